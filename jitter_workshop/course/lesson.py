@@ -16,6 +16,7 @@ from jitter_workshop.course.files import Problems, SourceText, nearest, read_sou
 from jitter_workshop.course.table import Table, parse_table
 from jitter_workshop.model.course import (
     BOUNDED,
+    CHECK_FORMS,
     EVIDENCE,
     FORMAT_VERSION,
     LOOK_TOPICS,
@@ -124,7 +125,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
         measurements=measurements,
         prediction=_prediction(table, steps, measurements),
         hints=table.texts("hints", most=8),
-        by_hand=_by_hand(table),
+        by_hand=_by_hand(table, known),
         checks=_checks(table, measurements, tunables, known),
         evidence=table.choices("evidence", EVIDENCE, required=False),
         tunables=tunables,
@@ -312,19 +313,30 @@ def _recall(table: Table) -> tuple[RecallQuestion, ...]:
     return tuple(found)
 
 
-def _by_hand(table: Table) -> tuple[ByHand, ...]:
+def _by_hand(table: Table, known: Sequence[str]) -> tuple[ByHand, ...]:
     found: list[ByHand] = []
     for inner in table.tables("by_hand"):
         command = inner.text("command", limit=300)
         why = inner.text("why", limit=500)
+        check = inner.text("check", limit=80, required=False)
+        reads = bool(inner.boolean("reads"))
         if "\n" in command:
             inner.wrong("command", "a command must be on one line")
-        for key, text in (("command", command), ("why", why)):
+        for key, text in (("command", command), ("why", why), ("check", check)):
             for name in _PLACEHOLDER.findall(text):
                 if name not in PLACEHOLDERS:
                     inner.wrong(key, f"unknown placeholder {{{name}}}{nearest(name[:40], PLACEHOLDERS)}")
+        if check and reads:
+            inner.wrong("check", "a command that only reads leaves nothing to check")
+        form, colon, what = check.partition(":")
+        if colon and (form not in CHECK_FORMS or not what.strip()):
+            forms = ", ".join(f"{one}:…" for one in CHECK_FORMS)
+            inner.wrong("check", f"a check is the id of a tunable, or one of {forms}{nearest(form[:40], CHECK_FORMS)}")
+        ident = check.partition("=")[0]
+        if check and not colon and known and ident not in known:
+            inner.wrong("check", f"there is no tunable {ident!r}{nearest(ident[:40], known)}")
         inner.finish()
-        found.append(ByHand(command, why))
+        found.append(ByHand(command, why, check, reads))
     return tuple(found)
 
 

@@ -305,6 +305,17 @@ def with_cpus(chapter: Chapter, hot: CpuSet) -> tuple[tuple[str, str], ...]:
     return tuple((_filled(b.command, values), _filled(b.why, values)) for b in chapter.by_hand)
 
 
+def checks_with_cpus(chapter: Chapter, hot: CpuSet, run: Run | None) -> tuple[str, ...]:
+    """Return the check of each by-hand command ("" for none), with the CPUs that :func:`fill_in` or :func:`with_cpus`
+    gives the command."""
+    if run is not None:
+        return tuple(fill_in(b.check, run) for b in chapter.by_hand)
+    named = dataclasses.replace(
+        chapter, by_hand=tuple(dataclasses.replace(b, command=b.check) for b in chapter.by_hand)
+    )
+    return tuple(check for check, _ in with_cpus(named, hot))
+
+
 def fill_in(text: str, run: Run) -> str:
     """Return a by-hand command, or its reason, with this run's thread ids and CPUs in place of the placeholders."""
     tids = {t.name: t.tid for t in run.threads}

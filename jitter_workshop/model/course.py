@@ -51,6 +51,9 @@ LOOK_TOPICS = (
 PLACEHOLDERS = ("producer_tid", "accumulator_tid", "journaller_tid", "tids", "producer_cpu", "accumulator_cpu", "cpus")
 """Words in braces that a ``by_hand`` command and its ``why`` may hold. Values of the explained run replace them."""
 
+CHECK_FORMS = ("affinity", "running")
+"""Forms of a ``by_hand`` check besides a tunable: ``affinity:CPUS`` and ``running:WORD``."""
+
 EVIDENCE = (
     "interrupts",
     "softirqs",
@@ -151,10 +154,15 @@ class RecallQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ByHand:
-    """Hold a command by which a user can see the same evidence. The workshop shows the command and never runs it."""
+    """Hold a command by which a user can see the same evidence. The workshop shows the command and never runs it.
+
+    ``check``: what shows that the user ran it: a tunable as ``ID`` or ``ID=VALUE``, ``affinity:CPUS`` or
+    ``running:WORD``; "" for no check. ``reads``: the command only reads, so there is nothing to check."""
 
     command: str
     why: str
+    check: str = ""
+    reads: bool = False
 
 
 @dataclass(frozen=True, slots=True)

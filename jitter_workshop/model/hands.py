@@ -47,3 +47,17 @@ class HandsView:
     def complete(self) -> bool:
         """Return True if nothing is left to do by hand."""
         return not self.count("missing", "wrong", "hidden")
+
+
+CommandState = Literal["reads", "open", "done", ""]
+"""The states of a by-hand command. ``reads``: it only reads. ``done``: the host shows that it was run, ``open``: it
+does not yet. "": nothing can show it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandCommand:
+    """Hold a command of the step *explain*, with this host's CPUs, and whether the host shows that it was run."""
+
+    command: str
+    why: str
+    state: CommandState = ""

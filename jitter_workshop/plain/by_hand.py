@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.model.hands import HandsView
+from jitter_workshop.model.hands import HandCommand, HandsView
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.plain.class_host import have_turn
 from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter import chapter as chapter_view
 from jitter_workshop.presenter import hands as words
-from jitter_workshop.presenter.lines import Lines
+from jitter_workshop.presenter.chapter import OPEN, Fold
+from jitter_workshop.presenter.lines import Lines, wrap
 
 
 class PlainHands:
@@ -96,3 +101,33 @@ class PlainHands:
         self._talk.tell(view.text)
         for where, reason in view.refused:
             self._talk.tell(f"! Not as planned: {clean(where, 200)}: {clean(reason, 400)}", "", "  ")
+
+
+class PlainCommands:
+    """Show a chapter's by-hand commands, three at a time, and tell which of them were run."""
+
+    def __init__(self, walk: ChapterSession, talk: Talk) -> None:
+        self._commands = HandCommands(walk)
+        self._talk = talk
+        self._seen = self._commands.look()
+        self.fold = Fold(more="more")
+
+    def look(self) -> tuple[HandCommand, ...]:
+        """Look at the host, and return the commands with their states."""
+        self._seen = self._commands.look()
+        return self._seen
+
+    def more(self) -> None:
+        """Show the next commands; after the last ones the first ones again."""
+        following = self.fold.first + OPEN
+        self.fold = dataclasses.replace(self.fold, first=following if following < len(self._seen) else 0)
+        self._talk.say("", *chapter_view.by_hand(self.look(), self._talk.width, self.fold), "")
+
+    def changed(self) -> Lines:
+        """Look at the host, and return a line for each command that was run since the last look."""
+        before = self._seen
+        told: Lines = []
+        for was, now in zip(before, self.look(), strict=True):
+            if now.state == "done" and was.state != "done":
+                told += wrap(clean(now.command, 300), self._talk.width, "✓ ", "  ")
+        return told

@@ -13,7 +13,7 @@ from jitter_workshop.model.walk import PlanView
 from jitter_workshop.plain import class_host as of_class
 from jitter_workshop.plain import diagnosing, proving, recalling, settings, views
 from jitter_workshop.plain import hunt as hunting
-from jitter_workshop.plain.by_hand import PlainHands
+from jitter_workshop.plain.by_hand import PlainCommands, PlainHands
 from jitter_workshop.plain.help import chapter_help, tell_help
 from jitter_workshop.plain.run import run_plainly
 from jitter_workshop.plain.talk import Talk
@@ -39,6 +39,7 @@ class PlainChapter:
         self._talk = talk
         self._shown: PlanView | None = None
         self._hands = PlainHands(workshop, walk, talk)
+        self._commands: PlainCommands | None = None
 
     def run(self) -> None:
         """Show steps and carry out commands until the chapter ends. A hidden noise ends with the chapter. Raises Leave
@@ -70,7 +71,10 @@ class PlainChapter:
             talk.notices(self._workshop.notices)
             told = hunting.tell_ended(self._workshop, walk, talk, told or anew)
             of_class.tell(self._workshop, talk)
-            talk.idle = self._hands.changed if self._hands.view is not None else None
+            if step == "explain" and self._commands is not None:
+                talk.idle = self._commands.changed
+            else:
+                talk.idle = self._hands.changed if self._hands.view is not None else None
             answer = talk.ask(self._menu(step))
             try:
                 if self._out(step, answer) or (answer == "" and not self._enter(step)):
@@ -189,6 +193,8 @@ class PlainChapter:
             if self._hands.view is None:
                 plan = walk.plan()
                 self._shown = None if plan.changes else plan
+        elif answer == "more" and step == "explain" and self._commands is not None:
+            self._commands.more()
         elif answer == "hand" and step == "apply" and walk.sets:
             self._hands.begin(self._shown)
         elif answer == "undo" and self._hands.restore():
@@ -360,7 +366,8 @@ class PlainChapter:
 
     def _show_evidence(self) -> None:
         walk, talk = self._walk, self._talk
-        talk.say(*chapter_view.explained(walk, (), talk.width), "")
+        commands = self._commands = PlainCommands(walk, talk)
+        talk.say(*chapter_view.explained(walk, commands.look(), (), talk.width, commands.fold), "")
         if walk.explain() is not None:
             talk.tell(offered(walk.chapter.evidence, walk.hunts or walk.traced_run() is not None))
 

@@ -9,6 +9,7 @@ from jitter_workshop.model.course import SLOTS
 from jitter_workshop.plain import hunt as hunting
 from jitter_workshop.plain import proving
 from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter.chapter import OPEN
 
 _LEAVES = ("q", "leave the workshop (progress is kept; the next start goes on here)")
 
@@ -47,6 +48,8 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
         yield "v", "who took the time (if no run has a trace, one more run is measured with a trace)"
         yield "w", "let a noise run during the measurements, or end the noise"
     yield from hunting.HELP if walk.hunts else ()
+    if len(walk.chapter.by_hand) > OPEN:
+        yield "more", "at explain: the next commands to run by hand"
     if walk.chapter.changes == "tunables" and not walk.host.rehearsed:
         yield "hand", "at apply: type the writes into a root shell yourself, while the workshop watches"
         yield "take", "take over what you made by hand; stop ends the watch"

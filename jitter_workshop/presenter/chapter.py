@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from jitter_workshop.course.predictions import answer_for_value
 from jitter_workshop.host.summary import steal_words
 from jitter_workshop.model.course import SLOTS, TREATED, Answer, PredictionTask
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.hands import CommandState, HandCommand
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import KINDS
@@ -44,6 +46,30 @@ PATH_HEADINGS = {
     "left_out": "NOT IN THIS CLASS",
 }
 """The heading of each group of chapters on the path, by the group's state."""
+
+
+OPEN = 3
+"""The number of by-hand commands that are open at a time; the others are folded."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fold:
+    """Hold which by-hand commands are open. ``first``: the index of the first one. ``more``: the key or the word that
+    shows the next ones, "" if nothing is folded. ``copied``: the words that name the key for copying."""
+
+    first: int = 0
+    more: str = ""
+    copied: str = ""
+
+
+ALL_OPEN = Fold()
+_LEADS: dict[CommandState, tuple[str, str]] = {
+    "reads": ("$ ", "dim"),
+    "": ("$ ", "dim"),
+    "open": ("▸ ", "bold accent"),
+    "done": ("✓ ", "bold good"),
+}
+_SEEN = "▸ the workshop sees when you have run this   ✓ seen"
 
 
 def facts(found: Sequence[Fact], width: int, title: str = "ON THIS HOST") -> Lines:
@@ -135,15 +161,9 @@ def cured(view: CureView, width: int) -> Lines:
     return table(rows, width, right=(1, 2, 3))
 
 
-def explanation(
-    view: Explanation,
-    runs: Sequence[Explanation],
-    learnt: Sequence[str],
-    width: int,
-    copied: str = "",
-) -> Lines:
-    """Return a run's evidence: the threads and their CPUs, interrupts, the knee, and commands for the same facts.
-    ``runs``: the runs whose threads are shown, in the chapter's order. The other sections are about ``view`` alone."""
+def explanation(view: Explanation, runs: Sequence[Explanation], width: int) -> Lines:
+    """Return a run's evidence: the threads and their CPUs, interrupts, and the knee. ``runs``: the runs whose threads
+    are shown, in the chapter's order. The other sections are about ``view`` alone."""
     several = len(runs) > 1
     titles = [f"{when}: {clean(v.run.label, 40)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
     lines: Lines = [heading("SWITCHES OF THE THREADS")]
@@ -179,33 +199,50 @@ def explanation(
     if view.foreign:
         lines += [Text(), heading("OTHERS ON THESE CPUs")]
         lines += items(view.foreign, width)
-    return [*lines, *closing(view.by_hand, learnt, width, copied)]
+    return lines
 
 
-def explained(walk: ChapterSession, learnt: Sequence[str], width: int, copied: str = "") -> Lines:
+def explained(
+    walk: ChapterSession, commands: Sequence[HandCommand], learnt: Sequence[str], width: int, fold: Fold = ALL_OPEN
+) -> Lines:
     """Return the page of the explain step: the evidence of the chapter's runs, if any, and the end of the chapter."""
     view = walk.explain()
     if view is None:
-        return closing(walk.by_hand(), learnt, width, copied)
+        return closing(commands, learnt, width, fold)
     runs = [one for slot in (*SLOTS, TREATED) if (one := walk.explain(slot)) is not None]
     first: Lines = []
     if fanout.TOPIC in walk.chapter.evidence and (run := walk.run_in("measure")) is not None:
         first = [*fanout.fan_out(run, width), Text()]
-    return [*first, *explanation(view, runs, learnt, width, copied)]
+    return [*first, *explanation(view, runs, width), *closing(commands, learnt, width, fold)]
 
 
-def closing(by_hand: Sequence[tuple[str, str]], learnt: Sequence[str], width: int, copied: str = "") -> Lines:
-    """Return the end of every chapter: commands to run by hand, and what was learnt. ``copied``: the words that name
-    the key for copying the commands."""
-    lines: Lines = []
-    if by_hand:
-        lines += [Text(), heading(f"THE SAME BY HAND   {copied}".rstrip())]
-        for command, why in by_hand:
-            lines += command_lines(command, width)
-            lines += wrap(Text(clean(why, 300), "dim"), width, "    ")
+def closing(commands: Sequence[HandCommand], learnt: Sequence[str], width: int, fold: Fold = ALL_OPEN) -> Lines:
+    """Return the end of every chapter: commands to run by hand, and what was learnt."""
+    lines: Lines = [Text(), *by_hand(commands, width, fold)] if commands else []
     if learnt:
         lines += [Text(), heading("WHAT YOU LEARNT")]
         lines += items(map(styled, learnt), width, " ✓ ")
+    return lines
+
+
+def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) -> Lines:
+    """Return at most OPEN commands, each with its sign and its reason, and a line for those that are folded."""
+    first = fold.first % max(len(commands), 1)
+    shown = commands[first : first + OPEN] if fold.more else commands
+    part = f" {first + 1}–{first + len(shown)} OF {len(commands)}" if len(shown) < len(commands) else ""
+    lines: Lines = [heading(f"THE SAME BY HAND{part}   {fold.copied}".rstrip())]
+    for one in shown:
+        made = list(command_lines(one.command, width, _LEADS[one.state][0]))
+        made[0].stylize(_LEADS[one.state][1], 0, 2)
+        lines += made
+        only = "Read-only. " if one.state == "reads" else ""
+        lines += wrap(Text(f"{only}{clean(one.why, 500)}", "dim"), width, "    ")
+    if any(one.state in ("open", "done") for one in shown):
+        lines += wrap(Text(_SEEN, "dim"), width)
+    if part:
+        following = first + OPEN
+        which = "the others" if following < len(commands) else "the first ones"
+        lines += wrap(Text(f"{len(commands) - len(shown)} more are folded: {fold.more} shows {which}.", "dim"), width)
     return lines
 
 

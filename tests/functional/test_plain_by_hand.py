@@ -111,3 +111,26 @@ def test_a_change_is_told_while_the_learner_types_nothing() -> None:
     talk.idle = lambda: ["done: a file"]  # type: ignore[list-item, return-value]
     assert talk._looked()
     assert "done: a file" in "".join(said)
+
+
+def test_three_commands_are_told_and_more_tells_the_others(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course = madecourse.write(tmp_path / "course")
+    lesson = course / "01-pages" / "lesson.toml"
+    more = [f'\n[[by_hand]]\ncommand = "echo number{n}"\nwhy = "A line."\n' for n in range(4)]
+    more[3] += 'check = "stat-interval=10"\n'
+    lesson.write_text(lesson.read_text() + "".join(more))
+    workshop = open_live(tree, course, monkeypatch)
+    interval = tree / INTERVAL[1:]
+    text = told(
+        workshop, *TO_APPLY, "", "", "", "", "more", lambda: interval.write_text("10\n"), "more", "more", "q", ""
+    )
+    first, *rest = text.split("THE SAME BY HAND")[1:]
+    assert "1–3 OF 5" in first
+    assert "echo number1" in first
+    assert "echo number2" not in first
+    assert "4–5 OF 5" in rest[0]
+    assert "$ echo number2" in rest[0]
+    assert "echo number3" in rest[2]
+    workshop.close()

@@ -222,3 +222,29 @@ async def test_without_root_s_rights_the_learner_restores_by_hand(
         assert "chapter.undo" not in offered(again)
     assert tuned_tree.contents(tree) == before
     assert live.walk("pages").progress.by_hand is None
+
+
+async def test_three_commands_are_open_and_a_checked_one_is_seen(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_hand, "LOOK_EVERY_S", 0.02)
+    course = madecourse.write(tmp_path / "course")
+    lesson = course / "01-pages" / "lesson.toml"
+    more = [f'\n[[by_hand]]\ncommand = "echo number{n}"\nwhy = "A line."\n' for n in range(4)]
+    more[0] += 'check = "stat-interval=10"\n'
+    lesson.write_text(lesson.read_text() + "".join(more))
+    app = at(open_live(tree, course, monkeypatch), "pages", "explain")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert offered(app)["chapter.fold"] == ""
+        assert [n for n in range(4) if f"echo number{n}" in figures(app)] == [0, 1]
+        assert "▸ echo number0" in figures(app)
+        assert "2 more are folded" in figures(app)
+        (tree / INTERVAL[1:]).write_text("10\n")
+        await shown(pilot, "✓ echo number0")
+        await pilot.press("f")
+        await settled(pilot)
+        assert [n for n in range(4) if f"echo number{n}" in figures(app)] == [2, 3]
+        await pilot.press("f")
+        await settled(pilot)
+        assert [n for n in range(4) if f"echo number{n}" in figures(app)] == [0, 1]

@@ -13,7 +13,7 @@ from tests import madeup
 
 
 def shown(view: Explanation, width: int = 60) -> list[str]:
-    return [line.plain for line in explanation(view, (view,), (), width)]
+    return [line.plain for line in explanation(view, (view,), width)]
 
 
 def explained(**changed: object) -> Explanation:
@@ -42,7 +42,7 @@ def test_what_was_done_on_a_cpu_is_told_whole(width: int) -> None:
 def test_the_bars_of_all_threads_and_runs_have_one_scale() -> None:
     few = ThreadEvidence("journaller", 2, 0, 0, ((0, 1_000, 1.0),))
     first, second = explained(threads=(few,)), explained(threads=(*explained().threads, few))
-    lines = [line.plain for line in explanation(second, (first, second), (), 60)]
+    lines = [line.plain for line in explanation(second, (first, second), 60)]
     bars = [line for line in lines if line.startswith(("accumulator  CPU", "journaller   CPU"))]
     assert [line.count("█") for line in bars] == [bars[0].count("█")] * 3
     assert [len(line) for line in bars] == [60] * 3

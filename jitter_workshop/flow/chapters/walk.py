@@ -432,12 +432,15 @@ class ChapterSession:
         explanation = self.explain()
         if explanation is not None:
             return explanation.by_hand
+        return with_cpus(self.chapter, self.hot())
+
+    def hot(self) -> CpuSet:
+        """Return the hot CPUs of the host that is shown, also of a recorded one; none if it shows no CPU."""
         root, topology, _ = self.host.machine()
         try:
-            hot = choose_hot(root, None, topology).cpus
+            return choose_hot(root, None, topology).cpus
         except HostError:
-            hot = CpuSet()
-        return with_cpus(self.chapter, hot)
+            return CpuSet()
 
     def hint(self) -> str | None:
         """Return the next hint, and remember that it was shown; None if there are no more hints."""

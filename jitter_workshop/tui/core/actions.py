@@ -144,6 +144,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("cure", "r", "try a cure", "Measure once more, with your cure in place"),
         Action("copy", "y", "copy", "Copy the commands of this step"),
         Action("boots", "n", "one boot", "Plan boot parameters for the next boot only, or for every boot"),
+        Action("fold", "f", "more commands", "At explain: show the next commands to run by hand"),
         Action("by_hand", "d", "do it myself", "At apply: make the writes by hand, while the workshop watches"),
         Action("undo", "u", "undo", "Restore what this chapter has changed on this host"),
         *_moves("Scroll up; mark up; answer above", "Scroll down; mark down; answer below"),

@@ -25,7 +25,7 @@ class ChapterHands:
 
     def watch(self) -> None:
         """Look every LOOK_EVERY_S seconds while the learner works, and show what has changed."""
-        if self._walk.sets:
+        if self._walk.sets or any(one.check for one in self._walk.chapter.by_hand):
             self._screen.set_interval(LOOK_EVERY_S, self._look)
 
     def switch(self) -> None:
@@ -56,12 +56,29 @@ class ChapterHands:
 
     def _look(self) -> None:
         page = self._page
+        if page.step == "explain" and page.run is None and not page.frame.at_work:
+            self._look_for_commands()
+            return
         if page.hands is None or page.step != "apply" or page.run is not None or page.frame.at_work:
             return
 
         def look() -> None:
             with contextlib.suppress(WorkshopError):
                 self._screen.call_later(self._seen, self._walk.hands.look())
+
+        self._screen.run_worker(look, thread=True, group="hands", exclusive=True)
+
+    def _look_for_commands(self) -> None:
+        """Look which by-hand commands the learner has run."""
+        commands = self._page.commands
+        if not commands.checks_any:
+            return
+        before = commands.listed()
+
+        def look() -> None:
+            with contextlib.suppress(WorkshopError):
+                if commands.look() != before:
+                    self._screen.call_later(self._screen.redraw)
 
         self._screen.run_worker(look, thread=True, group="hands", exclusive=True)
 

@@ -31,7 +31,7 @@ from jitter_workshop.tui.screens.chapter.hunting import ChapterHunt
 from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage, Tried
 from jitter_workshop.tui.screens.chapter.recalling import RecallPage
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
-from jitter_workshop.tui.screens.chapter.steps import Apply, Compare, Plan, Predict, Step, steps_of
+from jitter_workshop.tui.screens.chapter.steps import Apply, Compare, Explain, Plan, Predict, Step, steps_of
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
@@ -383,6 +383,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _refused(self, what: str) -> Callable[[WorkshopError], None]:
         return lambda error: self.tell(f"{what}: {error.sentence()}.")
+
+    def action_fold(self) -> None:
+        """Show the next by-hand commands, at the end of the explain step's figures."""
+        step = self.now
+        if isinstance(step, Explain) and step.unfold():
+            self._page.view = "work"
+            self.redraw()
 
     def action_by_hand(self) -> None:
         """Watch the learner make the plan's writes by hand, or stop to watch."""

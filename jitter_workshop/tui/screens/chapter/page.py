@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Literal
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -47,6 +48,8 @@ class ChapterPage:
         self.planned: PlanView | None = None
         """The plan on the screen. It is made once a visit, so that exactly the shown plan is applied."""
         self.tried: Tried | None = None
+        self.commands = HandCommands(walk)
+        """The by-hand commands of this visit of the step *explain*."""
         self.hands: HandsView | None = None
         """The newest look at the writes that the learner makes by hand; None while nothing is watched."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from typing import Literal
 
 from rich.text import Text
@@ -10,6 +11,7 @@ from rich.text import Text
 from jitter_workshop.chart.style import Mark
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import mitigation
+from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import StepName
@@ -21,6 +23,7 @@ from jitter_workshop.presenter import causes, changes, hands, proof
 from jitter_workshop.presenter import chapter as chapter_view
 from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.changes import as_root
+from jitter_workshop.presenter.chapter import OPEN, Fold
 from jitter_workshop.presenter.curves import percentile_table
 from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.plan import NO_RIGHTS, PLAN_IS_ANOTHER
@@ -517,8 +520,26 @@ class Compare(Step):
 class Explain(Step):
     """Show what took the time, and what the lesson teaches."""
 
+    def __init__(self, page: ChapterPage, name: StepName) -> None:
+        super().__init__(page, name)
+        self.fold = Fold(more="f", copied="(y copies)")
+
+    def enter(self) -> None:
+        self.page.commands = HandCommands(self.walk)
+        self.fold = dataclasses.replace(self.fold, first=0)
+        super().enter()
+
+    def unfold(self) -> bool:
+        """Open the next commands, after the last ones the first ones again. Return False if none is folded."""
+        count = len(self.walk.chapter.by_hand)
+        following = self.fold.first + OPEN
+        self.fold = dataclasses.replace(self.fold, first=following if following < count else 0)
+        return count > OPEN
+
     def _lines(self, width: int) -> Lines:
-        return chapter_view.explained(self.walk, self.walk.chapter.learnt, width, "(y copies)")
+        return chapter_view.explained(
+            self.walk, self.page.commands.listed(), self.walk.chapter.learnt, width, self.fold
+        )
 
     def said(self) -> list[str]:
         told = self._outcome()
@@ -529,7 +550,8 @@ class Explain(Step):
 
     def last_keys(self) -> list[Shown]:
         causes = not self.walk.host.rehearsed and not self.walk.hunts
-        return [("chapter.causes", ""), ("chapter.copy", "")] if causes else [("chapter.copy", "")]
+        folded: list[Shown] = [("chapter.fold", "")] if len(self.walk.chapter.by_hand) > OPEN else []
+        return [*([("chapter.causes", "")] if causes else []), *folded, ("chapter.copy", "")]
 
 
 _STEPS: dict[StepName, type[Step]] = {

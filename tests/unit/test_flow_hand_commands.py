@@ -1,0 +1,147 @@
+"""By-hand commands that the host shows as run: by a tunable, by an affinity, by a running program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.course.loader import builtin_course, load_course
+from jitter_workshop.flow.chapters.commands import HandCommands
+from jitter_workshop.flow.chapters.lessoncheck import check
+from jitter_workshop.model.hands import HandCommand
+from jitter_workshop.presenter.chapter import OPEN, Fold, by_hand
+from tests import hosttrees, livehost, madecourse, tuned_tree
+from tests.fakes import FakeWorkshop
+
+LESSON = "01-pages/lesson.toml"
+WITHOUT = 'why = "How often each CPU is asked for its counters."\n'
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return tuned_tree.make(tmp_path / "tree")
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    return madecourse.write(tmp_path / "course")
+
+
+def with_check(course: Path, more: str) -> Path:
+    file = course / LESSON
+    text = file.read_text()
+    assert WITHOUT in text
+    file.write_text(text.replace(WITHOUT, f"{WITHOUT}{more}\n", 1))
+    return course
+
+
+def opened(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
+    return livehost.open_live(tree, course, monkeypatch)
+
+
+def a_process(tree: Path, pid: int, cpus: str, *line: str) -> None:
+    hosttrees.write(tree, hosttrees.task(pid, "some", allowed=cpus))
+    (tree / f"proc/{pid}/cmdline").write_bytes(b"".join(word.encode() + b"\0" for word in line))
+
+
+def test_a_tunable_shows_that_its_command_was_run(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop = opened(tree, with_check(course, 'check = "stat-interval=10"'), monkeypatch)
+    commands = HandCommands(workshop.walk("pages"))
+    assert [one.state for one in commands.look()] == ["open"]
+    (tree / "proc/sys/vm/stat_interval").write_text("11\n")
+    assert [one.state for one in commands.look()] == ["open"]
+    (tree / "proc/sys/vm/stat_interval").write_text("10\n")
+    assert [one.state for one in commands.listed()] == ["open"]
+    assert [one.state for one in commands.look()] == ["done"]
+    # It was done, whatever comes after it.
+    (tree / "proc/sys/vm/stat_interval").write_text("1\n")
+    assert [one.state for one in commands.look()] == ["done"]
+    workshop.close()
+
+
+def test_a_new_affinity_shows_it_and_an_old_one_does_not(
+    tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workshop = opened(tree, with_check(course, 'check = "affinity:{accumulator_cpu}"'), monkeypatch)
+    walk = workshop.walk("pages")
+    hot = str(walk.hot().cpus[-1])
+    a_process(tree, 4001, hot, "an", "old", "one")
+    commands = HandCommands(walk)
+    assert [one.state for one in commands.look()] == ["open"]
+    a_process(tree, 4002, "0-3", "a", "shell")
+    assert [one.state for one in commands.look()] == ["open"]
+    a_process(tree, 4002, hot, "a", "shell")
+    assert [one.state for one in commands.look()] == ["done"]
+    workshop.close()
+
+
+def test_a_running_program_shows_it(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop = opened(tree, with_check(course, 'check = "running:measure --label half"'), monkeypatch)
+    commands = HandCommands(workshop.walk("pages"))
+    assert [one.state for one in commands.look()] == ["open"]
+    a_process(tree, 4003, "0-3", "/usr/bin/python3", "jitter-workshop", "measure", "--label", "half")
+    assert [one.state for one in commands.look()] == ["done"]
+    workshop.close()
+
+
+def test_a_command_that_reads_has_no_check(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop = opened(tree, with_check(course, "reads = true"), monkeypatch)
+    commands = HandCommands(workshop.walk("pages"))
+    assert not commands.checks_any
+    assert [one.state for one in commands.look()] == ["reads"]
+    workshop.close()
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ('check = "stat-interval"\nreads = true', "only reads"),
+        ('check = "stat-intervall"', "stat-interval"),
+        ('check = "affinty:2"', "affinity"),
+        ('check = "running:"', "running"),
+        ('check = "affinity:{cpu}"', "cpus"),
+    ],
+)
+def test_a_wrong_check_is_found(course: Path, more: str, named: str) -> None:
+    with_check(course, more)
+    found = [one.message for one in check(course).problems if "check" in one.message or named in one.message]
+    assert len(found) == 1
+    assert named in found[0]
+
+
+def test_every_built_in_command_reads_or_is_checked() -> None:
+    loose = [
+        one.command
+        for chapter in load_course(builtin_course()).chapters
+        for one in chapter.by_hand
+        if not one.reads and not one.check
+    ]
+    assert loose == []
+
+
+def test_checks_of_a_chapter_differ() -> None:
+    """One run must not show two commands as run."""
+    for chapter in load_course(builtin_course()).chapters:
+        checks = [one.check for one in chapter.by_hand if one.check]
+        assert len(set(checks)) == len(checks), chapter.id
+        for one in chapter.by_hand:
+            words = one.check.removeprefix("running:")
+            assert not one.check.startswith("running:") or words in one.command
+
+
+@given(st.integers(0, 12), st.integers(0, 5))
+def test_at_most_three_commands_are_open_and_each_comes_up(count: int, turns: int) -> None:
+    commands = [HandCommand(f"command{n:02}", "why") for n in range(count)]
+    seen: set[str] = set()
+    first = 0
+    for _ in range(max(turns, (count + OPEN - 1) // OPEN)):
+        text = "\n".join(line.plain for line in by_hand(commands, 80, Fold(first, "f")))
+        shown = {one.command for one in commands if one.command in text}
+        assert len(shown) <= OPEN
+        assert ("folded" in text) == (count > OPEN)
+        seen |= shown
+        first = first + OPEN if first + OPEN < count else 0
+    assert seen == {one.command for one in commands}
