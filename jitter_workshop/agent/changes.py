@@ -14,7 +14,7 @@ from jitter_workshop.agent.lock import WAIT_S, HostLock
 from jitter_workshop.agent.statedir import StateDir
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import ApplyResult, Refused, RestoreResult, Wanted
+from jitter_workshop.model.change import ApplyResult, Change, Plan, Refused, RestoreResult, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import by_hand
 from jitter_workshop.tuning.applying import apply_changes, shown_only
@@ -83,25 +83,12 @@ class Changes:
         if self.leased and lease_s is None:
             raise UsageError("this connection already made changes that end with the connection", "send 'keep' first")
         with self._locked():
-            # Plan only now, under the lock: no other agent writes between the plan and its writes.
-            host = Host(host.root, host.hot)
-            drawn = plan(host, wanted)
-            changes, refused = shown_only(drawn.changes, shown)
-            changes, forbidden = policy.permitted(host, changes, self.setup.member)
-            refused += forbidden
+            drawn, changes, refused = self._allowed(wanted, host, shown)
             if lease_s is None and any(change.lease for change in changes):
                 raise UsageError("part of this change lasts only while a command runs", "add --hold, or -- COMMAND")
             if not changes:
                 return ApplyResult(None, (), tuple(refused), False)
-            words = tuple(str(_with_default(one)) for one in wanted)
-            journal = self.setup.journals.create(
-                self.folder,
-                boot_id=drawn.boot_id,
-                uid=self.setup.uid,
-                hot_cpus=host.hot.cpus,
-                wanted=words,
-                isolated=isolated_by_others(host.root).cpus,
-            )
+            journal = self._begun(drawn, wanted)
             if lease_s is not None:
                 self.leased.append(journal.id)
                 self.lease_s = lease_s
@@ -122,22 +109,11 @@ class Changes:
         values. Write nothing: a user makes these changes by hand. What has the announced values when the connection
         ends is restored then. Raises UsageError, HostError."""
         with self._locked():
-            host = Host(host.root, host.hot)
-            drawn = plan(host, wanted)
-            changes, refused = shown_only(drawn.changes, shown)
-            changes, forbidden = policy.permitted(host, changes, self.setup.member)
-            refused += forbidden
+            drawn, changes, refused = self._allowed(wanted, host, shown)
             if not any(not by_hand.why_not(change) for change in changes):
                 barred = [Refused(c.tunable, c.path, f"not watched: {by_hand.why_not(c)}") for c in changes]
                 return ApplyResult(None, (), (*refused, *barred), False)
-            journal = self.setup.journals.create(
-                self.folder,
-                boot_id=drawn.boot_id,
-                uid=self.setup.uid,
-                hot_cpus=host.hot.cpus,
-                wanted=tuple(str(_with_default(one)) for one in wanted),
-                isolated=isolated_by_others(host.root).cpus,
-            )
+            journal = self._begun(drawn, wanted)
             self.leased.append(journal.id)
             self.announced.append(journal.id)
             self.lease_s = lease_s
@@ -146,6 +122,29 @@ class Changes:
             if not ready:
                 self._tidy()
             return ApplyResult(journal.id if ready else None, (), (*refused, *others), False)
+
+    def _allowed(
+        self, wanted: Sequence[Wanted], host: Host, shown: Sequence[str]
+    ) -> tuple[Plan, list[Change], list[Refused]]:
+        """Plan ``wanted`` again, and return the plan, its changes that were shown and are permitted, and a Refused for
+        each of the others. The caller holds the lock."""
+        # Plan only now, under the lock: no other agent writes between the plan and its writes.
+        host = Host(host.root, host.hot)
+        drawn = plan(host, wanted)
+        changes, refused = shown_only(drawn.changes, shown)
+        changes, forbidden = policy.permitted(host, changes, self.setup.member)
+        return drawn, changes, [*refused, *forbidden]
+
+    def _begun(self, drawn: Plan, wanted: Sequence[Wanted]) -> JournalFile:
+        """Begin the journal of a plan. Raises HostError."""
+        return self.setup.journals.create(
+            self.folder,
+            boot_id=drawn.boot_id,
+            uid=self.setup.uid,
+            hot_cpus=drawn.hot_cpus,
+            wanted=tuple(str(_with_default(one)) for one in wanted),
+            isolated=isolated_by_others(self.setup.root).cpus,
+        )
 
     def adopt(self, journal_id: str, *, end: bool = False) -> ApplyResult:
         """Record as written the announced changes of a journal that a user has made by hand, and write nothing. Only a

@@ -241,7 +241,7 @@ def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) 
         lines += wrap(Text(_SEEN, "dim"), width)
     if part:
         following = first + OPEN
-        which = "the others" if following < len(commands) else "the first ones"
+        which = "the next ones" if following < len(commands) else "the first ones again"
         lines += wrap(Text(f"{len(commands) - len(shown)} more are folded: {fold.more} shows {which}.", "dim"), width)
     return lines
 

@@ -60,7 +60,7 @@ def said(view: HandsView) -> str:
     total, done = len(view.writes), view.count("done", "gone")
     what = "restored" if view.back else "made"
     if view.complete:
-        return f"All {many(total, 'write')} {'are' if total != 1 else 'is'} {what}."
+        return f"All {total} writes are {what}." if total != 1 else f"The write is {what}."
     parts = [f"{done} of {many(total, 'write')} {'is' if done == 1 else 'are'} {what}"]
     if wrong := view.count("wrong"):
         parts.append(f"{wrong} {'has' if wrong == 1 else 'have'} another value than planned")

@@ -52,13 +52,7 @@ def apply_changes(
     ``journal_id`` is None; the caller fills it in.
     """
     way = _Way(root, writer, recorder, changes)
-    ready = [change for change in changes if way.is_as_planned(change)]
-    try:
-        recorder.intents(ready)
-    except OSError as error:
-        words = f"not written, because the journal cannot be written: {reason(error)}"
-        refused = [Refused(c.tunable, c.path, words) for c in ready]
-        return ApplyResult(None, (), (*way.refused, *refused), False)
+    ready = way.announce(changes)
     way.switched = read_switched(root, ready)
     for position, change in enumerate(ready):
         if stopped():
@@ -84,13 +78,7 @@ def announced(
     """Announce ``changes`` in the journal, and write nothing. Return those that were announced, and a Refused for each
     change whose setting has another value than the plan was made for."""
     way = _Way(root, writer, recorder, changes)
-    ready = [change for change in changes if way.is_as_planned(change)]
-    try:
-        recorder.intents(ready)
-    except OSError as error:
-        words = f"not announced, because the journal cannot be written: {reason(error)}"
-        return [], [*way.refused, *(Refused(c.tunable, c.path, words) for c in ready)]
-    return ready, way.refused
+    return way.announce(changes), way.refused
 
 
 class _Way:
@@ -120,6 +108,17 @@ class _Way:
         if why:
             self._report(change, why)
         return not why
+
+    def announce(self, changes: Sequence[Change]) -> list[Change]:
+        """Record in the journal all changes that can be made, and return them. If that fails, all are refused."""
+        ready = [change for change in changes if self.is_as_planned(change)]
+        try:
+            self.recorder.intents(ready)
+        except OSError as error:
+            words = f"not written, because the journal cannot be written: {reason(error)}"
+            self.refused += [Refused(c.tunable, c.path, words) for c in ready]
+            return []
+        return ready
 
     def make(self, change: Change) -> None:
         """Write one change and record the outcome in the journal."""
