@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.flow.chapters import cures
-from jitter_workshop.flow.chapters.suspects import MOST, NEAR, STEAL, TASKS, judge, of_counters, of_trace
+from jitter_workshop.flow.chapters.suspects import MOST, NEAR, STEAL, TASKS, TICK, judge, of_counters, of_trace
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.diagnosis import Seen, Suspect
 from jitter_workshop.model.evidence import CAUSE_KINDS, Cause, EvidenceReport
@@ -97,6 +97,13 @@ def test_what_a_learner_would_call_one_cause_is_one() -> None:
         ("no_event", ""): 77,
     }
     assert next(one.count for one in seen.suspects if one.kind == "timer") == 400
+
+
+@pytest.mark.parametrize("name", ["arch_timer", "GICv3  27 Level     arch_timer", "INTC 5 Edge riscv-timer"])
+def test_the_timer_of_other_processors_is_a_timer(name: str) -> None:
+    assert [one.kind for one in seen_of(("irq", name, 9, 90)).suspects] == ["timer"]
+    seen = of_counters(counted(interrupts={"11": Counter(name, {"1": 250})}))
+    assert [one.count for one in seen.suspects if one.kind == TICK] == [250]
 
 
 def test_the_smallest_causes_are_left_out_and_counted() -> None:

@@ -27,6 +27,8 @@ TASKS, TICK, STEAL = "tasks", "tick", "steal"
 """Kinds of suspects that only counters have."""
 
 _LOCAL = "local_timer"
+_TIMER_IRQS = ("arch_timer", "riscv-timer")
+"""The ends of the names of the CPU's own timer on ARM and RISC-V, where the timer is an interrupt like others."""
 _GAPS = (words.LOST, words.MISSING, words.NOT_TRACED)
 _ITS_OWN = (words.ASLEEP, words.CATCHING_UP)
 """Names of ``no_event``: time that the trace does not know, and time that no other cause took."""
@@ -83,7 +85,7 @@ def _group(cause: Cause, causes: Iterable[Cause]) -> tuple[str, str]:
             return "page_fault", ""
         # The name alone is known here: the largest event of this name is the one with most surroundings.
         kind = next((c.kind for c in causes if c.name == name and c.kind not in ("around", "no_event")), kind)
-    if kind == "timer" or (kind == "vector" and name == _LOCAL):
+    if kind == "timer" or (kind == "vector" and name == _LOCAL) or (kind == "irq" and name.endswith(_TIMER_IRQS)):
         return "timer", ""
     return (kind, "") if kind in ("migration", "page_fault", "no_event") else (kind, name)
 
@@ -142,7 +144,7 @@ def _interrupts(table: Mapping[str, Counter], cpus: set[str]) -> Iterator[Suspec
     """Yield the interrupts of /proc/interrupts: a row with a number is a device's, a row of letters the CPU's own."""
     for key, row in table.items():
         count = _on(row, cpus)
-        if key == "LOC":
+        if key == "LOC" or row.name.endswith(_TIMER_IRQS):
             yield _suspect(TICK, "", _LABELS[TICK], count, None)
         elif key.isdigit():
             yield _suspect("irq", row.name or key, f"interrupt {called(row.name or key, 40)}", count, None)
