@@ -23,6 +23,8 @@ MAX_PRIORITY = 49
 that keep the machine running.
 """
 MAX_THREADS = 1024
+_THREADS = {1: "tasks", 2: "cgroup.threads"}
+"""The file of a group that takes one thread, by the version of the control groups."""
 
 
 class Held(contextlib.AbstractContextManager["Held"]):
@@ -75,20 +77,25 @@ def place_threads(root: HostRoot, writer: HostWriter, pid: int, tids: Sequence[i
     """Put single threads of a process into the set of the isolated CPUs, and leave its other threads where they are.
     Return these CPUs as a list.
 
-    Only version 1 has a group for each thread (its file ``tasks``, Documentation/admin-guide/cgroup-v1/cgroups.rst).
-    In version 2 all threads of a process are in one group, or in a threaded subtree of it, and our group is in no other
-    group's subtree (Documentation/admin-guide/cgroup-v2.rst, "Threads"). Raises UsageError for a wrong number of
-    threads, HostError if no CPUs are isolated, or a thread cannot be moved."""
+    Version 1 has a group for each thread (its file ``tasks``, Documentation/admin-guide/cgroup-v1/cgroups.rst). In
+    version 2 the threads of a process can be in several groups only within one threaded subtree (cgroup-v2.rst,
+    "Threads"). So our group becomes a threaded one, which it stays until a restore removes it, and the process goes to
+    the top group, which may have threaded groups beside others. The process leaves the limits of its own group for
+    that, as it does in :func:`place`. Raises UsageError for a wrong number of threads, HostError if no CPUs are
+    isolated, or a thread cannot be moved."""
     if not 0 < len(tids) <= MAX_THREADS:
         raise UsageError(f"'tids' must be a list of 1 to {MAX_THREADS} threads")
     sets, group = _own(root)
-    if sets.version != 1:
-        raise HostError("with cgroup version 2 a single thread cannot be put on the isolated CPUs")
     with Held(root, pid, uid) as process:
         for tid in tids:
             _check_thread(root, pid, tid)
+        if sets.version == 2:
+            _open_to_threads(root, writer, group, sets.where, pid)
+            process.check()
+        for tid in tids:
+            _check_thread(root, pid, tid)
             try:
-                writer.write(f"{group.folder}/tasks", str(tid))
+                writer.write(f"{group.folder}/{_THREADS[sets.version]}", str(tid))
             except OSError as error:
                 raise HostError(f"thread {tid} cannot be put on CPU {group.effective}: {reason(error)}") from error
             process.check()
@@ -96,10 +103,37 @@ def place_threads(root: HostRoot, writer: HostWriter, pid: int, tids: Sequence[i
                 _check_thread(root, pid, tid)
             except HostError:
                 # The thread has ended meanwhile, and its number may be another program's.
+                rest = f"{sets.where}/{GROUP}-rest" if sets.version == 1 else sets.where
                 with contextlib.suppress(OSError):
-                    writer.write(f"{sets.where}/{GROUP}-rest/tasks", str(tid))
+                    writer.write(f"{rest}/{_THREADS[sets.version]}", str(tid))
                 raise
     return str(group.effective)
+
+
+def refuse_top(root: HostRoot) -> None:
+    """Raise HostError where a placed thread's process would have to go to the top group: on a class host, a member's
+    processes stay in the group of the turn."""
+    sets = find_cpusets(root)
+    if sets is not None and sets.version == 2:
+        raise HostError("with cgroup version 2 a class host cannot put a single thread on the isolated CPUs")
+
+
+def _open_to_threads(root: HostRoot, writer: HostWriter, group: Group, top: str, pid: int) -> None:
+    """Make our version 2 group a threaded one, and put a process into the top group, whose threads may then enter our
+    group. Raises HostError."""
+    try:
+        if (root.text(f"{group.folder}/cgroup.type") or "").strip() != "threaded":
+            writer.write(f"{group.folder}/cgroup.type", "threaded")
+    except OSError as error:
+        # The kernel refuses this while a process is inside.
+        raise HostError(
+            f"the group of CPU {group.effective} takes no single threads: {reason(error)}",
+            "another process may be inside: end it first",
+        ) from error
+    try:
+        writer.write(f"{top}/cgroup.procs", str(pid))
+    except OSError as error:
+        raise HostError(f"process {pid} cannot be moved to the top control group: {reason(error)}") from error
 
 
 def realtime(root: HostRoot, pid: int, tids: Sequence[int], priority: int, uid: int) -> None:

@@ -17,7 +17,7 @@ The caller asks ``{"id": 1, "verb": "apply", …}``; the agent answers ``{"id": 
                ApplyResult has the id), and all others stay leased
 ``place``      ``pid``: a process of the caller's own, onto the CPUs that this tool isolates → ``cpus``
 ``place_threads``  ``pid``, ``tids``: threads of the caller's own process, onto these CPUs, while its other threads stay
-               outside (cgroup version 1 only) → ``cpus``
+               outside (not on a class host with cgroup version 2) → ``cpus``
 ``realtime``   ``pid``, ``tids``, ``priority`` (SCHED_FIFO up to 49, 0 = none): threads of the caller's own → {}
 ``evidence``   ``do``: ``begin`` (``pid``, ``tids``: threads of the caller's own process; ``cpus``: a list; ``clock``:
                x86-tsc or mono; ``stacks``; ``buffer_kb`` for each CPU, null for the usual) → a TraceInfo;

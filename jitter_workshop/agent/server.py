@@ -182,6 +182,7 @@ class Server:
     def _place_threads(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._class is not None:
             self._class.need_turn()
+            caller_process.refuse_top(self._setup.root)
         pid, tids = protocol.number(request, "pid"), protocol.numbers(request, "tids", caller_process.MAX_THREADS)
         return {"cpus": caller_process.place_threads(self._setup.root, self._setup.writer, pid, tids, self._setup.uid)}
 

@@ -403,7 +403,9 @@ def _why_ring(
     text += (", as you asked: " if wish.given else ": ") + ", ".join(parts) + "."
     if journaller is None and wish.workload == "ring":
         text += _why_no_journaller(topology, wish)
-    if not left:
+    if not left and wish.splits:
+        text += f" CPU {producer} does all other work, too."
+    elif not left:
         text += f" No housekeeping CPU is left; keep CPU {accumulator} free of other work first."
     elif housekeeping & topology.siblings_of(used):
         text += f" Housekeeping (CPU {left}) shares cores with the run, because no other core is left."

@@ -139,7 +139,7 @@ class Worker:
         self._noise: NoiseAtWork | None = noise_inside(spec, allowed, self._clock)
         self._workload = workloads.start(spec, self._clock)
         if clock is None:
-            self._enter()
+            self._enter(spec.placement)
             clock = self._clock.with_offset(self._workload.clock_offset())
         self._counters = Counters(self._root, spec.placement, self._workload.tids)
         notes: dict[str, str] = {}
@@ -171,13 +171,14 @@ class Worker:
         gc.disable()
         parent.say("ready", Ready(clock, self._workload.tids, mlocked, sched, notes, threshold_ns))
 
-    def _enter(self) -> None:
+    def _enter(self, placement: Placement) -> None:
         """Have the parent put threads into the isolated set, then bind them to their CPUs."""
         self._parent.say("inside", Inside(self._workload.tids_inside))
         kind, _ = self._parent.hear()
         if kind != "placed":
             raise CodecError(f"the message '{kind}' came instead of 'placed'")
         self._workload.settle_inside()
+        step_aside(placement)
 
     def run(self) -> None:
         """Measure block by block until the parent sends ``end``."""

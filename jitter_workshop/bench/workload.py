@@ -62,13 +62,14 @@ class Workload(ABC):
         return tuple(self.tids[name] for name in self._inside)
 
     def settle_inside(self) -> None:
-        """Bind the threads that were put into the isolated set to their CPUs, and give all threads their priority.
-        Raise HostError if the kernel refuses."""
+        """Bind all threads to their CPUs once some were put into the isolated set, and give them their priority. The
+        others are bound again, because a process that changes its control group may lose its affinities. Raise
+        HostError if the kernel refuses."""
         fields, priority = KINDS[self._spec.workload].threads, self._spec.sched_priority
         for name in self.threads if self._inside else ():
             cpu = getattr(self._spec.placement, fields[name])
             try:
-                if name in self._inside:
+                if cpu is not None:
                     os.sched_setaffinity(self.tids[name], {cpu})
                 if priority:
                     os.sched_setscheduler(self.tids[name], os.SCHED_FIFO, os.sched_param(priority))

@@ -152,10 +152,40 @@ def test_a_number_that_became_another_programs_is_given_back(tmp_path: Path, pro
     assert (tmp_path / "sys/fs/cgroup/cpuset/jitter-workshop-rest/tasks").read_text() == "77"
 
 
-def test_version_2_takes_no_single_thread(tmp_path: Path, process: subprocess.Popen[bytes]) -> None:
+def test_in_version_2_the_group_becomes_threaded_and_the_process_goes_to_the_top(
+    tmp_path: Path, process: subprocess.Popen[bytes]
+) -> None:
     root = tree(tmp_path, process.pid)
-    with pytest.raises(HostError, match="with cgroup version 2 a single thread"):
+    top = tmp_path / "sys/fs/cgroup"
+    own = {"cgroup.type": "domain\n", "cgroup.threads": ""}
+    hosttrees.write(tmp_path, {f"sys/fs/cgroup/jitter-workshop/{name}": text for name, text in own.items()})
+    hosttrees.write(tmp_path, {"sys/fs/cgroup/cgroup.procs": ""})
+    written: list[str] = []
+
+    class Noting(HostWriter):
+        def write(self, path: str, value: str) -> None:
+            written.append(path.removeprefix("/sys/fs/cgroup"))
+            super().write(path, value)
+
+    for _ in range(2):
+        assert caller_process.place_threads(root, Noting(tmp_path), process.pid, [process.pid], MINE) == "2-3"
+    enters = ["/cgroup.procs", "/jitter-workshop/cgroup.threads"]
+    assert written == ["/jitter-workshop/cgroup.type", *enters, *enters]
+    assert (top / "jitter-workshop/cgroup.threads").read_text() == str(process.pid)
+    assert (top / "cgroup.procs").read_text() == str(process.pid)
+
+
+def test_a_version_2_group_with_a_process_inside_says_so(tmp_path: Path, process: subprocess.Popen[bytes]) -> None:
+    root = tree(tmp_path, process.pid)  # it has no cgroup.type that could be written
+    with pytest.raises(HostError, match="takes no single threads") as caught:
         caller_process.place_threads(root, HostWriter(tmp_path), process.pid, [process.pid], MINE)
+    assert "end it first" in caught.value.sentence()
+
+
+def test_on_a_class_host_no_process_goes_to_the_top(tmp_path: Path, process: subprocess.Popen[bytes]) -> None:
+    with pytest.raises(HostError, match="a class host cannot"):
+        caller_process.refuse_top(tree(tmp_path / "2", process.pid))
+    caller_process.refuse_top(sets_of_version_1(tmp_path / "1", process.pid, []))
 
 
 def test_a_thread_over_the_connection(tmp_path: Path, process: subprocess.Popen[bytes]) -> None:

@@ -60,3 +60,31 @@ def test_a_run_is_made_on_the_isolated_cpus(lab: Machine) -> None:
 
 def test_a_run_is_made_in_a_set_of_version_1(lab_factory: Callable[..., Machine]) -> None:
     check_on_isolated_cpus(lab_factory(cgroup="v1"))
+
+
+def check_on_both_sides(machine: Machine) -> None:
+    """With one CPU isolated, the ring has its accumulator there and its producer outside, before and after a whole
+    process was inside."""
+    with machine.unchanged():
+        machine.workshop("apply", "isolation", "--cpus", "3", "--yes", "--json", check=True)
+        try:
+            runs = [measured(machine, *RING), measured(machine, *SPIN), measured(machine, *RING)]
+        finally:
+            machine.workshop("restore", "--json", check=True)
+    assert ran_on(runs[1]) == {3}
+    for ring in (runs[0], runs[2]):
+        assert "isolation" not in ring["notes"]
+        assert ring["placement"]["inside"] == ["accumulator"]
+        assert ring["clock"]["offset_ns"] is not None
+        where = {thread["name"]: set(thread["cpus"]) for thread in ring["threads"]}
+        assert where.pop("accumulator") == {3}
+        assert where["producer"] == {ring["placement"]["producer"]}
+        assert all(3 not in cpus for cpus in where.values())
+
+
+def test_a_ring_is_on_both_sides_of_a_partition(lab: Machine) -> None:
+    check_on_both_sides(lab)
+
+
+def test_a_ring_is_on_both_sides_of_a_set_of_version_1(lab_factory: Callable[..., Machine]) -> None:
+    check_on_both_sides(lab_factory(cgroup="v1"))

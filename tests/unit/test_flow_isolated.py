@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop import paths
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.host_ops.agent_session import AgentSession, place_once
@@ -208,7 +209,17 @@ def test_a_set_that_takes_threads_leaves_a_run_two_cpus(tmp_path: Path) -> None:
     assert room(root, host(CpuSet((0,)), 2)) == CpuBudget(2, ONE, reduced=False)
     assert room(root, host(CpuSet(), 2)) == CpuBudget(1, ONE, reduced=False)
     assert room(root, host(CpuSet((0, 2, 3)))) == CpuBudget(3, ONE, reduced=True)
-    assert not takes_threads(tree(tmp_path / "2", "isolated"))
+
+
+def test_a_class_host_takes_threads_in_version_1_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = one_of_two(tmp_path / "1"), tree(tmp_path / "2", "isolated")
+    monkeypatch.setattr(paths, "CLASS_FILE", str(tmp_path / "class.toml"))
+    assert takes_threads(one)
+    assert takes_threads(two)
+    assert not takes_threads(HostRoot(hosttrees.write(tmp_path / "bare", {})))
+    (tmp_path / "class.toml").touch()
+    assert takes_threads(one)
+    assert not takes_threads(two)
 
 
 @pytest.mark.parametrize(("workload", "inside"), [("ring", "accumulator"), ("ack", "receiver")])

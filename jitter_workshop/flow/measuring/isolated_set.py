@@ -2,10 +2,8 @@
 
 Only threads in the isolated set may use the set's CPUs. The measuring child, with all its threads, is moved into the
 set after its start and before it pins its threads. Where the set has only one CPU, a workload of two threads runs on
-both sides: only the thread whose latency is judged is moved, and the other one stays outside. This needs a set that
-takes single threads, as in cgroup version 1. In version 2 all threads of a process are in one group, or in a threaded
-subtree of it (Documentation/admin-guide/cgroup-v2.rst, "Threads"), and the partition is in no other group's subtree.
-The moves need root's rights, which the agent has.
+both sides: only the thread whose latency is judged is moved, and the other one stays outside. The moves need root's
+rights, which the agent has (``agent.caller_process``).
 """
 
 from __future__ import annotations
@@ -13,8 +11,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
+from jitter_workshop import paths
 from jitter_workshop.bench.runner import Placed
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.root import HostRoot
@@ -60,9 +60,10 @@ def own_cpus(root: HostRoot) -> CpuSet:
 
 
 def takes_threads(root: HostRoot) -> bool:
-    """Return True if this host can put single threads of a process into an isolated set: in cgroup version 1."""
+    """Return True if this host can put single threads of a process into an isolated set. In cgroup version 2 the
+    process has to go to the top group for that, and the processes of a class host's members may not."""
     sets = find_cpusets(root)
-    return sets is not None and sets.version == 1
+    return sets is not None and (sets.version == 1 or not Path(paths.CLASS_FILE).exists())
 
 
 def room(root: HostRoot, topology: Topology) -> CpuBudget:
