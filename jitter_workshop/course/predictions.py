@@ -132,7 +132,8 @@ def _moved(one: Figure, before: Seen, seen: Seen) -> str:
 
 
 def _title(one: Figure) -> str:
-    return f"{one.title[0].upper()}{one.title[1:]}"
+    """Return a figure's title at the beginning of a sentence; p99.9 keeps its small letter."""
+    return one.title if one.title[1:2].isdigit() else f"{one.title[0].upper()}{one.title[1:]}"
 
 
 def _sentence(text: str) -> str:

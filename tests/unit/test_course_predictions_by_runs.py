@@ -157,3 +157,10 @@ def test_an_answer_that_the_lesson_no_longer_has_is_told(task: PredictionTask) -
     judged = outcome(task, Prediction(choice="gone"), run(1), run(1), SHOWS)
     assert judged is not None
     assert judged.near is None
+
+
+@pytest.mark.parametrize(("name", "begins"), [("50", "p50: "), ("max", "Max: "), ("faults", "Page faults")])
+def test_a_percentile_keeps_its_small_letter_in_the_sentence(name: str, begins: str) -> None:
+    judged = outcome(replace(VALUE, figure=name), Prediction(choice="many"), run(1))
+    assert judged is not None
+    assert f". {begins}" in judged.text
