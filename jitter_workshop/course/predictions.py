@@ -69,8 +69,9 @@ def _by_runs(
         return PredictionOutcome("Your answer is no longer in the lesson.", None, "", None, None)
     found = _fell_most(task, before, seen) if task.by == "falls" else _in_range(task, before, seen, shows)
     if found is None:
-        these = "This run lacks" if task.by == "value" else "These two runs lack"
-        return PredictionOutcome(f"{these} the figure that decides it.", None, given.explanation, None, None)
+        these = "this run does" if task.by == "value" else "these two runs do"
+        text = f"Your guess is not judged: {these} not have the figure that decides it."
+        return PredictionOutcome(text, None, "", None, None)
     right, decided, others = found
     text = f"You said: {_sentence(given.text)} "
     text += f"That is right. {decided}" if given is right else f"{decided} So the answer is: {_sentence(right.text)}"

@@ -150,6 +150,8 @@ def test_without_the_figure_there_is_no_judgement() -> None:
         judged = outcome(task, Prediction(choice=task.answers[0].id), bare, bare, shows)
         assert judged is not None
         assert judged.near is None
+        assert "not judged" in judged.text
+        assert judged.explanation == ""
 
 
 @pytest.mark.parametrize("task", [FALLS, FACTOR, RATIO, VALUE])
@@ -161,6 +163,9 @@ def test_an_answer_that_the_lesson_no_longer_has_is_told(task: PredictionTask) -
 
 @pytest.mark.parametrize(("name", "begins"), [("50", "p50: "), ("max", "Max: "), ("faults", "Page faults")])
 def test_a_percentile_keeps_its_small_letter_in_the_sentence(name: str, begins: str) -> None:
-    judged = outcome(replace(VALUE, figure=name), Prediction(choice="many"), run(1))
+    made = run(1).run
+    summary = replace(made.histograms[made.main_histogram], percentiles={"50": 100})
+    seen = Seen(replace(made, histograms={made.main_histogram: summary}))
+    judged = outcome(replace(VALUE, figure=name), Prediction(choice="many"), seen)
     assert judged is not None
-    assert f". {begins}" in judged.text
+    assert f" {begins}" in judged.text
