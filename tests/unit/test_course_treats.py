@@ -85,6 +85,7 @@ SPOKEN_OF = {
         "iommu": "**IOMMU**",
         "iommu-pt": "`iommu=pt`",
     },
+    "own-part": {"mitigations": "Mitigations of processor flaws"},
 }
 
 

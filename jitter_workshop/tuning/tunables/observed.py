@@ -97,7 +97,6 @@ _FLAW_STATES = {
 class Mitigations(Observed):
     id = "mitigations"
     title = "Mitigations of processor flaws"
-    untaught = "This tool never weakens a host's protection, so there is nothing to try."
     why = (
         "Some mitigations make each entry into the kernel slower. They protect this host, and this tool never "
         "switches one off. They hardly affect a thread that stays out of the kernel."
