@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ from hypothesis import strategies as st
 from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.chapters.lessoncheck import check
+from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.model.hands import HandCommand
 from jitter_workshop.presenter.chapter import OPEN, Fold, by_hand
 from tests import hosttrees, livehost, madecourse, tuned_tree
-from tests.fakes import FakeWorkshop
+from tests.fakes import FakeWorkshop, open_workshop
 
 LESSON = "01-pages/lesson.toml"
 WITHOUT = 'why = "How often each CPU is asked for its counters."\n'
@@ -145,3 +147,14 @@ def test_at_most_three_commands_are_open_and_each_comes_up(count: int, turns: in
         seen |= shown
         first = first + OPEN if first + OPEN < count else 0
     assert seen == {one.command for one in commands}
+
+
+def test_commands_name_the_cpus_of_a_recording(tmp_path: Path) -> None:
+    """A learner without rights sees CPUs that exist on the host that is shown, and no placeholder."""
+    workshop = open_workshop(recorded_host("lab-stock", None).root, course=builtin_course())
+    for chapter in workshop.course.chapters:
+        walk = workshop.walk(chapter.id)
+        for one in HandCommands(walk).look():
+            assert not re.search(r"\b(CPUS|PRODUCER_CPU|ACCUMULATOR_CPU)\b|\{[a-z_]*cpu", one.command), chapter.id
+            assert one.state in ("reads", "")
+    workshop.close()

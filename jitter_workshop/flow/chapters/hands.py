@@ -114,7 +114,13 @@ class Hands:
 
     def adopt(self) -> ApplyView:
         """Take the writes that are made as applied by this chapter, and stop to watch. Nothing is written. Raises
-        HostError."""
+        HostError if the agent has ended; what was made is restored then."""
+        try:
+            return self._adopted()
+        finally:
+            self.close()
+
+    def _adopted(self) -> ApplyView:
         host, session = self._host, self._host.context.agent_session
         if self._journal_id is not None:
             with session.change_log.during(chapter=host.chapter.id):
@@ -124,9 +130,7 @@ class Hands:
             result = self._seen()
         settled = all(host.settled().values())
         refused = tuple((one.path or one.tunable, one.reason) for one in result.refused)
-        view = ApplyView(len(result.applied), refused, settled, False, self._told(result, settled))
-        self.close()
-        return view
+        return ApplyView(len(result.applied), refused, settled, False, self._told(result, settled))
 
     def leave(self) -> None:
         """Stop to watch because the chapter is left. What is made counts as applied, where the agent is alive."""

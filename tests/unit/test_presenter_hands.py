@@ -1,0 +1,86 @@
+"""What is said of writes that a learner makes by hand: done, missing, wrong, and who restores them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.model.change import Change
+from jitter_workshop.model.codec import from_plain, to_plain
+from jitter_workshop.model.hands import HandState, HandsView, HandWrite
+from jitter_workshop.model.session import ChapterProgress, HandWork
+from jitter_workshop.presenter.hands import changed, guarded, said, watched
+
+STATES: tuple[HandState, ...] = ("done", "missing", "wrong", "gone", "hidden")
+
+
+def one(n: int, state: HandState, found: str | None = "1") -> HandWrite:
+    change = Change(n, "some", f"/proc/sys/vm/setting_{n}", "1", "10", "runtime", "low", "")
+    return HandWrite(change, state, found, "not permitted" if state == "hidden" else "", f"echo 10 > {change.path}")
+
+
+def view(*states: HandState) -> HandsView:
+    return HandsView(tuple(one(n, state) for n, state in enumerate(states, 1)))
+
+
+@pytest.mark.parametrize(
+    ("seen", "told"),
+    [
+        (view("missing", "missing"), "0 of 2 writes are made."),
+        (view("done", "missing"), "1 of 2 writes is made."),
+        (view("done", "wrong", "gone"), "2 of 3 writes are made, 1 has another value than planned."),
+        (view("missing", "hidden"), "0 of 2 writes are made, 1 cannot be read."),
+        (view("done", "gone"), "All 2 writes are made."),
+        (view("done"), "The write is made."),
+        (dataclasses.replace(view("done", "done"), back=True), "All 2 writes are restored."),
+    ],
+)
+def test_how_far_the_learner_is(seen: HandsView, told: str) -> None:
+    assert said(seen) == told
+
+
+def test_who_restores_what_was_made() -> None:
+    assert "root's journal" in guarded(view("done"))
+    assert "never restored" in guarded(view("done", "wrong"))
+    alone = dataclasses.replace(view("done"), journalled=False, why_not="sudo is not installed")
+    assert "cannot restore what you make (sudo is not installed)" in guarded(alone)
+    assert guarded(dataclasses.replace(alone, back=True)) == ""
+
+
+def test_only_what_changed_is_told_again() -> None:
+    before = (one(1, "missing"), one(2, "missing"), one(3, "wrong", "7"))
+    now = (one(1, "done", "10"), one(2, "missing"), one(3, "wrong", "8"))
+    first, *rest = [line.plain for line in changed(before, now, 120)]
+    assert first.startswith("✓")
+    assert "setting_1" in first
+    assert "the value is 8, the plan has 10" in " ".join(rest)
+    assert "setting_2" not in " ".join(rest)
+    assert changed(now, now, 120) == []
+
+
+@given(st.lists(st.sampled_from(STATES), min_size=1, max_size=8), st.integers(40, 160))
+def test_every_write_has_its_line_and_the_next_one_an_arrow(states: list[HandState], width: int) -> None:
+    seen = view(*states)
+    lines = [line.plain for line in watched(seen, width)]
+    assert max(map(len, lines)) <= width
+    for write in seen.writes:
+        assert write.command.split("> ")[1][-12:] in "".join(line.strip().rstrip("\\").rstrip() for line in lines)
+    first = next((state for state in states if state in ("missing", "wrong")), None)
+    assert sum(line.startswith(" ▸") for line in lines) == (first == "missing")
+
+
+def test_a_value_of_the_host_cannot_reach_the_terminal() -> None:
+    seen = HandsView((dataclasses.replace(one(1, "wrong", "7\x1b[31m"), command="echo \x1b[2J > /tmp/x"),))
+    assert "\x1b" not in "\n".join(line.plain for line in watched(seen, 80))
+    assert "\x1b" not in "\n".join(line.plain for line in changed((), seen.writes, 80))
+
+
+def test_what_only_the_session_knows_comes_back_from_its_file() -> None:
+    kept = ChapterProgress(by_hand=HandWork((one(1, "done").change,), "a-boot"))
+    assert from_plain(ChapterProgress, to_plain(kept)) == kept
+    plain = to_plain(ChapterProgress())
+    del plain["by_hand"]
+    assert from_plain(ChapterProgress, plain).by_hand is None
