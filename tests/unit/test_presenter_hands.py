@@ -1,4 +1,4 @@
-"""What is said of writes that a learner makes by hand: done, missing, wrong, and who restores them."""
+"""Test the words about writes that a learner makes by hand: done, missing, wrong, and who restores them."""
 
 from __future__ import annotations
 
