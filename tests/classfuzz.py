@@ -40,6 +40,7 @@ def agents(pid: int, words: Sequence[str], shown: Sequence[str]) -> list[dict[st
         {"verb": "restore", "tunables": [words[0]], "forget": True},
         {"verb": "keep", "journals": []},
         {"verb": "place", "pid": pid},
+        {"verb": "place_threads", "pid": pid, "tids": [pid]},
         {"verb": "realtime", "pid": pid, "tids": [pid], "priority": 10},
         {"verb": "evidence", "do": "begin", **trace},
         *({"verb": "evidence", "do": do, "number": 0} for do in ("start", "read", "piece", "end")),

@@ -17,8 +17,15 @@ from jitter_workshop.tuning.writer import HostWriter
 
 GROUP_FILES = {
     1: {"cpuset.cpus": "\n", "cpuset.mems": "\n", "cpuset.sched_load_balance": "1\n", "tasks": ""},
-    2: {"cpuset.cpus": "\n", "cpuset.cpus.partition": "member\n", "cpuset.cpus.effective": "\n", "cgroup.procs": ""},
+    2: {
+        "cpuset.cpus": "\n",
+        "cpuset.cpus.partition": "member\n",
+        "cpuset.cpus.effective": "\n",
+        "cgroup.procs": "",
+        "cgroup.type": "domain\n",
+    },
 }
+MEMBERS = ("tasks", "cgroup.procs", "cgroup.threads")
 
 
 class MadeKernel(HostWriter):
@@ -43,9 +50,13 @@ class MadeKernel(HostWriter):
             word = text[1:]
             have = [*([word] if text[0] == "+" else []), *(w for w in have if w != word)]
             text = " ".join(have)
-        elif name in ("tasks", "cgroup.procs"):
+        elif name in MEMBERS:
             self._move(path, text)
             return
+        elif name == "cgroup.type":
+            # A threaded group shows its threads, and refuses to show processes.
+            (self.top / path[1:]).with_name("cgroup.procs").unlink()
+            (self.top / path[1:]).with_name("cgroup.threads").touch()
         elif name == "cpuset.cpus" and not text and self._populated(path.rpartition("/")[0]):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         elif name == "cpuset.cpus.partition" and self.invalid and text == "isolated":
@@ -91,8 +102,8 @@ class MadeKernel(HostWriter):
             place.write_text(re.sub(r"(:cpuset:).*", rf"\g<1>{inside}", place.read_text()))
 
     def _populated(self, path: str) -> bool:
-        members = GROUP_FILES[self._version(path)].keys() & {"tasks", "cgroup.procs"}
-        return any((self.top / path[1:] / name).read_text().split() for name in members)
+        files = [self.top / path[1:] / name for name in MEMBERS]
+        return any(file.read_text().split() for file in files if file.exists())
 
     def _version(self, path: str) -> int:
         return self.groups.get(path.rpartition("/")[0], 0)

@@ -172,6 +172,7 @@ def test_paths_and_commands_are_no_requests(host: ClassOnATree, tree: Path) -> N
         {"verb": "exec", "command": "id"},
         {"verb": "evidence", "do": "begin", "pid": 1, "tids": [1], "cpus": HOT, "clock": "mono", "stacks": True},
         {"verb": "place", "pid": 1},
+        {"verb": "place_threads", "pid": 1, "tids": [1]},
         {"verb": "realtime", "pid": 1, "tids": [1], "priority": 49},
     )
     assert "ok" in told[0]

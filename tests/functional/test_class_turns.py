@@ -61,6 +61,7 @@ def test_without_the_turn_nothing_is_changed(tree: Path, people: People) -> None
         one.ask("restore"),
         one.ask("keep"),
         one.ask("place", pid=one.client.pid),
+        one.ask("place_threads", pid=one.client.pid, tids=[one.client.pid]),
         one.ask("realtime", pid=one.client.pid, tids=[one.client.pid], priority=1),
         one.ask("evidence", do="end"),
     ):

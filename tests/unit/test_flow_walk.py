@@ -15,15 +15,16 @@ from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.curves import ORIGIN, published_curves
-from jitter_workshop.flow.measuring.isolated_set import CpuBudget
+from jitter_workshop.flow.measuring.isolated_set import CpuBudget, room
 from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.run import Run, SilentObserver
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import Placement
-from tests import madeup
+from tests import hosttrees, madeup
 
 Trees = Callable[[str], Path]
 
@@ -326,6 +327,20 @@ def test_a_wall_between_two_cpus_leaves_one_to_a_run(workshop: Workshop) -> None
     assert walk.request("measure").workload == "spin"
     assert "while CPU 1 is isolated" in walk.warning("measure")
     assert "restore that first" in workshop.walk("pinning").host.reason
+
+
+def test_one_isolated_cpu_of_two_changes_no_workload_where_it_takes_single_threads(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    group = "sys/fs/cgroup/cpuset/jitter-workshop-hot"
+    files = {f"{group}/cpuset.cpus": "1\n", f"{group}/cpuset.sched_load_balance": "0\n"}
+    files["proc/self/mountinfo"] = "30 20 0:26 / /sys/fs/cgroup/cpuset rw - cgroup cpuset rw,cpuset\n"
+    workshop._room = room(HostRoot(hosttrees.write(tmp_path / "host", files)), cpus(1))
+    assert workshop._room == CpuBudget(2, CpuSet((1,)), reduced=False)
+    walk = workshop.walk("baseline")
+    for slot in ("measure", "again"):
+        assert (walk.request(slot).workload, walk.warning(slot)) == ("ring", "")
+    assert workshop.walk("pinning").host.reason == ""
 
 
 def test_after_a_run_of_the_clock_loop_its_partner_is_one_too(workshop: Workshop) -> None:
