@@ -69,6 +69,8 @@ class BlockDone:
     of two threads at the same time count once. ``start_ticks`` / ``end_ticks``: start and end by the run's own clock.
 
     ``interrupts`` / ``softirqs``: the growth of each CPU's counters from just before the block to just after it.
+    ``idle_entries`` / ``idle_exit_us``: how often the measured CPUs entered an idle state, and the sum of the promised
+    exit latencies. ``cpu_hz``: their mean frequency just after the block, as the kernel knows it.
     ``throttled_periods``: the growth of the cgroup's counter. ``counted_ns``: the time in which all these counters
     grew, longer than the block by its lead-in.
 
@@ -101,6 +103,9 @@ class BlockDone:
     sampled_ns: int | None = None
     missed_wakeups: int | None = None
     unlisted: int = 0
+    cpu_hz: int | None = None
+    idle_entries: int | None = None
+    idle_exit_us: int | None = None
 
 
 class Witness(Protocol):

@@ -167,12 +167,19 @@ class RunAccumulator:
         return _sum(getattr(block, counter) for block in self.raw)
 
     def core_hz(self) -> int | None:
-        known = [b.core_hz for b in self.blocks if b.core_hz is not None]
-        return round(median(known)) if known else None
+        return _median(b.core_hz for b in self.blocks)
+
+    def cpu_hz(self) -> int | None:
+        return _median(b.cpu_hz for b in self.raw)
 
 
 def _in_run(stall: Stall, block: int, start_ns: int) -> Stall:
     return Stall(block, stall.thread, stall.cpu, stall.start_ns + start_ns, stall.end_ns + start_ns, stall.messages)
+
+
+def _median(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return round(median(known)) if known else None
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

@@ -22,6 +22,8 @@ from jitter_workshop.bench.parent import PATIENCE_S, Parent, serve
 from jitter_workshop.bench.protocol import BlockDone, Inside, Ready
 from jitter_workshop.bench.workload import messages_of_block
 from jitter_workshop.errors import UsageError
+from jitter_workshop.host.cpu.cpufreq import read_current_hz
+from jitter_workshop.host.cpu.cpuidle import read_idle_use
 from jitter_workshop.host.cpu.stat import CpuStat, read_stat, steal_between
 from jitter_workshop.host.irq.interrupts import CounterTable, read_interrupts, read_softirqs
 from jitter_workshop.host.kernel.hypervisor import read_hypervisor
@@ -51,6 +53,7 @@ class Look:
     throttled: int | None
     parent_switches: int | None
     migrations: dict[str, int | None]
+    idle: tuple[int, int] | None
 
 
 class Counters:
@@ -75,6 +78,7 @@ class Counters:
             throttled=read_throttled(root, self._cgroup),
             parent_switches=context_switches(root, self._parent),
             migrations={name: migrations(root, os.getpid(), tid) for name, tid in self._tids.items()},
+            idle=read_idle_use(root, self._cpus) if self._cpus else None,
         )
 
     def fields(self, before: Look, after: Look, notes: dict[str, str]) -> dict[str, Any]:
@@ -87,7 +91,11 @@ class Counters:
             "throttled_periods": difference(before.throttled, after.throttled),
             "parent_switches": difference(before.parent_switches, after.parent_switches),
             "counted_ns": after.at_ns - before.at_ns,
+            "cpu_hz": _mean_hz(self._root, self._cpus or ()),
         }
+        if before.idle is not None and after.idle is not None:
+            found["idle_entries"] = difference(before.idle[0], after.idle[0])
+            found["idle_exit_us"] = difference(before.idle[1], after.idle[1])
         if found["steal_ns"] is None:
             notes["steal_ns"] = after.stat.why_no_steal
         if found["throttled_periods"] is None:
@@ -103,6 +111,12 @@ class Counters:
                 "this kernel does not count migrations of a thread (se.nr_migrations in /proc/PID/sched)"
             )
         return moved
+
+
+def _mean_hz(root: HostRoot, cpus: tuple[int, ...]) -> int | None:
+    """Return the mean frequency of these CPUs as the kernel knows it now; None if it does not show one of them."""
+    known = [hz for cpu in cpus if (hz := read_current_hz(root, cpu)) is not None]
+    return round(sum(known) / len(known)) if known and len(known) == len(cpus) else None
 
 
 def difference(before: int | None, after: int | None) -> int | None:

@@ -7,7 +7,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.walk import PredictionOutcome
-from jitter_workshop.stats.figures import Figure, Seen, figure, ratio
+from jitter_workshop.stats.figures import Figure, Seen, figure, moved, ratio
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
 
 NEAR_FACTOR = 3.0
@@ -90,8 +90,8 @@ def _fell_most(task: PredictionTask, before: Seen, seen: Seen) -> tuple[Answer, 
     if not known:
         return None
     most = max(known, key=lambda name: known[name])
-    decided = _moved(figure(most), before, seen)
-    others = " ".join(_moved(figure(name), before, seen) for name in known if name != most)
+    decided = moved(figure(most), before, seen)
+    others = " ".join(moved(figure(name), before, seen) for name in known if name != most)
     if known[most] < MOVED_FACTOR:
         return none, f"No figure fell to half; the nearest was: {decided}", others
     return next(a for a in task.answers if a.figure == most), decided, others
@@ -104,14 +104,14 @@ def _in_range(task: PredictionTask, before: Seen, seen: Seen, shows: Shows | Non
     if name is None:
         return None
     one = figure(name)
-    value, told = None, f"{_title(one)}: {one.with_unit(one.of(seen))}."
+    value, told = None, f"{one.headline}: {one.with_unit(one.of(seen))}."
     if task.by == "value":
         value = one.of(seen)
     elif task.by == "ratio":
         value = _second_to_first(one, before, seen)
-        told = f"{_moved(one, before, seen)} That is {times(value)}."
+        told = f"{moved(one, before, seen)} That is {times(value)}."
     elif shows is not None and (value := ratio(one, before, seen, rises=shows.rises)) is not None:
-        told = f"{_moved(one, before, seen)} That is a factor of {nice_number(value)}."
+        told = f"{moved(one, before, seen)} That is a factor of {nice_number(value)}."
     if value is None:
         return None
     return next(a for a in task.answers if a.up_to is None or value <= a.up_to), told, ""
@@ -125,16 +125,6 @@ def _second_to_first(one: Figure, before: Seen, seen: Seen) -> float | None:
     if first == second:
         return 1.0
     return max(second, one.least(seen)) / max(first, one.least(before))
-
-
-def _moved(one: Figure, before: Seen, seen: Seen) -> str:
-    """Return ``The thread preempted: 129.6 → 5.4 a second.``"""
-    return f"{_title(one)}: {one.change(one.of(before), one.of(seen))}."
-
-
-def _title(one: Figure) -> str:
-    """Return a figure's title at the beginning of a sentence; p99.9 keeps its small letter."""
-    return one.title if one.title[1:2].isdigit() else f"{one.title[0].upper()}{one.title[1:]}"
 
 
 def _sentence(text: str) -> str:

@@ -265,6 +265,10 @@ class Run:
     lead-in of each block. None in runs of older versions, and if a lead-in is not known. ``counters``: present if
     evidence was asked for and there is no trace, else None.
 
+    ``cpu_hz``: the frequency of the measured CPUs as the kernel knew it at the end of each block: the median of the
+    blocks' means. ``idle_entries``: how often these CPUs entered an idle state, and ``idle_exit_us``: the sum of the
+    exit latencies that these states promise.
+
     ``proof``: id of the proof that the run belongs to (``model.proof``), else None. ``settle_s``: time at the run's
     start that was not recorded because a change had just been made, None if all was recorded. ``memory``: what a
     measured thread did with memory besides (``model.spec.Memory``), None for nothing.
@@ -312,6 +316,9 @@ class Run:
     proof: str | None = None
     settle_s: float | None = None
     memory: str | None = None
+    cpu_hz: int | None = None
+    idle_entries: int | None = None
+    idle_exit_us: int | None = None
 
     @property
     def main_histogram(self) -> str:

@@ -39,6 +39,11 @@ class Figure:
     least: Callable[[Seen], float]
     traced: bool = False
 
+    @property
+    def headline(self) -> str:
+        """Return the title for the beginning of a sentence: with a capital, but p99.9 as it is."""
+        return self.title if self.title[1:2].isdigit() else f"{self.title[0].upper()}{self.title[1:]}"
+
     def shown(self, value: float | None) -> str:
         """Return a value in words: ``12 µs``, ``5.4`` or ``unknown``. A time has its unit, a rate does not."""
         if value is None:
@@ -150,15 +155,10 @@ def _on_trace(wanted: Callable[[InterferingTask], bool]) -> Callable[[Seen], flo
     return rate
 
 
-FREQUENCY = "power:cpu_frequency"
-"""The event by which the kernel reports a change of frequency."""
-
-
-def _frequency_changes(seen: Seen) -> float | None:
-    report = seen.report
-    if report is None or report.residence is None or report.measured_ns <= 0 or FREQUENCY in report.missing:
-        return None
-    return sum(one.changes for one in report.residence.frequencies) * 1e9 / report.measured_ns
+def _idle_exit(seen: Seen) -> float | None:
+    """Return the mean exit latency of the idle states that the measured CPUs entered, in ns; 0 if they entered none."""
+    entries, exit_us = seen.run.idle_entries, seen.run.idle_exit_us
+    return None if entries is None or exit_us is None else exit_us * 1e3 / max(entries, 1)
 
 
 def _is_work(one: InterferingTask) -> bool:
@@ -188,7 +188,8 @@ FIGURES = {
         Figure("net-rx", "NET_RX softirqs", "a second", _rate(_on_hot(True, "NET_RX".__eq__)), _one_event),
         Figure("work-items", "work items of the kernel", "a second", _on_trace(_is_work), _one_event, traced=True),
         Figure("task-runs", "other tasks run", "a second", _on_trace(_is_task), _one_event, traced=True),
-        Figure("frequency-changes", "changes of frequency", "a second", _frequency_changes, _one_event, traced=True),
+        Figure("cpu-hz", "frequency of the hot CPUs, by the kernel", "Hz", lambda seen: seen.run.cpu_hz, _one_ns),
+        Figure("idle-exit", "exit latency of the idle states entered", "ns", _idle_exit, _one_ns),
         *(
             Figure(name, name if name == "max" else f"p{name}", "ns", _percentile(name), _one_ns)
             for name in ("50", "99", "99.9", "99.99", "99.999", "max")
@@ -222,3 +223,8 @@ def ratio(one: Figure, before: Seen, after: Seen, *, rises: bool = False) -> flo
         return None
     above, below = (second, first) if rises else (first, second)
     return above / max(below, one.least(before if rises else after))
+
+
+def moved(one: Figure, before: Seen, after: Seen) -> str:
+    """Return ``The thread preempted: 129.6 → 5.4 a second.``"""
+    return f"{one.headline}: {one.change(one.of(before), one.of(after))}."

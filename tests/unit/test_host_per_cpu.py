@@ -88,3 +88,23 @@ def test_the_latency_limit_of_one_cpu(tmp_path: Path, text: str, wanted: str | N
     assert (found.text, found.limit_us) == (wanted, limit)
     assert bool(found.reason) == (wanted is None)
     assert cpuidle.read_resume_latency(HostRoot(tmp_path), 2).reason == "no such file"
+
+
+def test_the_current_frequency_is_in_hz_and_unknown_where_none_is_shown(tmp_path: Path) -> None:
+    write(
+        tmp_path, {f"{CPU}/cpu3/cpufreq/scaling_cur_freq": "1200000\n", f"{CPU}/cpu4/cpufreq/scaling_cur_freq": "<x>\n"}
+    )
+    found = [cpufreq.read_current_hz(HostRoot(tmp_path), cpu) for cpu in (3, 4, 5)]
+    assert found == [1_200_000_000, None, None]
+
+
+def test_the_use_of_idle_states_is_added_up_over_states_and_cpus(tmp_path: Path) -> None:
+    states = {(1, 0): (9, 0), (1, 1): (100, 2), (2, 0): (1, 0), (2, 1): (10, 133)}
+    for (cpu, state), (usage, latency) in states.items():
+        folder = f"{CPU}/cpu{cpu}/cpuidle/state{state}"
+        write(tmp_path, {f"{folder}/usage": f"{usage}\n", f"{folder}/latency": f"{latency}\n"})
+    root = HostRoot(tmp_path)
+    assert cpuidle.read_idle_use(root, [1]) == (109, 200)
+    assert cpuidle.read_idle_use(root, [1, 2]) == (120, 200 + 1_330)
+    assert cpuidle.read_idle_use(root, [1, 3]) is None  # a CPU without idle states: not zero
+    assert cpuidle.read_idle_use(root, []) == (0, 0)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.model.evidence import EvidenceReport, FrequencySeen, InterferingTask, QuietCpus, Residence
+from jitter_workshop.model.evidence import EvidenceReport, InterferingTask, QuietCpus, Residence
 from jitter_workshop.model.run import Counter, Run, StallRate, ThreadRecord
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.stats.figures import FIGURES, FREQUENCY, Figure, Seen, figure, ratio
+from jitter_workshop.stats.figures import FIGURES, Figure, Seen, figure, ratio
 from tests import madeup
 
 
@@ -150,13 +150,10 @@ VISITORS = (
 )
 
 
-def traced(visitors: tuple[InterferingTask, ...], measured_ns: int = 2_000_000_000, **missing: str) -> Seen:
+def traced(visitors: tuple[InterferingTask, ...], measured_ns: int = 2_000_000_000) -> Seen:
     proof = QuietCpus((1, 2), measured_ns, False, 0, 0, 0, "")
-    changes = (FrequencySeen(1, 30, 1, 2), FrequencySeen(2, 10, 1, 2))
-    present = Residence((), visitors, changes, (), (), proof)
-    report = EvidenceReport(
-        1, "r", "trace", 1_000, "mono", 1, 0, (), (), measured_ns, residence=present, missing=missing
-    )
+    present = Residence((), visitors, (), (), (), proof)
+    report = EvidenceReport(1, "r", "trace", 1_000, "mono", 1, 0, (), (), measured_ns, residence=present)
     return Seen(RUN, report)
 
 
@@ -168,7 +165,6 @@ def traced(visitors: tuple[InterferingTask, ...], measured_ns: int = 2_000_000_0
         ("work:vmstat_update", 4.0),
         ("work:never_seen", 0.0),
         ("task-runs", 3.0),
-        ("frequency-changes", 20.0),
     ],
 )
 def test_a_trace_counts_what_ran_on_the_hot_cpus(name: str, value: float) -> None:
@@ -178,8 +174,12 @@ def test_a_trace_counts_what_ran_on_the_hot_cpus(name: str, value: float) -> Non
     assert figure(name).of(traced(VISITORS, 0)) is None
 
 
-def test_a_kernel_without_the_event_has_no_changes_of_frequency() -> None:
-    assert figure("frequency-changes").of(traced((), **{FREQUENCY: "not offered"})) is None
+def test_the_exit_latency_is_the_mean_over_all_entries() -> None:
+    seen = Seen(dataclasses.replace(RUN, idle_entries=40, idle_exit_us=4_000))
+    assert figure("idle-exit").of(seen) == 100_000  # ns
+    assert figure("idle-exit").of(Seen(dataclasses.replace(RUN, idle_entries=0, idle_exit_us=0))) == 0
+    assert figure("idle-exit").of(Seen(RUN)) is None
+    assert figure("cpu-hz").of(Seen(dataclasses.replace(RUN, cpu_hz=8))) == 8
 
 
 @pytest.mark.parametrize("name", ["work:", "work:a b", "work:é", "work:1x", "nothing", "", f"work:{'x' * 80}"])

@@ -38,7 +38,7 @@ from jitter_workshop.model.walk import (
     RunCurve,
     StepView,
 )
-from jitter_workshop.stats.figures import Seen
+from jitter_workshop.stats.figures import Seen, figure, moved
 from jitter_workshop.stats.scale import nice_ns
 
 TRACED = ", traced"
@@ -178,11 +178,12 @@ class ChapterSession:
                 "guess is not judged."
             )
             return PredictionOutcome(text, None, "", prediction.value_ns, None)
-        return outcome(task, prediction, self._seen(run), self._seen(self.run_in("measure")), self.chapter.shows)
+        sides = [one and self._seen(one) for one in (run, self.run_in("measure"))]
+        return outcome(task, prediction, *sides, self.chapter.shows)
 
-    def _seen(self, run: Run | None) -> Seen | None:
-        """Return a run with the kept report on its trace, if both exist."""
-        return None if run is None else Seen(run, kept_report(self._context.handle, run))
+    def _seen(self, run: Run) -> Seen:
+        """Return a run with the kept report on its trace, if there is one."""
+        return Seen(run, kept_report(self._context.handle, run))
 
     def plan(self) -> PlanView:
         """Return the plan of the chapter: the writes of :meth:`apply`, or a CPU for each thread. Raises HostError if
@@ -389,7 +390,14 @@ class ChapterSession:
         strayed = () if good else stack_notes(self.chapter, first, second)
         if self._context.handle.has_trace(first.id) != self._context.handle.has_trace(second.id):
             strayed = (*strayed, ONE_TRACED)
-        return dataclasses.replace(view, headline=" ".join([*strayed, view.headline]))
+        return dataclasses.replace(view, headline=" ".join([*strayed, *self._effect(first, second), view.headline]))
+
+    def _effect(self, first: Run, second: Run) -> tuple[str, ...]:
+        """Return a sentence on the figure that the chapter's change moves; () where a run does not have the figure."""
+        if self.chapter.shows is None:
+            return ()
+        one, before, after = figure(self.chapter.shows.figure), self._seen(first), self._seen(second)
+        return () if None in (one.of(before), one.of(after)) else (moved(one, before, after),)
 
     def explain(self, slot: str | None = None) -> Explanation | None:
         """Return the evidence of this chapter's newest run, or of the run in ``slot``; None if there is no such run."""

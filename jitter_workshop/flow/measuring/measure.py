@@ -326,6 +326,9 @@ def _as_run(
         proof=request.proof,
         settle_s=request.settle_s or None,
         memory=None if spec.memory == "none" else spec.memory,
+        cpu_hz=gathered.cpu_hz(),
+        idle_entries=gathered.sum_of("idle_entries"),
+        idle_exit_us=gathered.sum_of("idle_exit_us"),
     )
     return with_notes(run, spec, result, host, company.unnamed_percent, request.hunted)
 

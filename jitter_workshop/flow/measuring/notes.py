@@ -121,6 +121,9 @@ _NULLS = {
     "steal_ns": _UNSEEN,
     "core_hz": _UNSEEN,
     "throttled_periods": _UNSEEN,
+    "cpu_hz": "this host has no cpufreq, or the run had no CPUs of its own",
+    "idle_entries": "this host has no cpuidle, or the run had no CPUs of its own",
+    "idle_exit_us": "see idle_entries",
     "counted_s": "the measuring process did not report how long it counted",
     "steal_resolution_ns": "see steal_ns",
 }

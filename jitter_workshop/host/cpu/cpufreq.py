@@ -57,6 +57,12 @@ def read_policy(root: HostRoot, folder: str) -> FrequencyPolicy:
     )
 
 
+def read_current_hz(root: HostRoot, cpu: int) -> int | None:
+    """Return the frequency of one CPU as the kernel knows it now; None if the kernel does not show it. On x86 hardware
+    the kernel counts cycles, elsewhere this is the frequency that was asked for (cpufreq.rst, scaling_cur_freq)."""
+    return _hz(root, f"{CPU_DIR}/cpu{cpu}/cpufreq/scaling_cur_freq")
+
+
 def policy_folders(root: HostRoot, cpus: CpuSet) -> dict[str, CpuSet]:
     """Return the policies that govern ``cpus``, in number order: folder → the part of ``cpus`` that the policy
     governs."""

@@ -6,6 +6,8 @@ Documentation/admin-guide/pm/cpuidle.rst, Documentation/ABI/testing/sysfs-device
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.record import dataclass
@@ -33,6 +35,22 @@ def read_idle_driver(root: HostRoot) -> str | None:
 def state_folders(root: HostRoot, cpu: int) -> tuple[tuple[int, str], ...]:
     """Return the folders of a CPU's idle states, shallowest first, as (index, path)."""
     return root.numbered(f"{CPU_DIR}/cpu{cpu}/cpuidle", "state")
+
+
+def read_idle_use(root: HostRoot, cpus: Iterable[int]) -> tuple[int, int] | None:
+    """Return how often these CPUs have entered an idle state since boot, and the sum of the exit latencies that these
+    states promise, in µs; None where one of the CPUs shows no idle state. A state whose files cannot be read counts as
+    never entered."""
+    entered = exit_us = 0
+    for cpu in cpus:
+        folders = state_folders(root, cpu)
+        if not folders:
+            return None
+        for _, folder in folders:
+            times = root.integer(f"{folder}/usage") or 0
+            entered += times
+            exit_us += times * (root.integer(f"{folder}/latency") or 0)
+    return entered, exit_us
 
 
 def parse_disable(value: int | None) -> bool | None:
