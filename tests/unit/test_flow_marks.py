@@ -14,6 +14,7 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters import session_context as desks
 from jitter_workshop.flow.chapters.session_context import SessionContext
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.measuring.comparing import same_state, stack_notes
 from jitter_workshop.flow.measuring.measure import changed_meanwhile
 from jitter_workshop.host.root import HostRoot
@@ -40,7 +41,7 @@ def chapter(ident: str) -> Chapter:
 @pytest.fixture
 def runs(make_run: Callable[..., tuple[Any, Any]]) -> dict[str, Run]:
     placed = Placement("auto", 0, 1, None, None, (0, 1), (), "")
-    run = dataclasses.replace(make_run()[0], placement=placed, complete=True)
+    run = dataclasses.replace(make_run()[0], workload="spin", duty=10, placement=placed, complete=True)
     return {"measure": run, "again": run}
 
 
@@ -73,10 +74,11 @@ def test_a_host_that_somebody_else_changed_is_not_the_same(runs: dict[str, Run])
 def test_an_answer_that_no_run_decides_is_given_once() -> None:
     workshop = FakeWorkshop.open(course_dir=Path(__file__).parents[2] / "lessons")
     try:
-        walk = workshop.walk("hypervisor")
-        task = walk.chapter.prediction
-        assert task is not None
-        assert task.slot is None
+        found = workshop.course.chapter("hypervisor")
+        assert found is not None
+        assert found.prediction is not None
+        task = dataclasses.replace(found.prediction, slot=None, by=None)
+        walk = ChapterSession(dataclasses.replace(found, prediction=task), workshop)
         walk.predict(Prediction(choice=task.answers[0].id))
         assert walk.outcome() is not None
         with pytest.raises(UsageError, match="this question is answered already"):

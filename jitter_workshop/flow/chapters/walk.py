@@ -178,8 +178,9 @@ class ChapterSession:
                 "guess is not judged."
             )
             return PredictionOutcome(text, None, "", prediction.value_ns, None)
-        sides = [one and self._seen(one) for one in (run, self.run_in("measure"))]
-        return outcome(task, prediction, *sides, self.chapter.shows)
+        first = self.run_in("measure")
+        before = None if first is None else self._seen(first)
+        return outcome(task, prediction, None if run is None else self._seen(run), before, self.chapter.shows)
 
     def _seen(self, run: Run) -> Seen:
         """Return a run with the kept report on its trace, if there is one."""
