@@ -176,6 +176,7 @@ def _fields(request: MeasureRequest, seed: int) -> dict[str, object]:
         "sched": f"fifo:{request.sched_priority}" if request.sched_priority else "other",
         "pacing": request.pacing or "spin",
         "duty": request.duty,
+        "memory": None if request.memory == "none" else request.memory,
         "notes": {"interrupts": "not asked for", **({HUNTED: BESIDE} if request.hunted else {})},
     }
 

@@ -46,8 +46,9 @@ class PathEntry:
     and ``rehearsed`` is True if the chapter is taught on a recording instead.
 
     ``guess``: None = nothing predicted, else True if the prediction was near (in a hunt chapter: if a hunt was won).
-    ``setting`` None: the chapter sets nothing. ``in_class``: False if the class of this class host leaves the chapter
-    out. ``number``: the chapter's number in the course and on a class's board, whatever its position in the path.
+    ``setting`` None: the chapter sets nothing. ``curve`` None: it measures nothing. ``in_class``: False if the class of
+    this class host leaves the chapter out. ``number``: the chapter's number in the course and on a class's board,
+    whatever its position in the path.
     """
 
     chapter_id: str
@@ -60,7 +61,7 @@ class PathEntry:
     started: bool
     done: bool
     setting: bool | None
-    curve: bool
+    curve: bool | None
     guess: bool | None
     rehearsed: bool = False
     in_class: bool = True

@@ -94,8 +94,9 @@ def mark(value: bool | None) -> str:
 
 
 def marks(entry: PathEntry) -> tuple[str, str, str]:
-    """Return a chapter's signs for its setting (– if the chapter has none), its curve and its guess."""
-    return "–" if entry.setting is None else mark(entry.setting or None), mark(entry.curve or None), mark(entry.guess)
+    """Return a chapter's signs for its setting, its curve (each – if the chapter has none) and its guess."""
+    setting, curve = ("–" if one is None else mark(one or None) for one in (entry.setting, entry.curve))
+    return setting, curve, mark(entry.guess)
 
 
 def host_column(host: HostSummary, width: int) -> Lines:

@@ -85,6 +85,7 @@ SPOKEN_OF = {
         "iommu": "**IOMMU**",
         "iommu-pt": "`iommu=pt`",
     },
+    "caches": {"resctrl": "**The host's lever is resctrl**"},
     "own-part": {"mitigations": "Mitigations of processor flaws"},
 }
 

@@ -130,7 +130,7 @@ def entry(
         started=progress != ChapterProgress(),
         done=progress.done,
         setting=None if chapter.changes == "nothing" else progress.marks.get("setting", False),
-        curve=progress.marks.get("curve", False),
+        curve=progress.marks.get("curve", False) if chapter.measurements else None,
         guess=guess,
         rehearsed=rehearsed,
     )

@@ -135,7 +135,6 @@ class IommuState(Observed):
 class CacheShares(Observed):
     id = "resctrl"
     title = "Shares of cache and memory bandwidth"
-    untaught = "Only some server processors have it, and what to reserve depends on the program."
     why = (
         "Programs on other cores push a hot thread's data out of the cache that they share. Processors with "
         "resource control can reserve parts of that cache (ways) for this thread."

@@ -1,0 +1,67 @@
+"""The chapters on the program's own part, on caches and on making it last: line by line and by keys."""
+
+from __future__ import annotations
+
+import pytest
+
+from jitter_workshop.course.loader import builtin_course
+from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.screens.home.home import HomeScreen
+from tests.fakes import FakeWorkshop, open_workshop
+from tests.screens import settled, text_of
+from tests.talking import talk
+
+SIZES = [(80, 24), (160, 48)]
+
+
+def whole() -> FakeWorkshop:
+    return open_workshop(course=builtin_course())
+
+
+@pytest.mark.parametrize(
+    ("chapter", "memory", "noise"),
+    [("own-part", ["fresh", "ready"], None), ("caches", ["far", "near"], "bandwidth")],
+)
+def test_both_runs_use_memory_as_the_lesson_says(chapter: str, memory: list[str], noise: str | None) -> None:
+    workshop = whole()
+    said = talk(workshop, "||c|||||||", chapter)
+    runs = workshop.runs()
+    assert [run.memory for run in runs] == memory
+    assert {run.noise for run in runs} == {noise}
+    # Two uses of memory are no luck, and they can be compared.
+    assert "This is luck" not in said
+    assert "Not comparable" not in said
+    entry = next(one for one in workshop.path() if one.chapter_id == chapter)
+    assert (entry.setting, entry.curve, entry.done) == (None, True, True)
+
+
+def test_the_reading_chapter_measures_nothing_and_its_question_is_judged_at_once() -> None:
+    workshop = whole()
+    said = talk(workshop, "|b|more|more|more||", "make-it-last")
+    assert workshop.measured == 0
+    assert "systemctl enable --now quiet.service" in said
+    entry = next(one for one in workshop.path() if one.chapter_id == "make-it-last")
+    assert (entry.setting, entry.curve, entry.guess, entry.done) == (None, None, True, True)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("chapter", ["own-part", "caches", "make-it-last"])
+async def test_enter_alone_goes_through_a_last_chapter(chapter: str, size: tuple[int, int]) -> None:
+    app = WorkshopApp(whole(), chapter)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        walk = app.screen.walk
+        seen = []
+        for _ in range(30):
+            if not isinstance(app.screen, ChapterScreen):
+                break
+            if not seen or seen[-1] != walk.current:
+                seen.append(walk.current)
+            assert walk.current.upper() in text_of(app)
+            await pilot.press("enter")
+            await settled(pilot)
+        assert isinstance(app.screen, HomeScreen)
+        assert tuple(seen) == walk.chapter.steps
+        assert walk.progress.done
