@@ -164,7 +164,7 @@ def _check_split(topology: Topology, wish: Wish, within: CpuSet) -> None:
     inside = within & CpuSet.of(c for c in (wish.producer, wish.journaller) if c is not None)
     if inside:
         raise HostError(
-            f"CPU {inside} is the only isolated CPU, so only the {last} runs there",
+            f"with the {first} outside of the isolated CPUs ({within}), only the {last} runs on CPU {inside}",
             f"choose another CPU for the {first if wish.producer in inside else 'journaller'}",
         )
     if not topology.allowed - within:

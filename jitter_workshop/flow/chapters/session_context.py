@@ -154,7 +154,7 @@ class SessionContext:
     def room(self) -> CpuBudget:
         """Return the number of CPUs that one run may use."""
         if self._room is None:
-            self._room = room(self.root, self.topology)
+            self._room = room(self.root, self.topology, may_place=self.agent_session.rights == "root")
         return self._room
 
     def progress(self, chapter_id: str) -> ChapterProgress:

@@ -11,6 +11,7 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.chapters.path import next_entry, whole_path
 from jitter_workshop.flow.chapters.session_context import current_chapter, look_at, progress_of
+from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.host_ops.recordings import Recordings
 from jitter_workshop.flow.host_ops.settings import missing_here
 from jitter_workshop.flow.measuring.isolated_set import room
@@ -54,7 +55,7 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
     of_class = () if host_root.recorded else class_chapters()
     path = whole_path(
         course,
-        room(host_root, topology),
+        room(host_root, topology, may_place=AgentSession().rights == "root"),
         host_root.recorded,
         Recordings(course.source),
         of_class,

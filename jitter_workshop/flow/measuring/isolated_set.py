@@ -66,13 +66,14 @@ def takes_threads(root: HostRoot) -> bool:
     return sets is not None and (sets.version == 1 or not Path(paths.CLASS_FILE).exists())
 
 
-def room(root: HostRoot, topology: Topology) -> CpuBudget:
+def room(root: HostRoot, topology: Topology, *, may_place: bool = True) -> CpuBudget:
     """Read the isolated set, and return the CPU budget of a run. A run is made where more CPUs are, inside the set or
-    outside, or on both sides where that gives it two CPUs."""
+    outside, or on both sides where that gives it two CPUs. ``may_place``: root's rights are there, without which no
+    thread gets into the set."""
     own = own_cpus(root)
     outside = topology.allowed - own
     cpus = max(len(outside), len(own))
-    if own and outside and takes_threads(root):
+    if own and outside and may_place and takes_threads(root):
         cpus = max(cpus, 2)
     return CpuBudget(cpus, own, reduced=bool(own) and cpus < len(outside | own))
 

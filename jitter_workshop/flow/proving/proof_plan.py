@@ -94,9 +94,9 @@ def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
     check(dataclasses.replace(_base(request, asked), wait_s=request.wait_s))
     root = HostRoot(HERE)
     topology = read_topology(root)
-    return (
-        _settings(request, parse_wanted(words), agent_session, root) if words else _placement(request, root, topology)
-    )
+    if words:
+        return _settings(request, parse_wanted(words), agent_session, root)
+    return _placement(request, root, topology, agent_session.rights == "root")
 
 
 def run_seconds(request: MeasureRequest) -> tuple[float, float]:
@@ -161,8 +161,8 @@ def _planned(
 # -- placement ---------------------------------------------------------------------------------------------------------
 
 
-def _placement(request: ProveRequest, root: HostRoot, topology: Topology) -> Drawn:
-    space = room(root, topology)
+def _placement(request: ProveRequest, root: HostRoot, topology: Topology, may_place: bool) -> Drawn:
+    space = room(root, topology, may_place=may_place)
     if len(topology.allowed | space.isolated) < 2:
         raise HostError(
             f"this process may use only one CPU ({topology.allowed}), so its threads run there, placed or not",
