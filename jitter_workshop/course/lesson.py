@@ -77,6 +77,9 @@ def read_lesson(base: Path, folder: str, problems: Problems, known: Sequence[str
         for step in chapter.steps:
             if not pages.get(step):
                 problems.add(text.file, page_lines.get(step, 1), f"the page for {step!r} is missing or empty")
+            elif step == "diagnose" and all(kind != "code" for _, kind in split_code(pages[step].splitlines())):
+                said = "the page for 'diagnose' has no example: show a listing in fenced code, and read it"
+                problems.add(text.file, page_lines[step], said)
         for page, line in page_lines.items():
             if page not in chapter.steps:
                 problems.add(text.file, line, f"this page is for {page!r}, which is not a step of this chapter")
@@ -103,6 +106,8 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
         table.wrong("steps", f"steps must be in this order: {', '.join(STEPS)}")
     if table.data.get("steps") == []:
         table.wrong("steps", "steps is empty")
+    if "diagnose" in steps and "measure" not in steps:
+        table.wrong("steps", "the step 'diagnose' asks about the run of the step 'measure', which is missing")
     measurements = _measurements(table, steps)
     tunables = _tunables(table, changes, known)
     recordings = [_recording(table, key) for key in ("recording", "recording_after")]

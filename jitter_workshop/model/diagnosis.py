@@ -31,7 +31,8 @@ class Seen:
     took ``stalled_ns``. ``unknown_ns``: the part of this time whose cause is not known: by a trace, its gaps; by
     counters, all time that belongs to causes without a time. ``others``: the number of smaller causes that are not in
     the list. ``why_no_trace``: a reason, "" if there is a trace. ``notes``: further sentences about the run. ``stall``:
-    one stall of the run that is short enough to be read piece by piece, None without a trace."""
+    one stall of the run that can be read piece by piece, with its main pieces alone; None if there is no such
+    stall."""
 
     run: str
     source: Source

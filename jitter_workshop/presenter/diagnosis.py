@@ -8,7 +8,7 @@ from rich.text import Text
 
 from jitter_workshop.flow.chapters.cures import reach
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
-from jitter_workshop.flow.chapters.suspects import NEAR
+from jitter_workshop.flow.chapters.suspects import LEAST_PIECE, NEAR
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.diagnosis import Diagnosed, Seen, Suspect
 from jitter_workshop.model.evidence import ExplainedStall
@@ -19,8 +19,8 @@ from jitter_workshop.stats.scale import nice_ns
 
 QUESTION = "Who took it?"
 READING = "Reading the evidence of the first run…"
-RECORDED = "Nothing was measured here, so there is no run to read. The worked example above stands for it."
-ANSWERED_BEFORE = "Your answer, as the evidence judged it:"
+RECORDED = "Nothing was measured here, so there is no run to read. The worked example stands for it."
+CHOOSE = "↑ ↓ or a number chooses a cause, and Enter names it."
 _TRACED = "These causes were seen in the stalls of your first run, by the kernel's trace. Which of them took most time?"
 _COUNTED = "These counters grew during your first run. Which cause took most time?"
 _NEEDS = (
@@ -123,16 +123,16 @@ def means(most: Suspect, chapter: Chapter, course: Course) -> str:
     how, title = reach(most, chapter, course)
     title = clean(title, 40)
     if how == "this":
-        return "The change of this chapter is made against it."
+        return "The change of this chapter is made against this cause."
     if how == "another":
-        leaves = "" if chapter.changes == "nothing" else "The change of this chapter leaves it as it is: "
-        treats = f"the chapter '{title}' treats it."
-        return f"{leaves}{treats}" if leaves else sentence(treats)
+        if chapter.changes == "nothing":
+            return f"The chapter '{title}' treats this cause."
+        return f"The change of this chapter leaves this cause as it is: the chapter '{title}' treats it."
     if how == "bound":
         return "This thread is bound to its CPU, so no setting moves it: look for the reason of its work."
     if how == "below":
-        return "No setting of this kernel reaches it: it is the hypervisor, the firmware, or the memory."
-    return "No chapter of this course has a setting against it."
+        return "No setting of this kernel reaches this cause: it is the hypervisor, the firmware or the memory."
+    return "No chapter of this course has a setting against this cause."
 
 
 def sign(right: bool | None) -> str:
@@ -161,7 +161,9 @@ def one_stall(stall: ExplainedStall, width: int) -> Lines:
     """Return one stall of the run, piece by piece: when each piece began and what it was. The reader subtracts."""
     rows = [[f"at {nice_ns(piece.offset_ns)}", cause_words(piece.kind, piece.name, 48)] for piece in stall.timeline]
     rows.append([f"at {nice_ns(stall.duration_ns)}", f"{clean(stall.thread, 20)} goes on"])
-    return [heading("ONE OF THESE STALLS, FROM THE TRACE"), *table(rows, width, right=(0,), head=False)]
+    told = f"Pieces shorter than {100 * LEAST_PIECE:.0f} % of this stall are left out."
+    shown = table(rows, width, right=(0,), head=False)
+    return [heading("ONE OF THESE STALLS, FROM THE TRACE"), *shown, *wrap(told, width, style="faint")]
 
 
 def _besides(seen: Seen, answered: Diagnosed | None) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import pytest
 from hypothesis import given
@@ -10,10 +11,21 @@ from hypothesis import strategies as st
 
 from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.flow.chapters import cures
-from jitter_workshop.flow.chapters.suspects import MOST, NEAR, STEAL, TASKS, TICK, judge, of_counters, of_trace
+from jitter_workshop.flow.chapters.suspects import (
+    LEAST_PIECE,
+    MOST,
+    NEAR,
+    STEAL,
+    TASKS,
+    TICK,
+    judge,
+    main_pieces,
+    of_counters,
+    of_trace,
+)
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.diagnosis import Seen, Suspect
-from jitter_workshop.model.evidence import CAUSE_KINDS, Cause, EvidenceReport
+from jitter_workshop.model.evidence import CAUSE_KINDS, Cause, EvidenceReport, ExplainedStall, Slice
 from jitter_workshop.model.run import Counter, Run, ThreadRecord
 from tests import madeup
 
@@ -118,6 +130,45 @@ def test_a_run_without_stalls_is_quiet() -> None:
     assert of_counters(dataclasses.replace(counted(), threads=())).suspects == ()
 
 
+# -- one stall to read -------------------------------------------------------------------------------------------------
+
+PIECES = st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 1_000)), min_size=1, max_size=40)
+
+
+def stall_of(pieces: list[tuple[str, int]]) -> ExplainedStall:
+    found: list[Slice] = []
+    at = 0
+    for name, ns in pieces:
+        found.append(Slice("task", name, at, ns))
+        at += ns
+    return ExplainedStall(0, at, 1, "sampler", 1, 0, (), tuple(found))
+
+
+@given(PIECES)
+def test_the_main_pieces_are_long_in_order_and_no_two_alike_follow(pieces: list[tuple[str, int]]) -> None:
+    stall = stall_of(pieces)
+    found = main_pieces(stall)
+    for piece, following in itertools.pairwise(found):
+        assert piece.offset_ns + piece.ns <= following.offset_ns
+        assert piece.name != following.name
+    assert all(piece.ns >= LEAST_PIECE * stall.duration_ns for piece in found)
+    starts = {piece.offset_ns for piece in stall.timeline}
+    assert {piece.offset_ns for piece in found} <= starts
+    long = [piece for piece in stall.timeline if piece.ns >= LEAST_PIECE * stall.duration_ns]
+    assert bool(found) == bool(long)
+
+
+def test_the_example_is_the_stall_with_the_fewest_main_pieces_but_more_than_one() -> None:
+    one, two = stall_of([("a", 900), ("b", 1)]), stall_of([("a", 90), ("b", 10)])
+    three = stall_of([("a", 90), ("b", 10), ("a", 90)])
+    given = dataclasses.replace(report(cause("task", "a", 1, 1)), worst=(three, one, two))
+    shown = of_trace(given).stall
+    assert shown is not None
+    assert [piece.name for piece in shown.timeline] == ["a", "b"]
+    assert shown.duration_ns == 100
+    assert of_trace(dataclasses.replace(given, worst=(one,))).stall is None
+
+
 # -- judging a trace ---------------------------------------------------------------------------------------------------
 
 
@@ -169,6 +220,7 @@ def test_counters_of_the_used_cpus_alone_are_listed() -> None:
             "LOC": Counter("Local timer interrupts", {"0": 900, "1": 250}),
             "41": Counter("eth0-rx-0", {"1": 3}),
             "42": Counter("nvme0q1", {"0": 70}),
+            "43": Counter("eth0-rx-0", {"1": 2}),
             "MIS": Counter("", {"1": 1}),
         },
         softirqs={"NET_RX": Counter("NET_RX", {"1": 3}), "RCU": Counter("RCU", {"0": 5})},
@@ -177,7 +229,7 @@ def test_counters_of_the_used_cpus_alone_are_listed() -> None:
     assert {one.id: one.count for one in seen.suspects} == {
         "tasks:": 41,
         "tick:": 250,
-        "irq:eth0-rx-0": 3,
+        "irq:eth0-rx-0": 5,
         "softirq:NET_RX": 3,
         "migration:": 2,
     }

@@ -6,20 +6,23 @@ the hypervisor (steal). All other counters are numbers of events, and no time is
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 
 from jitter_workshop.flow.attribution import used_cpus
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.diagnosis import Diagnosed, Seen, Suspect
-from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall
+from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Slice
 from jitter_workshop.model.run import Counter, Run
-from jitter_workshop.model.text import called, clean
+from jitter_workshop.model.text import NAME, called, clean
 from jitter_workshop.report.cause_words import cause_words
 
 MOST = 9
 """The largest number of causes in the list: there is a key for each."""
-FEWEST, PIECES = 2, 10
+FEWEST, PIECES = 2, 6
 """The numbers of pieces of a stall that can be read as an example: fewer tell nothing, more do not fit."""
+LEAST_PIECE = 0.02
+"""The share of a stall below which a piece is left out of the example."""
 NEAR = 0.9
 """An answer is right if its cause took at least this share of the time of the largest cause."""
 
@@ -63,7 +66,8 @@ def of_trace(report: EvidenceReport) -> Seen:
         if cause.kind == "no_event" and cause.name in _GAPS:
             unknown += cause.total_ns
         elif cause.kind != "no_event" or cause.name not in _ITS_OWN:
-            took.setdefault(_group(cause, report.causes), []).append(cause)
+            kind, name = _group(cause, report.causes)
+            took.setdefault((kind, clean(name, NAME)), []).append(cause)
     found = [_merged(kind, name, causes) for (kind, name), causes in took.items()]
     return _seen(
         found,
@@ -99,9 +103,26 @@ def _merged(kind: str, name: str, causes: list[Cause]) -> Suspect:
 
 
 def _readable(report: EvidenceReport) -> ExplainedStall | None:
-    """Return the listed stall with the fewest pieces that can be read as an example; of equal ones the longest."""
-    fitting = [stall for stall in report.worst if FEWEST <= len(stall.timeline) <= PIECES]
+    """Return a stall that can be read as an example, in its main pieces: the one with the fewest; of equal ones the
+    longest."""
+    shortened = [dataclasses.replace(stall, timeline=main_pieces(stall)) for stall in report.worst]
+    fitting = [stall for stall in shortened if FEWEST <= len(stall.timeline) <= PIECES]
     return min(fitting, key=lambda stall: len(stall.timeline), default=None)
+
+
+def main_pieces(stall: ExplainedStall) -> tuple[Slice, ...]:
+    """Return the pieces of a stall that are at least LEAST_PIECE of it, in order of time. Neighbours with the same
+    cause become one, from the first one's start to the last one's end."""
+    found: list[Slice] = []
+    for piece in stall.timeline:
+        if piece.ns < LEAST_PIECE * stall.duration_ns:
+            continue
+        if found and (found[-1].kind, found[-1].name) == (piece.kind, piece.name):
+            first = found[-1].offset_ns
+            found[-1] = dataclasses.replace(piece, offset_ns=first, ns=piece.offset_ns + piece.ns - first)
+        else:
+            found.append(piece)
+    return tuple(found)
 
 
 def _frequencies(report: EvidenceReport) -> Iterator[str]:
@@ -127,7 +148,7 @@ def of_counters(run: Run, why_no_trace: str = "") -> Seen:
     for name, row in (run.softirqs or {}).items():
         found.append(_suspect("softirq", name, f"softirq {called(name, 20)}", _on(row, cpus), None))
     stalled = round(run.stalls.stolen_ns_per_second * run.rated_s)
-    seen = [one for one in found if (one.total_ns if one.kind in (TASKS, STEAL) else one.count)]
+    seen = [one for one in _apart(found) if (one.total_ns if one.kind in (TASKS, STEAL) else one.count)]
     timed = sum(one.total_ns or 0 for one in seen)
     return _seen(
         seen,
@@ -152,6 +173,16 @@ def _interrupts(table: Mapping[str, Counter], cpus: set[str]) -> Iterator[Suspec
             yield _suspect("vector", key, _VECTORS[key], count, None)
 
 
+def _apart(found: Iterable[Suspect]) -> Iterator[Suspect]:
+    """Yield each suspect once. Interrupts of one name, such as those of two equal cards, are one suspect."""
+    kept: dict[str, Suspect] = {}
+    for one in found:
+        before = kept.get(one.id)
+        count = one.count if before is None else (before.count or 0) + (one.count or 0)
+        kept[one.id] = dataclasses.replace(one, count=count or None)
+    yield from kept.values()
+
+
 def _on(row: Counter, cpus: set[str]) -> int:
     return sum(count for cpu, count in row.per_cpu.items() if cpu in cpus)
 
@@ -162,7 +193,7 @@ def _added(counts: Iterable[int | None]) -> int | None:
 
 
 def _suspect(kind: str, name: str, label: str, count: int | None, total_ns: int | None) -> Suspect:
-    return Suspect(f"{kind}:{clean(name, 60)}", kind, name, label, count, total_ns)
+    return Suspect(f"{kind}:{clean(name, NAME)}", kind, name, label, count, total_ns)
 
 
 def _seen(found: list[Suspect], **fields: object) -> Seen:

@@ -84,7 +84,7 @@ class Diagnose(Step):
         diagnosis = self.walk.diagnosis
         seen, answered = diagnosis.ready, diagnosis.answered()
         if seen is None or answered is None:
-            return []
+            return [words.CHOOSE] if self._open else []
         return [words.judged(answered, seen, self.walk.chapter, self.page.workshop.course)]
 
     # -- keys ------------------------------------------------------------------------------------------------------
