@@ -165,7 +165,7 @@ class Changes:
                 self.announced.remove(journal_id)
                 if not any(entry.active for entry in entries):
                     self._tidy()
-                    self.leased.remove(journal_id)
+                    self.leased = [one for one in self.leased if one != journal_id]
                     self.lease_s = self.lease_s if self.leased else None
             return ApplyResult(journal_id, tuple(applied), tuple(refused), False)
 

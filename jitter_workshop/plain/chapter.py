@@ -71,6 +71,8 @@ class PlainChapter:
             talk.notices(self._workshop.notices)
             told = hunting.tell_ended(self._workshop, walk, talk, told or anew)
             of_class.tell(self._workshop, talk)
+            if not walk.hands.opened:
+                self._hands.view = None
             if step == "explain" and self._commands is not None:
                 talk.idle = self._commands.changed
             else:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from jitter_workshop.tuning.planning import digest
 from tests import tuned_tree
 from tests.classpeople import LIMIT_S, People, contents, state, until, waits
 from tests.tuned_tree import HOT, journals, planned
@@ -308,6 +309,27 @@ def test_what_an_instructor_keeps_is_the_baseline_that_no_student_gives_back(tre
     assert student.give() == {}
     assert contents(tree) == baseline
     assert len(journals(tree)) == 1
+
+
+def test_only_an_instructor_makes_changes_by_hand(tree: Path, people: People) -> None:
+    """No student of a class has a root shell, so nobody has to wait for what they type."""
+    before, (change,) = contents(tree), planned(tree, ("stat-interval",)).changes
+    asked = {"wanted": ["stat-interval"], "cpus": HOT, "shown": [digest(change)], "lease": 20.0}
+    student, ada = people.student("grace"), people.instructor()
+    student.take()
+    assert "ok" in student.granted()
+    assert "error" in student.ask("announce", **asked)
+    assert journals(tree) == []
+    student.give()
+    assert "error" in ada.ask("announce", **asked)
+    ada.take()
+    assert "ok" in ada.granted()
+    journal = ada.ask("announce", **asked)["journal_id"]
+    (tree / change.path[1:]).write_text(f"{change.after}\n")
+    assert [one["path"] for one in ada.ask("adopt", journal=journal)["applied"]] == [change.path]
+    assert ada.give() == {}
+    assert contents(tree) == before
+    assert "error" in ada.ask("adopt", journal=journal)
 
 
 def test_an_instructor_holds_the_machine_and_what_they_lease_ends_with_it(tree: Path, people: People) -> None:

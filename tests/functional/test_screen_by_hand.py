@@ -202,6 +202,12 @@ async def test_without_root_s_rights_the_learner_restores_by_hand(
         await pilot.press("enter")
         await settled(pilot)
         assert "Only you can restore them" in figures(app)
+        # From a later step undo leads back to the lines.
+        await pilot.press("enter")
+        await settled(pilot)
+        await pilot.press("u")
+        await settled(pilot)
+        assert f"echo 1 > {INTERVAL}" in figures(app)
         await pilot.press("escape")
         await settled(pilot)
         assert tuned_tree.contents(tree) != before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop.bench import lock
 from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.chapters.lessoncheck import check
@@ -87,6 +89,55 @@ def test_a_running_program_shows_it(tree: Path, course: Path, monkeypatch: pytes
     a_process(tree, 4003, "0-3", "/usr/bin/python3", "jitter-workshop", "measure", "--label", "half")
     assert [one.state for one in commands.look()] == ["done"]
     workshop.close()
+
+
+def test_a_run_is_looked_at_once_and_then_left_in_peace(
+    tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workshop = opened(tree, with_check(course, 'check = "stat-interval=10"'), monkeypatch)
+    runs = [False, True, True, False]
+    commands = HandCommands(workshop.walk("pages"), lambda: 0.0, lambda: runs.pop(0))
+    looked: list[int] = []
+
+    def look(checks: object) -> set[int]:
+        looked.append(len(runs))
+        return set()
+
+    monkeypatch.setattr(commands, "_met", look)
+    for _ in range(4):
+        commands.look()
+    assert looked == [3, 2, 0]
+    workshop.close()
+
+
+def test_a_slow_look_is_made_seldom(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading thousands of processes takes at most a tenth of the time."""
+    workshop = opened(tree, with_check(course, 'check = "stat-interval=10"'), monkeypatch)
+    clock = [100.0]
+    commands = HandCommands(workshop.walk("pages"), lambda: clock[0], lambda: False)
+
+    def slow(checks: object) -> set[int]:
+        clock[0] += 0.5
+        return set()
+
+    monkeypatch.setattr(commands, "_met", slow)
+    began = clock[0]
+    for _ in range(20):
+        commands.look()
+        clock[0] += 1.0
+    spent = clock[0] - began - 20
+    assert 0 < spent <= 20 / 8
+    workshop.close()
+
+
+def test_a_run_on_this_host_is_seen_without_waking_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"jitter-test-{os.getpid()}"
+    monkeypatch.setenv(lock.TURN_VARIABLE, name)
+    assert not lock.measuring()
+    with lock.host_turn():
+        assert lock.measuring()
+    assert not lock.measuring()
+    assert not lock.measuring(str(tmp_path / "missing"))
 
 
 def test_a_command_that_reads_has_no_check(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:

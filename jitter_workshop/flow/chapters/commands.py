@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Collection, Mapping
 
+from jitter_workshop.bench import lock
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.attribution import checks_with_cpus
 from jitter_workshop.flow.chapters.walk import ChapterSession
@@ -17,17 +19,31 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.hands import CommandState, HandCommand
 
 _LINE_BYTES = 4_096
+_RATIO = 10
+"""A look may take a tenth of the time."""
 
 
 class HandCommands:
     """Check the commands of one visit of the step *explain*. What was done once stays done, because a program ends.
 
-    A process counts only if it did not fit a check already when the visit began."""
+    A process counts only if it did not fit a check already when the visit began. A host on which a run is being made is
+    looked at once, and then left in peace. ``now``: a clock in seconds. ``measuring``: tells if a run is being made."""
 
-    def __init__(self, walk: ChapterSession) -> None:
+    def __init__(
+        self,
+        walk: ChapterSession,
+        now: Callable[[], float] = time.monotonic,
+        measuring: Callable[[], bool] = lock.measuring,
+    ) -> None:
         self._walk = walk
-        self._done: set[int] = set()
+        self._now = now
+        self._measuring = measuring
+        self._checks: tuple[str, ...] | None = None
         self._before: dict[str, set[tuple[int, int]]] = {}
+        self._resting = False
+        self._not_before = 0.0
+        self.done: frozenset[int] = frozenset()
+        """The indices of the commands that were seen as done."""
 
     @property
     def checks_any(self) -> bool:
@@ -40,25 +56,38 @@ class HandCommands:
         for n, ((command, why), one) in enumerate(zip(walk.by_hand(), walk.chapter.by_hand, strict=True)):
             state: CommandState = "reads" if one.reads else ""
             if one.check and not walk.host.rehearsed:
-                state = "done" if n in self._done else "open"
+                state = "done" if n in self.done else "open"
             shown.append(HandCommand(command, why, state))
         return tuple(shown)
 
     def look(self) -> tuple[HandCommand, ...]:
         """Look at the host, and return the commands with their states."""
-        if self.checks_any:
-            run = explanation.run if (explanation := self._walk.explain()) is not None else None
-            checks = checks_with_cpus(self._walk.chapter, self._walk.hot(), run)
-            self._done |= {n for n, check in enumerate(checks) if check and n not in self._done and self._met(check)}
+        if self.checks_any and self._now() >= self._not_before and not self._in_a_run():
+            began = self._now()
+            if self._checks is None:
+                run = explanation.run if (explanation := self._walk.explain()) is not None else None
+                self._checks = checks_with_cpus(self._walk.chapter, self._walk.hot(), run)
+            self.done |= self._met({n: c for n, c in enumerate(self._checks) if c and n not in self.done})
+            # A host with very many processes is looked at less often.
+            self._not_before = self._now() + _RATIO * (self._now() - began)
         return self.listed()
 
-    def _met(self, check: str) -> bool:
-        root = self._walk.host.machine()[0]
-        form, colon, what = check.partition(":")
-        if not colon:
-            return self._settled(check)
-        found = set(_fitting(root, form, what))
-        return bool(found - self._before.setdefault(check, found))
+    def _in_a_run(self) -> bool:
+        """Return True if a run is being made and was looked at already."""
+        running, was = self._measuring(), self._resting
+        self._resting = running
+        return running and was
+
+    def _met(self, checks: Mapping[int, str]) -> set[int]:
+        """Return the indices of the checks that the host meets now."""
+        wanted = {check for check in checks.values() if ":" in check}
+        found: dict[str, set[tuple[int, int]]] = {check: set() for check in wanted}
+        for task in each_process(self._walk.host.machine()[0]) if wanted else ():
+            if not task.kernel and task.pid != os.getpid():
+                for check in _fitting(self._walk.host.machine()[0], task, wanted):
+                    found[check].add((task.pid, task.start_ticks))
+        new = {check for check, tasks in found.items() if tasks - self._before.setdefault(check, tasks)}
+        return {n for n, check in checks.items() if check in new or (":" not in check and self._settled(check))}
 
     def _settled(self, word: str) -> bool:
         """Return True if a tunable, as ``ID`` or ``ID=VALUE``, has nothing to improve, or that value."""
@@ -75,21 +104,21 @@ def _only(chapter: Chapter, word: str) -> Chapter:
     return dataclasses.replace(chapter, tunables=(word,), reboot=False)
 
 
-def _fitting(root: HostRoot, form: str, what: str) -> Iterator[tuple[int, int]]:
-    """Yield pid and start of each process of a user that fits a check: its affinity is exactly a list of CPUs
-    (``affinity``), or its command line has some words (``running``)."""
-    for task in each_process(root):
-        if not task.kernel and task.pid != os.getpid() and _fits(root, task, form, what):
-            yield task.pid, task.start_ticks
-
-
-def _fits(root: HostRoot, task: Task, form: str, what: str) -> bool:
+def _fitting(root: HostRoot, task: Task, checks: Collection[str]) -> set[str]:
+    """Return the checks that a process fits: its affinity is exactly a list of CPUs (``affinity``), or its command line
+    has some words (``running``)."""
     line = (root.raw(f"{task.folder}/cmdline", _LINE_BYTES) or b"").replace(b"\0", b" ")
-    if form == "running":
-        return what.encode() in line
+    running = {one for one in checks if one.startswith("running:") and one.partition(":")[2].encode() in line}
+    bound = {one: cpus for one in checks if one.startswith("affinity:") and (cpus := _listed(one.partition(":")[2]))}
+    if not bound or b"jitter_workshop" in line:  # a measurement binds its own threads
+        return running
+    allowed = read_allowed_cpus(root, task)
+    return running | {one for one, cpus in bound.items() if cpus == allowed}
+
+
+def _listed(text: str) -> CpuSet:
+    """Return the CPUs of a list; none where the host shows no hot CPU, so that the list has a name in capitals."""
     try:
-        wanted = CpuSet.parse_list(what)
+        return CpuSet.parse_list(text)
     except ValueError:
-        return False  # a host that shows no hot CPU
-    ours = b"jitter_workshop" in line  # a measurement binds its own threads
-    return bool(wanted) and not ours and read_allowed_cpus(root, task) == wanted
+        return CpuSet()

@@ -13,6 +13,7 @@ from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.host_ops.agent_session import NoAgent
 from jitter_workshop.flow.host_ops.settings import look_at_settings, planned
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused
 from jitter_workshop.model.hands import HandsView
 from jitter_workshop.model.session import HandWork
@@ -21,6 +22,7 @@ from jitter_workshop.model.walk import ApplyView, PlanView
 from jitter_workshop.report.shell_lines import line, way_back
 from jitter_workshop.tuning import by_hand
 from jitter_workshop.tuning.by_hand import noted_only
+from jitter_workshop.tuning.journal import read_journals
 
 ONLY_YOU = "Only you can restore them: undo (u) shows the commands."
 NO_SHELL = "no line of a shell can make this write"
@@ -80,7 +82,10 @@ class Hands:
             self._journal_id, self._why_not = None, error.message
             refused = self._changed_since(shown)
         watched = [one for one in shown.changes if _watched(one)]
-        self._changes = tuple(one for one in watched if one.path not in refused)
+        safe = {one.path for one in watched} - set(refused)
+        if self._journal_id is not None:
+            safe &= _journalled(self._host.context.root, self._journal_id)
+        self._changes = tuple(one for one in watched if one.path in safe)
         out = {one.path: by_hand.why_not(one) or NO_SHELL for one in shown.changes if one not in watched}
         self._left_out = tuple(f"{path}: {why}" for path, why in {**refused, **out}.items())
         self._back = False
@@ -193,6 +198,12 @@ class Hands:
     def _keep(self, work: HandWork | None) -> None:
         context, ident = self._host.context, self._host.chapter.id
         context.save_progress(ident, dataclasses.replace(context.progress(ident), by_hand=work))
+
+
+def _journalled(root: HostRoot, journal_id: str) -> set[str]:
+    """Return the paths of the settings whose old values are in a journal: only these may be typed. The agent leaves out
+    a task whose mask has changed since the plan was shown, and does not report that."""
+    return {entry.path for one in read_journals(root) if one.id == journal_id for entry in one.entries.values()}
 
 
 def _typed(change: Change) -> bool:

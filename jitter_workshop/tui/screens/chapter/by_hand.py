@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from functools import partial
 
 from jitter_workshop.errors import WorkshopError
@@ -18,8 +19,9 @@ LOOK_EVERY_S = 1.0
 class ChapterHands:
     """Watch one chapter's writes on its screen. Each look reads the host on a thread; nothing is written."""
 
-    def __init__(self, page: ChapterPage) -> None:
+    def __init__(self, page: ChapterPage, enter_step: Callable[[], None]) -> None:
         self._page = page
+        self._enter_step = enter_step
         self._walk = page.walk
         self._screen = page.screen
 
@@ -73,11 +75,12 @@ class ChapterHands:
         commands = self._page.commands
         if not commands.checks_any:
             return
-        before = commands.listed()
 
         def look() -> None:
+            before = commands.done
             with contextlib.suppress(WorkshopError):
-                if commands.look() != before:
+                commands.look()
+                if commands.done != before:
                     self._screen.call_later(self._screen.redraw)
 
         self._screen.run_worker(look, thread=True, group="hands", exclusive=True)
@@ -96,7 +99,7 @@ class ChapterHands:
             return
         if self._walk.hands.restoring:
             self._stop()
-        elif not view.count("done") and not view.complete:
+        elif not view.count("done", "hidden") and not view.complete:
             self._screen.tell(words.NOTHING_YET)
         else:
             self._screen.on_thread(self._adopt, self._adopted, self._adopted)
@@ -140,9 +143,14 @@ class ChapterHands:
         if not hands.owed:
             return False
         try:
-            self._began(hands.give_back())
+            view = hands.give_back()
+            if self._page.step != "apply":
+                self._walk.go("apply")
+                self._enter_step()
         except WorkshopError as error:
             self._screen.tell(error.sentence())
+        else:
+            self._began(view)
         return True
 
     def end(self) -> None:

@@ -55,7 +55,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._steps = {**steps_of(self._page), "diagnose": Diagnose(self._page, "diagnose")}
         self._runs = ChapterRuns(self._page, self._draw_chart)
         self._hunt = ChapterHunt(self._page, self._runs, self.enter_step)
-        self._hands = ChapterHands(self._page)
+        self._hands = ChapterHands(self._page, self.enter_step)
         self._measure_at_once = measure
         self._said_first = said
 

@@ -1,0 +1,138 @@
+"""Writes by hand in a chapter: only what the journal knows may be typed, and older values are never forgotten."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.agent.client import AgentClient
+from jitter_workshop.errors import HostError
+from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.host_ops import agent_session as session_module
+from jitter_workshop.model.change import Change
+from tests import livehost, madecourse, tuned_tree
+from tests.agent_on_tree import FakeKernel, Steps
+from tests.fakes import FakeWorkshop
+from tests.settings_screen import THP
+
+INTERVAL = "/proc/sys/vm/stat_interval"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return tuned_tree.make(tmp_path / "tree")
+
+
+@pytest.fixture
+def live(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorkshop]:
+    workshop = livehost.open_live(tree, madecourse.write(tmp_path / "course"), monkeypatch)
+    livehost.give_agent(workshop, tree, monkeypatch)
+    yield workshop
+    workshop.close()
+
+
+@pytest.fixture
+def walk(live: FakeWorkshop) -> ChapterSession:
+    return live.walk("pages")
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No agent can be started."""
+
+    def refuse(ask: bool = True, purpose: object = None) -> AgentClient:
+        raise HostError("changing this host needs root's rights")
+
+    monkeypatch.setattr(session_module, "connect", refuse)
+
+
+def typed(tree: Path, change: Change, value: str | None = None) -> None:
+    FakeKernel(tree, Steps({}), {}).write(change.path, change.after if value is None else value)
+
+
+def states(walk: ChapterSession) -> dict[str, str]:
+    return {one.change.path: one.state for one in walk.hands.look().writes}
+
+
+def test_a_setting_that_changed_since_the_plan_was_shown_is_not_watched(walk: ChapterSession, tree: Path) -> None:
+    shown = walk.plan()
+    (tree / INTERVAL[1:]).write_text("5\n")
+    seen = walk.hands.begin(shown)
+    assert [one.change.path for one in seen.writes] == [THP]
+    assert [one for one in seen.left_out if INTERVAL in one]
+
+
+def test_only_what_is_in_the_journal_may_be_typed(
+    walk: ChapterSession, monkeypatch: pytest.MonkeyPatch, live: FakeWorkshop
+) -> None:
+    """The agent leaves out a task whose mask has changed, and says nothing of it."""
+    shown = walk.plan()
+    announce = live.agent_session.announce
+    kept = [one for one in shown.changes if one.path == THP]
+    monkeypatch.setattr(
+        live.agent_session,
+        "announce",
+        lambda words, cpus, changes: dataclasses.replace(announce(words, cpus, kept), refused=()),
+    )
+    assert [one.change.path for one in walk.hands.begin(shown).writes] == [THP]
+
+
+def test_an_agent_that_died_ends_the_watch_and_nothing_is_stuck(
+    walk: ChapterSession, live: FakeWorkshop, tree: Path
+) -> None:
+    shown = walk.plan()
+    walk.hands.begin(shown)
+    typed(tree, shown.changes[0])
+    agent = live.agent_session._agent
+    assert agent is not None
+    agent._link._process.kill()
+    agent._link._process.wait()
+    with pytest.raises(HostError):
+        walk.adopt()
+    assert not walk.hands.opened
+    # The journal alone gives back what was typed.
+    back = walk.undo()
+    assert [one.path for one in back.restored] == [shown.changes[0].path]
+
+
+@pytest.mark.usefixtures("alone")
+def test_the_oldest_values_are_kept_over_a_second_watch(walk: ChapterSession, tree: Path) -> None:
+    before, shown = tuned_tree.contents(tree), walk.plan()
+    view = walk.hands.begin(shown)
+    assert not view.journalled
+    first = next(one for one in shown.changes if one.path == INTERVAL)
+    typed(tree, first)
+    assert walk.adopt().applied == 1
+    again = walk.plan()
+    assert [one.path for one in again.changes] == [THP]
+    walk.hands.begin(again)
+    typed(tree, again.changes[0])
+    walk.adopt()
+    assert walk.hands.owed
+    lines = {one.command for one in walk.hands.give_back().writes}
+    assert lines == {f"echo 1 > {INTERVAL}", f"echo always > {THP}"}
+    for one in walk.hands.look().writes:
+        typed(tree, one.change)
+    assert walk.hands.look().complete
+    walk.hands.close()
+    assert not walk.hands.owed
+    assert tuned_tree.contents(tree) == before
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_reboot_has_restored_what_the_session_kept(walk: ChapterSession, tree: Path) -> None:
+    walk.hands.begin(walk.plan())
+    walk.hands.close()
+    assert walk.hands.owed
+    (tree / "proc/sys/kernel/random/boot_id").write_text("another\n")
+    assert not walk.hands.owed
+    with pytest.raises(HostError):
+        walk.hands.give_back()
+
+
+def test_an_empty_plan_is_not_for_the_hand(walk: ChapterSession) -> None:
+    assert walk.hands.why_not(walk.plan()) == ""
+    assert "nothing to write" in walk.hands.why_not(dataclasses.replace(walk.plan(), changes=()))
