@@ -40,7 +40,7 @@ def walk(live: FakeWorkshop) -> ChapterSession:
 
 
 @pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def alone(live: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
     """No agent can be started."""
 
     def refuse(ask: bool = True, purpose: object = None) -> AgentClient:

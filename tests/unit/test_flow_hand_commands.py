@@ -53,7 +53,7 @@ def a_process(tree: Path, pid: int, cpus: str, *line: str) -> None:
 
 def test_a_tunable_shows_that_its_command_was_run(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = opened(tree, with_check(course, 'check = "stat-interval=10"'), monkeypatch)
-    commands = HandCommands(workshop.walk("pages"))
+    commands = HandCommands(workshop.walk("pages"), lambda: 0.0, lambda: False)
     assert [one.state for one in commands.look()] == ["open"]
     (tree / "proc/sys/vm/stat_interval").write_text("11\n")
     assert [one.state for one in commands.look()] == ["open"]
@@ -73,7 +73,7 @@ def test_a_new_affinity_shows_it_and_an_old_one_does_not(
     walk = workshop.walk("pages")
     hot = str(walk.hot().cpus[-1])
     a_process(tree, 4001, hot, "an", "old", "one")
-    commands = HandCommands(walk)
+    commands = HandCommands(walk, lambda: 0.0, lambda: False)
     assert [one.state for one in commands.look()] == ["open"]
     a_process(tree, 4002, "0-3", "a", "shell")
     assert [one.state for one in commands.look()] == ["open"]
@@ -84,7 +84,7 @@ def test_a_new_affinity_shows_it_and_an_old_one_does_not(
 
 def test_a_running_program_shows_it(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = opened(tree, with_check(course, 'check = "running:measure --label half"'), monkeypatch)
-    commands = HandCommands(workshop.walk("pages"))
+    commands = HandCommands(workshop.walk("pages"), lambda: 0.0, lambda: False)
     assert [one.state for one in commands.look()] == ["open"]
     a_process(tree, 4003, "0-3", "/usr/bin/python3", "jitter-workshop", "measure", "--label", "half")
     assert [one.state for one in commands.look()] == ["done"]
@@ -142,7 +142,7 @@ def test_a_run_on_this_host_is_seen_without_waking_it(tmp_path: Path, monkeypatc
 
 def test_a_command_that_reads_has_no_check(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workshop = opened(tree, with_check(course, "reads = true"), monkeypatch)
-    commands = HandCommands(workshop.walk("pages"))
+    commands = HandCommands(workshop.walk("pages"), lambda: 0.0, lambda: False)
     assert not commands.checks_any
     assert [one.state for one in commands.look()] == ["reads"]
     workshop.close()
