@@ -51,8 +51,8 @@ LOOK_TOPICS = (
 PLACEHOLDERS = ("producer_tid", "accumulator_tid", "journaller_tid", "tids", "producer_cpu", "accumulator_cpu", "cpus")
 """Words in braces that a ``by_hand`` command and its ``why`` may hold. Values of the explained run replace them."""
 
-CHECK_FORMS = ("affinity", "running")
-"""Forms of a ``by_hand`` check besides a tunable: ``affinity:CPUS`` and ``running:WORD``."""
+CHECK_FORMS = ("affinity", "running", "file")
+"""Forms of a ``by_hand`` check besides a tunable: ``affinity:CPUS``, ``running:WORDS`` and ``file:PATH``."""
 
 EVIDENCE = (
     "interrupts",
@@ -156,8 +156,8 @@ class RecallQuestion:
 class ByHand:
     """Hold a command by which a user can see the same evidence. The workshop shows the command and never runs it.
 
-    ``check``: what shows that the user ran it: a tunable as ``ID`` or ``ID=VALUE``, ``affinity:CPUS`` or
-    ``running:WORD``; "" for no check. ``reads``: the command only reads, so there is nothing to check."""
+    ``check``: what shows that the user ran it: a tunable as ``ID`` or ``ID=VALUE``, ``affinity:CPUS``,
+    ``running:WORDS`` or ``file:PATH``; "" for no check. ``reads``: the command only reads, so there is nothing to check."""
 
     command: str
     why: str

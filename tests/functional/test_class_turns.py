@@ -311,8 +311,8 @@ def test_what_an_instructor_keeps_is_the_baseline_that_no_student_gives_back(tre
     assert len(journals(tree)) == 1
 
 
+def test_only_an_instructor_makes_changes_by_hand(tree: Path, people: People) -> None:
     """Students of a class have no root shell, so the turn never waits for what a student types."""
-    """No student of a class has a root shell, so nobody has to wait for what they type."""
     before, (change,) = contents(tree), planned(tree, ("stat-interval",)).changes
     asked = {"wanted": ["stat-interval"], "cpus": HOT, "shown": [digest(change)], "lease": 20.0}
     student, ada = people.student("grace"), people.instructor()

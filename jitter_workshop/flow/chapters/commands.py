@@ -80,14 +80,22 @@ class HandCommands:
 
     def _met(self, checks: Mapping[int, str]) -> set[int]:
         """Return the indices of the checks that the host meets now."""
-        wanted = {check for check in checks.values() if ":" in check}
+        wanted = {check for check in checks.values() if check.startswith(("affinity:", "running:"))}
         found: dict[str, set[tuple[int, int]]] = {check: set() for check in wanted}
         for task in each_process(self._walk.host.machine()[0]) if wanted else ():
             if not task.kernel and task.pid != os.getpid():
                 for check in _fitting(self._walk.host.machine()[0], task, wanted):
                     found[check].add((task.pid, task.start_ticks))
         new = {check for check, tasks in found.items() if tasks - self._before.setdefault(check, tasks)}
-        return {n for n, check in checks.items() if check in new or (":" not in check and self._settled(check))}
+        return {n for n, check in checks.items() if check in new or (check not in wanted and self._stands(check))}
+
+    def _stands(self, check: str) -> bool:
+        """Return True if a file exists, or a tunable is as it should be."""
+        form, colon, path = check.partition(":")
+        if not colon:
+            return self._settled(check)
+        root = self._walk.host.machine()[0]
+        return form == "file" and (root.is_dir(path) or root.head(path, 1) is not None)
 
     def _settled(self, word: str) -> bool:
         """Return True if a tunable, as ``ID`` or ``ID=VALUE``, has nothing to improve, or that value."""
