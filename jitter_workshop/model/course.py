@@ -157,7 +157,8 @@ class ByHand:
     """Hold a command by which a user can see the same evidence. The workshop shows the command and never runs it.
 
     ``check``: what shows that the user ran it: a tunable as ``ID`` or ``ID=VALUE``, ``affinity:CPUS``,
-    ``running:WORDS`` or ``file:PATH``; "" for no check. ``reads``: the command only reads, so there is nothing to check."""
+    ``running:WORDS`` or ``file:PATH``; "" for no check.
+    ``reads``: the command only reads, so there is nothing to check."""
 
     command: str
     why: str
