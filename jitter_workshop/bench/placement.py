@@ -403,6 +403,8 @@ def _why_ring(
     text += (", as you asked: " if wish.given else ": ") + ", ".join(parts) + "."
     if journaller is None and wish.workload == "ring":
         text += _why_no_journaller(topology, wish)
+    if wish.splits and first in KINDS[wish.workload].rated:
+        text += f" The {first} is outside of the isolated CPUs, and stalls count its own, too."
     if not left and wish.splits:
         text += f" CPU {producer} does all other work, too."
     elif not left:

@@ -321,6 +321,11 @@ def _measured(
         if request.like is None or walled:
             why = f"Only CPU {hot} is hot, and the {asked} needs two CPUs: the loop spin measures instead."
             asked = "spin"
+    if "isolation" in ids and len(hot) < 2 and asked == "ring":
+        why = (
+            "With the change only the accumulator is on the isolated CPU: percentiles are its own, but stalls count "
+            "the producer's, too."
+        )
     base = _base(request, asked)
     if base.placement == "none":
         return base, "The scheduler may move the threads in all runs, as in the chapter."
