@@ -408,8 +408,8 @@ async def test_what_enter_will_do_is_said_before_it_does(
         screen.enter_step()
         await settled(pilot)
         told = {
-            "root": "Enter writes this, as root. The",
-            "sudo": "as root (sudo may ask for your password first). The",
+            "root": "Enter writes this, as root. d lets",
+            "sudo": "as root (sudo may ask for your password first). d lets",
             "none": "You are not root, and sudo is not available, so nothing can be written. Enter shows how",
         }
         for name, words in told.items():
