@@ -27,6 +27,8 @@ class PlainHands:
         self._walk = walk
         self._talk = talk
         self.view: HandsView | None = None
+        self.taken = False
+        """True once all of the plan was made by hand and taken over: nothing is left to apply."""
 
     def offer(self) -> str:
         """Return the words of the menu where the plan can be made by hand; "" elsewhere."""
@@ -98,6 +100,7 @@ class PlainHands:
     def _take(self) -> None:
         view = self._walk.adopt()
         self.view = None
+        self.taken = bool(view.applied) and not view.refused
         self._talk.tell(view.text)
         for where, reason in view.refused:
             self._talk.tell(f"! Not as planned: {clean(where, 200)}: {clean(reason, 400)}", "", "  ")

@@ -115,6 +115,7 @@ class PlainChapter:
             if walk.awaits_reboot:
                 return f"Enter go on without a reboot · undo · {rest}"
             enter = "Enter go on without" if settings.barred(self._workshop, walk) else "Enter apply"
+            enter = "Enter go on" if self._hands.taken else enter
             undo = "undo · " if walk.host.applied or walk.hands.owed else ""
             return f"{enter} · {self._hands.offer()}{self._boots()}{undo}{rest}"
         if step == "apply" and walk.places:
@@ -144,7 +145,8 @@ class PlainChapter:
             return True
         if self._to_agree_anew(step):
             return True
-        if step == "apply" and walk.sets and not settings.apply_chapter(self._workshop, walk, talk, self._shown):
+        applies = step == "apply" and walk.sets and not self._hands.taken
+        if applies and not settings.apply_chapter(self._workshop, walk, talk, self._shown):
             return True
         if walk.next() is not None:
             return True

@@ -61,6 +61,8 @@ def said(view: HandsView) -> str:
     what = "restored" if view.back else "made"
     if view.complete:
         return f"All {total} writes are {what}." if total != 1 else f"The write is {what}."
+    if total == 1:
+        return f"The write is not {what} yet: {_WORDS[view.writes[0].state]}."
     parts = [f"{done} of {many(total, 'write')} {'is' if done == 1 else 'are'} {what}"]
     if wrong := view.count("wrong"):
         parts.append(f"{wrong} {'has' if wrong == 1 else 'have'} another value than planned")

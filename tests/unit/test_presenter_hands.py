@@ -35,6 +35,8 @@ def view(*states: HandState) -> HandsView:
         (view("missing", "hidden"), "0 of 2 writes are made, 1 cannot be read."),
         (view("done", "gone"), "All 2 writes are made."),
         (view("done"), "The write is made."),
+        (view("missing"), "The write is not made yet: missing."),
+        (view("wrong"), "The write is not made yet: another value than planned."),
         (dataclasses.replace(view("done", "done"), back=True), "All 2 writes are restored."),
     ],
 )
