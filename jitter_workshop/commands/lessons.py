@@ -5,6 +5,8 @@
   lessons new ID --course DIR   a new chapter in DIR that works as it stands, with comments on how to go on
   lessons try ID [--rounds N]   measure, apply, measure again, restore, and compare the figure that the chapter moves;
                                 exit 1 if it did not move far enough in nine rounds of ten
+  lessons try ID --half before --session S, and after a reboot with the settings --half after --session S
+                                the same in two halves, for a change that takes effect at a boot
 
 Without --course, list, check and try use the built-in course. A check reads the files and more: each check of a tunable
 must fail on the chapter's recording and pass on recording_after, and every mark must be possible to earn. Only 'try'
@@ -39,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", nargs="?", metavar="ID", help="new, try: the chapter's id")
     parser.add_argument("--course", metavar="DIR", type=Path, help="a course of your own instead of the built-in one")
     parser.add_argument("--rounds", type=int, metavar="N", help="try: this many times (default 1)")
+    parser.add_argument("--half", choices=("before", "after"), help="try: only the runs before or after a boot")
     add_json(parser)
 
 
@@ -46,6 +49,8 @@ def run(args: argparse.Namespace) -> int:
     """Run the action. Return 1 if ``check`` found mistakes or a tried chapter did not show its effect, else 0."""
     if args.rounds is not None and args.action != "try":
         raise UsageError("--rounds is for 'lessons try'", "leave it out")
+    if args.half is not None and args.action != "try":
+        raise UsageError("--half is for 'lessons try'", "leave it out")
     if args.action == "try":
         return _try(args)
     if args.action == "new":
@@ -153,7 +158,7 @@ def _try(args: argparse.Namespace) -> int:
         with stopped_by_signals(token) as received:
             rounds = 1 if args.rounds is None else args.rounds
             trial = Trial(plan, round_done, line, say)
-            tried = try_chapter(args.id, rounds, trial, token, args.course, args.session)
+            tried = try_chapter(args.id, rounds, trial, token, args.course, args.session, args.half)
     except (Cancelled, MeasurementStopped):
         if not received:
             raise

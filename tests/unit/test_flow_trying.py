@@ -14,9 +14,11 @@ from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError, UsageError
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.trying import Trial, TriedRound, try_chapter, try_in
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import RestoreResult
-from jitter_workshop.model.run import Run, SilentObserver, ThreadRecord
+from jitter_workshop.model.run import Counter, Run, SilentObserver, ThreadRecord
+from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.walk import ApplyView, PlanView
 from jitter_workshop.presenter import trial as trial_view
 from jitter_workshop.stats.figures import FIGURES, Figure
@@ -198,3 +200,51 @@ def test_a_setting_that_is_applied_already_is_not_tried_and_stays(
     found, script = tried(workshop, [], setting())
     assert (found.shown, script.asked, changed.log) == (False, [], [])
     assert "applied already" in found.why
+
+
+def ticking(count: int, number: int) -> Run:
+    made = madeup.make_run([[100]], run_id=f"20260101-{number:06d}-aaaa")[0]
+    counters = {"LOC": Counter("LOC", {"0": 0, "1": count})}
+    hot = Placement("auto", 0, 1, hot=(0, 1))
+    return replace(made, workload="ring", duration_s=1.0, label="before", interrupts=counters, placement=hot)
+
+
+def halves(workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch, counts: list[int], half: Any, state: str) -> Any:
+    """Try the chapter of the tick with these counts of timer interrupts, one a run."""
+    left = list(counts)
+
+    def measure(*_: Any) -> Run:
+        return ticking(left.pop(0), 100 * (half == "after") + len(left))
+
+    workshop.measure = measure  # type: ignore[method-assign]
+    monkeypatch.setattr(ChapterHost, "rehearsed", property(lambda _: False))
+    monkeypatch.setattr(ChapterHost, "state", property(lambda _: state))
+    monkeypatch.setattr(ChapterHost, "reason", property(lambda _: ""))
+    monkeypatch.setattr(ChapterSession, "request", lambda _, slot: MeasureRequest(label="before", workload="ring"))
+    return try_in(workshop, "tick", len(counts), trial([]), CancelToken(), half)
+
+
+def test_a_change_of_the_boot_is_tried_in_two_halves(workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = halves(workshop, monkeypatch, [250, 240], "before", "available")
+    assert (first.rounds, first.shown) == (0, False)
+    assert "--half after" in first.why
+    second = halves(workshop, monkeypatch, [2, 80], "after", "good")
+    assert [one.after for one in second.each] == [2.0, 80.0]
+    assert (second.rounds, second.shown) == (2, True)
+
+
+def test_the_second_half_needs_the_first_and_the_settings(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageError, match="has 0 runs of the first half"):
+        halves(workshop, monkeypatch, [2], "after", "good")
+    found = halves(workshop, monkeypatch, [2], "after", "available")
+    assert (found.rounds, found.shown) == (0, False)
+    assert "not in effect" in found.why
+
+
+def test_halves_are_for_a_boot_and_for_a_kept_session(workshop: FakeWorkshop) -> None:
+    with pytest.raises(UsageError, match="needs no boot"):
+        try_in(workshop, "pinning", 1, trial([]), CancelToken(), "before")
+    with pytest.raises(UsageError, match="needs a session"):
+        try_chapter("tick", 1, trial([]), CancelToken(), half="before")

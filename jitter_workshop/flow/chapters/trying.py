@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.runner import Cancelled
@@ -24,12 +25,13 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Course, Shows, StepName
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.run import RunObserver
+from jitter_workshop.model.run import Run, RunObserver
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.stats.figures import Figure, Seen, figure, ratio
 
+Half = Literal["before", "after"]
 MOST_ROUNDS = 100
 NINE_OF_TEN = 0.9
 """The share of rounds in which a chapter has to show its effect."""
@@ -86,9 +88,13 @@ def try_chapter(
     cancel: CancelToken,
     course_dir: Path | None = None,
     session_name: str | None = None,
+    half: Half | None = None,
 ) -> Tried:
     """Try a chapter on this host. Its runs are kept only in the session of ``session_name``. What was applied is
     restored at the end of each round, and when this function ends in any other way.
+
+    A change that takes effect at a boot is tried in two halves, with a boot between them: ``before`` keeps the first
+    runs in the session, ``after`` measures the second ones and compares. Neither half changes the host.
 
     Raises UsageError for a chapter that shows no effect, HostError where a change is refused, MeasureError.
     """
@@ -96,8 +102,10 @@ def try_chapter(
         raise UsageError(f"a chapter is tried in 1 to {MOST_ROUNDS} rounds, not {rounds}")
     course = load_course(course_dir)
     shows_of(course, chapter_id)
+    if half is not None and session_name is None:
+        raise UsageError("a trial in two halves needs a session that keeps the first one", "name it with --session")
     with _workshop(course, session_name) as workshop:
-        return try_in(workshop, chapter_id, rounds, trial, cancel)
+        return try_in(workshop, chapter_id, rounds, trial, cancel, half)
 
 
 def shows_of(course: Course, chapter_id: str) -> Shows:
@@ -109,16 +117,54 @@ def shows_of(course: Course, chapter_id: str) -> Shows:
     return chapter.shows
 
 
-def try_in(workshop: Workshop, chapter_id: str, rounds: int, trial: Trial, cancel: CancelToken) -> Tried:
+def try_in(
+    workshop: Workshop, chapter_id: str, rounds: int, trial: Trial, cancel: CancelToken, half: Half | None = None
+) -> Tried:
     """Try a chapter in an open workshop. Raises as :func:`try_chapter` does."""
     shows, walk = shows_of(workshop.course, chapter_id), workshop.walk(chapter_id)
-    if (reason := _not_here(walk)) is not None:
+    if (half is not None) and not walk.chapter.reboot:
+        raise UsageError(f"the change of {chapter_id} needs no boot, so both halves are tried at once", "no --half")
+    if (reason := _not_here(walk, half)) is not None:
         return _judged(chapter_id, shows, (), reason)
+    if half is not None:
+        return _half(workshop, walk, shows, rounds, trial, cancel, half)
     found: list[TriedRound] = []
     for number in range(1, rounds + 1):
         found.append(_round(workshop, walk, shows, trial, cancel))
         trial.round_done(figure(shows.figure), number, found[-1])
     return _judged(chapter_id, shows, tuple(found))
+
+
+def _half(
+    workshop: Workshop,
+    walk: ChapterSession,
+    shows: Shows,
+    rounds: int,
+    trial: Trial,
+    cancel: CancelToken,
+    half: Half,
+) -> Tried:
+    """Measure one half of a trial, and compare the second half with the kept runs of the first. Raises UsageError if
+    the session does not keep enough of them."""
+    walk.restart()
+    if half == "before":
+        for _ in range(rounds):
+            _measured(workshop, walk, shows, "measure", trial, cancel)
+        reason = "The first half is measured. Apply the settings, reboot, and go on with --half after."
+        return _judged(walk.chapter.id, shows, (), reason)
+    asked = walk.request("measure")
+    kept = [r for r in workshop.runs() if r.complete and (r.label, r.workload) == (asked.label, asked.workload)]
+    if len(kept) < rounds:
+        raise UsageError(
+            f"the session has {len(kept)} runs of the first half, and {rounds} rounds need as many",
+            "measure them with --half before, before the settings are applied",
+        )
+    found: list[TriedRound] = []
+    for number, run in enumerate(kept[-rounds:], 1):
+        before = _seen(workshop, run, shows)
+        found.append(_compared(shows, before, _measured(workshop, walk, shows, "again", trial, cancel)))
+        trial.round_done(figure(shows.figure), number, found[-1])
+    return _judged(walk.chapter.id, shows, tuple(found))
 
 
 @contextmanager
@@ -136,12 +182,15 @@ def _workshop(course: Course, session_name: str | None) -> Iterator[Workshop]:
             workshop.close()
 
 
-def _not_here(walk: ChapterSession) -> str | None:
+def _not_here(walk: ChapterSession, half: Half | None) -> str | None:
     """Return the reason why this host cannot show the chapter's effect now, or None."""
     if walk.host.rehearsed:
         return walk.host.reason
-    if walk.chapter.reboot:
-        return "This chapter's change takes effect at a boot, and a trial makes both of its runs in one boot."
+    if walk.chapter.reboot and half is None:
+        return "This chapter's change takes effect at a boot: try it with --half before, reboot, then --half after."
+    if half == "after":
+        in_effect = walk.host.state == "good"
+        return None if in_effect else "The chapter's settings are not in effect: apply them, reboot, and try again."
     if walk.sets and walk.host.applied:
         return "A setting of this chapter is applied already, and a trial would restore it: restore it first."
     if walk.chapter.changes == "tunables" and walk.host.state == "good":
@@ -162,6 +211,10 @@ def _round(workshop: Workshop, walk: ChapterSession, shows: Shows, trial: Trial,
     finally:
         if walk.sets and walk.host.applied:
             walk.undo()
+    return _compared(shows, before, after)
+
+
+def _compared(shows: Shows, before: Seen, after: Seen) -> TriedRound:
     one = figure(shows.figure)
     factor = ratio(one, before, after, rises=shows.rises)
     shown = factor is not None and factor >= shows.at_least
@@ -188,7 +241,13 @@ def _measured(
         # Stopped after some blocks, the run is returned: nothing may be applied or compared after it.
         raise Cancelled(cancel.reason)
     walk.record(step, run)
-    report = explained(workshop.handle, run) if traced and workshop.handle.has_trace(run.id) else None
+    return _seen(workshop, run, shows)
+
+
+def _seen(workshop: Workshop, run: Run, shows: Shows) -> Seen:
+    """Return a run with the report on its trace, if the chapter's figure needs the report and there is a trace."""
+    needed = figure(shows.figure).traced and workshop.handle.has_trace(run.id)
+    report = explained(workshop.handle, run) if needed else None
     return Seen(run, report if isinstance(report, EvidenceReport) else None)
 
 

@@ -1,0 +1,51 @@
+"""The chapters whose levers most hosts lack, tried on a real kernel, by counts that an emulator does not distort."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.lab.machine import Machine
+
+pytestmark = pytest.mark.lab
+
+HOT = "2-3"
+BOOT = f"nohz_full={HOT} rcu_nocbs={HOT} irqaffinity=0-1"
+
+
+def tried(machine: Machine, chapter: str, *words: str) -> dict[str, Any]:
+    """The result of a trial in the guest."""
+    done = machine.workshop("lessons", "try", chapter, "--json", *words, timeout_s=1_800)
+    assert done.stdout, done.stderr
+    found: dict[str, Any] = done.json()
+    print(chapter, found)
+    assert done.code == (0 if found["shown"] else 1)
+    return found
+
+
+@pytest.mark.parametrize("chapter", ["governor", "idle-states"])
+def test_a_chapter_shows_its_effect_and_leaves_nothing(lab: Machine, chapter: str) -> None:
+    with lab.unchanged():
+        found = tried(lab, chapter)
+    assert found["shown"], found
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("chapter", ["governor", "idle-states", "isolation", "workqueues", "memory", "realtime"])
+def test_a_chapter_shows_its_effect_in_nine_rounds_of_ten(lab: Machine, chapter: str) -> None:
+    with lab.unchanged():
+        found = tried(lab, chapter, "--rounds", "10")
+    assert found["shown"], found
+
+
+@pytest.mark.soak
+def test_the_tick_is_tried_in_two_halves_with_a_boot_between(lab_factory: Callable[..., Machine]) -> None:
+    machine = lab_factory(disk=True)
+    kept = ("--session", "boots", "--rounds", "10")
+    first = tried(machine, "tick", "--half", "before", *kept)
+    assert first["rounds"] == 0, first
+    machine.reboot(append=BOOT)
+    second = tried(machine, "tick", "--half", "after", *kept)
+    assert second["shown"], second
