@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from rich.text import Text
 
 from jitter_workshop.flow.chapters.cures import reach
@@ -95,7 +93,7 @@ def _share(share: float) -> str:
 
 
 def _time(one: Suspect) -> str:
-    return nice_ns(one.total_ns) if one.total_ns is not None else "no time known"
+    return nice_ns(one.total_ns) if one.total_ns is not None else "–"
 
 
 def verdict(found: Diagnosed, seen: Seen, chapter: Chapter, course: Course) -> tuple[str, str]:
@@ -148,10 +146,14 @@ def judged(found: Diagnosed, seen: Seen, chapter: Chapter, course: Course) -> st
 
 def lines(seen: Seen, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
     """Return the whole list with its question, and what else is known about the run."""
-    found: Lines = [heading(QUESTION.upper()), *wrap(asked(seen), width), Text()]
+    found: Lines = [heading(QUESTION.upper()), *wrap(asked(seen), width)]
+    if needs := without_trace(seen):
+        found += wrap(needs, width, style="dim")
+    found.append(Text())
     if not seen.quiet:
         found += [*suspects(seen, cursor, answered, width), Text()]
-    found += [line for text in _besides(seen, answered) for line in wrap(text, width, style="dim")]
+    for note in seen.notes if answered is not None else ():
+        found += wrap(clean(note, 200), width, style="dim")
     if seen.stall is not None and not seen.quiet:
         found += one_stall(seen.stall, width)
     return found
@@ -164,10 +166,3 @@ def one_stall(stall: ExplainedStall, width: int) -> Lines:
     told = f"Pieces shorter than {100 * LEAST_PIECE:.0f} % of this stall are left out."
     shown = table(rows, width, right=(0,), head=False)
     return [heading("ONE OF THESE STALLS, FROM THE TRACE"), *shown, *wrap(told, width, style="faint")]
-
-
-def _besides(seen: Seen, answered: Diagnosed | None) -> Iterator[str]:
-    if needs := without_trace(seen):
-        yield needs
-    if answered is not None:
-        yield from (clean(note, 200) for note in seen.notes)

@@ -111,6 +111,15 @@ def test_what_a_learner_would_call_one_cause_is_one() -> None:
     assert next(one.count for one in seen.suspects if one.kind == "timer") == 400
 
 
+def test_workers_are_one_cause_by_where_they_are_bound() -> None:
+    names = ("kworker/u8:0", "kworker/u8:4", "kworker/u9:1", "kworker/1:2", "kworker/1:0H", "kworker/12:1")
+    seen = seen_of(*(("task", name, 1, 10) for name in names), ("around", "kworker/u8:4", 1, 3))
+    assert {one.name: one.total_ns for one in seen.suspects} == {"kworker/u": 33, "kworker/1": 20, "kworker/12": 10}
+    assert [one.label for one in seen.suspects][-1] == "task kworker/u:… (kernel workers)"
+    assert cures.levers(seen.suspects[-1])[0] == "workqueue-mask"
+    assert cures.reach(seen.suspects[0], chapter("workqueues"), COURSE)[0] == "bound"
+
+
 @pytest.mark.parametrize("name", ["arch_timer", "GICv3  27 Level     arch_timer", "INTC 5 Edge riscv-timer"])
 def test_the_timer_of_other_processors_is_a_timer(name: str) -> None:
     assert [one.kind for one in seen_of(("irq", name, 9, 90)).suspects] == ["timer"]

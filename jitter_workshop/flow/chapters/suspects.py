@@ -7,6 +7,7 @@ the hypervisor (steal). All other counters are numbers of events, and no time is
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from jitter_workshop.flow.attribution import used_cpus
@@ -32,6 +33,9 @@ TASKS, TICK, STEAL = "tasks", "tick", "steal"
 _LOCAL = "local_timer"
 _TIMER_IRQS = ("arch_timer", "riscv-timer")
 """The ends of the names of the CPU's own timer on ARM and RISC-V, where the timer is an interrupt like others."""
+_WORKER = re.compile(r"kworker/(?:u|\d+)")
+"""The beginning of a kernel worker's name: ``u`` stands for all workers that no CPU is bound to, a number for those of
+this CPU. What follows changes from second to second."""
 _GAPS = (words.LOST, words.MISSING, words.NOT_TRACED)
 _ITS_OWN = (words.ASLEEP, words.CATCHING_UP)
 """Names of ``no_event``: time that the trace does not know, and time that no other cause took."""
@@ -91,13 +95,16 @@ def _group(cause: Cause, causes: Iterable[Cause]) -> tuple[str, str]:
         kind = next((c.kind for c in causes if c.name == name and c.kind not in ("around", "no_event")), kind)
     if kind == "timer" or (kind == "vector" and name == _LOCAL) or (kind == "irq" and name.endswith(_TIMER_IRQS)):
         return "timer", ""
+    if kind == "task" and (worker := _WORKER.match(name)) is not None:
+        return kind, worker[0]
     return (kind, "") if kind in ("migration", "page_fault", "no_event") else (kind, name)
 
 
 def _merged(kind: str, name: str, causes: list[Cause]) -> Suspect:
-    threads = max(cause.threads for cause in causes)
     label = _LABELS.get(kind) or cause_words(kind, name, 48)
-    several = f" ({threads:,} threads)" if threads > 1 else ""
+    worker = kind == "task" and _WORKER.fullmatch(name) is not None
+    threads = 1 if worker else max(cause.threads for cause in causes)
+    several = ":… (kernel workers)" if worker else f" ({threads:,} threads)" if threads > 1 else ""
     count = max(cause.count for cause in causes)
     return _suspect(kind, name, f"{label}{several}", count, sum(cause.total_ns for cause in causes))
 
