@@ -232,19 +232,20 @@ def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) 
     shown = commands[first : first + OPEN] if fold.more else commands
     part = f" {first + 1}–{first + len(shown)} OF {len(commands)}" if len(shown) < len(commands) else ""
     lines: Lines = [heading(f"THE SAME BY HAND{part}   {fold.copied}".rstrip())]
-    for one in shown:
+    for n, one in enumerate(shown):
+        lines += [Text()] if fold.more and n else []
         made = list(command_lines(one.command, width, _LEADS[one.state][0]))
         made[0].stylize(_LEADS[one.state][1], 0, 2)
         lines += made
         only = "Read-only. " if one.state == "reads" else ""
         lines += wrap(Text(f"{only}{clean(one.why, 500)}", "dim"), width, "    ")
+    below: Lines = []
     if any(one.state in ("open", "done") for one in shown):
-        lines += wrap(Text(_SEEN, "dim"), width)
+        below += wrap(Text(_SEEN, "dim"), width)
     if part:
-        following = first + OPEN
-        which = "the next ones" if following < len(commands) else "the first ones again"
-        lines += wrap(Text(f"{len(commands) - len(shown)} more are folded: {fold.more} shows {which}.", "dim"), width)
-    return lines
+        which = "the next ones" if first + OPEN < len(commands) else "the first ones again"
+        below += wrap(Text(f"{len(commands) - len(shown)} more are folded: {fold.more} shows {which}.", "dim"), width)
+    return [*lines, Text(), *below] if below else lines
 
 
 def _measure(measure: str) -> str:

@@ -84,6 +84,8 @@ def test_announcing_writes_nothing_and_keeps_the_old_values_on_the_disk(
     result, drawn = announce(changes, tree)
     assert result.journal_id
     assert result.applied == result.refused == ()
+    # A caller that falls silent is not waited for.
+    assert changes.lease_s == LEASE_S
     assert contents(tree) == before
     assert kernel.writes == 0
     assert states(tree) == {one.path: "intent" for one in drawn}
