@@ -65,7 +65,7 @@ def test_the_whole_built_in_course_by_enter_alone(stock: Path, width: int) -> No
     assert len(chapters) == len(list(builtin_course().glob("*/lesson.toml")))
     for chapter, entry in zip(chapters, workshop.path(), strict=True):
         assert (entry.chapter_id, entry.done, entry.here) == (chapter.id, True, False)
-        assert (entry.setting or False, entry.curve) == (False, False)
+        assert (entry.setting or False, entry.curve or False) == (False, False)
         assert f"'{chapter.title}' is done, on a recording." in in_a_line(said)
         for sentence in chapter.learnt:
             assert in_a_line(sentence) in in_a_line(said)
