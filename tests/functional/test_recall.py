@@ -124,15 +124,15 @@ def test_line_by_line_a_number_answers_and_enter_skips(workshop: FakeWorkshop) -
     said = walk(workshop, "7", "x", "1", "", "")
     asked, _, chapter = said.partition("▸LOOK")
     assert asked.count("Type a number") == 2
-    assert "1 of 2" in asked
-    assert "2 of 2" in asked
+    assert "REMEMBER?   1 of 2" in asked
+    assert "REMEMBER?   2 of 2" in asked
     assert "Skipped" in asked
     assert "▸PREDICT" in chapter
     assert len(workshop.session.recall.cards) == 1
-    assert "of 2" not in walk(open_workshop(), "b")
+    assert "REMEMBER" not in walk(open_workshop(), "b")
 
 
 def test_line_by_line_q_leaves_and_the_questions_come_again(workshop: FakeWorkshop) -> None:
-    assert "1 of 2" in walk(workshop, "q")
+    assert "REMEMBER?   1 of 2" in walk(workshop, "q")
     assert not workshop.progress("migration").recalled
-    assert "1 of 2" in walk(workshop, "", "")
+    assert "REMEMBER?   1 of 2" in walk(workshop, "", "")
