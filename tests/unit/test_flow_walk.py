@@ -336,11 +336,16 @@ def test_one_isolated_cpu_of_two_changes_no_workload_where_it_takes_single_threa
     files = {f"{group}/cpuset.cpus": "1\n", f"{group}/cpuset.sched_load_balance": "0\n"}
     files["proc/self/mountinfo"] = "30 20 0:26 / /sys/fs/cgroup/cpuset rw - cgroup cpuset rw,cpuset\n"
     workshop._room = room(HostRoot(hosttrees.write(tmp_path / "host", files)), cpus(1))
-    assert workshop._room == CpuBudget(2, CpuSet((1,)), reduced=False)
-    walk = workshop.walk("baseline")
+    assert workshop._room == CpuBudget(2, CpuSet((1,)), reduced=False, split=True)
+    walk = workshop.walk("coordinated-omission")
     for slot in ("measure", "again"):
-        assert (walk.request(slot).workload, walk.warning(slot)) == ("ring", "")
-    assert workshop.walk("pinning").host.reason == ""
+        assert (walk.request(slot).workload, walk.request(slot).placement) == ("ring", "auto")
+        assert "ring needs two" not in walk.warning(slot)
+    # Threads that the scheduler may move are all outside, where they have one CPU.
+    free = workshop.walk("baseline")
+    assert (free.request("measure").workload, free.request("measure").placement) == ("spin", "none")
+    assert "while CPU 1 is isolated" in free.warning("measure")
+    assert "restore that first" in workshop.walk("pinning").host.reason
 
 
 def test_after_a_run_of_the_clock_loop_its_partner_is_one_too(workshop: Workshop) -> None:

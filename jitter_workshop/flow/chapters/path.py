@@ -90,10 +90,11 @@ def reason_not_here(chapter: Chapter, room: CpuBudget, recorded: bool, missing: 
         return "nothing can be measured on a recorded host"
     if missing:
         return missing
-    if room.cpus < chapter.hot_cpus:
-        short = f"the chapter needs {chapter.hot_cpus} CPUs, and a run may use {room.cpus}"
+    cpus = min((room.cpus_for(one.placement) for one in chapter.measurements), default=room.cpus)
+    if cpus < chapter.hot_cpus:
+        short = f"the chapter needs {chapter.hot_cpus} CPUs, and a run may use {cpus}"
         # A narrow screen cuts the end off, so the hint comes first.
-        return f"not while CPU {room.isolated} is isolated: restore that first; {short}" if room.reduced else short
+        return f"not while CPU {room.isolated} is isolated: restore that first; {short}" if room.walled else short
     return ""
 
 

@@ -330,13 +330,11 @@ class ChapterSession:
         taken, room = self._request(step, {}).workload, self._context.room
         if taken == asked.workload:
             return ""
-        if room.cpus >= 2:
+        if room.cpus_for(asked.placement) >= 2:
             return f"The first run measured {taken}, so this run measures {taken} too, instead of the {asked.workload}."
         said = f"The {asked.workload} needs two CPUs, so the loop {taken} is measured instead."
-        alone = (
-            f"A run has only one CPU while CPU {room.isolated} is isolated: restore the isolation first to measure the"
-        )
-        return f"{said} {alone} {asked.workload}." if room.reduced else said
+        alone = f"This run has only one CPU while CPU {room.isolated} is isolated: restore the isolation first to"
+        return f"{said} {alone} measure the {asked.workload}." if room.walled else said
 
     def _stands(self, step: StepName) -> bool:
         """Return True if the settings that a step's measurement needs are in effect."""
@@ -478,7 +476,7 @@ class ChapterSession:
         reason = self.host.reason
         if reason and not rehearsed:
             raise HostError(f"{self.chapter.title} cannot be measured here", reason)
-        cpus = len(self.host.machine()[1].allowed) if rehearsed else self._context.room.cpus
+        cpus = len(self.host.machine()[1].allowed) if rehearsed else self._context.room.cpus_for(measurement.placement)
         wanted = chosen if slot == "again" and measurement.placement != "none" else {}
         traced = self.chapter.hunt or (not rehearsed and self.diagnosis.traces(slot))
         request = request_of(measurement, self.progress.noise, wanted, cpus, self.run_in("measure"), traced)

@@ -40,12 +40,24 @@ NOTE = "isolation"
 class CpuBudget:
     """Hold the number of CPUs that one run may use: a process is either within this tool's isolated set or outside, or,
     where single threads can be moved, has one thread within. ``isolated``: the CPUs of that set, empty if there is
-    none. ``reduced``: a run would have more CPUs without the set.
+    none. ``reduced``: a run would have more CPUs without the set. ``split``: a run has two CPUs only because they are
+    on both sides.
     """
 
     cpus: int
     isolated: CpuSet
     reduced: bool
+    split: bool = False
+
+    def cpus_for(self, placement: str) -> int:
+        """Return the number of CPUs for a run with this placement: threads that the scheduler may move (``none``) are
+        all on one side."""
+        return 1 if self.split and placement == "none" else self.cpus
+
+    @property
+    def walled(self) -> bool:
+        """Return True if the set takes a CPU from some runs."""
+        return self.reduced or self.split
 
 
 class NotPlaced(HostError):
@@ -73,9 +85,9 @@ def room(root: HostRoot, topology: Topology, *, may_place: bool = True) -> CpuBu
     own = own_cpus(root)
     outside = topology.allowed - own
     cpus = max(len(outside), len(own))
-    if own and outside and may_place and takes_threads(root):
-        cpus = max(cpus, 2)
-    return CpuBudget(cpus, own, reduced=bool(own) and cpus < len(outside | own))
+    split = bool(own and outside) and cpus < 2 and may_place and takes_threads(root)
+    cpus = 2 if split else cpus
+    return CpuBudget(cpus, own, reduced=bool(own) and cpus < len(outside | own), split=split)
 
 
 def with_allowed(topology: Topology, cpus: CpuSet) -> Topology:

@@ -169,7 +169,7 @@ def _placement(request: ProveRequest, root: HostRoot, topology: Topology, may_pl
             "prove a setting instead: 'jitter-workshop status' shows settings that could help",
         )
     asked = request.asked
-    if request.workload is None and asked in TWO_THREADS and space.cpus < 2:
+    if request.workload is None and asked in TWO_THREADS and space.cpus_for("none") < 2:
         asked = "spin"
     base = dataclasses.replace(_base(request, asked), placement="auto")
     if request.cpus is not None:
@@ -311,7 +311,8 @@ def _measured(
     sentence on the choice of the workload, or "". Raises HostError, UsageError."""
     asked = request.asked
     why = ""
-    walled = "isolation" in ids and len(hot) < 2 and not takes_threads(root)
+    free = request.like is not None and request.like.placement == "none"
+    walled = "isolation" in ids and len(hot) < 2 and (free or not takes_threads(root))
     if asked in TWO_THREADS and len(hot) < 2 and (request.workload is None or walled):
         if request.workload is not None:
             raise HostError(
