@@ -319,7 +319,8 @@ enum {
     JW_NOISE_BANDWIDTH = 8,
     JW_NOISE_UNBOUND = 9,
     JW_NOISE_TERMINAL = 10,
-    JW_NOISES = 11
+    JW_NOISE_DISK = 11,
+    JW_NOISES = 12
 };
 
 /* What a burst was. */

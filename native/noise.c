@@ -34,6 +34,7 @@ static const jw_noise_act *const acts[JW_NOISES] = {
     [JW_NOISE_BANDWIDTH] = &jw_act_stream,
     [JW_NOISE_UNBOUND] = &jw_act_task,
     [JW_NOISE_TERMINAL] = &jw_act_terminal,
+    [JW_NOISE_DISK] = &jw_act_disk,
 };
 
 void jw_sleep_until_ns(uint64_t due_ns) {

@@ -292,3 +292,62 @@ static void print(jw_noise_thread *self) {
 
 const jw_noise_act jw_act_terminal = {
     .where = JW_ON_EACH, .prepare = open_terminal, .act = print, .teardown = close_terminal};
+
+/* ---- disk: reads past the page cache, so that the device that holds the file interrupts for each ------------------- */
+
+/* The file is this process's own program: it can be read, it is there, and nothing is written. O_DIRECT wants memory and
+ * offsets in whole sectors (open(2)); a page is enough for all. */
+enum { SECTORS = 4096 };
+
+typedef struct {
+    int file;
+    off_t at;
+    void *memory;
+} disk;
+
+static void close_disk(jw_noise_thread *self) {
+    disk *own = self->state;
+    if (own != NULL) {
+        if (own->file >= 0) {
+            (void)close(own->file);
+        }
+        free(own->memory);
+        free(own);
+        self->state = NULL;
+    }
+}
+
+static int open_disk(jw_noise_thread *self) {
+    disk *own = calloc(1, sizeof *own);
+    if (own == NULL) {
+        return -ENOMEM;
+    }
+    self->state = own;
+    own->file = open("/proc/self/exe", O_RDONLY | O_DIRECT | O_CLOEXEC);
+    if (own->file < 0) {
+        return -errno;
+    }
+    if (posix_memalign(&own->memory, SECTORS, SECTORS) != 0) {
+        own->memory = NULL;
+        return -ENOMEM;
+    }
+    return pread(own->file, own->memory, SECTORS, 0) < 0 ? -errno : 0;
+}
+
+/* The interrupt comes while the read sleeps, on the CPU of its affinity: the log has when, and not for how long. */
+static void read_disk(jw_noise_thread *self) {
+    disk *own = self->state;
+    const int source = self->config->clock.source;
+    unsigned cpu;
+    const uint64_t start = jw_now_ordered(source, &cpu);
+    if (pread(own->file, own->memory, SECTORS, own->at) < SECTORS) {
+        own->at = 0; /* the end of the file */
+        return;
+    }
+    own->at += SECTORS;
+    const uint64_t end = jw_now_ordered(source, &cpu);
+    jw_noise_log(self, start, end, 0, self->config->hot, JW_BURST_MAIN);
+}
+
+const jw_noise_act jw_act_disk = {
+    .where = JW_ON_OTHER, .prepare = open_disk, .act = read_disk, .teardown = close_disk};

@@ -203,6 +203,18 @@ NOISES = (
         busy_ns=2_500_000,
         period_ns=2_800_000,
     ),
+    Noise(
+        "disk",
+        "Reads from a disk",
+        "A thread on another CPU reads its own program past the page cache, 500 times a second.",
+        "The interrupts of the device that holds the program grow on the hot CPU, if its affinity allows that CPU.",
+        "Take the hot CPUs out of the affinity of that interrupt (smp_affinity).",
+        (What((("irq", "*"), ("softirq", "BLOCK"))),),
+        cpus=2,
+        spread=True,
+        hides=False,
+        period_ns=2_000_000,
+    ),
 )
 
 NOISE_KINDS = tuple(noise.id for noise in NOISES)

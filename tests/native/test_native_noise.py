@@ -56,7 +56,7 @@ def test_each_kind_beside_a_run_logs_what_it_did(kind: str, tmp_path: Path) -> N
     # In ticks and in CLOCK_MONOTONIC alike, and on the CPUs that it was to disturb.
     assert any(first.start_ns <= burst.start_ns <= last.end_ns for burst in bursts)
     assert any(first.start_ticks <= burst.start <= last.end_ticks for burst in bursts)
-    if kind not in ("spinners", "bandwidth", "migration", "unbound", "terminal"):
+    if kind not in ("spinners", "bandwidth", "migration", "unbound", "terminal", "disk"):
         assert {burst.cpu for burst in bursts} == {last_cpu()}
     if noise_called(kind).does[0].length == "measured":
         assert {burst.taken_ns > 0 for burst in bursts if burst.what == 0} == {True}
