@@ -20,8 +20,8 @@ BOOT = f"nohz_full={HOT} rcu_nocbs={HOT} irqaffinity=0-1"
 
 def tried(machine: Machine, chapter: str, *words: str) -> dict[str, Any]:
     """The result of a trial in the guest."""
-    argv = ["env", f"XDG_STATE_HOME={KEPT}", machine.python, "-m", "jitter_workshop", "lessons", "try", chapter, "--json"]
-    done = machine.run([*argv, *words], timeout_s=1_800)
+    program = [machine.python, "-m", "jitter_workshop", "lessons", "try", chapter, "--json"]
+    done = machine.run(["env", f"XDG_STATE_HOME={KEPT}", *program, *words], timeout_s=1_800)
     assert done.stdout, done.stderr
     found: dict[str, Any] = done.json()
     print(chapter, found)
