@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.course_summary import CourseSummary, all_done_here, sum_up
+from jitter_workshop.flow.chapters.hands import owed_by_hand
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.model.run import apart_from_proofs
@@ -24,6 +25,7 @@ from jitter_workshop.plain.hunt import tell_status
 from jitter_workshop.plain.report import tell_report
 from jitter_workshop.plain.talk import Leave, Talk
 from jitter_workshop.presenter import summary as words
+from jitter_workshop.presenter.hands import still_made
 
 _MOST_CURVES = 6
 
@@ -65,6 +67,8 @@ class PlainWalk:
             ask = False
         talk.say("")
         settings.let_go(self._workshop, talk, ask)
+        if made := still_made(owed_by_hand(self._workshop, self._workshop.course)):
+            talk.tell(made)
         talk.tell("Everything is kept. The next start goes on here.")
         return 0
 

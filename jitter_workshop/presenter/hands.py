@@ -85,6 +85,14 @@ def guarded(view: HandsView) -> str:
     )
 
 
+def still_made(titles: Sequence[str]) -> str:
+    """Return a sentence on leaving about writes by hand that only the learner can restore; "" if there are none."""
+    if not titles:
+        return ""
+    where = ", ".join(f"'{clean(title, 40)}'" for title in titles)
+    return f"What you made by hand is still there, and only you can restore it: undo in {where} shows the lines."
+
+
 def changed(before: Sequence[HandWrite], now: Sequence[HandWrite], width: int) -> Lines:
     """Return a line for each write whose state or value is another one than at the look before."""
     known = {one.change.path: (one.state, one.found) for one in before}

@@ -16,8 +16,10 @@ from textual.driver import Driver
 from textual.screen import Screen
 
 from jitter_workshop.errors import HostError, WorkshopError
+from jitter_workshop.flow.chapters.hands import owed_by_hand
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.presenter.changes import farewell
+from jitter_workshop.presenter.hands import still_made
 from jitter_workshop.tui.core.actions import of_scope
 from jitter_workshop.tui.core.frame import Frame
 from jitter_workshop.tui.screens.class_host.turn import TurnController
@@ -247,5 +249,7 @@ def run(workshop: Workshop, chapter: str | None = None) -> int:
         return app.exit_code
     with contextlib.suppress(OSError):  # the terminal may be what has gone
         sys.stdout.write(farewell(workshop))
+        if made := still_made(owed_by_hand(workshop, workshop.course)):
+            sys.stdout.write(f"{made}\n")
         sys.stdout.flush()
     return app.exit_code or app.return_code or 0

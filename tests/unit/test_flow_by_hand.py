@@ -10,6 +10,7 @@ import pytest
 
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.chapters.hands import owed_by_hand
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.model.change import Change
@@ -123,12 +124,19 @@ def test_the_oldest_values_are_kept_over_a_second_watch(walk: ChapterSession, tr
 
 
 @pytest.mark.usefixtures("alone")
-def test_a_reboot_has_restored_what_the_session_kept(walk: ChapterSession, tree: Path) -> None:
-    walk.hands.begin(walk.plan())
+def test_a_reboot_has_restored_what_the_session_kept(walk: ChapterSession, tree: Path, live: FakeWorkshop) -> None:
+    shown = walk.plan()
+    walk.hands.begin(shown)
+    walk.hands.close()
+    assert not walk.hands.owed  # nothing was typed
+    walk.hands.begin(shown)
+    typed(tree, shown.changes[0])
     walk.hands.close()
     assert walk.hands.owed
+    assert owed_by_hand(live, live.course) == (walk.chapter.title,)
     (tree / "proc/sys/kernel/random/boot_id").write_text("another\n")
     assert not walk.hands.owed
+    assert owed_by_hand(live, live.course) == ()
     with pytest.raises(HostError):
         walk.hands.give_back()
 

@@ -12,7 +12,7 @@ from jitter_workshop.model.change import Change
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.hands import HandState, HandsView, HandWrite
 from jitter_workshop.model.session import ChapterProgress, HandWork
-from jitter_workshop.presenter.hands import changed, guarded, said, watched
+from jitter_workshop.presenter.hands import changed, guarded, said, still_made, watched
 
 STATES: tuple[HandState, ...] = ("done", "missing", "wrong", "gone", "hidden")
 
@@ -86,3 +86,8 @@ def test_what_only_the_session_knows_comes_back_from_its_file() -> None:
     plain = to_plain(ChapterProgress())
     del plain["by_hand"]
     assert from_plain(ChapterProgress, plain).by_hand is None
+
+
+def test_what_only_the_learner_can_restore_is_named_on_leaving() -> None:
+    assert still_made(()) == ""
+    assert still_made(("Memory",)).endswith("undo in 'Memory' shows the lines.")

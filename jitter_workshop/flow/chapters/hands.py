@@ -11,10 +11,12 @@ import dataclasses
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.host_ops.agent_session import NoAgent
 from jitter_workshop.flow.host_ops.settings import look_at_settings, planned
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused
+from jitter_workshop.model.course import Course
 from jitter_workshop.model.hands import HandsView
 from jitter_workshop.model.session import HandWork
 from jitter_workshop.model.text import tally
@@ -22,7 +24,7 @@ from jitter_workshop.model.walk import ApplyView, PlanView
 from jitter_workshop.report.shell_lines import line, way_back
 from jitter_workshop.tuning import by_hand
 from jitter_workshop.tuning.by_hand import noted_only
-from jitter_workshop.tuning.journal import read_journals
+from jitter_workshop.tuning.journal import current_boot, read_journals
 
 ONLY_YOU = "Only you can restore them: undo (u) shows the commands."
 NO_SHELL = "no line of a shell can make this write"
@@ -146,9 +148,13 @@ class Hands:
         self.close()
 
     def close(self) -> None:
-        """Stop to watch. Old values that the session keeps are forgotten once all of them are restored."""
-        if self.restoring and self.look().complete:
-            self._keep(None)
+        """Stop to watch. Old values that the session keeps are forgotten once all settings have them."""
+        work = self._work if self.opened and not self.journalled else None
+        if work is not None:
+            back = [one for one in way_back(work.changes) if _typed(one)]
+            seen = by_hand.look(self._host.context.root, back)
+            if all(one.state in ("done", "gone") for one in seen):
+                self._keep(None)
         self._changes, self._journal_id, self._back, self._left_out = (), None, False, ()
 
     def _typed(self) -> tuple[Change, ...]:
@@ -198,6 +204,13 @@ class Hands:
     def _keep(self, work: HandWork | None) -> None:
         context, ident = self._host.context, self._host.chapter.id
         context.save_progress(ident, dataclasses.replace(context.progress(ident), by_hand=work))
+
+
+def owed_by_hand(context: SessionContext, course: Course) -> tuple[str, ...]:
+    """Return the titles of the chapters in which the learner made writes that only they can restore, in this boot."""
+    boot = current_boot(context.root)
+    works = ((chapter.title, context.progress(chapter.id).by_hand) for chapter in course.chapters)
+    return tuple(title for title, work in works if work is not None and work.boot_id == boot)
 
 
 def _journalled(root: HostRoot, journal_id: str) -> set[str]:
