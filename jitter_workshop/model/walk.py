@@ -46,8 +46,8 @@ class PathEntry:
     and ``rehearsed`` is True if the chapter is taught on a recording instead.
 
     ``guess``: None = nothing predicted, else True if the prediction was near (in a hunt chapter: if a hunt was won).
-    ``setting`` None: the chapter sets nothing. ``curve`` None: it measures nothing. ``in_class``: False if the class of
-    this class host leaves the chapter out. ``number``: the chapter's number in the course and on a class's board,
+    ``setting`` None: the chapter sets nothing. ``measures``: False if it only reads. ``in_class``: False if the class
+    of this class host leaves the chapter out. ``number``: the chapter's number in the course and on a class's board,
     whatever its position in the path.
     """
 
@@ -61,11 +61,12 @@ class PathEntry:
     started: bool
     done: bool
     setting: bool | None
-    curve: bool | None
+    curve: bool
     guess: bool | None
     rehearsed: bool = False
     in_class: bool = True
     number: int = 0
+    measures: bool = True
 
 
 @dataclass(frozen=True, slots=True)

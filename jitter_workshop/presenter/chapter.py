@@ -95,8 +95,8 @@ def mark(value: bool | None) -> str:
 
 def marks(entry: PathEntry) -> tuple[str, str, str]:
     """Return a chapter's signs for its setting, its curve (each – if the chapter has none) and its guess."""
-    setting, curve = ("–" if one is None else mark(one or None) for one in (entry.setting, entry.curve))
-    return setting, curve, mark(entry.guess)
+    setting = "–" if entry.setting is None else mark(entry.setting or None)
+    return setting, mark(entry.curve or None) if entry.measures else "–", mark(entry.guess)
 
 
 def host_column(host: HostSummary, width: int) -> Lines:

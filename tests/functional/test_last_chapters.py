@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jitter_workshop.course.loader import builtin_course
+from jitter_workshop.presenter.chapter import marks
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home.home import HomeScreen
@@ -42,7 +43,8 @@ def test_the_reading_chapter_measures_nothing_and_its_question_is_judged_at_once
     assert workshop.measured == 0
     assert "systemctl enable --now quiet.service" in said
     entry = next(one for one in workshop.path() if one.chapter_id == "make-it-last")
-    assert (entry.setting, entry.curve, entry.guess, entry.done) == (None, None, True, True)
+    assert (entry.setting, entry.curve, entry.guess, entry.done) == (None, False, True, True)
+    assert marks(entry) == ("–", "–", "✓")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -60,6 +62,8 @@ async def test_enter_alone_goes_through_a_last_chapter(chapter: str, size: tuple
             if not seen or seen[-1] != walk.current:
                 seen.append(walk.current)
             assert walk.current.upper() in text_of(app)
+            # Nothing took time in a chapter that measures nothing.
+            assert walk.chapter.measurements or "v causes" not in text_of(app)
             await pilot.press("enter")
             await settled(pilot)
         assert isinstance(app.screen, HomeScreen)

@@ -131,9 +131,10 @@ def entry(
         started=progress != ChapterProgress(),
         done=progress.done,
         setting=None if chapter.changes == "nothing" else progress.marks.get("setting", False),
-        curve=progress.marks.get("curve", False) if chapter.measurements else None,
+        curve=progress.marks.get("curve", False),
         guess=guess,
         rehearsed=rehearsed,
+        measures=bool(chapter.measurements),
     )
 
 

@@ -549,7 +549,8 @@ class Explain(Step):
         return told
 
     def last_keys(self) -> list[Shown]:
-        causes = not self.walk.host.rehearsed and not self.walk.hunts
+        walk = self.walk
+        causes = not walk.host.rehearsed and not walk.hunts and bool(walk.chapter.measurements)
         folded: list[Shown] = [("chapter.fold", "")] if len(self.walk.chapter.by_hand) > OPEN else []
         return [*([("chapter.causes", "")] if causes else []), *folded, ("chapter.copy", "")]
 
