@@ -31,6 +31,7 @@ KEYS: dict[StepName, tuple[str, ...]] = {
     "look": ("h", "m", "s"),
     "predict": ("tab", "m"),
     "measure": ("m", "t", "w"),
+    "diagnose": ("h", "m"),
     "plan": ("tab", "p", "u"),
     "apply": ("u", "m"),
     "again": ("m", "t", "o"),
