@@ -122,15 +122,15 @@ def test_without_a_loopback_device_there_is_one_sentence() -> None:
 
 @TWO
 def test_memory_that_nobody_touched_costs_the_accumulator_a_fault_a_page(capsys: pytest.CaptureFixture[str]) -> None:
-    def faults(memory: str) -> int:
+    def faults_a_page(memory: str) -> float:
         run = measured(capsys, "--memory", memory, "--no-journaller")
         assert run["memory"] == memory
-        found: int = next(t["minor_faults"] for t in run["threads"] if t["name"] == "accumulator")
-        return found
+        # By what was sent: on a busy host that is far less than the interval allows.
+        pages = run["histograms"]["accumulator_transit"]["count"] * 64 / os.sysconf("SC_PAGE_SIZE")
+        return float(next(t["minor_faults"] for t in run["threads"] if t["name"] == "accumulator")) / pages
 
-    pages = 0.3 * 100_000 * 64 // os.sysconf("SC_PAGE_SIZE")
-    assert faults("fresh") > pages / 2
-    assert faults("ready") < pages / 10
+    assert faults_a_page("fresh") > 0.5
+    assert faults_a_page("ready") < 0.1
 
 
 def test_loads_from_far_memory_take_longer_than_from_near_memory(capsys: pytest.CaptureFixture[str]) -> None:
