@@ -41,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", nargs="?", metavar="ID", help="new, try: the chapter's id")
     parser.add_argument("--course", metavar="DIR", type=Path, help="a course of your own instead of the built-in one")
     parser.add_argument("--rounds", type=int, metavar="N", help="try: this many times (default 1)")
+    parser.add_argument("--duration", type=float, metavar="S", help="try: seconds a run (default: the chapter's)")
     parser.add_argument("--half", choices=("before", "after"), help="try: only the runs before or after a boot")
     add_json(parser)
 
@@ -49,8 +50,9 @@ def run(args: argparse.Namespace) -> int:
     """Run the action. Return 1 if ``check`` found mistakes or a tried chapter did not show its effect, else 0."""
     if args.rounds is not None and args.action != "try":
         raise UsageError("--rounds is for 'lessons try'", "leave it out")
-    if args.half is not None and args.action != "try":
-        raise UsageError("--half is for 'lessons try'", "leave it out")
+    for option in ("half", "duration"):
+        if getattr(args, option) is not None and args.action != "try":
+            raise UsageError(f"--{option} is for 'lessons try'", "leave it out")
     if args.action == "try":
         return _try(args)
     if args.action == "new":
@@ -157,7 +159,7 @@ def _try(args: argparse.Namespace) -> int:
     try:
         with stopped_by_signals(token) as received:
             rounds = 1 if args.rounds is None else args.rounds
-            trial = Trial(plan, round_done, line, say)
+            trial = Trial(plan, round_done, line, say, args.duration)
             tried = try_chapter(args.id, rounds, trial, token, args.course, args.session, args.half)
     except (Cancelled, MeasurementStopped):
         if not received:

@@ -73,12 +73,13 @@ class Tried:
 class Trial:
     """Hold the functions that a trial calls. ``plan``: with the writes that come next. ``round_done``: with the figure,
     the number and the result of a round. ``observer``: the observer of the runs. ``queued``: with the reason to wait
-    for other measurements."""
+    for other measurements. ``duration_s``: the length of each run, None for the chapter's own."""
 
     plan: Callable[[PlanView], None]
     round_done: Callable[[Figure, int, TriedRound], None]
     observer: RunObserver
     queued: Callable[[str], None]
+    duration_s: float | None = None
 
 
 def try_chapter(
@@ -236,7 +237,9 @@ def _measured(
     """Measure a step, with a trace if the chapter's figure is read from the trace."""
     request = walk.request(step)
     traced = figure(shows.figure).traced
-    run = workshop.measure(dataclasses.replace(request, evidence=traced), trial.observer, cancel, trial.queued)
+    length = request.duration_s if trial.duration_s is None else trial.duration_s
+    request = dataclasses.replace(request, evidence=traced, duration_s=length)
+    run = workshop.measure(request, trial.observer, cancel, trial.queued)
     if cancel.reason is not None:
         # Stopped after some blocks, the run is returned: nothing may be applied or compared after it.
         raise Cancelled(cancel.reason)
