@@ -124,8 +124,8 @@ def test_siblings_that_are_not_asked_for_are_named(host_tree: Tree) -> None:
     assert choose_hot(HostRoot(host_tree("server64")), "2,34").note == ""
 
 
-def test_siblings_of_isolated_cpus_are_named(host_tree: Tree) -> None:
-    root = host_tree("hybrid_laptop")
+def test_siblings_of_isolated_cpus_are_named(tmp_path: Path) -> None:
+    root = hosttrees.hybrid_laptop(tmp_path)
     hosttrees.write(root, {f"{hosttrees.CPU}/isolated": "2\n"})
     hot = choose_hot(HostRoot(root), None)
     assert (hot.cpus.cpus, "isolate CPU 2-3" in hot.note) == ((2,), True)
