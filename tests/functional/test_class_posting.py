@@ -26,6 +26,7 @@ from jitter_workshop.flow.turns.classhost import ClassHost
 from jitter_workshop.host.classfile import ClassFile
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import Progress, RunObserver, RunStarted
+from tests.ownturn import turn_of
 
 CHECKOUT = Path(posting.__file__).resolve().parents[2]
 
@@ -36,7 +37,7 @@ SPIN = MeasureRequest(workload="spin", duration_s=0.5)
 def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Measure with the scripted child, in a turn of one's own."""
     real = launch.command
-    monkeypatch.setenv(TURN_VARIABLE, f"jitter-workshop.test.{tmp_path}")
+    monkeypatch.setenv(TURN_VARIABLE, turn_of(tmp_path))
     monkeypatch.setattr(launch, "command", lambda module, *arguments: real("scripted_worker", "ok"))
 
 

@@ -28,13 +28,14 @@ from jitter_workshop.model.run import PERCENTILES, Run, SilentObserver
 from jitter_workshop.presenter.lines import written
 from jitter_workshop.presenter.run import result
 from jitter_workshop.session.store import SessionStore
+from tests.ownturn import turn_of
 
 pytestmark = pytest.mark.host
 
 
 @pytest.fixture(autouse=True)
 def own_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(TURN_VARIABLE, f"jitter-workshop.test.{tmp_path}")
+    monkeypatch.setenv(TURN_VARIABLE, turn_of(tmp_path))
 
 
 @pytest.fixture

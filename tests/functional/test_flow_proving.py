@@ -43,6 +43,7 @@ from jitter_workshop.tuning.journal import stack
 from tests import livehost, tuned_tree
 from tests.fakehands import LiveTree
 from tests.madeup import make_run
+from tests.ownturn import turn_of
 
 THP = "sys/kernel/mm/transparent_hugepage/enabled"
 STAT = "proc/sys/vm/stat_interval"
@@ -114,7 +115,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = tuned_tree.make(tmp_path / "tree")
     monkeypatch.setattr(proof_plan, "HERE", made)
     monkeypatch.setattr(session_module, "HostRoot", lambda *_: LiveTree(made))
-    monkeypatch.setenv(lock.TURN_VARIABLE, f"jitter-workshop.test.{tmp_path}")
+    monkeypatch.setenv(lock.TURN_VARIABLE, turn_of(tmp_path))
     return made
 
 

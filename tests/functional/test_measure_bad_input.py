@@ -28,6 +28,7 @@ from jitter_workshop.bench.lock import TURN_VARIABLE, host_turn
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.session.store import SessionStore
+from tests.ownturn import turn_of
 
 pytestmark = [
     pytest.mark.host,
@@ -43,7 +44,7 @@ PATIENCE_S = 60
 
 @pytest.fixture(autouse=True)
 def own_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(TURN_VARIABLE, f"jitter-workshop.test.{tmp_path}")
+    monkeypatch.setenv(TURN_VARIABLE, turn_of(tmp_path))
 
 
 def measure_command(*arguments: str) -> list[str]:

@@ -25,6 +25,7 @@ from jitter_workshop.flow.measuring.trace_recorder import Tracer
 from jitter_workshop.model.run import Run, SilentObserver
 from jitter_workshop.model.trace import TraceInfo, TraceRead
 from jitter_workshop.session.store import SessionStore
+from tests.ownturn import turn_of
 
 pytestmark = pytest.mark.host
 
@@ -55,7 +56,7 @@ def no_rights() -> Tracer:
 def scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The child measures nothing."""
     real = launch.command
-    monkeypatch.setenv(TURN_VARIABLE, f"jitter-workshop.test.{tmp_path}")
+    monkeypatch.setenv(TURN_VARIABLE, turn_of(tmp_path))
     monkeypatch.setattr(launch, "command", lambda module, *arguments: real("scripted_worker", "ok"))
 
 
@@ -136,7 +137,7 @@ def test_a_user_who_may_not_trace_sees_counters(tmp_path: Path) -> None:
                 "PYTHONPATH": path_of_others(),
                 "HOME": str(home),
                 "PATH": "/nowhere",
-                TURN_VARIABLE: f"jitter-workshop.test.{tmp_path}",
+                TURN_VARIABLE: turn_of(tmp_path),
             },
             user=65534,
             group=65534,

@@ -23,6 +23,7 @@ from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.model.spec import WorkloadName
 from jitter_workshop.session.store import SessionStore
+from tests.ownturn import turn_of
 
 pytestmark = pytest.mark.host
 
@@ -35,7 +36,7 @@ def made_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight CPUs; CPU 7 is isolated by this tool, so this process may not use it. The child measures nothing."""
     cpus = tuple(Cpu(n, 0, n, 0, True, n != 7, CpuSet.of([n])) for n in range(8))
     real = launch.command
-    monkeypatch.setenv(TURN_VARIABLE, f"jitter-workshop.test.{tmp_path}")
+    monkeypatch.setenv(TURN_VARIABLE, turn_of(tmp_path))
     monkeypatch.setattr(launch, "command", lambda module, *arguments: real("scripted_worker", "ok"))
     monkeypatch.setattr(measuring, "read_topology", lambda root: Topology(cpus, ()))
     monkeypatch.setattr(measuring, "own_cpus", lambda root: HOT)

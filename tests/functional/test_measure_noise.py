@@ -16,6 +16,7 @@ import pytest
 from jitter_workshop.bench import launch
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.model.noise import NOISE_KINDS, noise
+from tests.ownturn import turn_of
 
 pytestmark = [
     pytest.mark.host,
@@ -30,7 +31,7 @@ PATIENCE_S = 60
 
 @pytest.fixture(autouse=True)
 def own_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(TURN_VARIABLE, f"jitter-workshop.test.{tmp_path}")
+    monkeypatch.setenv(TURN_VARIABLE, turn_of(tmp_path))
 
 
 def command(kind: str, *arguments: str) -> list[str]:

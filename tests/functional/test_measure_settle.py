@@ -15,6 +15,7 @@ from jitter_workshop.flow.measuring.measure import measure
 from jitter_workshop.flow.measuring.request import MeasureRequest, check
 from jitter_workshop.model.run import Progress, RunStarted
 from jitter_workshop.model.spec import Placement, RunSpec
+from tests.ownturn import turn_of
 
 pytestmark = pytest.mark.host
 
@@ -37,7 +38,7 @@ class Clock:
 
 
 def test_it_settles_before_the_first_block_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(TURN_VARIABLE, f"jitter-workshop.test.{tmp_path}")
+    monkeypatch.setenv(TURN_VARIABLE, turn_of(tmp_path))
     clock = Clock()
     request = MeasureRequest(workload="spin", duration_s=0.26, settle_s=SETTLE_S, proof="20260101-000000-aaaa")
     run = measure(request, None, clock, CancelToken())

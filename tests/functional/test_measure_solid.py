@@ -14,6 +14,7 @@ from jitter_workshop.cli import main
 from jitter_workshop.commands import measure
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.run import PERCENTILES
+from tests.ownturn import turn_of
 
 pytestmark = pytest.mark.host
 
@@ -68,7 +69,7 @@ def test_on_a_terminal_one_line_says_how_far_a_preset_reaches(
 def test_of_a_run_that_is_not_made_nothing_is_foretold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv(lock.TURN_VARIABLE, f"jitter-workshop.test.{tmp_path}")
+    monkeypatch.setenv(lock.TURN_VARIABLE, turn_of(tmp_path))
     with lock.host_turn():
         assert main(["measure", "--for-percentile", "99", "--placement", "none"]) == 2
     said = capsys.readouterr().err.splitlines()

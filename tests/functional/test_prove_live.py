@@ -21,6 +21,7 @@ from jitter_workshop.model.change import Wanted
 from jitter_workshop.session.proofs import CUT_OFF
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.journal import read_journals
+from tests.ownturn import turn_of
 
 STAT = Path("/proc/sys/vm/stat_interval")
 PATIENCE_S = 60.0
@@ -43,7 +44,7 @@ pytestmark = [pytest.mark.host, pytest.mark.skipif(bool(WHY := _why_not()), reas
 
 def start(tmp_path: Path, *words: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "jitter_workshop", "prove", "stat-interval", "--yes", "--json", *words]
-    environment = os.environ | {TURN_VARIABLE: f"jitter-workshop.test.{tmp_path}"}
+    environment = os.environ | {TURN_VARIABLE: turn_of(tmp_path)}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 

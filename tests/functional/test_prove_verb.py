@@ -20,13 +20,14 @@ from jitter_workshop.flow.proving import proof_run
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.session.store import SessionStore
 from tests.madeproofs import make_proof
+from tests.ownturn import turn_of
 
 YES = ["prove", "placement", "--yes", "--duration", "0.5"]
 
 
 @pytest.fixture(autouse=True)
 def _own_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(TURN_VARIABLE, f"jitter-workshop.test.{tmp_path}")
+    monkeypatch.setenv(TURN_VARIABLE, turn_of(tmp_path))
 
 
 @pytest.fixture

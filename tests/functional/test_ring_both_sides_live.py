@@ -21,6 +21,7 @@ from jitter_workshop.flow.measuring.isolated_set import NOTE, takes_threads
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Wanted
 from jitter_workshop.tuning.journal import read_journals
+from tests.ownturn import turn_of
 
 HOT = Path("/sys/fs/cgroup/cpuset/jitter-workshop-hot")
 BALANCED = Path("/sys/fs/cgroup/cpuset/cpuset.sched_load_balance")
@@ -46,7 +47,7 @@ pytestmark = [pytest.mark.host, pytest.mark.skipif(bool(WHY := _why_not()), reas
 
 
 def start(tmp_path: Path, *words: str) -> subprocess.Popen[bytes]:
-    environment = os.environ | {TURN_VARIABLE: f"jitter-workshop.test.{tmp_path}"}
+    environment = os.environ | {TURN_VARIABLE: turn_of(tmp_path)}
     command = [sys.executable, "-m", "jitter_workshop", *words]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 

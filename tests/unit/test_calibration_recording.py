@@ -22,6 +22,7 @@ from tests.calibration.plan import OFF, NullPlan, PowerPlan
 from tests.calibration.recording import Made, cut, maker, missing, periods, pilot, record
 from tests.calibration.records import read
 from tests.madeup import make_run
+from tests.ownturn import turn_of
 
 PLAN = NullPlan(2, rounds=2)
 """Sixteen runs."""
@@ -177,7 +178,7 @@ def test_what_is_missing_of_a_group_is_the_group() -> None:
 )
 @pytest.mark.parametrize("workload", ["ring", "spin"])
 def test_a_cut_run_is_its_first_blocks(workload: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(TURN_VARIABLE, f"jitter-workshop.test.{tmp_path}")
+    monkeypatch.setenv(TURN_VARIABLE, turn_of(tmp_path))
     placement = "none" if workload == "ring" else "auto"
     request = MeasureRequest(workload=workload, placement=placement, duration_s=0.75)  # type: ignore[arg-type]
     with maker() as make:
