@@ -24,10 +24,13 @@ static void be_busy(jw_noise_thread *self) {
     jw_noise_be_busy(self, self->config->busy_ns);
 }
 
-/* An ordinary task has no fixed length: 2/5 to 8/5 of busy_ns. */
-static void be_a_task(jw_noise_thread *self) {
+uint64_t jw_noise_task_ns(jw_noise_thread *self) {
     const uint64_t fifth = self->config->busy_ns / 5;
-    jw_noise_be_busy(self, 2 * fifth + jw_noise_random(self) % (6 * fifth + 1));
+    return 2 * fifth + jw_noise_random(self) % (6 * fifth + 1);
+}
+
+static void be_a_task(jw_noise_thread *self) {
+    jw_noise_be_busy(self, jw_noise_task_ns(self));
 }
 
 const jw_noise_act jw_act_busy = {.where = JW_ON_HOT, .act = be_busy};

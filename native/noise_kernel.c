@@ -274,19 +274,15 @@ static int open_terminal(jw_noise_thread *self) {
  * buffer is full takes no line and queues no work. When and where the work item runs is the kernel's choice. */
 static void print(jw_noise_thread *self) {
     const terminal *own = self->state;
-    const uint64_t fifth = self->config->busy_ns / 5;
     char text[READ_AT_ONCE] = {0};
-    for (uint64_t length = 2 * fifth + jw_noise_random(self) % (6 * fifth + 1); !jw_noise_stopped(self);) {
-        const uint64_t some = length < LINE_EVERY_NS ? length : LINE_EVERY_NS;
+    for (uint64_t some, left = jw_noise_task_ns(self); left > 0 && !jw_noise_stopped(self); left -= some) {
+        some = left < LINE_EVERY_NS ? left : LINE_EVERY_NS;
         jw_noise_be_busy(self, some);
         int waiting = 0;
         if (ioctl(own->slave, FIONREAD, &waiting) == 0 && waiting > 0) {
             (void)!read(own->slave, text, sizeof text);
         }
         (void)!write(own->master, text, PRINTED);
-        if ((length -= some) == 0) {
-            break;
-        }
     }
 }
 
