@@ -23,7 +23,7 @@ from jitter_workshop.bench.protocol import BlockDone, Inside, Ready
 from jitter_workshop.bench.workload import messages_of_block
 from jitter_workshop.errors import UsageError
 from jitter_workshop.host.cpu.cpufreq import read_current_hz
-from jitter_workshop.host.cpu.cpuidle import read_idle_use
+from jitter_workshop.host.cpu.cpuidle import read_exit_latencies, read_idle_use
 from jitter_workshop.host.cpu.stat import CpuStat, read_stat, steal_between
 from jitter_workshop.host.irq.interrupts import CounterTable, read_interrupts, read_softirqs
 from jitter_workshop.host.kernel.hypervisor import read_hypervisor
@@ -67,6 +67,7 @@ class Counters:
         self._cgroup = read_cgroup(root)
         self._guest = read_hypervisor(root).guest
         self._cpus = tuple(sorted(set(placement.cpus))) or None
+        self._latencies = read_exit_latencies(root, self._cpus) if self._cpus else None
 
     def look(self) -> Look:
         root = self._root
@@ -78,7 +79,7 @@ class Counters:
             throttled=read_throttled(root, self._cgroup),
             parent_switches=context_switches(root, self._parent),
             migrations={name: migrations(root, os.getpid(), tid) for name, tid in self._tids.items()},
-            idle=read_idle_use(root, self._cpus) if self._cpus else None,
+            idle=read_idle_use(root, self._latencies) if self._latencies else None,
         )
 
     def fields(self, before: Look, after: Look, notes: dict[str, str]) -> dict[str, Any]:

@@ -104,7 +104,8 @@ def test_the_use_of_idle_states_is_added_up_over_states_and_cpus(tmp_path: Path)
         folder = f"{CPU}/cpu{cpu}/cpuidle/state{state}"
         write(tmp_path, {f"{folder}/usage": f"{usage}\n", f"{folder}/latency": f"{latency}\n"})
     root = HostRoot(tmp_path)
-    assert cpuidle.read_idle_use(root, [1]) == (109, 200)
-    assert cpuidle.read_idle_use(root, [1, 2]) == (120, 200 + 1_330)
-    assert cpuidle.read_idle_use(root, [1, 3]) is None  # a CPU without idle states: not zero
-    assert cpuidle.read_idle_use(root, []) == (0, 0)
+    for cpus, used in (([1], (109, 200)), ([1, 2], (120, 200 + 1_330)), ([], (0, 0))):
+        latencies = cpuidle.read_exit_latencies(root, cpus)
+        assert latencies is not None
+        assert cpuidle.read_idle_use(root, latencies) == used
+    assert cpuidle.read_exit_latencies(root, [1, 3]) is None  # a CPU without idle states: not zero

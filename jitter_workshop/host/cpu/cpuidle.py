@@ -6,7 +6,7 @@ Documentation/admin-guide/pm/cpuidle.rst, Documentation/ABI/testing/sysfs-device
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import HostRoot
@@ -37,20 +37,23 @@ def state_folders(root: HostRoot, cpu: int) -> tuple[tuple[int, str], ...]:
     return root.numbered(f"{CPU_DIR}/cpu{cpu}/cpuidle", "state")
 
 
-def read_idle_use(root: HostRoot, cpus: Iterable[int]) -> tuple[int, int] | None:
-    """Return how often these CPUs have entered an idle state since boot, and the sum of the exit latencies that these
-    states promise, in µs; None where one of the CPUs shows no idle state. A state whose files cannot be read counts as
-    never entered."""
-    entered = exit_us = 0
+def read_exit_latencies(root: HostRoot, cpus: Iterable[int]) -> dict[str, int] | None:
+    """Return the exit latency in µs that each idle state of these CPUs promises, by the state's folder; None where one
+    of the CPUs shows no idle state. A latency that cannot be read counts as 0. Latencies do not change."""
+    folders: dict[str, int] = {}
     for cpu in cpus:
-        folders = state_folders(root, cpu)
-        if not folders:
+        states = state_folders(root, cpu)
+        if not states:
             return None
-        for _, folder in folders:
-            times = root.integer(f"{folder}/usage") or 0
-            entered += times
-            exit_us += times * (root.integer(f"{folder}/latency") or 0)
-    return entered, exit_us
+        folders |= {folder: root.integer(f"{folder}/latency") or 0 for _, folder in states}
+    return folders
+
+
+def read_idle_use(root: HostRoot, latencies: Mapping[str, int]) -> tuple[int, int]:
+    """Return how often the idle states in these folders were entered since boot, and the sum of the exit latencies that
+    they promise, in µs. A state that cannot be read counts as never entered. ``latencies``: folder → µs."""
+    used = {folder: root.integer(f"{folder}/usage") or 0 for folder in latencies}
+    return sum(used.values()), sum(times * latencies[folder] for folder, times in used.items())
 
 
 def parse_disable(value: int | None) -> bool | None:
