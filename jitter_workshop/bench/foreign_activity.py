@@ -27,7 +27,7 @@ _NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class CpuTimes:
+class ProcessTimes:
     """Hold the CPU seconds of every process (by pid and start time) at a moment of CLOCK_MONOTONIC. ``busy_s``: the
     seconds that each CPU spent on tasks since boot. ``own_s``: the CPU seconds of this process and its ended children.
     """
@@ -48,15 +48,15 @@ class ForeignActivity:
     unnamed_percent: float | None = None
 
 
-def snapshot() -> CpuTimes:
+def snapshot() -> ProcessTimes:
     """Read all processes now. Processes that cannot be read, or that end meanwhile, are left out."""
     # Ours first and the CPUs last, the other way round afterwards: so the error only makes the unnamed rest smaller.
     own_s = _own_seconds()
     at_s = time.monotonic()
-    return CpuTimes(at_s, {key: seconds for key, seconds, _, _, _ in _processes()}, _busy_seconds(), own_s)
+    return ProcessTimes(at_s, {key: seconds for key, seconds, _, _, _ in _processes()}, _busy_seconds(), own_s)
 
 
-def since(before: CpuTimes, hot: Collection[int]) -> ForeignActivity:
+def since(before: ProcessTimes, hot: Collection[int]) -> ForeignActivity:
     """Return the tasks that used CPU time since ``before`` and are neither this process nor its children, largest
     first.
 

@@ -48,9 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the action. Return 1 if ``check`` found mistakes or a tried chapter did not show its effect, else 0."""
-    if args.rounds is not None and args.action != "try":
-        raise UsageError("--rounds is for 'lessons try'", "leave it out")
-    for option in ("half", "duration"):
+    for option in ("rounds", "duration", "half"):
         if getattr(args, option) is not None and args.action != "try":
             raise UsageError(f"--{option} is for 'lessons try'", "leave it out")
     if args.action == "try":

@@ -26,7 +26,7 @@ class Suspect:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenCauses:
     """Hold what was seen in a run. ``suspects``: in the order of their labels. ``stalls``: the number of stalls, which
     took ``stalled_ns``. ``unknown_ns``: the part of this time whose cause is not known: by a trace, its gaps; by
     counters, all time that belongs to causes without a time. ``others``: the number of smaller causes that are not in

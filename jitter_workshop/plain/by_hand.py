@@ -47,7 +47,7 @@ class PlainHands:
         """Begin to watch the plan that was shown, and tell its lines."""
         plan = shown or self._walk.plan()
         if why := self._walk.hands.why_not(plan):
-            self._talk.tell(f"These writes are not for your hand: {why}.")
+            self._talk.tell(words.not_for_hand(why))
         elif have_turn(self._workshop, self._talk):
             self._tell(self._walk.hands.begin(plan))
 

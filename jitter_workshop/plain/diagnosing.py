@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jitter_workshop.flow.chapters.diagnosis import STEP
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import StepName
@@ -40,10 +41,7 @@ def show(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 def asks(walk: ChapterSession, step: StepName) -> bool:
     """Return True if this step takes an answer now."""
-    diagnosis = walk.diagnosis
-    if step != "diagnose" or not diagnosis.open or diagnosis.ready is None:
-        return False
-    return not diagnosis.ready.quiet and diagnosis.answered() is None
+    return step == STEP and walk.diagnosis.asks
 
 
 def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName, answer: str) -> bool:

@@ -8,7 +8,7 @@ from jitter_workshop.flow.chapters.cures import reach
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
 from jitter_workshop.flow.chapters.suspects import LEAST_PIECE, NEAR
 from jitter_workshop.model.course import Chapter, Course
-from jitter_workshop.model.diagnosis import Diagnosed, Seen, Suspect
+from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import ExplainedStall
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.lines import Lines, bar, heading, sentence, table, wrap
@@ -27,7 +27,7 @@ _NEEDS = (
 _BAR, _LEAD = 12, 6
 
 
-def asked(seen: Seen) -> str:
+def asked(seen: SeenCauses) -> str:
     """Return the question about a run, or the sentence that there is nothing to ask."""
     if not seen.quiet:
         return _TRACED if seen.source == "trace" else _COUNTED
@@ -36,7 +36,7 @@ def asked(seen: Seen) -> str:
     return "Your first run had stalls, and nothing on this host tells what took the time. Go on."
 
 
-def without_trace(seen: Seen) -> str:
+def without_trace(seen: SeenCauses) -> str:
     """Return one sentence that says what a trace of this run would need; "" if the run has a trace."""
     if seen.source == "trace":
         return ""
@@ -45,7 +45,7 @@ def without_trace(seen: Seen) -> str:
     return sentence(f"there are only counters, and no trace: {clean(seen.why_no_trace, 200)}")
 
 
-def seen_often(seen: Seen, one: Suspect) -> str:
+def seen_often(seen: SeenCauses, one: Suspect) -> str:
     """Return how often a cause was seen, in words; "" if this is not known."""
     if one.count is None:
         return ""
@@ -54,7 +54,7 @@ def seen_often(seen: Seen, one: Suspect) -> str:
     return f"in {one.count:,} stall{'' if one.count == 1 else 's'}"
 
 
-def suspects(seen: Seen, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
+def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
     """Return the list of causes. ``cursor``: the index of the row under the cursor, -1 for none. Before the answer each
     row says how often its cause was seen; after it, also how long it took."""
     rows = [["cause", "stalls" if seen.source == "trace" else "times", *(["in all"] if answered else [])]]
@@ -96,7 +96,7 @@ def _time(one: Suspect) -> str:
     return nice_ns(one.total_ns) if one.total_ns is not None else "–"
 
 
-def verdict(found: Diagnosed, seen: Seen, chapter: Chapter, course: Course) -> tuple[str, str]:
+def verdict(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course) -> tuple[str, str]:
     """Return two sentences: what took how much, and what this means for what follows."""
     most, chosen = found.most, found.chosen
     if most is None:
@@ -107,7 +107,7 @@ def verdict(found: Diagnosed, seen: Seen, chapter: Chapter, course: Course) -> t
     return f"{said}.", means(most, chapter, course)
 
 
-def _undecided(found: Diagnosed, seen: Seen) -> str:
+def _undecided(found: Diagnosed, seen: SeenCauses) -> str:
     rest, whole = nice_ns(seen.unknown_ns), nice_ns(seen.stalled_ns)
     if seen.source == "trace":
         return f"The trace has gaps: the cause of {rest} of the {whole} is not known, so no answer can be judged."
@@ -138,13 +138,13 @@ def sign(right: bool | None) -> str:
     return {True: "✓ right: ", False: "✗ not this one: ", None: ""}[right]
 
 
-def judged(found: Diagnosed, seen: Seen, chapter: Chapter, course: Course) -> str:
+def judged(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
     """Return the judgement of an answer in at most two sentences."""
     first, second = verdict(found, seen, chapter, course)
     return f"{sign(found.right)}{first} {second}"
 
 
-def lines(seen: Seen, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
+def lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
     """Return the whole list with its question, and what else is known about the run."""
     found: Lines = [heading(QUESTION.upper()), *wrap(asked(seen), width)]
     if needs := without_trace(seen):

@@ -18,6 +18,12 @@ IN_ORDER = "Type these lines into a root shell of your own, in this order."
 ALL_BACK = "All old values are back."
 NOTHING_YET = "Nothing is made yet: type the first line into a root shell. The workshop looks at the host each second."
 
+
+def not_for_hand(why: str) -> str:
+    """Return the sentence for a plan that cannot be typed, with the reason."""
+    return f"These writes are not for your hand: {why}."
+
+
 _SIGNS: dict[HandState, tuple[str, str]] = {
     "done": ("✓", "good"),
     "missing": ("·", "dim"),

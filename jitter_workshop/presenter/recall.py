@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from jitter_workshop.flow.chapters.recalling import Asked, Judged
+from jitter_workshop.flow.chapters.recalling import Asked, RecallResult
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.lines import Lines, heading, wrap
 from jitter_workshop.presenter.prose import styled
@@ -31,7 +31,7 @@ def question(one: Asked, number: int, count: int, width: int, chosen: int | None
     return lines
 
 
-def answered(one: Asked, judged: Judged, width: int) -> Lines:
+def answered(one: Asked, judged: RecallResult, width: int) -> Lines:
     """Return whether an answer is right, the reason, and when the question comes back."""
     sign, words, colour = ("✓ ", "That is right.", "good") if judged.right else ("✗ ", _right_one(one), "bad")
     lines = wrap(Text(words, f"bold {colour}"), width, sign)
@@ -43,7 +43,7 @@ def _right_one(one: Asked) -> str:
     return f"The answer is {one.question.right + 1}."
 
 
-def comes_back(judged: Judged) -> str:
+def comes_back(judged: RecallResult) -> str:
     """Return when the question is asked again."""
     if judged.visits <= 1:
         return "This question comes back at the start of the next chapter."

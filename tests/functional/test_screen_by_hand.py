@@ -49,6 +49,13 @@ def writes(tree: Path) -> dict[str, Change]:
     return {one.path: one for one in tuned_tree.planned(tree, ("thp=madvise", "stat-interval=10")).changes}
 
 
+async def watch(pilot: Pilot[None]) -> None:
+    """Go to the step apply, and begin to make the writes by hand."""
+    await to_apply(pilot)
+    await pilot.press("d")
+    await settled(pilot)
+
+
 async def shown(pilot: Pilot[None], words: str) -> str:
     """Return the screen once it shows ``words``."""
     for _ in range(200):
@@ -118,9 +125,7 @@ async def test_undo_restores_what_was_typed_and_not_taken_over(live: FakeWorksho
     app = at(live, "pages", "measure")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await to_apply(pilot)
-        await pilot.press("d")
-        await settled(pilot)
+        await watch(pilot)
         type_it(tree, made[INTERVAL])
         await shown(pilot, "1 of 2 writes is made.")
         await pilot.press("u")
@@ -136,9 +141,7 @@ async def test_leaving_the_workshop_restores_what_was_typed(live: FakeWorkshop, 
     app = at(live, "pages", "measure")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await to_apply(pilot)
-        await pilot.press("d")
-        await settled(pilot)
+        await watch(pilot)
         type_it(tree, made[THP])
     live.close()
     assert tuned_tree.contents(tree) == before
@@ -150,9 +153,7 @@ async def test_stopping_goes_back_to_the_plan_of_the_rest(live: FakeWorkshop, tr
     app = at(live, "pages", "measure")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await to_apply(pilot)
-        await pilot.press("d")
-        await settled(pilot)
+        await watch(pilot)
         type_it(tree, made[INTERVAL])
         await shown(pilot, "1 of 2 writes is made.")
         await pilot.press("d")
@@ -170,9 +171,7 @@ async def test_a_watch_without_a_write_leaves_nothing_behind(live: FakeWorkshop,
     app = at(live, "pages", "measure")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await to_apply(pilot)
-        await pilot.press("d")
-        await settled(pilot)
+        await watch(pilot)
         await pilot.press("escape")
         await settled(pilot)
         assert tuned_tree.journals(tree) == []

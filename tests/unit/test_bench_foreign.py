@@ -8,7 +8,7 @@ import os
 import pytest
 
 from jitter_workshop.bench import foreign_activity
-from jitter_workshop.bench.foreign_activity import CpuTimes
+from jitter_workshop.bench.foreign_activity import ProcessTimes
 from jitter_workshop.flow.measuring.notes import disturbed_note
 from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.run import ForeignLoad
@@ -25,7 +25,7 @@ def rows(monkeypatch: pytest.MonkeyPatch, found: list[Row]) -> None:
 
 
 def test_only_others_on_the_measured_cpus_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = CpuTimes(100.0, {(50, 1.0): 3.0, (51, 1.0): 0.0, (60, 1.0): 8.0})
+    before = ProcessTimes(100.0, {(50, 1.0): 3.0, (51, 1.0): 0.0, (60, 1.0): 8.0})
     found: list[Row] = [
         ((50, 1.0), 4.0, 1, "kwork\x1b[31mer", 2),  # 1 s of 10 s on CPU 1
         ((51, 1.0), 5.0, 0, "elsewhere", 1),  # on a CPU that was not measured
@@ -45,12 +45,12 @@ def test_only_others_on_the_measured_cpus_are_named(monkeypatch: pytest.MonkeyPa
 
 def test_without_fixed_cpus_everybody_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     rows(monkeypatch, [((51, 1.0), 5.0, 0, "elsewhere", 1)])
-    assert [load.pid for load in foreign_activity.since(CpuTimes(100.0, {}), set()).loads] == [51]
+    assert [load.pid for load in foreign_activity.since(ProcessTimes(100.0, {}), set()).loads] == [51]
 
 
 def test_a_short_run_does_not_name_a_single_tick(monkeypatch: pytest.MonkeyPatch) -> None:
     rows(monkeypatch, [((51, 1.0), 0.02, 0, "a tick or two", 1)])
-    assert foreign_activity.since(CpuTimes(109.9, {}), set()).loads == ()
+    assert foreign_activity.since(ProcessTimes(109.9, {}), set()).loads == ()
 
 
 @pytest.mark.parametrize(("busy_s", "own_s", "percent"), [(19.0, 6.0, 20.0), (17.1, 6.0, 0.0), (19.0, 9.0, 0.0)])
@@ -60,7 +60,7 @@ def test_what_ended_meanwhile_is_told_without_a_name(
     rows(monkeypatch, [((50, 1.0), 1.0, 1, "named", 1), ((51, 1.0), 5.0, 0, "elsewhere", 1)])
     monkeypatch.setattr(foreign_activity, "_busy_seconds", lambda: {0: 500.0, 1: busy_s})
     monkeypatch.setattr(foreign_activity, "_own_seconds", lambda: 1.0 + own_s)
-    before = CpuTimes(100.0, {}, {0: 0.0, 1: 10.0}, 1.0)
+    before = ProcessTimes(100.0, {}, {0: 0.0, 1: 10.0}, 1.0)
     found = foreign_activity.since(before, {1})
     assert [load.name for load in found.loads] == ["named"]
     assert found.unnamed_percent == percent
@@ -95,8 +95,8 @@ def test_a_noise_of_ours_that_still_runs_is_not_what_ended_meanwhile(monkeypatch
     monkeypatch.setattr(foreign_activity, "_busy_seconds", lambda: {1: 17.0})
     monkeypatch.setattr(foreign_activity, "_own_seconds", lambda: 3.0)
     # 7 s of 10 s on CPU 1: 3 of ours (on another CPU, perhaps), 4 of the noise, which had used 1 s before.
-    assert foreign_activity.since(CpuTimes(100.0, {(70, 1.0): 1.0}, {1: 10.0}, 0.0), {1}).unnamed_percent == 10.0
-    assert foreign_activity.since(CpuTimes(100.0, {(70, 1.0): 0.0}, {1: 10.0}, 0.0), {1}).unnamed_percent == 0.0
+    assert foreign_activity.since(ProcessTimes(100.0, {(70, 1.0): 1.0}, {1: 10.0}, 0.0), {1}).unnamed_percent == 10.0
+    assert foreign_activity.since(ProcessTimes(100.0, {(70, 1.0): 0.0}, {1: 10.0}, 0.0), {1}).unnamed_percent == 0.0
 
 
 def test_this_very_host_can_be_looked_at() -> None:

@@ -11,7 +11,7 @@ from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
 from jitter_workshop.flow.chapters.walk import ONE_TRACED, ChapterSession
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.codec import from_plain, to_plain
-from jitter_workshop.model.diagnosis import Seen
+from jitter_workshop.model.diagnosis import SeenCauses
 from jitter_workshop.model.run import Counters, Run, Stall, ThreadRecord
 from jitter_workshop.model.session import ChapterProgress, Diagnosis
 from jitter_workshop.plain.views import to_be_measured
@@ -55,7 +55,7 @@ def measured(workshop: FakeWorkshop, slot: str = "measure", number: int = 1, *, 
     return run
 
 
-def read(walk: ChapterSession) -> Seen:
+def read(walk: ChapterSession) -> SeenCauses:
     seen = walk.diagnosis.read()
     assert seen is not None
     return seen
@@ -209,9 +209,9 @@ def test_the_list_fits_and_hides_the_times_until_the_answer(workshop: FakeWorksh
 
 
 def test_a_quiet_run_is_called_quiet() -> None:
-    quiet = Seen("r", "trace", (), 0, 0, 0)
+    quiet = SeenCauses("r", "trace", (), 0, 0, 0)
     assert "no cause to name" in words.asked(quiet)
-    assert "nothing on this host tells" in words.asked(Seen("r", "counters", (), 3, 10, 10))
+    assert "nothing on this host tells" in words.asked(SeenCauses("r", "counters", (), 3, 10, 10))
 
 
 @pytest.mark.parametrize(("first", "second"), [(True, True), (True, False), (False, True), (False, False)])

@@ -57,9 +57,9 @@ def test_a_missed_question_comes_back_in_the_next_chapter_and_a_right_one_later(
     finish(workshop, "baseline")
     walk = workshop.walk("migration")
     first, second = recalling.asked(workshop, walk)
-    assert recalling.answer(workshop, first, first.question.right) == recalling.Judged(True, 2)
+    assert recalling.answer(workshop, first, first.question.right) == recalling.RecallResult(True, 2)
     wrong = (second.question.right + 1) % len(second.question.answers)
-    assert recalling.answer(workshop, second, wrong) == recalling.Judged(False, 1)
+    assert recalling.answer(workshop, second, wrong) == recalling.RecallResult(False, 1)
     recalling.over(workshop, walk)
     finish(workshop, "migration")
     found = recalling.asked(workshop, workshop.walk("pinning"))
@@ -95,14 +95,14 @@ def test_the_words_tell_right_from_wrong_and_when_the_question_returns(workshop:
     open_lines = "\n".join(line.plain for line in words.question(one, 1, 2, 76))
     assert "1 of 2" in open_lines
     assert "✓" not in open_lines
-    told = "\n".join(line.plain for line in words.answered(one, recalling.Judged(True, 4), 76))
+    told = "\n".join(line.plain for line in words.answered(one, recalling.RecallResult(True, 4), 76))
     assert "✓" in told
     assert "after 4 chapters" in told
     wrong = (one.question.right + 1) % len(one.question.answers)
     shown = [line.plain for line in words.question(one, 1, 2, 76, wrong)]
     assert sum(line.startswith("✗") for line in shown) == 1
     assert sum(line.startswith("✓") for line in shown) == 1
-    missed = "\n".join(line.plain for line in words.answered(one, recalling.Judged(False, 1), 76))
+    missed = "\n".join(line.plain for line in words.answered(one, recalling.RecallResult(False, 1), 76))
     assert f"✗ The answer is {one.question.right + 1}." in missed
     assert "next chapter" in missed
 
@@ -115,7 +115,7 @@ def test_each_built_in_chapter_has_questions_that_fit_a_small_screen(chapter: Ch
     assert 2 <= len(chapter.recall) <= 3
     for question in chapter.recall:
         one = recalling.Asked("key", chapter.title, question)
-        lines = [*words.question(one, 1, 2, 64, 0), *words.answered(one, recalling.Judged(False, 1), 64)]
+        lines = [*words.question(one, 1, 2, 64, 0), *words.answered(one, recalling.RecallResult(False, 1), 64)]
         assert len(lines) <= 18, (question.id, len(lines))
 
 

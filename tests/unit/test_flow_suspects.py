@@ -24,7 +24,7 @@ from jitter_workshop.flow.chapters.suspects import (
     of_trace,
 )
 from jitter_workshop.model.course import Chapter
-from jitter_workshop.model.diagnosis import Seen, Suspect
+from jitter_workshop.model.diagnosis import SeenCauses, Suspect
 from jitter_workshop.model.evidence import CAUSE_KINDS, Cause, EvidenceReport, ExplainedStall, Slice
 from jitter_workshop.model.run import Counter, Run, ThreadRecord
 from tests import madeup
@@ -45,7 +45,7 @@ def report(*causes: Cause) -> EvidenceReport:
     return EvidenceReport(1, "r", "trace", 1_000, "mono", sum(c.count for c in causes), 0, causes, (), 1)
 
 
-def seen_of(*causes: tuple[str, str, int, int]) -> Seen:
+def seen_of(*causes: tuple[str, str, int, int]) -> SeenCauses:
     return of_trace(report(*(cause(*one) for one in causes)))
 
 

@@ -82,9 +82,10 @@ class HandCommands:
         """Return the indices of the checks that the host meets now."""
         wanted = {check for check in checks.values() if check.startswith(("affinity:", "running:"))}
         found: dict[str, set[tuple[int, int]]] = {check: set() for check in wanted}
-        for task in each_process(self._walk.host.machine()[0]) if wanted else ():
+        root = self._walk.host.context.root
+        for task in each_process(root) if wanted else ():
             if not task.kernel and task.pid != os.getpid():
-                for check in _fitting(self._walk.host.machine()[0], task, wanted):
+                for check in _fitting(root, task, wanted):
                     found[check].add((task.pid, task.start_ticks))
         new = {check for check, tasks in found.items() if tasks - self._before.setdefault(check, tasks)}
         return {n for n, check in checks.items() if check in new or (check not in wanted and self._stands(check))}
@@ -94,7 +95,7 @@ class HandCommands:
         form, colon, path = check.partition(":")
         if not colon:
             return self._settled(check)
-        root = self._walk.host.machine()[0]
+        root = self._walk.host.context.root
         return form == "file" and (root.is_dir(path) or root.head(path, 1) is not None)
 
     def _settled(self, word: str) -> bool:

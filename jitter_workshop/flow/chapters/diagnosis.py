@@ -10,7 +10,7 @@ from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.chapters.suspects import judge, of_counters, of_trace
 from jitter_workshop.model.course import Chapter, StepName
-from jitter_workshop.model.diagnosis import Diagnosed, Seen
+from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Diagnosis
@@ -26,7 +26,7 @@ class ChapterDiagnosis:
         self._chapter = chapter
         self._context = context
         self._host = host
-        self._seen: Seen | None = None
+        self._seen: SeenCauses | None = None
 
     def traces(self, slot: str) -> bool:
         """Return True if the run of this slot is to be traced. The first run is traced if root's rights are there
@@ -44,12 +44,18 @@ class ChapterDiagnosis:
         return self._run() is not None and not self._host.rehearsed
 
     @property
-    def ready(self) -> Seen | None:
+    def ready(self) -> SeenCauses | None:
         """Return what was seen in the first run; None if :meth:`read` has not read the run yet."""
         run = self._run()
         return self._seen if run is not None and self._seen is not None and self._seen.run == run.id else None
 
-    def read(self, progress: Progress = unheard) -> Seen | None:
+    @property
+    def asks(self) -> bool:
+        """Return True if the learner can name a cause now: the run is read, shows causes, and has no answer yet."""
+        seen = self.ready if self.open else None
+        return seen is not None and not seen.quiet and self.answered() is None
+
+    def read(self, progress: Progress = unheard) -> SeenCauses | None:
         """Read the evidence of the first run, and return what was seen; None without a run. A long trace takes some
         seconds. A damaged trace counts as missing. Raises the errors of ``progress``."""
         run = self._run()
@@ -59,7 +65,7 @@ class ChapterDiagnosis:
             self._seen = self._read(run, progress)
         return self._seen
 
-    def _read(self, run: Run, progress: Progress) -> Seen:
+    def _read(self, run: Run, progress: Progress) -> SeenCauses:
         context = self._context
         why = run.counters.why_no_trace if run.counters is not None else run.notes.get("evidence", NOT_ASKED)
         if context.handle.has_trace(run.id):

@@ -22,7 +22,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RecallResult:
     """Hold the result of an answer. ``visits``: after how many chapters the question comes back."""
 
     right: bool
@@ -46,12 +46,12 @@ def asked(workshop: Workshop, walk: ChapterSession) -> tuple[Asked, ...]:
     return tuple(found[key][1] for key in recall.chosen(deck, workshop.session.recall))
 
 
-def answer(workshop: Workshop, one: Asked, choice: int) -> Judged:
+def answer(workshop: Workshop, one: Asked, choice: int) -> RecallResult:
     """Judge an answer (an index from 0), and keep the result in the session."""
     right = choice == one.question.right
     boxes = recall.answered(workshop.session.recall, one.key, right)
     workshop.save(dataclasses.replace(workshop.session, recall=boxes))
-    return Judged(right, recall.wait(boxes, one.key) or 0)
+    return RecallResult(right, recall.wait(boxes, one.key) or 0)
 
 
 def over(workshop: Workshop, walk: ChapterSession) -> None:

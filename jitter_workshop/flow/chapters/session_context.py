@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from jitter_workshop import paths
 from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.attribution import Progress, explained, unheard
+from jitter_workshop.flow.attribution import Progress, explained, kept_report, unheard
 from jitter_workshop.flow.classes.classview import ClassView, open_view
 from jitter_workshop.flow.classes.posting import Poster
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
@@ -64,6 +64,7 @@ class SessionContext:
     _curves: dict[str, PercentileCurve] = field(default_factory=dict)
     _runs: dict[str, Run] = field(default_factory=dict)
     _explained: tuple[str, EvidenceReport | CounterReport] | None = None
+    _known: dict[str, EvidenceReport] = field(default_factory=dict)
     class_view: ClassView | None = None
     """On a class host: the turn, and where the instructor is in the course."""
     poster: Poster | None = None
@@ -220,6 +221,13 @@ class SessionContext:
         if self._explained is None or self._explained[0] != run.id:
             self._explained = run.id, explained(self.handle, run, MOST_STALLS, progress)
         return self._explained[1]
+
+    def known_causes(self, run: Run) -> EvidenceReport | None:
+        """Return the report on a run's trace if one was made, in this session of the program or before. Nothing is
+        computed, and a report is read from the disk once."""
+        if run.id not in self._known and (report := kept_report(self.handle, run)) is not None:
+            self._known[run.id] = report
+        return self._known.get(run.id)
 
     def curves(self, runs: Iterable[Run]) -> tuple[RunCurve, ...]:
         """Return the curves of these runs. A run without a curve is left out."""

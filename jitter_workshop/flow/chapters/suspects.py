@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from jitter_workshop.flow.attribution import used_cpus
 from jitter_workshop.model import evidence as words
-from jitter_workshop.model.diagnosis import Diagnosed, Seen, Suspect
+from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Slice
 from jitter_workshop.model.run import Counter, Run
 from jitter_workshop.model.text import NAME, called, clean
@@ -61,7 +61,7 @@ _LABELS = {
 # -- what was seen -----------------------------------------------------------------------------------------------------
 
 
-def of_trace(report: EvidenceReport) -> Seen:
+def of_trace(report: EvidenceReport) -> SeenCauses:
     """Return the causes of a traced run. Causes that a learner would call one are one: all local timers, all moves, all
     page faults, and each event with the gaps around it."""
     took: dict[tuple[str, str], list[Cause]] = {}
@@ -138,7 +138,7 @@ def _frequencies(report: EvidenceReport) -> Iterator[str]:
         yield f"The kernel asked for another frequency of CPU {seen.cpu}: {low:.2f} to {high:.2f} GHz."
 
 
-def of_counters(run: Run, why_no_trace: str = "") -> Seen:
+def of_counters(run: Run, why_no_trace: str = "") -> SeenCauses:
     """Return the causes of a run without a trace, from its counters on the CPUs that its threads used."""
     cpus = {str(cpu) for cpu in used_cpus(run)}
     waits = [t.waited_ns for t in run.threads if t.waited_ns is not None]
@@ -203,17 +203,17 @@ def _suspect(kind: str, name: str, label: str, count: int | None, total_ns: int 
     return Suspect(f"{kind}:{clean(name, NAME)}", kind, name, label, count, total_ns)
 
 
-def _seen(found: list[Suspect], **fields: object) -> Seen:
+def _seen(found: list[Suspect], **fields: object) -> SeenCauses:
     """Return what was seen, with the MOST largest causes in the order of their labels."""
     ranked = sorted(found, key=lambda one: (-(one.total_ns or 0), -(one.count or 0), one.label))
     listed = sorted(ranked[:MOST], key=lambda one: (one.label.casefold(), one.id))
-    return Seen(suspects=tuple(listed), others=len(ranked[MOST:]), **fields)  # type: ignore[arg-type]
+    return SeenCauses(suspects=tuple(listed), others=len(ranked[MOST:]), **fields)  # type: ignore[arg-type]
 
 
 # -- judging -----------------------------------------------------------------------------------------------------------
 
 
-def judge(seen: Seen, ident: str) -> Diagnosed | None:
+def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
     """Return the judged answer; None if this cause is not in the list.
 
     An answer is right if its cause took at least NEAR of the time of the largest cause. If the time of unknown cause is

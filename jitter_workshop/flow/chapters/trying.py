@@ -29,7 +29,7 @@ from jitter_workshop.model.run import Run, RunObserver
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.session.store import SessionStore
-from jitter_workshop.stats.figures import Figure, Seen, figure, ratio
+from jitter_workshop.stats.figures import Figure, ReportedRun, figure, ratio
 
 Half = Literal["before", "after"]
 MOST_ROUNDS = 100
@@ -123,49 +123,82 @@ def try_in(
 ) -> Tried:
     """Try a chapter in an open workshop. Raises as :func:`try_chapter` does."""
     shows, walk = shows_of(workshop.course, chapter_id), workshop.walk(chapter_id)
-    if (half is not None) and not walk.chapter.reboot:
+    if half is not None and not walk.chapter.reboot:
         raise UsageError(f"the change of {chapter_id} needs no boot, so both halves are tried at once", "no --half")
     if (reason := _not_here(walk, half)) is not None:
         return _judged(chapter_id, shows, (), reason)
-    if half is not None:
-        return _half(workshop, walk, shows, rounds, trial, cancel, half)
+    runs = _Runs(workshop, walk, shows, trial, cancel)
+    if half == "before":
+        walk.restart()
+        for _ in range(rounds):
+            runs.measured("measure")
+        reason = "The first half is measured. Apply the settings, reboot, and go on with --half after."
+        return _judged(chapter_id, shows, (), reason)
     found: list[TriedRound] = []
-    for number in range(1, rounds + 1):
-        found.append(_round(workshop, walk, shows, trial, cancel))
-        trial.round_done(figure(shows.figure), number, found[-1])
+    for before, after in runs.in_rounds(rounds) if half is None else runs.after_a_boot(rounds):
+        found.append(_compared(shows, before, after))
+        trial.round_done(figure(shows.figure), len(found), found[-1])
     return _judged(chapter_id, shows, tuple(found))
 
 
-def _half(
-    workshop: Workshop,
-    walk: ChapterSession,
-    shows: Shows,
-    rounds: int,
-    trial: Trial,
-    cancel: CancelToken,
-    half: Half,
-) -> Tried:
-    """Measure one half of a trial, and compare the second half with the kept runs of the first. Raises UsageError if
-    the session does not keep enough of them."""
-    walk.restart()
-    if half == "before":
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Make the runs of one trial."""
+
+    workshop: Workshop
+    walk: ChapterSession
+    shows: Shows
+    trial: Trial
+    cancel: CancelToken
+
+    def in_rounds(self, rounds: int) -> Iterator[tuple[ReportedRun, ReportedRun]]:
+        """Yield the runs before and after the chapter's change, which is restored after each round."""
+        walk = self.walk
         for _ in range(rounds):
-            _measured(workshop, walk, shows, "measure", trial, cancel)
-        reason = "The first half is measured. Apply the settings, reboot, and go on with --half after."
-        return _judged(walk.chapter.id, shows, (), reason)
-    asked = walk.request("measure")
-    kept = [r for r in workshop.runs() if r.complete and (r.label, r.workload) == (asked.label, asked.workload)]
-    if len(kept) < rounds:
-        raise UsageError(
-            f"the session has {len(kept)} runs of the first half, and {rounds} rounds need as many",
-            "measure them with --half before, before the settings are applied",
-        )
-    found: list[TriedRound] = []
-    for number, run in enumerate(kept[-rounds:], 1):
-        before = _seen(workshop, run, shows)
-        found.append(_compared(shows, before, _measured(workshop, walk, shows, "again", trial, cancel)))
-        trial.round_done(figure(shows.figure), number, found[-1])
-    return _judged(walk.chapter.id, shows, tuple(found))
+            walk.restart()
+            before = self.measured("measure")
+            try:
+                if walk.sets:
+                    plan = walk.plan()
+                    self.trial.plan(plan)
+                    walk.apply(plan)
+                after = self.measured("again")
+            finally:
+                if walk.sets and walk.host.applied:
+                    walk.undo()
+            yield before, after
+
+    def after_a_boot(self, rounds: int) -> Iterator[tuple[ReportedRun, ReportedRun]]:
+        """Yield each kept run of the first half with a new one. Raises UsageError if the session keeps too few."""
+        self.walk.restart()
+        asked = self.walk.request("measure")
+        known = self.workshop.runs()
+        kept = [r for r in known if r.complete and (r.label, r.workload) == (asked.label, asked.workload)]
+        if len(kept) < rounds:
+            raise UsageError(
+                f"the session has {len(kept)} runs of the first half, and {rounds} rounds need as many",
+                "measure them with --half before, before the settings are applied",
+            )
+        for run in kept[-rounds:]:
+            yield self._reported(run), self.measured("again")
+
+    def measured(self, step: StepName) -> ReportedRun:
+        """Measure a step, with a trace if the chapter's figure is read from the trace."""
+        request, trial = self.walk.request(step), self.trial
+        length = request.duration_s if trial.duration_s is None else trial.duration_s
+        request = dataclasses.replace(request, evidence=figure(self.shows.figure).traced, duration_s=length)
+        run = self.workshop.measure(request, trial.observer, self.cancel, trial.queued)
+        if self.cancel.reason is not None:
+            # Stopped after some blocks, the run is returned: nothing may be applied or compared after it.
+            raise Cancelled(self.cancel.reason)
+        self.walk.record(step, run)
+        return self._reported(run)
+
+    def _reported(self, run: Run) -> ReportedRun:
+        """Return a run with the report on its trace, if the chapter's figure needs the report and there is a trace."""
+        needed = figure(self.shows.figure).traced and self.workshop.handle.has_trace(run.id)
+        report = explained(self.workshop.handle, run) if needed else None
+        return ReportedRun(run, report if isinstance(report, EvidenceReport) else None)
 
 
 @contextmanager
@@ -199,23 +232,7 @@ def _not_here(walk: ChapterSession, half: Half | None) -> str | None:
     return None
 
 
-def _round(workshop: Workshop, walk: ChapterSession, shows: Shows, trial: Trial, cancel: CancelToken) -> TriedRound:
-    """Measure before and after the chapter's change, and restore it."""
-    walk.restart()
-    before = _measured(workshop, walk, shows, "measure", trial, cancel)
-    try:
-        if walk.sets:
-            plan = walk.plan()
-            trial.plan(plan)
-            walk.apply(plan)
-        after = _measured(workshop, walk, shows, "again", trial, cancel)
-    finally:
-        if walk.sets and walk.host.applied:
-            walk.undo()
-    return _compared(shows, before, after)
-
-
-def _compared(shows: Shows, before: Seen, after: Seen) -> TriedRound:
+def _compared(shows: Shows, before: ReportedRun, after: ReportedRun) -> TriedRound:
     one = figure(shows.figure)
     factor = ratio(one, before, after, rises=shows.rises)
     shown = factor is not None and factor >= shows.at_least
@@ -223,35 +240,12 @@ def _compared(shows: Shows, before: Seen, after: Seen) -> TriedRound:
     return TriedRound(one.of(before), one.of(after), factor, shown, why)
 
 
-def _lacking(one: Figure, seen: Seen) -> str:
+def _lacking(one: Figure, seen: ReportedRun) -> str:
     """Return the reason why a run does not have a figure."""
     if not one.traced or seen.report is not None:
         return f"This host's runs do not have the figure: {one.title}."
     reason = clean(seen.run.notes.get("evidence", "no trace was recorded"), 300)
     return f"Only the kernel's trace shows the figure ({one.title}), and a run has none: {reason}"
-
-
-def _measured(
-    workshop: Workshop, walk: ChapterSession, shows: Shows, step: StepName, trial: Trial, cancel: CancelToken
-) -> Seen:
-    """Measure a step, with a trace if the chapter's figure is read from the trace."""
-    request = walk.request(step)
-    traced = figure(shows.figure).traced
-    length = request.duration_s if trial.duration_s is None else trial.duration_s
-    request = dataclasses.replace(request, evidence=traced, duration_s=length)
-    run = workshop.measure(request, trial.observer, cancel, trial.queued)
-    if cancel.reason is not None:
-        # Stopped after some blocks, the run is returned: nothing may be applied or compared after it.
-        raise Cancelled(cancel.reason)
-    walk.record(step, run)
-    return _seen(workshop, run, shows)
-
-
-def _seen(workshop: Workshop, run: Run, shows: Shows) -> Seen:
-    """Return a run with the report on its trace, if the chapter's figure needs the report and there is a trace."""
-    needed = figure(shows.figure).traced and workshop.handle.has_trace(run.id)
-    report = explained(workshop.handle, run) if needed else None
-    return Seen(run, report if isinstance(report, EvidenceReport) else None)
 
 
 def _judged(chapter_id: str, shows: Shows, found: tuple[TriedRound, ...], reason: str = "") -> Tried:

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from jitter_workshop.course.checks import marks
 from jitter_workshop.course.predictions import outcome
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
-from jitter_workshop.flow.attribution import explain_run, kept_report, with_cpus
+from jitter_workshop.flow.attribution import explain_run, with_cpus
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.diagnosis import ChapterDiagnosis
 from jitter_workshop.flow.chapters.hands import Hands
@@ -38,7 +38,7 @@ from jitter_workshop.model.walk import (
     RunCurve,
     StepView,
 )
-from jitter_workshop.stats.figures import Seen, figure, moved
+from jitter_workshop.stats.figures import ReportedRun, figure, moved
 from jitter_workshop.stats.scale import nice_ns
 
 TRACED = ", traced"
@@ -182,9 +182,9 @@ class ChapterSession:
         before = None if first is None else self._seen(first)
         return outcome(task, prediction, None if run is None else self._seen(run), before, self.chapter.shows)
 
-    def _seen(self, run: Run) -> Seen:
+    def _seen(self, run: Run) -> ReportedRun:
         """Return a run with the kept report on its trace, if there is one."""
-        return Seen(run, kept_report(self._context.handle, run))
+        return ReportedRun(run, self._context.known_causes(run))
 
     def plan(self) -> PlanView:
         """Return the plan of the chapter: the writes of :meth:`apply`, or a CPU for each thread. Raises HostError if

@@ -25,7 +25,7 @@ from jitter_workshop.model.spec import KINDS, Placement
 from jitter_workshop.tuning.tunables.isolation import own_group
 
 
-class Place(Protocol):
+class PutInside(Protocol):
     """Define the function that puts a process of this user, or only its threads ``tids``, on the isolated CPUs and
     returns them. Raises HostError."""
 
@@ -98,7 +98,7 @@ def with_allowed(topology: Topology, cpus: CpuSet) -> Topology:
     )
 
 
-def placed_by(place: Place, placement: Placement) -> Placed:
+def placed_by(place: PutInside, placement: Placement) -> Placed:
     """Return a hook for ``bench.runner``. The hook puts the child, or its threads ``inside``, into the isolated set,
     and raises NotPlaced if the set does not hold all their CPUs."""
     inside = [

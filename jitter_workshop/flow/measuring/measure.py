@@ -21,7 +21,7 @@ from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring.isolated_set import (
     NOTE,
     NotPlaced,
-    Place,
+    PutInside,
     not_used,
     own_cpus,
     placed_by,
@@ -112,7 +112,7 @@ def measure(
     observer: RunObserver,
     cancel: CancelToken,
     queued: Callable[[str], None] = lambda sentence: None,
-    place: Place | None = None,
+    place: PutInside | None = None,
     tracer: Callable[[], Tracer] | None = None,
     turn_held: bool = False,
     turn: Turn | None = None,
@@ -186,7 +186,7 @@ class _Places:
     ``why_outside``: the reason why the set was not used, or "". The constructor raises the errors of ``resolve``.
     """
 
-    def __init__(self, request: MeasureRequest, root: HostRoot, topology: Topology, place: Place | None) -> None:
+    def __init__(self, request: MeasureRequest, root: HostRoot, topology: Topology, place: PutInside | None) -> None:
         self.why_outside = ""
         self._place = place
         self._by_thread = takes_threads(root)

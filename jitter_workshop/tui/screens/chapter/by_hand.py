@@ -40,7 +40,7 @@ class ChapterHands:
             self._screen.tell("At the step 'apply', d lets you make the writes yourself.")
             return
         if why := hands.why_not(page.planned):
-            self._screen.tell(f"These writes are not for your hand: {why}.")
+            self._screen.tell(words.not_for_hand(why))
             return
         page.frame.class_turn.with_turn(partial(self._begin, page.planned))
 
@@ -138,9 +138,7 @@ class ChapterHands:
     def restore(self) -> bool:
         """Begin to restore by hand what only the learner can restore. Return False if the agent can do so."""
         hands = self._walk.hands
-        if hands.opened and hands.journalled:
-            return False
-        if not hands.owed:
+        if (hands.opened and hands.journalled) or not hands.owed:
             return False
         try:
             view = hands.give_back()

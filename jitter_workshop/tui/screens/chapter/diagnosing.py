@@ -31,7 +31,7 @@ class Diagnose(Step):
     def enter(self) -> None:
         super().enter()
         self.cursor, self._failed, self._went = -1, "", (0, 0)
-        if self._asks and self.walk.diagnosis.ready is None:
+        if self.alone and self.walk.diagnosis.ready is None:
             self.screen.run_worker(self._read(), exclusive=True, group="diagnose")
 
     async def _read(self) -> None:
@@ -58,19 +58,15 @@ class Diagnose(Step):
     # -- what it shows ---------------------------------------------------------------------------------------------
 
     @property
-    def _asks(self) -> bool:
+    def alone(self) -> bool:
         return self.walk.diagnosis.open
 
     @property
-    def alone(self) -> bool:
-        return self._asks
-
-    @property
     def opens_with_page(self) -> bool:
-        return self._asks and not self.screen.wide and self.walk.diagnosis.answered() is None
+        return self.alone and not self.screen.wide and self.walk.diagnosis.answered() is None
 
     def _lines(self, width: int) -> Lines:
-        if not self._asks:
+        if not self.alone:
             return wrap(words.RECORDED, width, style="dim")
         if self._failed:
             return wrap(Text(clean(self._failed, 300), "bold bad"), width, "! ")
@@ -92,9 +88,7 @@ class Diagnose(Step):
     @property
     def _open(self) -> bool:
         """Return True if a cause can be chosen now."""
-        diagnosis = self.walk.diagnosis
-        seen = diagnosis.ready if self._asks and not self.reading_first else None
-        return seen is not None and not seen.quiet and diagnosis.answered() is None
+        return not self.reading_first and self.walk.diagnosis.asks
 
     @property
     def enter_label(self) -> str:

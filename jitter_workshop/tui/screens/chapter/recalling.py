@@ -21,7 +21,7 @@ class RecallPage(Page, scope="recall"):
         self._asked = asked
         self._at = 0
         self._chosen: int | None = None
-        self._judged: recalling.Judged | None = None
+        self._judged: recalling.RecallResult | None = None
 
     @property
     def _now(self) -> recalling.Asked:
