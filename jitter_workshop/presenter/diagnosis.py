@@ -6,7 +6,7 @@ from rich.text import Text
 
 from jitter_workshop.flow.chapters.cures import reach
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
-from jitter_workshop.flow.chapters.suspects import LEAST_PIECE, NEAR
+from jitter_workshop.flow.chapters.suspects import LEAST_PIECE, took_most
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import ExplainedStall
@@ -83,7 +83,7 @@ def _row_sign(one: Suspect, answered: Diagnosed | None) -> str:
     if answered is None:
         return " "
     most = answered.most.total_ns if answered.most is not None else None
-    if most is not None and (one.total_ns or 0) >= NEAR * most:
+    if most is not None and took_most(one, most):
         return "✓"
     return "✗" if answered.chosen == one and answered.right is False else " "
 

@@ -230,4 +230,9 @@ def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
         # By counters, the unknown time is that of causes without a time: one with a time cannot be the largest.
         wrong = seen.source == "counters" and chosen.total_ns is not None
         return Diagnosed(chosen, False if wrong else None, None, 0.0)
-    return Diagnosed(chosen, (chosen.total_ns or 0) >= NEAR * largest, most, min(share, 1.0))
+    return Diagnosed(chosen, took_most(chosen, largest), most, min(share, 1.0))
+
+
+def took_most(one: Suspect, largest_ns: int) -> bool:
+    """Return True if a cause took at least NEAR of the time of the largest cause: it is a right answer."""
+    return (one.total_ns or 0) >= NEAR * largest_ns
