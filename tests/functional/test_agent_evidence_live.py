@@ -150,6 +150,22 @@ def gone(agent: AgentClient) -> bool:
     return not ours(agent)
 
 
+def not_woken(events: list[TraceEvent], pid: int) -> list[TraceEvent]:
+    """Switches to a thread that slept, without a waking since it last came. The switches of a virtual machine's own init
+    may be hidden, so two comings of the thread need not have its leaving between them."""
+    found, asleep, woken = [], False, False
+    for event in events:
+        if event.kind == "waking" and event.a == pid:
+            woken = True
+        elif event.kind == "switch" and event.pid == pid:
+            asleep = not event.b
+        elif event.kind == "switch" and event.a == pid:
+            if asleep and not woken:
+                found.append(event)
+            asleep = woken = False
+    return found
+
+
 def asleep_in_read(events: list[TraceEvent], pid: int) -> list[str]:
     """Stacks of one that lay down to sleep in its read. One that was woken before it had left, was preempted there, or
     on a real-time kernel waits for the pipe's lock, rightly has one."""
@@ -196,8 +212,8 @@ def test_the_switches_of_our_own_child_are_told(agent: AgentClient, woken: Woken
         assert {e.cpu for e in came + left} == {hot}
         assert sum(not e.b for e in left) >= 10
         assert {e.name for e in came + roused} == {e.other for e in left} == {NAME[:15]}
-        # Each one is woken before it comes.
-        assert all(any(w.ts < c.ts for w in roused) for c in came)
+        # Who came after it had gone to sleep was woken since it last came. One that was preempted comes by itself.
+        assert not_woken(mine, woken.pid) == []
         stacks = [e.name for e in events if e.kind == "stack" and e.pid == woken.pid]
         if info.stacks:
             # Where it was stopped, and not where it waits for its byte.
@@ -228,23 +244,28 @@ def test_the_kernel_prints_the_same(agent: AgentClient, woken: Woken, hot: int) 
 
 
 def test_what_finds_no_room_is_counted(agent: AgentClient, woken: Woken, hot: int) -> None:
+    now = clock()[1]
     info = begin(agent, woken, hot, buffer_kb=32)
     assert info.buffer_kb == 32
     folder = of_hot_cpus(agent) / f"per_cpu/cpu{hot}"
     agent.evidence_start()
+    answered = []
     for _ in range(1000):
         woken.wake()
+        answered.append(now())
     events, lost = read(agent)
     stats = dict(line.split(":", 1) for line in (folder / "stats").read_text().splitlines())
     dropped = sum(int(stats[name]) for name in ("dropped events", "overrun", "commit overrun"))
     assert lost == {hot: dropped}
     assert dropped > 1000
-    # The oldest are those that were kept: nothing of our child is missing in between. A virtual machine's own init may
-    # hide from the trace: where it ran just before or after our child, one switch of that pair is not there.
+    # The oldest are those that were kept, and nothing of our child is missing in between. Where the child is still awake
+    # it may read several of its bytes at once, and a virtual machine's own init may hide its switches from the trace.
     switches = [e for e in events if e.kind == "switch" and e.cpu == hot]
     assert len(switches) > 50
-    broken = sum((a.a == woken.pid) != (b.pid == woken.pid) for a, b in pairwise(switches))
-    assert broken <= len(switches) // 20
+    assert switches[0].ts < answered[10]
+    assert switches[-1].ts < answered[500]
+    kept = sum(at < switches[-1].ts for at in answered)
+    assert sum(e.a == woken.pid for e in switches) >= kept // 4
     agent.evidence_start()
     for _ in range(5):
         woken.wake()

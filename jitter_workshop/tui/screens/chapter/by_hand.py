@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Callable
 from functools import partial
 
+from textual.worker import Worker
+
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.hands import HandsView
 from jitter_workshop.model.walk import ApplyView, PlanView
@@ -24,6 +26,7 @@ class ChapterHands:
         self._enter_step = enter_step
         self._walk = page.walk
         self._screen = page.screen
+        self._looking: Worker[None] | None = None
 
     def watch(self) -> None:
         """Look every LOOK_EVERY_S seconds while the learner works, and show what has changed."""
@@ -68,7 +71,7 @@ class ChapterHands:
             with contextlib.suppress(WorkshopError):
                 self._screen.call_later(self._seen, self._walk.hands.look())
 
-        self._screen.run_worker(look, thread=True, group="hands", exclusive=True)
+        self._on_thread(look)
 
     def _look_for_commands(self) -> None:
         """Look which by-hand commands the learner has run."""
@@ -83,7 +86,12 @@ class ChapterHands:
                 if commands.done != before:
                     self._screen.call_later(self._screen.redraw)
 
-        self._screen.run_worker(look, thread=True, group="hands", exclusive=True)
+        self._on_thread(look)
+
+    def _on_thread(self, look: Callable[[], None]) -> None:
+        """Run one look on a thread. While the last look is under way no other begins, so slow reads do not pile up."""
+        if self._looking is None or self._looking.is_finished:
+            self._looking = self._screen.run_worker(look, thread=True, group="hands")
 
     def _seen(self, view: HandsView) -> None:
         """Show a new look; a look that was under way when the watch ended is dropped."""
