@@ -151,8 +151,8 @@ def gone(agent: AgentClient) -> bool:
 
 
 def not_woken(events: list[TraceEvent], pid: int) -> list[TraceEvent]:
-    """Switches to a thread that slept, without a waking since it last came. The switches of a virtual machine's own init
-    may be hidden, so two comings of the thread need not have its leaving between them."""
+    """Switches to a thread that slept, without a waking since it last came. A virtual machine may hide the switches of
+    its own init, so two comings of the thread need not have its leaving between them."""
     found, asleep, woken = [], False, False
     for event in events:
         if event.kind == "waking" and event.a == pid:
@@ -258,8 +258,8 @@ def test_what_finds_no_room_is_counted(agent: AgentClient, woken: Woken, hot: in
     dropped = sum(int(stats[name]) for name in ("dropped events", "overrun", "commit overrun"))
     assert lost == {hot: dropped}
     assert dropped > 1000
-    # The oldest are those that were kept, and nothing of our child is missing in between. Where the child is still awake
-    # it may read several of its bytes at once, and a virtual machine's own init may hide its switches from the trace.
+    # The oldest are those that were kept, and nothing of our child is missing in between. A child that is still awake
+    # may read several of its bytes at once, and a virtual machine may hide its own init's switches from the trace.
     switches = [e for e in events if e.kind == "switch" and e.cpu == hot]
     assert len(switches) > 50
     assert switches[0].ts < answered[10]

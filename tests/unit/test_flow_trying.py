@@ -31,6 +31,7 @@ class Scripted:
     """A workshop's measurements, one count of preemptions and migrations after the other, and what was asked for."""
 
     counts: list[int]
+    seconds: tuple[float, float] = (1.0, 1.0)
     asked: list[MeasureRequest] = field(default_factory=list)
 
     def __call__(self, request: MeasureRequest, *_: Any) -> Run:
@@ -40,7 +41,8 @@ class Scripted:
             raise MeasureError("the measuring process ended")
         thread = ThreadRecord("accumulator", {"1": 1}, involuntary_switches=count, migrations=count)
         made = madeup.make_run([[100]], run_id=f"20260101-{len(self.asked):06d}-aaaa")[0]
-        return replace(made, workload="ring", duration_s=1.0, threads=(thread,), label=request.label)
+        seconds = self.seconds[(len(self.asked) - 1) % 2]
+        return replace(made, workload="ring", duration_s=seconds, threads=(thread,), label=request.label)
 
 
 @pytest.fixture
@@ -63,8 +65,14 @@ def trial(rounds: list[TriedRound], plans: list[PlanView] | None = None) -> Tria
     return Trial(plan, done, SilentObserver(), lambda _: None)
 
 
-def tried(workshop: FakeWorkshop, counts: list[int], chapter: str = "pinning", **given: Any) -> Any:
-    script = Scripted(counts)
+def tried(
+    workshop: FakeWorkshop,
+    counts: list[int],
+    chapter: str = "pinning",
+    seconds: tuple[float, float] = (1.0, 1.0),
+    **given: Any,
+) -> Any:
+    script = Scripted(counts, seconds)
     workshop.measure = script  # type: ignore[method-assign]
     rounds: list[TriedRound] = []
     found = try_in(workshop, chapter, len(counts) // 2 or 1, trial(rounds, **given), CancelToken())
@@ -85,6 +93,13 @@ def test_nine_rounds_of_ten_have_to_show_it(workshop: FakeWorkshop, misses: int,
     assert (found.shown, found.rounds) == (shown, 10)
     assert f"{10 - misses} of 10" in found.why
     assert [one.shown for one in found.each].count(False) == misses
+
+
+@pytest.mark.parametrize(("counts", "shown"), [([3, 0], True), ([29, 10], False)])
+def test_a_run_that_is_a_little_longer_does_not_decide(workshop: FakeWorkshop, counts: list[int], shown: bool) -> None:
+    found, _ = tried(workshop, counts, seconds=(10.06, 10.0))
+    assert found.ratio < 3
+    assert found.shown is shown
 
 
 def test_a_figure_that_rises_is_compared_the_other_way_round(workshop: FakeWorkshop) -> None:
