@@ -48,6 +48,7 @@ PLACEMENTS = ("none", "auto")
 CHANGES = ("nothing", "placement", "tunables")
 DURATIONS_S = (0.5, 60.0)
 EFFECTS = (1.1, 1000.0)
+MOST_SETTLE_S = 60.0
 """The least and the largest factor by which a chapter can say that its figure changes."""
 LIMITS = {"factor": (1.0, EFFECTS[1]), "ratio": (0.001, EFFECTS[1]), "value": (0.001, 60e9)}
 """The least and the largest ``up_to`` of an answer, by what decides the prediction. A value is in its figure's unit."""
@@ -391,10 +392,11 @@ def _shows(table: Table, steps: tuple[StepName, ...]) -> Shows | None:
     named = _figure(inner, required=True)
     at_least = inner.number("at_least", *EFFECTS, required=True)
     rises = inner.boolean("rises")
+    settle_s = inner.number("settle_s", 0.0, MOST_SETTLE_S)
     inner.finish()
     if not {"measure", "again"} <= set(steps):
         inner.wrong("figure", "a figure is compared between the steps 'measure' and 'again', and one is missing")
-    return Shows(named, at_least, bool(rises)) if named and at_least is not None else None
+    return Shows(named, at_least, bool(rises), settle_s or 0.0) if named and at_least is not None else None
 
 
 def _figure(table: Table, *, required: bool) -> str | None:

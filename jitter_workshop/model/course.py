@@ -180,11 +180,13 @@ class Check:
 @dataclass(frozen=True, slots=True)
 class Shows:
     """Hold the figure (``stats.figures``) that the chapter's lever moves on any host: by ``at_least`` this factor, down
-    from the first run to the second, or up where ``rises``."""
+    from the first run to the second, or up where ``rises``. ``settle_s``: seconds that the kernel needs after a restore
+    before the old value takes effect everywhere."""
 
     figure: str
     at_least: float
     rises: bool = False
+    settle_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,14 @@ def test_factors_have_limits_and_a_figure_may_rise(tmp_path: Path, factor: float
     assert chapter_of(written(tmp_path, SHOWS, new)).shows == Shows("99.9", float(factor), rises=True)
 
 
+def test_a_restored_value_may_need_time(tmp_path: Path) -> None:
+    course = written(tmp_path, SHOWS, f"{SHOWS}settle_s = 11\n")
+    assert chapter_of(course).shows == Shows("migrations", 3.0, settle_s=11.0)
+    lesson = course / "01-one" / "lesson.toml"
+    lesson.write_text(lesson.read_text().replace("settle_s = 11", "settle_s = 61"))
+    assert any("0 to 60" in said for _, said in mistakes(course))
+
+
 @pytest.mark.parametrize(
     ("new", "line", "said"),
     [

@@ -87,6 +87,21 @@ def test_a_round_measures_before_and_after_beside_the_same_noise(workshop: FakeW
     assert (found.chapter, found.figure, found.unit) == ("pinning", "migrations", "a second")
 
 
+def test_a_restored_value_settles_before_the_next_round(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[tuple[float, int]] = []
+    monkeypatch.setattr(CancelToken, "wait", lambda _, seconds: waited.append((seconds, len(script.asked))))
+    pinning = workshop.course.chapter("pinning")
+    assert pinning is not None
+    assert pinning.shows is not None
+    made = replace(pinning, shows=replace(pinning.shows, settle_s=11.0))
+    workshop.course = replace(workshop.course, chapters=(made,))
+    workshop.measure = script = Scripted([40, 2] * 3)  # type: ignore[method-assign]
+    try_in(workshop, "pinning", 3, trial([]), CancelToken())
+    assert waited == [(11.0, 2), (11.0, 4)]
+
+
 @pytest.mark.parametrize(("misses", "shown"), [(0, True), (1, True), (2, False)])
 def test_nine_rounds_of_ten_have_to_show_it(workshop: FakeWorkshop, misses: int, shown: bool) -> None:
     found, _ = tried(workshop, [9, 3] * (10 - misses) + [8, 3] * misses)
