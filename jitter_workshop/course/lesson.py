@@ -30,6 +30,7 @@ from jitter_workshop.model.course import (
     ByHand,
     Chapter,
     Check,
+    Company,
     HostState,
     Measurement,
     PageWhen,
@@ -45,6 +46,8 @@ from jitter_workshop.stats.figures import FIGURES, figure
 
 ID_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,39}")
 PLACEMENTS = ("none", "auto")
+WITHOUT = "none"
+"""The word for a measurement without a noise, in a chapter that has company."""
 CHANGES = ("nothing", "placement", "tunables")
 DURATIONS_S = (0.5, 60.0)
 EFFECTS = (1.1, 1000.0)
@@ -109,7 +112,8 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
         table.wrong("steps", "steps is empty")
     if "diagnose" in steps and "measure" not in steps:
         table.wrong("steps", "the step 'diagnose' asks about the run of the step 'measure', which is missing")
-    measurements = _measurements(table, steps)
+    company = _company(table)
+    measurements = _measurements(table, steps, company)
     tunables = _tunables(table, changes, known)
     recordings = [_recording(table, key) for key in ("recording", "recording_after")]
     treats = table.texts("treats", limit=40, most=40)
@@ -145,6 +149,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
         learnt=table.texts("learnt", most=8),
         shows=_shows(table, steps),
         recall=_recall(table),
+        company=company or _shared(measurements),
     )
 
 
@@ -156,7 +161,28 @@ def read_id(table: Table) -> str:
     return ident
 
 
-def _measurements(table: Table, steps: tuple[StepName, ...]) -> tuple[Measurement, ...]:
+def _company(table: Table) -> Company | None:
+    """Return the load that the chapter makes beside its runs; None without the table [company]."""
+    inner = table.table("company")
+    if inner is None:
+        return None
+    kind = inner.choice("noise", NOISE_KINDS)
+    shown = inner.text("shown", limit=100)
+    inner.finish()
+    own = [one.get("noise") for one in table.data.get("measurement", []) if isinstance(one, dict)]
+    if kind and own and all(other is not None and other != kind for other in own):
+        inner.wrong("noise", f'every measurement names another noise, or "{WITHOUT}", so {kind} never runs')
+    return Company(kind, shown) if kind else None
+
+
+def _shared(measurements: tuple[Measurement, ...]) -> Company | None:
+    """Return the company of a lesson that names the same noise in each measurement; None for other lessons."""
+    kinds = {one.noise for one in measurements}
+    kind = next(iter(kinds)) if len(kinds) == 1 else None
+    return Company(kind) if kind else None
+
+
+def _measurements(table: Table, steps: tuple[StepName, ...], company: Company | None) -> tuple[Measurement, ...]:
     found: list[Measurement] = []
     for inner in table.tables("measurement", most=len(SLOTS)):
         slot = inner.choice("slot", SLOTS)
@@ -164,7 +190,9 @@ def _measurements(table: Table, steps: tuple[StepName, ...]) -> tuple[Measuremen
         workload = inner.choice("workload", WORKLOADS)
         placement = inner.choice("placement", PLACEMENTS)
         preset = inner.choice("preset", PRESETS)
-        noise = inner.choice("noise", NOISE_KINDS, required=False)
+        noise = inner.choice("noise", (*NOISE_KINDS, WITHOUT), required=False)
+        if noise is None and company is not None:
+            noise = company.noise
         sched = inner.text("sched", limit=10, required=False)
         if sched and not _SCHED.fullmatch(sched):
             inner.wrong("sched", "sched must be other, or fifo:1 to fifo:49")
@@ -194,7 +222,7 @@ def _measurements(table: Table, steps: tuple[StepName, ...]) -> tuple[Measuremen
                     workload,
                     placement,
                     preset,
-                    noise,
+                    None if noise == WITHOUT else noise,
                     priority,
                     pacing,
                     duration,

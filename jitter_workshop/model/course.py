@@ -81,10 +81,11 @@ tunable."""
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Hold a run that a step asks for. ``slot`` is the step (``measure`` or ``again``). ``noise``: a noise kind or
-    None. ``sched_priority``: priority under SCHED_FIFO, 0 = SCHED_OTHER. ``duration_s``: the length instead of the
-    preset's. ``duty``: share of time in which ``spin`` samples, in percent. ``memory``: what a measured thread does
-    with memory besides (``model.spec``)."""
+    """Hold a run that a step asks for. ``slot`` is the step (``measure`` or ``again``). ``noise``: the kind of noise
+    beside the run, which is the chapter's company or the measurement's own; None for no noise. ``sched_priority``:
+    priority under SCHED_FIFO, 0 = SCHED_OTHER. ``duration_s``: the length instead of the preset's. ``duty``:
+    share of time in which ``spin`` samples, in percent. ``memory``: what a measured thread does with memory besides
+    (``model.spec``)."""
 
     slot: StepName
     label: str
@@ -190,6 +191,15 @@ class Shows:
 
 
 @dataclass(frozen=True, slots=True)
+class Company:
+    """Hold the load beside a chapter's runs, for which the chapter's change is the cure. ``shown``: what the load is,
+    in words for the learner; "" in a lesson that names the noise in each measurement."""
+
+    noise: str
+    shown: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PageWhen:
     """Hold extra text for a step's page, shown on hosts whose tunables are in the state ``when``."""
 
@@ -205,7 +215,8 @@ class Chapter:
     ``tunables``: ``ID`` or ``ID=VALUE``. ``recording``: the recorded host to teach on if this host has none of the
     tunables; ``recording_after``: that host after the change. ``reboot``: the chapter's tunables take effect with the
     next boot. ``treats``: ids of tunables that the chapter explains but does not set. ``shows``: the effect of the
-    chapter's change, None if the chapter changes nothing. ``recall``: questions that later chapters ask about it."""
+    chapter's change, None if the chapter changes nothing. ``recall``: questions that later chapters ask about it.
+    ``company``: the load beside its runs, None without."""
 
     id: str
     title: str
@@ -232,12 +243,12 @@ class Chapter:
     hunt: bool = False
     shows: Shows | None = None
     recall: tuple[RecallQuestion, ...] = ()
+    company: Company | None = None
 
     @property
-    def company(self) -> str | None:
-        """Return the noise that runs beside every measurement of the chapter, before and after alike; None without."""
-        kinds = {one.noise for one in self.measurements}
-        return next(iter(kinds)) if len(kinds) == 1 else None
+    def accompanied(self) -> bool:
+        """Return True if the company runs beside every measurement of the chapter, before and after alike."""
+        return self.company is not None and all(one.noise == self.company.noise for one in self.measurements)
 
     def measurement(self, slot: str) -> Measurement | None:
         return next((m for m in self.measurements if m.slot == slot), None)

@@ -307,7 +307,8 @@ class PlainChapter:
         if walk.run_in(step) is not None:
             self._after_run(step)
         elif walk.measures(step):
-            talk.tell(views.to_be_measured(walk.request(step), self._workshop.runs()))
+            request = walk.request(step)
+            talk.tell(views.to_be_measured(request, self._workshop.runs(), walk.company(request)))
             if warning := walk.warning(step):
                 talk.tell(f"! {warning}", "", "  ")
             talk.say("")

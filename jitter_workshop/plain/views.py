@@ -16,7 +16,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, StepView
 from jitter_workshop.presenter.chapter import PATH_HEADINGS, marks
 from jitter_workshop.presenter.lines import Lines, sentence, wrap
-from jitter_workshop.presenter.run import TRACED_MEANWHILE
+from jitter_workshop.presenter.run import TRACED_MEANWHILE, beside
 
 MAX_LINES = 120
 """Most lines of the tour."""
@@ -66,10 +66,12 @@ def loop_line(chapter: Chapter, steps: Sequence[StepView], width: int) -> Lines:
     return wrap(f"{chapter.title}:  {'  '.join(parts)}", width, "", "  ")
 
 
-def to_be_measured(request: MeasureRequest, runs: Sequence[Run]) -> str:
-    """Describe the run that would be measured, and the percentiles that it would have."""
+def to_be_measured(request: MeasureRequest, runs: Sequence[Run], company: str = "") -> str:
+    """Describe the run that would be measured, and the percentiles that it would have. ``company``: the lesson's words
+    for the noise beside it."""
     noise = f", with {request.noise}" if request.noise else ""
     what = f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}."
+    what += f" Beside it: {beside(request, company)}" if company else ""
     what += f" {sentence(TRACED_MEANWHILE)}" if request.evidence else ""
     return f"{what} {reach(request, runs)}".rstrip()
 

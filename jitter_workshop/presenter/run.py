@@ -22,7 +22,7 @@ from jitter_workshop.model.run import (
 )
 from jitter_workshop.model.spec import PRESETS
 from jitter_workshop.model.text import clean, many
-from jitter_workshop.presenter.lines import Lines, figure, filled, heading, labelled, table, wrap
+from jitter_workshop.presenter.lines import Lines, figure, filled, heading, labelled, sentence, table, wrap
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.comparison import rate_in_words
 from jitter_workshop.stats.scale import nice_ns, nice_number
@@ -50,9 +50,18 @@ _WIDEST = 60
 TRACED_MEANWHILE = "the kernel is traced during each block, which costs a little time in both runs alike"
 
 
-def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, reach: str = "") -> Lines:
+def beside(request: MeasureRequest, company: str) -> str:
+    """Describe the noise beside a run; "" without one. ``company``: the lesson's words for it, "" for none."""
+    if not request.noise:
+        return ""
+    return " ".join(filter(None, (sentence(clean(company, 100)), noise_called(request.noise).what)))
+
+
+def about_to_measure(
+    request: MeasureRequest, on_battery: bool, width: int, reach: str = "", company: str = ""
+) -> Lines:
     """Describe a run before it starts. ``reach``: the percentiles that the run will have
-    (``flow.measuring.run_length``)."""
+    (``flow.measuring.run_length``). ``company``: the lesson's words for the noise beside it."""
     preset = PRESETS.get(request.preset)
     length = f"{preset.blocks} blocks of {preset.block_ns / 1e9:g} s" if preset else clean(request.preset)
     cpus = (
@@ -63,7 +72,7 @@ def about_to_measure(request: MeasureRequest, on_battery: bool, width: int, reac
     )
     where = ", ".join(f"{name} on CPU {cpu}" for name, cpu in cpus if cpu is not None)
     free = request.placement == "none"
-    noise = f"{clean(request.noise, 20)}: {noise_called(request.noise).what}" if request.noise else "none"
+    noise = f"{clean(request.noise, 20)}: {beside(request, company)}" if request.noise else "none"
     lines = [heading("THIS RUN")]
     for name, value in (
         ("run", f"{clean(request.label, 40)} ({request.workload})"),

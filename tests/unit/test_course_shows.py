@@ -10,7 +10,7 @@ from jitter_workshop.course.checks import flaws
 from jitter_workshop.course.lesson import EFFECTS
 from jitter_workshop.course.loader import load_course, read_course
 from jitter_workshop.course.newlesson import new_lesson
-from jitter_workshop.model.course import Chapter, Shows
+from jitter_workshop.model.course import Chapter, Company, Shows
 
 SHOWS = '[shows]\nfigure = "migrations"\nat_least = 3.0\n'
 MARK = 'kind = "mark"\n'
@@ -39,7 +39,61 @@ def chapter_of(course: Path) -> Chapter:
 
 def test_a_new_chapter_names_what_it_shows_and_has_company(tmp_path: Path) -> None:
     chapter = chapter_of(written(tmp_path))
-    assert (chapter.shows, chapter.company) == (Shows("migrations", 3.0), "unbound")
+    assert (chapter.shows, chapter.accompanied) == (Shows("migrations", 3.0), True)
+    assert chapter.company == Company("unbound", "ordinary tasks, as on any busy host")
+    assert {one.noise for one in chapter.measurements} == {"unbound"}
+
+
+COMPANY = '[company]\nnoise = "unbound"\nshown = "ordinary tasks, as on any busy host"\n\n'
+FREE, PLACED = 'slot = "measure"\n', 'slot = "again"\n'
+
+
+def noises(course: Path) -> tuple[list[str | None], Company | None, bool]:
+    chapter = chapter_of(course)
+    return [one.noise for one in chapter.measurements], chapter.company, chapter.accompanied
+
+
+def test_a_measurement_names_its_own_noise_or_none_beside_the_company(tmp_path: Path) -> None:
+    course = written(tmp_path, FREE, f'{FREE}noise = "none"\n')
+    assert noises(course)[0::2] == ([None, "unbound"], False)
+    course = written(tmp_path / "other", PLACED, f'{PLACED}noise = "spinners"\n')
+    assert noises(course)[0::2] == (["unbound", "spinners"], False)
+
+
+def test_a_lesson_that_names_the_noise_in_each_measurement_still_loads(tmp_path: Path) -> None:
+    """Lessons were written so before there was a table [company]."""
+    course = written(tmp_path, COMPANY, "")
+    path = course / "01-one" / "lesson.toml"
+    none = path.read_text()
+    assert noises(course) == ([None, None], None, False)
+    path.write_text(none.replace(FREE, f'{FREE}noise = "disk"\n', 1))
+    assert noises(course) == (["disk", None], None, False)
+    path.write_text(path.read_text().replace(PLACED, f'{PLACED}noise = "disk"\n', 1))
+    assert noises(course) == (["disk", "disk"], Company("disk"), True)
+
+
+@pytest.mark.parametrize(
+    ("new", "line", "said"),
+    [
+        ('[company]\nnoise = "unbond"\nshown = "tasks"\n', "noise =", "did you mean 'unbound'"),
+        ('[company]\nnoise = "none"\nshown = "tasks"\n', "noise =", "unknown noise"),
+        ('[company]\nnoise = "disk"\n', "[company]", "shown is missing"),
+        ('[company]\nshown = "tasks"\n', "[company]", "noise is missing"),
+        ('[company]\nnoise = "disk"\nshown = "tasks"\nshows = 3\n', "shows =", "unknown key"),
+    ],
+)
+def test_mistakes_in_company_are_found(tmp_path: Path, new: str, line: str, said: str) -> None:
+    (found,) = mistakes(written(tmp_path, COMPANY, new))
+    assert found[0].startswith(line)
+    assert said in found[1]
+
+
+def test_company_that_never_runs_is_a_mistake(tmp_path: Path) -> None:
+    course = written(tmp_path, FREE, f'{FREE}noise = "none"\n')
+    path = course / "01-one" / "lesson.toml"
+    path.write_text(path.read_text().replace(PLACED, f'{PLACED}noise = "disk"\n', 1))
+    (found,) = mistakes(course)
+    assert found == ('noise = "unbound"', 'every measurement names another noise, or "none", so unbound never runs')
 
 
 @pytest.mark.parametrize("factor", [*EFFECTS, 2])

@@ -191,17 +191,22 @@ def test_a_quiet_host_is_offered_a_thief(workshop: Workshop) -> None:
 
 def test_a_chapter_with_a_noise_of_its_own_can_be_measured_without_it(workshop: Workshop) -> None:
     walk = workshop.walk("pinning")
-    assert walk.chapter.company == "unbound"
+    assert walk.chapter.accompanied
+    assert "busy host" in walk.company(walk.request("measure"))
     assert "4 ms" in walk.offer_noise()
     finish(workshop, walk, "measure")
     walk.accept_noise()
     assert (walk.current, walk.run_in("measure")) == ("measure", None)
     assert {walk.request(s).noise for s in ("measure", "again")} == {None}
+    assert walk.company(walk.request("again")) == ""
     assert "(unbound)" in walk.offer_noise()
     walk.accept_noise()
     assert {walk.request(s).noise for s in ("measure", "again")} == {"unbound"}
-    # A noise beside one of two runs is what that chapter compares, not its company.
-    assert workshop.walk("migration").chapter.company is None
+    # Company beside one of two runs is what that chapter compares: there is no choice to measure without it.
+    migration = workshop.walk("migration")
+    assert [migration.request(s).noise for s in ("measure", "again")] == [None, "unbound"]
+    assert [bool(migration.company(migration.request(s))) for s in ("measure", "again")] == [False, True]
+    assert migration.offer_noise() == ""
 
 
 def test_one_cpu_measures_the_clock_loop_instead(workshop: Workshop) -> None:

@@ -349,13 +349,18 @@ class ChapterSession:
             return (), ""
         return recorded_in(step, self.chapter, self._context.course_dir, self._context.course_id)
 
+    def company(self, request: MeasureRequest) -> str:
+        """Return the lesson's words for the load beside a run; "" if this run has none, or the lesson has no words."""
+        company = self.chapter.company
+        return company.shown if company is not None and request.noise == company.noise else ""
+
     def offer_noise(self) -> str:
         """Return an offer to measure without the lesson's noise, or with it again; in a chapter without one, an offer
         to start a known noise if the baseline is quiet (p99.99 < 10 µs); else ""."""
-        if (company := self.chapter.company) is not None:
+        if (company := self.chapter.company) is not None and self.chapter.accompanied:
             if self.progress.noise == ALONE:
-                return f"This host is measured as it is. Measure it while the lesson's noise ({company}) runs?"
-            return f"{noise(company).what} That is this lesson's noise. Measure this host as it is, without it?"
+                return f"This host is measured as it is. Measure it while the lesson's noise ({company.noise}) runs?"
+            return f"{noise(company.noise).what} That is this lesson's noise. Measure this host as it is, without it?"
         if self.progress.noise or any(m.noise for m in self.chapter.measurements):
             return ""
         run = self.run_in("measure")
@@ -374,7 +379,7 @@ class ChapterSession:
         """Add the known noise to this chapter's runs, or leave it out if the learner had added it. In a chapter with a
         noise of its own, leave that one out, or add it again. Both runs have to be made in the same way: existing runs
         leave their slots (the session keeps them), and the learner goes back to ``measure``."""
-        other = ALONE if self.chapter.company is not None else NOISE_KINDS[0]
+        other = ALONE if self.chapter.accompanied else NOISE_KINDS[0]
         kind = other if self.progress.noise is None else None
         self._save(dataclasses.replace(self.progress, noise=kind, runs={}, marks={}, step="measure", done=False))
 

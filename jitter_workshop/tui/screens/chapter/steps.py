@@ -281,7 +281,7 @@ class Measure(Step):
             return chapter_view.nothing_measured(self.page.curves(), width)
         request, battery = self.page.request(self.name), bool(self.page.workshop.host.on_battery)
         known = reach(request, self.page.workshop.runs())
-        return about_to_measure(request, battery, width, known)
+        return about_to_measure(request, battery, width, known, self.walk.company(request))
 
     def said(self) -> list[str]:
         told = self._outcome()
