@@ -35,7 +35,7 @@ from jitter_workshop.commands.common.shared import (
     session_to_keep_in,
 )
 from jitter_workshop.errors import BusyError, SessionError, UsageError, WorkshopError
-from jitter_workshop.model.proof import Proof, ProofPlan
+from jitter_workshop.model.proof import PLACEMENT, Proof, ProofPlan
 from jitter_workshop.model.record import made_of, picked
 from jitter_workshop.model.run import Progress, RunObserver, RunStarted
 from jitter_workshop.model.spec import KINDS
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
 
     # The options have the names of the request's fields.
     request = made_of(ProveRequest, args, words=tuple(args.words))
-    parse_wanted([word for word in args.words if word != "placement"])
+    parse_wanted([word for word in args.words if word != PLACEMENT], (PLACEMENT,))
     if not args.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("there is no terminal to ask for confirmation", "use --yes; the cost is then printed too")
     session = session_to_keep_in(args.session, summarise(HostRoot()).name)

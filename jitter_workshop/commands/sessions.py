@@ -1,7 +1,8 @@
 """List, show, choose or remove sessions; import measurements of other tools.
 
   sessions               all sessions; * marks the one in use. Damaged files are set aside and named; exit code 1
-  sessions show ID       one session: its chapters and its runs; with --profile its settings, for apply --profile
+  sessions show [ID]     one session (the one in use): its chapters and its runs; with --profile its settings, for
+                         apply --profile
   sessions use ID        work in this session from now on
   sessions import FILE…  add curves of other tools to this session's runs: HdrHistogram's .hlog and .hgrm,
                          histograms of cyclictest (-h, --histfile, --json) and oslat (also --json);
@@ -68,6 +69,11 @@ def run(args: argparse.Namespace) -> int:
         return _list(args)
     if args.imported is not None:
         return _remove_import(args)
+    if args.action == "show" and not args.id:
+        # Advice such as "see 'sessions show'" is about the session in use.
+        with open_session(args) as opened:
+            ident = opened.session.id
+        return _show(args, ident)
     if len(args.id) != 1:
         raise UsageError(f"'sessions {args.action}' takes one ID", "see 'jitter-workshop sessions'")
     return {"show": _show, "use": _use, "remove": _remove}[args.action](args, args.id[0])

@@ -103,8 +103,7 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
         yield Text(f"{many(len(hidden), 'other cause')}, together {total}", "dim")
     yield Text()
     if told := in_time(report):
-        share = f"{told} The last column is this share if the cause and the time around it are left out."
-        yield from wrap(share, width, style="dim")
+        yield from wrap(told, width, style="dim")
     for text in explanations(report):
         yield from wrap(text.removeprefix(ITEM), width, "  - " if text.startswith(ITEM) else "", style="dim")
 

@@ -29,11 +29,12 @@ from jitter_workshop.model.walk import (
     ThreadEvidence,
 )
 from jitter_workshop.presenter import fanout
+from jitter_workshop.presenter.comparison import near
 from jitter_workshop.presenter.lines import Lines, figure, filled, heading, items, labelled, sentence, table, wrap
 from jitter_workshop.presenter.prose import clean_code, styled
 from jitter_workshop.presenter.run import trace_lines
-from jitter_workshop.stats.comparison import amount, measure_name
-from jitter_workshop.stats.scale import nice_ns, nice_number, times
+from jitter_workshop.stats.comparison import amount, measure_name, ratio_told
+from jitter_workshop.stats.scale import nice_ns, nice_number
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.walk import ChapterSession
@@ -148,8 +149,9 @@ def comparison(view: CompareView, width: int) -> Lines:
         lines += wrap(Text(reason, "bold bad"), width, "! ")
     rows = [["", "first", "second", "second ÷ first"]]
     for row in compared.rows:
-        rows.append([_measure(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), times(row.ratio)])
+        rows.append([_measure(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), ratio_told(row)])
     lines += table(rows, width, right=(1, 2, 3)) if compared.rows else []
+    lines += near(rows)
     if compared.text and compared.text != view.headline:
         lines += [Text(), *wrap(styled(compared.text), width)]
     return lines

@@ -11,7 +11,17 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.lines import Lines, table, wrap
 from jitter_workshop.stats import sample_size
-from jitter_workshop.stats.comparison import MAX, STALLS_PREFIX, STOLEN, amount, headline_measures, measure_name
+from jitter_workshop.stats.comparison import (
+    MAX,
+    NEAR,
+    NEAR_MEANS,
+    STALLS_PREFIX,
+    STOLEN,
+    amount,
+    headline_measures,
+    measure_name,
+    ratio_told,
+)
 from jitter_workshop.stats.gate import Gate, GateVerdict
 from jitter_workshop.stats.scale import times
 
@@ -43,7 +53,7 @@ def compared(
         else:
             measures = headline_measures(comparable, baseline.workload, wanted)
             rows = _by_run(heads, [clean(one.label or one.id, 15) for one in runs], comparable, measures, marks)
-        lines += [Text(), *table(rows, width, right=range(1, 9), gap=1), *_legend(marks, measures)]
+        lines += [Text(), *table(rows, width, right=range(1, 9), gap=1), *_legend(marks, measures), *near(rows)]
         if len(alike) > _MOST_COLUMNS:
             lines += [Text(), *wrap("To see all rows of each run, use --json, or compare fewer runs at a time.", width)]
     return [*lines, Text(), *wrap(_WITHOUT_PROOF, width)]
@@ -60,8 +70,13 @@ def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) 
         rows = [["", clean(baseline.label or "A", 18), clean(other.label or "B", 18), "B/A"]]
         for row in found.rows:
             values = [amount(row.measure, value) for value in (row.a, row.b)]
-            rows.append([measure_name(row.measure), *_marked(values, row.measure, marks), times(row.ratio)])
-        lines += [*table(rows, width, right=(1, 2, 3)), *_legend(marks, {row.measure for row in found.rows}), Text()]
+            rows.append([measure_name(row.measure), *_marked(values, row.measure, marks), ratio_told(row)])
+        lines += [
+            *table(rows, width, right=(1, 2, 3)),
+            *_legend(marks, {row.measure for row in found.rows}),
+            *near(rows),
+            Text(),
+        ]
     return lines + wrap(clean(found.text, 2_000), width)
 
 
@@ -81,7 +96,7 @@ def _by_measure(
         values = [next(known[measure].a for known in of if measure in known)]
         values += [known[measure].b if measure in known else None for known in of]
         a, *cells = _marked([amount(measure, value) for value in values], measure, marks)
-        ratios = [times(known[measure].ratio) if measure in known else "–" for known in of]
+        ratios = [ratio_told(known[measure]) if measure in known else "–" for known in of]
         rows.append([measure_name(measure), a, *(cell for pair in zip(cells, ratios, strict=True) for cell in pair)])
     return rows
 
@@ -103,7 +118,7 @@ def _by_run(
         cells = [amount(m, known[m].b if m in known else None) for m in measures]
         cells = [_marked([cell], m, [mark])[0] for cell, m in zip(cells, measures, strict=True)]
         ratios = [
-            "" if head == "A" else times(known[m].ratio) if m in known else "–" for m in (measures[0], measures[3])
+            "" if head == "A" else ratio_told(known[m]) if m in known else "–" for m in (measures[0], measures[3])
         ]
         rows.append([f"{head:<4}{label}", cells[0], ratios[0], *cells[1:4], ratios[1], cells[4]])
     return rows
@@ -122,6 +137,11 @@ def _place(measure: str) -> tuple[int, float]:
     if measure.startswith("p"):
         return 3, float(measure.removeprefix("p"))
     return {STOLEN: 1, "mean": 2, MAX: 4}[measure], 0.0
+
+
+def near(rows: Iterable[Iterable[str]]) -> Lines:
+    """Return the meaning of the sign for values that the clock cannot tell apart, if a cell has it; else []."""
+    return [Text(NEAR_MEANS, "dim")] if any(NEAR in cells for cells in rows) else []
 
 
 def _marks(run: Run, metric: str) -> dict[str, str]:

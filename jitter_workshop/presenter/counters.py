@@ -21,6 +21,10 @@ ROWS = 8
 THREAD, WHOLE = 2, 0
 """The highest perf_event_paranoid at which a user may still watch their own threads, and whole CPUs."""
 
+_STEAL_HOLDS = (
+    "Steal is counted in ticks from the first block to the last. It also holds time between the blocks, and time in "
+    "which our threads waited, so it can be more than the stalls' time above."
+)
 _SECONDS = 10
 _PID = "$(pgrep -u $UID -nf bench.worker)"
 
@@ -50,7 +54,9 @@ def counters(report: CounterReport, width: int) -> Iterator[Text]:
             yield from (Text(), *table(rows, width, right=range(1, 7)))
     if not any(c.ran_ns is not None for c in report.cpus):
         for c in [c for c in report.cpus if c.steal_ns][:ROWS]:
-            yield Text(f"The hypervisor took {nice_ns(c.steal_ns)} of CPU {c.cpu} (counted in ticks).")
+            yield Text(f"The hypervisor took {nice_ns(c.steal_ns)} of CPU {c.cpu} (steal).")
+    if any(c.steal_ns for c in report.cpus):
+        yield from wrap(_STEAL_HOLDS, width, style="dim")
     for number, said in enumerate(others(report)):
         yield from (*([] if number else [Text()]), *wrap(said, width))
 

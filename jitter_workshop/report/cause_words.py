@@ -14,6 +14,9 @@ from jitter_workshop.stats.scale import nice_ns
 ITEM = "- "
 """The text before each sentence of a list."""
 
+NONE_LATE, SAME = "none late", "same"
+"""The words in the place of a share that the removal of a cause would not change."""
+
 _KINDS = {
     "task": "task {}",
     "irq": "interrupt {}",
@@ -131,17 +134,28 @@ def explanations(report: EvidenceReport) -> Iterator[str]:
 
 
 def without(cause: Cause, report: EvidenceReport) -> str:
-    """Return the share of messages that would be in time without this cause, or ``same`` if the share would not change
-    (two causes may have to be removed)."""
+    """Return the share of messages that would be in time without this cause. Return NONE_LATE if the cause made none of
+    these messages late (its stalls were those of another thread), and SAME if the stalls are long enough without it."""
+    if not cause.late_messages:
+        return NONE_LATE
     said = _share(cause.below_without)
-    return "same" if said == _share(report.below_now) else said
+    return SAME if said == _share(report.below_now) else said
 
 
 def in_time(report: EvidenceReport) -> str:
-    """Return ``Messages in time: 99.9 % of 400,000 (accumulator).``; "" if the share is not known."""
+    """Return ``Messages in time: 99.9 % of 400,000 (accumulator).``, and what the column of shares means; "" if the
+    share is not known."""
     if report.below_now is None or not report.messages:
         return ""
-    return f"Messages in time: {_share(report.below_now)} of {report.messages:,} ({clean(report.main_thread, 20)})."
+    thread = clean(report.main_thread, 20)
+    said = f"Messages in time: {_share(report.below_now)} of {report.messages:,} ({thread}). "
+    said += "The last column is this share if the cause and the time around it are left out."
+    shown = {without(cause, report) for cause in report.causes}
+    if NONE_LATE in shown:
+        said += f" {NONE_LATE}: the cause stopped other threads, and no message of the {thread} was late for it."
+    if SAME in shown:
+        said += f" {SAME}: other causes make these stalls long enough."
+    return said
 
 
 def _share(share: float | None) -> str:

@@ -401,7 +401,7 @@ def _causes(report: EvidenceReport) -> Block:
     rows = tuple(_cause(cause, report, most, shares) for cause in report.causes)
     caption = "The causes of the stalls, largest first"
     if told := cause_words.in_time(report):
-        caption += f". {told} The last column shows the share without this cause and the gaps around its events."
+        caption += f". {told}"
     return Table("causes", caption, tuple(columns), rows, most=MOST_CAUSES)
 
 

@@ -21,7 +21,7 @@ from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.curve import ImportedRun
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.run import FORMAT_VERSION as RUN_VERSION
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import Run, apart_from_proofs
 from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import PATH, REASON, clean
 from jitter_workshop.session import files, hlog, ids, imports, proofs, traces
@@ -134,8 +134,12 @@ class OpenSession:
 
     def find(self, wanted: str) -> Run:
         """Return the run for an id, the unique beginning of an id, a label (the newest run with it) or ``@1`` (the
-        newest run). Raise SessionError if there is no such run."""
-        return ids.lookup("run", wanted, self.runs(), lambda run: run.label, "see 'jitter-workshop sessions show'")
+        newest run). ``@1``, ``@2`` … do not count the runs of proofs while there are others: a proof would move every
+        number. Raise SessionError if there is no such run."""
+        runs = self.runs()
+        if wanted.startswith("@"):
+            runs = apart_from_proofs(runs) or runs
+        return ids.lookup("run", wanted, runs, lambda run: run.label, "see 'jitter-workshop sessions show'")
 
     def add_import(self, run: ImportedRun) -> ImportedRun:
         """Store a curve of another tool beside the runs; return the stored curve. Raise SessionError if that fails."""

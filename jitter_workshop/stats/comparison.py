@@ -12,7 +12,7 @@ from jitter_workshop.model.run import PERCENTILES, HistogramSummary, Run, StallR
 from jitter_workshop.model.spec import KINDS, PACED
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats.curve import imported_curve, value_at
-from jitter_workshop.stats.scale import nice_ns, nice_number
+from jitter_workshop.stats.scale import nice_ns, nice_number, times
 
 NO_PROOF = "Two single runs cannot prove anything: two runs of the same setup also differ."
 
@@ -115,6 +115,15 @@ def amount(measure: str, value: float | None) -> str:
     if measure.startswith(STALLS_PREFIX):
         return f"{nice_number(value)}/s"
     return f"{nice_ns(value)}/s" if measure == STOLEN else nice_ns(value)
+
+
+NEAR = "≈"
+NEAR_MEANS = f"{NEAR}  closer together than one step of the clock, so the same as far as it can tell"
+
+
+def ratio_told(row: ComparisonRow) -> str:
+    """Return a row's ratio for people; NEAR if its values differ by less than the clock's step."""
+    return NEAR if row.ratio == 1.0 and row.a != row.b else times(row.ratio)
 
 
 def _stall_rows(a: Run, b: Run) -> list[ComparisonRow]:

@@ -173,7 +173,8 @@ def summary(
 ) -> HistogramSummary:
     """Return the histogram's count, extremes, mean and percentiles. ``min_ns``, ``max_ns``: the true extremes;
     ``total_ns``: the exact sum; for None, the counters' bounds and middles are used. ``overflow``: how many of the
-    values are above the range (the highest counter has counted them)."""
+    values are above the range (the highest counter has counted them). No percentile is above ``max_ns``: a counter
+    ends beyond its highest value, and p99.99 above the maximum would contradict itself."""
     bins = non_zero(histogram)
     count = sum(b.samples for b in bins)
     percentiles = percentile_values(bins)
@@ -182,4 +183,5 @@ def summary(
     total = sum((b.low + b.high) / 2 * b.samples for b in bins) if total_ns is None else total_ns
     lowest = bins[0].low if min_ns is None else min_ns
     highest = bins[-1].high if max_ns is None else max_ns
+    percentiles = {p: None if value is None else min(value, highest) for p, value in percentiles.items()}
     return HistogramSummary("ns", count, lowest, highest, total / count, percentiles, overflow)

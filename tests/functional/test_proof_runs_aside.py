@@ -59,4 +59,9 @@ def test_the_chart_draws_the_latest_of_ones_own(workshop: FakeWorkshop, capsys: 
     assert "mine" in said
     assert "prove placement" not in said
     assert main(["chart", "@1"]) == 0
+    assert "mine" in capsys.readouterr().out
+    assert main(["chart", "@2"]) == 2
+    assert main(["chart", "prove placement · 4 with"]) == 0
     assert "prove placement" in capsys.readouterr().out
+    assert main(["sessions", "show"]) == 0
+    assert "mine" in capsys.readouterr().out

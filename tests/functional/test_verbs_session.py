@@ -105,7 +105,7 @@ def test_the_gate(two_runs: Path, runs: list[str], gate: str, code: int) -> None
         (["sessions", "import"], "takes files"),
         (["sessions", "import", "/nonexistent"], "no such file"),
         (["sessions", "list", "--unit", "us"], "they are only for 'sessions import'"),
-        (["sessions", "show"], "takes one ID"),
+        (["sessions", "use"], "takes one ID"),
         (["sessions", "show", "nope"], "there is no session nope"),
         (["sessions", "remove", "monday"], "--yes"),
         (["sessions", "list", "x"], "takes no ID"),

@@ -108,6 +108,14 @@ def test_a_run_with_something_applied_does_not_begin_the_stack_where_another_has
     assert set_then.id not in {s.run.id for s in summary.steps}
 
 
+def test_the_second_run_of_a_chapter_that_changes_nothing_begins_before_any_later_chapter(guest: FakeWorkshop) -> None:
+    kept(guest, "baseline", "measure", BASE, applied=({"id": "thp", "value": "never"},))
+    bare = kept(guest, "baseline", "again", BASE)
+    kept(guest, "migration", "measure", BASE)
+    moved = kept(guest, "migration", "again", BASE)
+    assert [s.run.id for s in sum_up(guest).steps] == [bare.id, moved.id]
+
+
 def test_a_single_measured_chapter_shows_both_its_runs(guest: FakeWorkshop) -> None:
     first = kept(guest, "migration", "measure", BASE)
     again = kept(guest, "migration", "again", BASE)

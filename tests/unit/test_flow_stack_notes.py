@@ -14,6 +14,7 @@ from jitter_workshop.flow.measuring.notes import held_limit
 
 GOVERNOR = {"id": "governor", "value": "performance"}
 IDLE = {"id": "idle-states", "value": "2"}
+CHANGED = "Between the runs this tool's own settings changed, too"
 
 
 @pytest.mark.parametrize(
@@ -23,8 +24,16 @@ IDLE = {"id": "idle-states", "value": "2"}
         ((IDLE,), (IDLE, GOVERNOR), ()),
         ((), (), ("The second run was made without this chapter's settings.",)),
         ((GOVERNOR,), (GOVERNOR,), ("governor was applied already when the first run was made.",)),
-        ((), (GOVERNOR, IDLE), ("Between the runs idle-states changed, too.",)),
-        ((IDLE,), (GOVERNOR, {"id": "idle-states", "value": "50"}), ("Between the runs idle-states changed, too.",)),
+        (
+            (),
+            (GOVERNOR, IDLE),
+            (f"{CHANGED}: idle-states (not applied, then 2).",),
+        ),
+        (
+            (IDLE,),
+            (GOVERNOR, {"id": "idle-states", "value": "50"}),
+            (f"{CHANGED}: idle-states (2, then 50).",),
+        ),
     ],
 )
 def test_what_strays_from_the_chapter_is_said(
@@ -42,7 +51,9 @@ def test_a_chapter_that_sets_nothing_only_tells_what_changed(make_run: Callable[
     run, _ = make_run()
     assert stack_notes(chapter, run, run) == ()
     (note,) = stack_notes(chapter, run, replace(run, applied=(GOVERNOR,)))
-    assert "governor changed" in note
+    assert "governor (not applied, then performance)" in note
+    (note,) = stack_notes(chapter, replace(run, applied=({"id": "compaction", "value": ""},)), run)
+    assert "compaction (applied, then not applied)" in note
 
 
 @pytest.mark.parametrize(

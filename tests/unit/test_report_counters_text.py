@@ -52,6 +52,14 @@ def test_figures_are_those_of_the_runs_own_cpus() -> None:
     assert (found.stalled_ns, found.waited_ns, found.measured_ns) == (10_000_000, 8_000_000, 2_000_000_000)
 
 
+def test_the_hypervisors_time_is_not_set_against_the_stalls() -> None:
+    found = report()
+    stolen = dataclasses.replace(found, cpus=tuple(dataclasses.replace(c, steal_ns=1_010_000_000) for c in found.cpus))
+    assert "so it can be more than the stalls' time" in " ".join(written(explained(stolen, 80)).split())
+    none = dataclasses.replace(found, cpus=tuple(dataclasses.replace(c, steal_ns=0) for c in found.cpus))
+    assert "Steal is counted" not in written(explained(none, 80))
+
+
 def test_of_a_sampler_that_paused_the_stalls_are_those_it_saw() -> None:
     run = measured()
     paused = dataclasses.replace(run, duty=10, stalls=dataclasses.replace(run.stalls, rated_s=run.duration_s / 10))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.trace import TraceEvent
 from jitter_workshop.presenter.causes import REST, SHADES, by_hand, explained, stall_bar, stall_page
 from jitter_workshop.presenter.lines import written
-from jitter_workshop.report.cause_words import cause_words, named
+from jitter_workshop.report.cause_words import NONE_LATE, SAME, cause_words, in_time, named, without
 from tests.madetrace import MEASURED, OTHER, TIDS, block, event, pair, switch, tick
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\nirq 5: [bold]nothing[/] \u202e\u2028 0x1"
@@ -158,6 +159,17 @@ def test_a_share_is_told_only_where_it_is_another_one() -> None:
     lines = render(made(events, [(1_000, 9_000), (20_000, 25_000)])).split("\n")
     assert next(line for line in lines if line.startswith("interrupt nic0")).split()[-2] == "same"
     assert next(line for line in lines if line.startswith("no event")).split()[-3:-1] == ["99.90", "%"]
+
+
+def test_a_cause_that_made_no_message_late_is_told_apart_from_one_of_two_causes() -> None:
+    events = [*pair(1_000, 4_000, "irq", "nic0"), *pair(4_000, 9_000, "softirq", "NET_RX", number=3)]
+    report = made(events, [(1_000, 9_000)])
+    assert "the same" not in in_time(report)
+    assert f"{SAME}: other causes" in in_time(report)
+    assert NONE_LATE not in in_time(report)
+    of_others = replace(report, causes=tuple(replace(cause, late_messages=0) for cause in report.causes))
+    assert {without(cause, of_others) for cause in of_others.causes} == {NONE_LATE}
+    assert f"{NONE_LATE}: the cause stopped other threads" in in_time(of_others)
 
 
 def test_a_bar_shows_the_order_and_the_legend_the_sums() -> None:

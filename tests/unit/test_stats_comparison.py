@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop.model.curve import ComparisonRow
 from jitter_workshop.model.run import Clock, StallRate
 from jitter_workshop.stats import comparison as cp
 
@@ -64,6 +65,8 @@ def test_differences_below_the_clocks_resolution_are_the_same(make_run: MakeRun)
     coarse = dataclasses.replace(a, clock=dataclasses.replace(a.clock, resolution_ns=1))
     fine = dataclasses.replace(b, clock=dataclasses.replace(b.clock, resolution_ns=1))
     assert {r.measure: r.ratio for r in cp.compare(coarse, fine).rows}["p99.9"] == pytest.approx(1.09)
+    assert cp.ratio_told(ComparisonRow("p50", 10, 13, 1.0)) == cp.NEAR
+    assert cp.ratio_told(ComparisonRow("p50", 10, 10, 1.0)) == "1.00×"
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,15 @@ def test_a_value_beyond_the_range_is_clamped_and_can_be_encoded() -> None:
     assert (s.min, s.max, s.mean, s.overflow) == (10**15, 10**15, 1e15, 1)
 
 
+def test_no_percentile_is_above_the_true_maximum() -> None:
+    h = hg.new_histogram()
+    hg.record(h, 1_000_001, 2_000)
+    s = hg.summary(h, max_ns=1_000_001)
+    assert hg.percentile_values(hg.non_zero(h))["99.9"] != 1_000_001
+    assert s.percentiles["50"] == s.percentiles["99.9"] == s.max == 1_000_001
+    assert hg.summary(h).percentiles["99.9"] == hg.percentile_values(hg.non_zero(h))["99.9"]
+
+
 def test_the_summary_of_nothing_says_nothing() -> None:
     s = hg.summary(hg.new_histogram())
     assert (s.count, s.min, s.max, s.mean) == (0, None, None, None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops.host_status import Finding
-from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.course import SLOTS, Chapter
 from jitter_workshop.model.curve import Comparison
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
@@ -117,7 +117,7 @@ def sum_up(workshop: Workshop) -> CourseSummary:
     )
 
 
-def steps_of(walks: Iterable[ChapterSession], context: SessionContext) -> tuple[Bought, ...]:
+def steps_of(walks: Sequence[ChapterSession], context: SessionContext) -> tuple[Bought, ...]:
     """Return only the curves of the summary; the host is not read. ``walks``: the chapters of the course."""
     return _steps(_chosen(walks)[0], context)
 
@@ -144,12 +144,13 @@ def _steps(chosen: list[tuple[Chapter, Run]], context: SessionContext) -> tuple[
     return tuple(found)
 
 
-def _chosen(walks: Iterable[ChapterSession]) -> tuple[list[tuple[Chapter, Run]], tuple[str, ...]]:
+def _chosen(walks: Sequence[ChapterSession]) -> tuple[list[tuple[Chapter, Run]], tuple[str, ...]]:
     """Return the runs of the summary, and the titles of the chapters that were measured only before their change.
 
-    The summary begins with the first run of the first chapter that was measured with nothing applied, or, if there is
-    none, of the first measured chapter. Of each other chapter only the second run is taken: the first run shows the
-    state before the change, and so nothing of its effect.
+    The summary begins with the first run that was measured with nothing applied, in the order of the course: a
+    chapter's first run, or the second run of a chapter that changes nothing. If there is none, it begins with the first
+    run of the first measured chapter. Of each other chapter only the second run is taken: the first run shows the state
+    before the change, and so nothing of its effect.
     """
     first: list[tuple[Chapter, Run]] = []
     again: list[tuple[Chapter, Run]] = []
@@ -158,12 +159,22 @@ def _chosen(walks: Iterable[ChapterSession]) -> tuple[list[tuple[Chapter, Run]],
             first.append((walk.chapter, run))
         if (run := walk.run_in("again")) is not None:
             again.append((walk.chapter, run))
-    base = next(((chapter, run) for chapter, run in first if not run.applied), next(iter(first), None))
+    bare = [
+        (walk.chapter, run)
+        for walk in walks
+        for slot in SLOTS
+        if (slot == "measure" or walk.chapter.changes == "nothing")
+        and (run := walk.run_in(slot)) is not None
+        and not run.applied
+    ]
+    base = next(iter(bare or first), None)
     finished = {chapter.id for chapter, _ in again}
     half = tuple(c.title for c, _ in first if c.id not in finished and (base is None or c.id != base[0].id))
     if base is None:
         return again, half
     later = [one for one in again if one[0].id != base[0].id]
+    if base in again:
+        return [base, *later], half
     # A chapter that changes nothing measures the same thing twice: its second run gets a curve only if no other has.
     if base[0].changes != "nothing" or not later:
         later = again

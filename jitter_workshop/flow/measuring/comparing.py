@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
@@ -56,8 +57,14 @@ def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
         notes.append("The second run was made without this chapter's settings.")
     others = sorted(i for i in stood.keys() | stands.keys() if i not in ids and stood.get(i, "-") != stands.get(i, "-"))
     if others:
-        notes.append(f"Between the runs {', '.join(others[:4])} changed, too.")
+        changed = "; ".join(f"{i} ({_set_to(i, stood)}, then {_set_to(i, stands)})" for i in others[:4])
+        notes.append(f"Between the runs this tool's own settings changed, too: {changed}.")
     return tuple(notes)
+
+
+def _set_to(ident: str, applied: Mapping[str, str | None]) -> str:
+    """Return in words what this tool had written for a tunable during a run; no value means its good value."""
+    return (applied[ident] or "applied") if ident in applied else "not applied"
 
 
 def same_state(a: Run, b: Run) -> bool:

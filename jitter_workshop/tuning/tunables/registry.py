@@ -56,17 +56,18 @@ def tunables() -> tuple[Tunable, ...]:
     return tuple(found)
 
 
-def find(tunable_id: str) -> Tunable:
+def find(tunable_id: str, also: Sequence[str] = ()) -> Tunable:
     """Return the tunable of this id, with or without ``boot:`` before the id of a boot parameter.
 
-    Raise UsageError for an unknown id; the advice names the nearest known one.
+    Raise UsageError for an unknown id; the advice names the nearest known one. ``also``: other words that the caller
+    takes in the place of an id, and that may have been meant.
     """
     for tunable in tunables():
         if tunable_id == tunable.id or (tunable.when == "boot" and tunable_id == f"boot:{tunable.id}"):
             return tunable
     import difflib
 
-    near = difflib.get_close_matches(tunable_id, [t.id for t in tunables()], n=1, cutoff=0.5)
+    near = difflib.get_close_matches(tunable_id, [*also, *(t.id for t in tunables())], n=1, cutoff=0.5)
     from jitter_workshop.model.text import clean
 
     raise UsageError(
@@ -75,7 +76,7 @@ def find(tunable_id: str) -> Tunable:
     )
 
 
-def parse_wanted(words: Sequence[str]) -> tuple[Wanted, ...]:
+def parse_wanted(words: Sequence[str], also: Sequence[str] = ()) -> tuple[Wanted, ...]:
     """Parse words ``ID`` and ``ID=VALUE`` of a command line; ``once:`` before an id sets a boot parameter for one boot.
 
     Raise UsageError for unknown ids, for a value where none is taken, and for one id twice with different values.
@@ -84,7 +85,7 @@ def parse_wanted(words: Sequence[str]) -> tuple[Wanted, ...]:
     for word in words:
         name, equals, value = word.partition("=")
         once = name.strip().startswith(ONCE)
-        tunable = find(name.strip().removeprefix(ONCE))
+        tunable = find(name.strip().removeprefix(ONCE), also)
         if once and tunable.when != "boot":
             raise UsageError(
                 f"{tunable.id} is no boot parameter, so it cannot be set for one boot", f"write only '{tunable.id}'"
