@@ -16,7 +16,7 @@ from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.trying import Trial, TriedRound, try_chapter, try_in
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.measuring.request import MeasureRequest
-from jitter_workshop.model.change import RestoreResult
+from jitter_workshop.model.change import Change, RestoreResult
 from jitter_workshop.model.run import Counter, Run, SilentObserver, ThreadRecord
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.walk import ApplyView, PlanView
@@ -127,21 +127,28 @@ def test_the_figures_of_all_rounds_are_medians(workshop: FakeWorkshop) -> None:
     assert (found.before, found.after, found.ratio) == (30.0, 2.0, 10.0)
 
 
+def change(path: str) -> Change:
+    return Change(1, "stat-interval", path, "1", "10", "runtime", "low", "rarer")
+
+
 class Changed:
     """A chapter's host that notes what was applied and restored."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.log: list[str] = []
+        self.same = 3
+        self.views = [PlanView((change("/old"),), 1, "a plan")]
         for name in ("plan", "apply", "undo"):
             monkeypatch.setattr(ChapterHost, name, getattr(self, name))
         monkeypatch.setattr(ChapterHost, "applied", property(lambda _: self.log[-1:] == ["apply"]))
 
     def plan(self) -> PlanView:
         self.log.append("plan")
-        return PlanView((), 0, "a plan")
+        self.views.append(self.views[-1] if len(self.views) < self.same else PlanView((change("/new"),), 1, "a plan"))
+        return self.views[-1]
 
     def apply(self, shown: PlanView | None = None) -> ApplyView:
-        assert shown == PlanView((), 0, "a plan")
+        assert shown == self.views[-1]
         self.log.append("apply")
         return ApplyView(1, (), True, False, "applied")
 
@@ -165,13 +172,15 @@ def setting(workshop: FakeWorkshop) -> Callable[..., str]:
     return make
 
 
-def test_what_a_chapter_sets_is_shown_applied_and_restored_in_each_round(
+def test_what_a_chapter_sets_is_applied_and_restored_in_each_round_and_shown_when_it_is_new(
     workshop: FakeWorkshop, setting: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changed, plans = Changed(monkeypatch), []
-    tried(workshop, [40, 2, 40, 2], setting(), plans=plans)
-    assert changed.log == ["plan", "apply", "undo"] * 2
-    assert plans == [PlanView((), 0, "a plan")] * 2
+    tried(workshop, [40, 2] * 4, setting(), plans=plans)
+    assert changed.log == ["plan", "apply", "undo"] * 4
+    # Rounds 1 and 2 plan the same writes, rounds 3 and 4 others.
+    assert [one.changes[0].path for one in changed.views[1:]] == ["/old", "/old", "/new", "/new"]
+    assert [one.changes[0].path for one in plans] == ["/old", "/new"]
 
 
 def test_it_is_restored_too_if_the_second_run_fails(

@@ -11,9 +11,11 @@ import pytest
 from jitter_workshop import paths
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, LessonError, SessionError, UsageError, WorkshopError
+from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring import measure as measuring
+from jitter_workshop.flow.measuring import placement_plan
 from jitter_workshop.flow.measuring.curves import ORIGIN, published_curves
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget, room
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -207,6 +209,31 @@ def test_a_chapter_with_a_noise_of_its_own_can_be_measured_without_it(workshop: 
     assert [migration.request(s).noise for s in ("measure", "again")] == [None, "unbound"]
     assert [bool(migration.company(migration.request(s))) for s in ("measure", "again")] == [False, True]
     assert migration.offer_noise() == ""
+
+
+def test_a_load_that_cannot_reach_the_isolated_cpu_is_told_before_the_run(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The chapter on memory, while the chapter on isolation has left CPU 1 isolated."""
+    walk = workshop.walk("memory")
+    monkeypatch.setattr(ChapterHost, "reason", property(lambda _: ""))
+    monkeypatch.setattr(ChapterHost, "rehearsed", property(lambda _: False))
+    monkeypatch.setattr(ChapterHost, "state", property(lambda _: "good"))
+    workshop.topology = cpus(2)
+    assert walk.warning("measure") == ""
+    two = cpus(2)
+    workshop.topology = replace(two, cpus=tuple(replace(cpu, allowed=cpu.id == 0) for cpu in two.cpus))
+    workshop._room = CpuBudget(1, CpuSet((1,)), reduced=True)
+    monkeypatch.setattr(placement_plan, "own_cpus", lambda _: CpuSet((1,)))
+    monkeypatch.setattr(placement_plan, "takes_threads", lambda _: False)
+    told = walk.warning("measure")
+    assert "CPU 1 is isolated" in told
+    assert "(undo, on the home page) or" in told
+    assert walk.warning("look") == ""
+    # The tasks of chapter 5 go where the scheduler puts them: isolation is the cure for them, and no obstacle.
+    assert "isolated" not in workshop.walk("isolation").warning("measure")
+    walk.accept_noise()
+    assert walk.warning("measure") == ""
 
 
 def test_one_cpu_measures_the_clock_loop_instead(workshop: Workshop) -> None:

@@ -21,6 +21,7 @@ from jitter_workshop.flow.attribution import explained
 from jitter_workshop.flow.chapters.session_context import look_at
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop, find_chapter
+from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Course, Shows, StepName
 from jitter_workshop.model.evidence import EvidenceReport
@@ -74,7 +75,8 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Hold the functions that a trial calls. ``plan``: with the writes that come next. ``round_done``: with the figure,
+    """Hold the functions that a trial calls. ``plan``: with the writes that come next, if the
+    round before did not make the same ones. ``round_done``: with the figure,
     the number and the result of a round. ``observer``: the observer of the runs. ``queued``: with the reason to wait
     for other measurements. ``duration_s``: the length of each run, None for the chapter's own."""
 
@@ -156,7 +158,7 @@ class _Runs:
 
     def in_rounds(self, rounds: int) -> Iterator[tuple[ReportedRun, ReportedRun]]:
         """Yield the runs before and after the chapter's change, which is restored after each round."""
-        walk = self.walk
+        walk, shown = self.walk, None
         for number in range(rounds):
             if number > 0:
                 # A timer that the kernel armed for the new value still runs after the restore.
@@ -166,7 +168,9 @@ class _Runs:
             try:
                 if walk.sets:
                     plan = walk.plan()
-                    self.trial.plan(plan)
+                    if not same_writes(plan, shown):
+                        self.trial.plan(plan)
+                    shown = plan
                     walk.apply(plan)
                 after = self.measured("again")
             finally:

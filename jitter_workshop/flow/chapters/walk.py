@@ -21,7 +21,7 @@ from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
 from jitter_workshop.flow.measuring.curves import further_curves, recorded_in
-from jitter_workshop.flow.measuring.placement_plan import plan_on, request_of
+from jitter_workshop.flow.measuring.placement_plan import noise_refused, plan_on, request_of
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import NOISE_KINDS, SLOTS, TREATED, Chapter, StepName
@@ -320,7 +320,23 @@ class ChapterSession:
     def warning(self, step: StepName) -> str:
         """Return a warning for the learner before a step is measured; "" if there is none."""
         settled = self.host.rehearsed or self.run_in("again") is not None or self._stands(step)
-        return " ".join(filter(None, (self._other_workload(step), "" if settled else WITHOUT_SETTINGS)))
+        besides = "" if settled else WITHOUT_SETTINGS
+        return " ".join(filter(None, (self._other_workload(step), self._without_load(step), besides)))
+
+    def _without_load(self, step: StepName) -> str:
+        """Return the reason why the chapter's load cannot run beside a step's measurement, and what to do; "" if it can
+        run, or the step measures nothing now."""
+        context = self._context
+        if not self.unmeasured(step) or self.host.reason:
+            return ""
+        request = self._request(step, self.progress.chosen_cpus)
+        reason = noise_refused(context.root, context.topology, request, CpuSet(context.host.isolated))
+        if not reason:
+            return ""
+        undone = "Restore the isolation first (undo, on the home page)" if context.room.isolated else ""
+        alone = "measure this host as it is, without the load (w)" if self.chapter.accompanied else ""
+        told = " or ".join(filter(None, (undone, alone)))
+        return f"{reason}.{f' {told[:1].upper()}{told[1:]}.' if told else ''}"
 
     def _other_workload(self, step: StepName) -> str:
         """Return the reason why a workload other than the lesson's is measured; "" if the lesson's is measured."""

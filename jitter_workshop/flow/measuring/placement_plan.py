@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 
+from jitter_workshop.bench.noiseorder import order_for
 from jitter_workshop.bench.placement import choose
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.measuring.isolated_set import own_cpus, takes_threads, with_allowed
@@ -80,6 +81,23 @@ def placed_on(
             wish = request.wish(own, by_thread=takes_threads(root))
             return choose(with_allowed(topology, own), wish, isolated | own), own
     return choose(topology, request.wish(), isolated), None
+
+
+def noise_refused(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> str:
+    """Return the reason why the noise of a request cannot run beside its threads; "" if it can, if the request has no
+    noise, and where the threads themselves cannot be placed."""
+    if request.noise is None:
+        return ""
+    try:
+        placement, own = placed_on(root, topology, request, isolated)
+    except (HostError, UsageError):
+        return ""
+    try:
+        # A process of ours outside of the isolated set makes the noise.
+        order_for(request.noise, placement, topology.allowed - (own or CpuSet()), 1)
+    except HostError as error:
+        return error.message
+    return ""
 
 
 def plan_on(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> PlanView:
