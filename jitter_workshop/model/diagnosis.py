@@ -15,7 +15,8 @@ class Suspect:
     """Hold one cause that was seen in a run. ``id``: ``KIND:NAME``. ``kind``: one of ``model.evidence.CAUSE_KINDS`` or,
     by counters, ``tasks``, ``tick`` or ``steal``. ``label``: the cause in words, cleaned. ``count``: by a trace the
     number of stalls with this cause, by counters the number of events; None if there is no such number. ``total_ns``:
-    the time that it took, None if this time is not known."""
+    the time that it took, None if this time is not known. ``own_load``: it is a task of the load that the chapter
+    itself made beside the run."""
 
     id: str
     kind: str
@@ -23,6 +24,7 @@ class Suspect:
     label: str
     count: int | None
     total_ns: int | None
+    own_load: bool = False
 
 
 @dataclass(frozen=True, slots=True)

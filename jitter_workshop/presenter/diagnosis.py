@@ -24,6 +24,7 @@ _COUNTED = "These counters grew during your first run. Which cause took most tim
 _NEEDS = (
     "There are only counters, because a trace needs root's rights: run the workshop as root, and each cause has a time."
 )
+OWN_LOAD = "this chapter's own load"
 _BAR, _LEAD = 12, 6
 
 
@@ -45,6 +46,11 @@ def without_trace(seen: SeenCauses) -> str:
     return sentence(f"there are only counters, and no trace: {clean(seen.why_no_trace, 200)}")
 
 
+def cause(one: Suspect) -> str:
+    """Return a cause's row in the list: its label, marked if the chapter's own load made it."""
+    return f"{one.label} – {OWN_LOAD}" if one.own_load else one.label
+
+
 def seen_often(seen: SeenCauses, one: Suspect) -> str:
     """Return how often a cause was seen, in words; "" if this is not known."""
     if one.count is None:
@@ -60,7 +66,7 @@ def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: i
     rows = [["cause", "stalls" if seen.source == "trace" else "times", *(["in all"] if answered else [])]]
     for one in seen.suspects:
         count = f"{one.count:,}" if one.count is not None else ""
-        rows.append([one.label, count, *([_time(one)] if answered else [])])
+        rows.append([cause(one), count, *([_time(one)] if answered else [])])
     head, *listed = table(rows, width - _LEAD, right=(1, 2))
     most = max((one.total_ns or 0 for one in seen.suspects), default=0)
     lines: Lines = [Text.assemble(" " * _LEAD, head)]

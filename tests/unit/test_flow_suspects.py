@@ -27,6 +27,7 @@ from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.diagnosis import SeenCauses, Suspect
 from jitter_workshop.model.evidence import CAUSE_KINDS, Cause, EvidenceReport, ExplainedStall, Slice
 from jitter_workshop.model.run import Counter, Run, ThreadRecord
+from jitter_workshop.presenter import diagnosis as words
 from tests import madeup
 
 COURSE = load_course(builtin_course())
@@ -109,6 +110,16 @@ def test_what_a_learner_would_call_one_cause_is_one() -> None:
         ("no_event", ""): 77,
     }
     assert next(one.count for one in seen.suspects if one.kind == "timer") == 400
+
+
+def test_a_task_of_the_chapters_own_load_is_marked() -> None:
+    causes = [cause("task", "unbound", 9, 90), cause("task", "python", 1, 5), cause("irq", "unbound", 1, 2)]
+    marked = of_trace(report(*causes), "unbound").suspects
+    assert [(one.kind, one.name) for one in marked if one.own_load] == [("task", "unbound")]
+    assert not any(one.own_load for one in of_trace(report(*causes)).suspects)
+    shown = [line.plain for line in words.suspects(of_trace(report(*causes), "unbound"), -1, None, 74)]
+    assert [line for line in shown if words.OWN_LOAD in line] == [line for line in shown if "task unbound" in line]
+    assert max(map(len, shown)) <= 74
 
 
 def test_workers_are_one_cause_by_where_they_are_bound() -> None:

@@ -75,7 +75,7 @@ class ChapterDiagnosis:
                 why = error.sentence()
             else:
                 if isinstance(report, EvidenceReport):
-                    return of_trace(report)
+                    return of_trace(report, run.noise)
         return of_counters(run, why)
 
     def answer(self, ident: str) -> Diagnosed:

@@ -61,9 +61,10 @@ _LABELS = {
 # -- what was seen -----------------------------------------------------------------------------------------------------
 
 
-def of_trace(report: EvidenceReport) -> SeenCauses:
-    """Return the causes of a traced run. Causes that a learner would call one are one: all local timers, all moves, all
-    page faults, and each event with the gaps around it."""
+def of_trace(report: EvidenceReport, load: str | None = None) -> SeenCauses:
+    """Return the causes of a traced run. ``load``: the kind of the noise that the chapter made beside the run, whose
+    tasks have the kind's name; None without. Causes that a learner would call one are one: all local timers, all moves,
+    all page faults, and each event with the gaps around it."""
     took: dict[tuple[str, str], list[Cause]] = {}
     unknown = 0
     for cause in report.causes:
@@ -72,7 +73,10 @@ def of_trace(report: EvidenceReport) -> SeenCauses:
         elif cause.kind != "no_event" or cause.name not in _ITS_OWN:
             kind, name = _group(cause, report.causes)
             took.setdefault((kind, clean(name, NAME)), []).append(cause)
-    found = [_merged(kind, name, causes) for (kind, name), causes in took.items()]
+    found = [
+        dataclasses.replace(_merged(kind, name, causes), own_load=kind == "task" and name == load)
+        for (kind, name), causes in took.items()
+    ]
     return _seen(
         found,
         run=report.run,
