@@ -7,15 +7,12 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.walk import PredictionOutcome
+from jitter_workshop.stats.effect import MOVED
 from jitter_workshop.stats.figures import Figure, ReportedRun, figure, moved, ratio
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
 
 NEAR_FACTOR = 3.0
 """A guess within this factor is near: about half a decade, the precision of the eye on a logarithmic chart."""
-
-
-MOVED_FACTOR = 2.0
-"""A figure that falls by less than this factor is not called moved: two runs of one host differ by as much."""
 
 
 def outcome(
@@ -92,7 +89,7 @@ def _fell_most(task: PredictionTask, before: ReportedRun, seen: ReportedRun) -> 
     most = max(known, key=lambda name: known[name])
     decided = moved(figure(most), before, seen)
     others = " ".join(moved(figure(name), before, seen) for name in known if name != most)
-    if known[most] < MOVED_FACTOR:
+    if known[most] < MOVED:
         return none, f"No figure fell to half; the nearest was: {decided}", others
     return next(a for a in task.answers if a.figure == most), decided, others
 

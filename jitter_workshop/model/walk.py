@@ -7,6 +7,7 @@ from typing import Literal
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.curve import Comparison, PercentileCurve
+from jitter_workshop.model.effect import Effects
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
 
@@ -176,8 +177,12 @@ class CureView:
 
 @dataclass(frozen=True, slots=True)
 class CompareView:
-    """Hold a comparison with its headline. ``same_state``: both runs were made with the same settings (A against A)."""
+    """Hold a comparison with its headline. ``same_state``: both runs were made with the same settings (A against A).
+    ``effects``: the largest effects, None where the runs cannot be compared. ``notes``: what was not as the chapter
+    intends, and the chapter's figure if it is not the one of ``effects``."""
 
     comparison: Comparison
     headline: str
     same_state: bool
+    effects: Effects | None = None
+    notes: tuple[str, ...] = ()

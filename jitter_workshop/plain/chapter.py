@@ -18,7 +18,7 @@ from jitter_workshop.plain.help import chapter_help, tell_help
 from jitter_workshop.plain.run import run_plainly
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter import chapter as chapter_view
-from jitter_workshop.presenter import curves
+from jitter_workshop.presenter import curves, effect
 from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.causes import offered
 from jitter_workshop.presenter.lines import Lines, wrap
@@ -328,6 +328,9 @@ class PlainChapter:
         if view is None or first is None or hunting.tell_cured(self._workshop, walk, talk):
             return
         talk.chart(walk.curves())
+        second = walk.run_in("again")
+        if view.effects is not None and second is not None:
+            talk.say(*effect.compared(view.effects, (first, second), view.same_state, talk.width), "")
         talk.say(*wrap(view.headline, talk.width), "")
         talk.say(*chapter_view.comparison(view, talk.width), "")
         proving.tell_newest(self._workshop, walk, view, talk)
@@ -426,7 +429,10 @@ class PlainChapter:
         curves = walk.curves()
         talk.chart(curves)
         talk.table(curves)
-        task = walk.chapter.prediction
+        run, task = walk.run_in(step), walk.chapter.prediction
+        if run is not None:
+            asked = task.percentile if task is not None else None
+            talk.say("", *effect.measured(walk.seen(run), talk.width, walk.chapter.shows, asked))
         if task is not None and task.slot == step:
             self._tell_outcome()
         if step == "measure" and (offer := walk.offer_noise()):

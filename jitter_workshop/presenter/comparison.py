@@ -6,9 +6,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from rich.text import Text
 
+from jitter_workshop.flow.measuring.comparing import same_state
 from jitter_workshop.model.curve import Comparison, ComparisonRow
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, many
+from jitter_workshop.presenter import effect
 from jitter_workshop.presenter.lines import Lines, table, wrap
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.comparison import (
@@ -22,6 +24,8 @@ from jitter_workshop.stats.comparison import (
     measure_name,
     ratio_told,
 )
+from jitter_workshop.stats.effect import effects
+from jitter_workshop.stats.figures import ReportedRun
 from jitter_workshop.stats.gate import Gate, GateVerdict
 from jitter_workshop.stats.scale import times
 
@@ -65,6 +69,9 @@ def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) 
     if baseline.label or other.label:
         lines += wrap(f"{clean(baseline.label or baseline.id, 34)} → {clean(other.label or other.id, 34)}", width)
     lines += [*wrap(f"{baseline.id} → {other.id} · {clean(metric, 30)}", width), Text()]
+    if found.comparable and metric == baseline.main_histogram:
+        largest = effects(ReportedRun(baseline), ReportedRun(other))
+        lines += [*effect.compared(largest, (baseline, other), same_state(baseline, other), width), Text()]
     if found.rows:
         marks = [_marks(one, metric) for one in (baseline, other)]
         rows = [["", clean(baseline.label or "A", 18), clean(other.label or "B", 18), "B/A"]]

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from jitter_workshop.model.evidence import EvidenceReport, InterferingTask
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
-from jitter_workshop.stats.scale import nice_ns, nice_number
+from jitter_workshop.stats.scale import nice_hz, nice_ns, nice_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,13 @@ class Figure:
         """Return a value in words: ``12 µs``, ``5.4`` or ``unknown``. A time has its unit, a rate does not."""
         if value is None:
             return "unknown"
+        if self.unit == "Hz":
+            return nice_hz(value)
         return nice_ns(value) if self.unit == "ns" else nice_number(value)
 
     def with_unit(self, value: float | None) -> str:
         """Return a value and its unit: ``5.4 a second``."""
-        return self.shown(value) + ("" if self.unit == "ns" or not self.unit else f" {self.unit}")
+        return self.shown(value) + ("" if self.unit in ("ns", "Hz", "") else f" {self.unit}")
 
     def change(self, before: float | None, after: float | None) -> str:
         """Return two values and their unit: ``129.6 → 5.4 a second``."""
@@ -192,7 +194,7 @@ FIGURES = {
         Figure("idle-exit", "exit latency of the idle states entered", "ns", _idle_exit, _one_ns),
         *(
             Figure(name, name if name == "max" else f"p{name}", "ns", _percentile(name), _one_ns)
-            for name in ("50", "99", "99.9", "99.99", "99.999", "max")
+            for name in ("50", "90", "99", "99.9", "99.99", "99.999", "99.9999", "max")
         ),
     )
 }

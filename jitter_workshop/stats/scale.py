@@ -65,6 +65,12 @@ def nice_ns(value_ns: float | None) -> str:
     return f"{scaled:.2f}".rstrip("0").rstrip(".") + f" {unit}"
 
 
+def nice_hz(hertz: float) -> str:
+    """Return a readable frequency: ``3.21 GHz``, ``800 MHz``, ``50 Hz``."""
+    size, unit = next(((s, u) for s, u in ((1e9, " GHz"), (1e6, " MHz")) if hertz >= s), (1.0, " Hz"))
+    return nice_number(hertz / size) + unit
+
+
 def nice_duration(seconds: float) -> str:
     """Return a readable duration: ``8 s``, ``1 min 20 s``, ``26 min``, ``2 h 5 min``. From ten minutes on, seconds are
     left out."""

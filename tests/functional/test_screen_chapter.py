@@ -74,6 +74,7 @@ async def test_the_mark_moves_on_the_chart_and_is_kept() -> None:
         await pilot.press("enter")
         await settled(pilot)
         assert "You marked 126 µs" in text_of(app)
+        assert screen.sheet("#result").plain().startswith("p99.9 is ")
         await pilot.press("b", "up")
         assert "measured already" in text_of(app)
         assert screen.predict.mark_ns == kept.value_ns

@@ -38,6 +38,7 @@ from jitter_workshop.model.walk import (
     RunCurve,
     StepView,
 )
+from jitter_workshop.stats.effect import effects
 from jitter_workshop.stats.figures import ReportedRun, figure, moved
 from jitter_workshop.stats.scale import nice_ns
 
@@ -179,10 +180,10 @@ class ChapterSession:
             )
             return PredictionOutcome(text, None, "", prediction.value_ns, None)
         first = self.run_in("measure")
-        before = None if first is None else self._seen(first)
-        return outcome(task, prediction, None if run is None else self._seen(run), before, self.chapter.shows)
+        before = None if first is None else self.seen(first)
+        return outcome(task, prediction, None if run is None else self.seen(run), before, self.chapter.shows)
 
-    def _seen(self, run: Run) -> ReportedRun:
+    def seen(self, run: Run) -> ReportedRun:
         """Return a run with the kept report on its trace, if there is one."""
         return ReportedRun(run, self._context.known_causes(run))
 
@@ -410,13 +411,20 @@ class ChapterSession:
         strayed = () if good else stack_notes(self.chapter, first, second)
         if self._context.handle.has_trace(first.id) != self._context.handle.has_trace(second.id):
             strayed = (*strayed, ONE_TRACED)
-        return dataclasses.replace(view, headline=" ".join([*strayed, *self._effect(first, second), view.headline]))
+        headline = " ".join([*strayed, *self._effect(first, second), view.headline])
+        if not view.comparison.comparable:
+            return dataclasses.replace(view, headline=headline, notes=strayed)
+        task, shows = self.chapter.prediction, self.chapter.shows
+        found = effects(self.seen(first), self.seen(second), shows, task.percentile if task is not None else None)
+        if found.lead is None or shows is None or found.lead.name != figure(shows.figure).title:
+            strayed = (*strayed, *self._effect(first, second))
+        return dataclasses.replace(view, headline=headline, effects=found, notes=strayed)
 
     def _effect(self, first: Run, second: Run) -> tuple[str, ...]:
         """Return a sentence on the figure that the chapter's change moves; () where a run does not have the figure."""
         if self.chapter.shows is None:
             return ()
-        one, before, after = figure(self.chapter.shows.figure), self._seen(first), self._seen(second)
+        one, before, after = figure(self.chapter.shows.figure), self.seen(first), self.seen(second)
         return () if None in (one.of(before), one.of(after)) else (moved(one, before, after),)
 
     def explain(self, slot: str | None = None) -> Explanation | None:

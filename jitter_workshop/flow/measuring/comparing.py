@@ -9,9 +9,8 @@ from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.walk import CompareView
+from jitter_workshop.stats.effect import tail_of
 
-_TAIL = {"spin": "99.9999"}
-"""The percentile that shows stalls in ``spin``, which reads the clock tens of millions of times a second."""
 _SAME = 1.05
 """Two values whose ratio is below this are called the same."""
 
@@ -98,7 +97,7 @@ def luck(a: Run, b: Run) -> str:
     """Return the headline for two runs made in the same way: how far they differ in median, tail, stalls or stolen
     time, the largest difference first."""
     start = "This is luck: this tool changed nothing between these two runs, and "
-    tail = _TAIL.get(a.workload, "99.9")
+    tail = tail_of(a.workload)
     found = [
         (f"p{tail}", _apart(a, b, tail)),
         ("stalls over 100 µs", _ratio(*_common_stall_rate(a, b))),

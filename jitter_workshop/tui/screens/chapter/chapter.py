@@ -85,6 +85,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def body(self) -> ComposeResult:
         yield LoopLine(id="loop")
         yield Sheet(self._banner, id="recorded")
+        yield Sheet(self._result, id="result")
         with Horizontal(id="chapter-main"):
             with Vertical(id="left"), Pane(id="lesson"):
                 yield Sheet(self._lesson, id="lesson-sheet")
@@ -161,6 +162,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.sheet("#question").set_class(not (self.step == "predict" and page.marking), "-empty")
         self._draw_chart()
         super().redraw()
+        result = self.sheet("#result")
+        result.set_class(not result.lines(self.size.width), "-empty")
 
     def _draw_chart(self) -> None:
         if self.now.with_chart:
@@ -171,6 +174,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if not self.walk.host.rehearsed:
             return ()
         return chapter_view.recording_lines(self.walk.host.reason, self.walk.host.recording, width)
+
+    def _result(self, width: int) -> Iterable[Text]:
+        return () if self.walk.host.rehearsed else self.now.result(width)
 
     def _lesson(self, width: int) -> Iterable[Text]:
         return prose(self.walk.page(self.step) or "This step has no page of its own.", width)

@@ -19,7 +19,7 @@ from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import BootWay, CureView
-from jitter_workshop.presenter import causes, changes, hands, proof
+from jitter_workshop.presenter import causes, changes, effect, hands, proof
 from jitter_workshop.presenter import chapter as chapter_view
 from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.changes import as_root
@@ -96,6 +96,16 @@ class Step:
     def _lines(self, width: int) -> Lines:
         """Return the step's figures. Raises WorkshopError."""
         return []
+
+    def result(self, width: int) -> Lines:
+        """Return the step's result, the one loud thing of the screen; [] if there is none yet."""
+        return []
+
+    @property
+    def asked(self) -> str | None:
+        """Return the percentile of the guess; None if the guess is not about one."""
+        task = self.walk.chapter.prediction
+        return task.percentile if task is not None else None
 
     def table(self, width: int) -> Lines:
         """Return the numbers behind the chart, as a table."""
@@ -282,6 +292,15 @@ class Measure(Step):
         request, battery = self.page.request(self.name), bool(self.page.workshop.host.on_battery)
         known = reach(request, self.page.workshop.runs())
         return about_to_measure(request, battery, width, known, self.walk.company(request))
+
+    def result(self, width: int) -> Lines:
+        running, run = self.page.run, self.walk.run_in(self.name)
+        if running is not None:
+            now = running.progress
+            return effect.so_far(now.curve, running.request.workload, self.asked, width) if now is not None else []
+        if run is None:
+            return []
+        return effect.measured(self.walk.seen(run), width, self.walk.chapter.shows, self.asked)
 
     def said(self) -> list[str]:
         told = self._outcome()
@@ -491,6 +510,13 @@ class Compare(Step):
         compared = walk.compare()
         return chapter_view.comparison(compared, width) if compared else []
 
+    def result(self, width: int) -> Lines:
+        first, second = self.walk.run_in("measure"), self.walk.run_in("again")
+        view = self.walk.compare() if self._mitigated() is None else None
+        if first is None or second is None or view is None or view.effects is None:
+            return []
+        return effect.compared(view.effects, (first, second), view.same_state, width)
+
     def table(self, width: int) -> Lines:
         numbers, compared = super().table(width), self.figures(width)
         return [*compared, Text(), *numbers] if compared else numbers
@@ -503,8 +529,10 @@ class Compare(Step):
             told.append(mitigated.text)
         elif compared is not None:
             # Where a change was made and can be proven here, the key that starts a proof is named.
-            offered = f" {proof.OFFER}" if not compared.same_state and self.offers_proof else ""
-            told.append(compared.headline + offered)
+            offered = proof.OFFER if not compared.same_state and self.offers_proof else ""
+            verdict = effect.NOT_PROVEN if not compared.same_state else ""
+            text = compared.headline if compared.effects is None or compared.same_state else ""
+            told.append(" ".join(filter(None, (text, *compared.notes, verdict, offered))))
         told += [proof.remembered(self.proof)] if self.proof is not None else []
         return told + (self._judged() if self.screen.tall else self._outcome())
 

@@ -1,0 +1,41 @@
+"""Define the effect of a change: by how much each figure differs between two runs, and which figure tells it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from jitter_workshop.model.record import dataclass
+
+Direction = Literal["better", "worse", "same"]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Hold one figure of two runs. ``name``: the figure in words. ``values``: both values in words. ``factor``: how far
+    they differ, at least 1. ``how``: a word for the difference (shorter, more, lower); "" where they are the same.
+    ``one_event``: a single event decides the figure. ``at_least``: one run counted nothing, so its true rate may be
+    anything below one event, and the factor is the least possible one."""
+
+    name: str
+    values: tuple[str, str]
+    factor: float
+    direction: Direction
+    how: str
+    one_event: bool = False
+    at_least: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Hold the effect to show first. ``lead``: None if no figure moved. ``but``: the largest effect in the other
+    direction; None if there is none. ``nearest``: the largest difference of all, moved or not; None if nothing could
+    be compared."""
+
+    lead: Effect | None
+    but: Effect | None
+    nearest: Effect | None
+
+    @property
+    def direction(self) -> Direction:
+        """Return the direction of the effect that is shown first."""
+        return "same" if self.lead is None else self.lead.direction

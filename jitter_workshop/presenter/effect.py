@@ -1,0 +1,109 @@
+"""Say the result of a run, or of two runs, in one line: the only loud line of a screen.
+
+The line names its direction in a word, so that it can be read without colours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from jitter_workshop.model.course import Shows
+from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.effect import Effect, Effects
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.text import called
+from jitter_workshop.presenter.lines import Lines, wrap
+from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.effect import tail_of
+from jitter_workshop.stats.figures import FIGURES, ReportedRun, figure
+from jitter_workshop.stats.scale import nice_ns, nice_number
+
+NOT_PROVEN = "Two runs do not prove it: they differ by luck, too."
+_ROLES = {"better": "good", "worse": "bad", "same": "accent"}
+_BADGES = {"better": " BETTER ", "worse": " WORSE ", "same": " NO CHANGE "}
+_LUCK = " LUCK "
+_NAMED = 2
+
+
+def measured(seen: ReportedRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
+    """Return the result of one run: its percentile that counts, the chapter's figure, and who disturbed the run.
+    ``asked``: the percentile of the guess."""
+    workload = seen.run.workload
+    tail = next((FIGURES[p] for p in (tail_of(workload, asked), tail_of(workload)) if FIGURES[p].of(seen)), None)
+    line = Text()
+    if tail is not None:
+        line.append(f"{tail.title} is {tail.with_unit(tail.of(seen))}", "bold accent")
+    shown = figure(shows.figure) if shows is not None else None
+    if shown is not None and shown is not tail and (value := shown.of(seen)) is not None:
+        line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", "bold text")
+    if company := disturbed(seen.run):
+        line.append(" · " if line else "", "dim").append(f"disturbed by {company}", "bold bad")
+    return wrap(line, width) if line else []
+
+
+def so_far(curve: PercentileCurve, workload: str, asked: str | None, width: int) -> Lines:
+    """Return the percentile that counts, of a run that is being made."""
+    tail = tail_of(workload, asked)
+    value = value_at(curve, float(tail)) if tail[0].isdigit() else None
+    return wrap(Text.assemble((f"p{tail} so far: {nice_ns(value)}", "bold accent")), width)
+
+
+def compared(found: Effects, runs: tuple[Run, Run], same_state: bool, width: int) -> Lines:
+    """Return the result of two runs: the largest effect, loud; then, quiet, the largest one against it, and which run
+    was disturbed. ``same_state``: nothing was changed between the runs, so the difference is luck."""
+    if found.nearest is None:
+        return []
+    shown = found.lead or found.nearest
+    quiet: list[str] = []
+    if same_state:
+        badge, role = _LUCK, "accent"
+        line = Text("Nothing was changed. ", "bold accent")
+        line.append(_said(shown, shown.factor < 1.05), "text")
+    elif found.lead is None:
+        badge, role = _BADGES["same"], "accent"
+        line = Text("No figure moved", "bold accent")
+        nearest = "" if shown.factor < 1.05 else f", the nearest is {_said(shown)}"
+        line.append(f" by a factor of 2{nearest}", "text")
+    else:
+        badge, role = _BADGES[found.direction], _ROLES[found.direction]
+        line = Text(_said(shown), f"bold {role}")
+        if found.but is not None:
+            quiet.append(f"But {_said(found.but)}{' (one event)' if found.but.one_event else ''}.")
+    if shown.one_event:
+        quiet.append("The maximum is one event.")
+    lines = wrap(line, width, f"{badge} ", " ")
+    lines[0].stylize(f"reverse bold {role}", 0, len(badge))
+    quiet += _company(runs)
+    return [*lines, *wrap(Text(" ".join(quiet), "text"), width, " ")] if quiet else lines
+
+
+def disturbed(run: Run) -> str:
+    """Return ``qemu (87 %) and 2 more``: other tasks on a run's CPUs, the busiest first; "" if there was none."""
+    loads = sorted(run.disturbed, key=lambda load: -load.cpu_percent)
+    named = ", ".join(f"{called(load.name, 24)} ({load.cpu_percent:g} %)" for load in loads[:_NAMED])
+    return f"{named} and {len(loads) - _NAMED} more" if len(loads) > _NAMED else named
+
+
+def _company(runs: Sequence[Run]) -> list[str]:
+    both = zip(("first", "second"), map(disturbed, runs), strict=True)
+    told = [(which, company) for which, company in both if company]
+    if len(told) == 2 and told[0][1] == told[1][1]:
+        return [f"Both runs were disturbed by {told[0][1]}."]
+    return [f"The {which} run was disturbed by {company}." for which, company in told]
+
+
+def _said(effect: Effect, alike: bool = False) -> str:
+    """Return ``p99.9: 210 µs → 12 µs, 17 times shorter``. ``alike``: leave out a difference below 5 %."""
+    values = f"{effect.name}: {effect.values[0]} → {effect.values[1]}"
+    least = "at least " if effect.at_least else ""
+    return (
+        values
+        if alike or effect.direction == "same"
+        else f"{values}, {least}{_times(effect.factor)} times {effect.how}"
+    )
+
+
+def _times(factor: float) -> str:
+    return nice_number(round(factor, 1) if factor < 10 else round(factor))

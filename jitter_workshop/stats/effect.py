@@ -1,0 +1,96 @@
+"""Choose the effect that tells most about a change: the largest one, and never a gain that hides a larger loss.
+
+Two runs of one setup differ, too. So a figure counts as moved from a factor of 2 on, a rate needs ten events in one of
+the runs, and a percentile needs ten samples beyond it in both. The maximum is a single event: it leads only where no
+other figure moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jitter_workshop.model.course import Shows
+from jitter_workshop.model.effect import Direction, Effect, Effects
+from jitter_workshop.stats.figures import FIGURES, Figure, ReportedRun, figure
+from jitter_workshop.stats.sample_size import FEW_SAMPLES, of_run
+
+MOVED = 2.0
+"""A figure that differs by less than this factor is not called moved: two runs of one host differ by as much."""
+LEAST_EVENTS = 10
+
+_ALWAYS = ("50", "90", "99.9", "max", "stalls-1ms", "stalls-100us", "stalls-10us", "preempted")
+_MORE_IS_BETTER = ("core-hz", "cpu-hz")
+_TAIL = {"spin": "99.9999"}
+"""The percentile that shows stalls in ``spin``, which reads the clock tens of millions of times a second."""
+
+
+def tail_of(workload: str, asked: str | None = None) -> str:
+    """Return the percentile that stands for a run of a workload: ``asked``, which a lesson asks about; without it, the
+    workload's own."""
+    return asked if asked in FIGURES else _TAIL.get(workload, "99.9")
+
+
+def effects(before: ReportedRun, after: ReportedRun, shows: Shows | None = None, asked: str | None = None) -> Effects:
+    """Return the effect of the change between two runs. ``shows``: the chapter's figure, which leads where it moved as
+    the chapter says. ``asked``: the percentile of the guess, which takes part, too."""
+    workload = before.run.workload
+    names = dict.fromkeys((*_ALWAYS, tail_of(workload), tail_of(workload, asked)))
+    every = [e for name in names if (e := _effect(FIGURES[name], before, after)) is not None]
+    if shows is not None and shows.figure not in names:
+        shown = _effect(figure(shows.figure), before, after, of_chapter=True)
+    else:
+        shown = next((e for e in every if shows is not None and e.name == figure(shows.figure).title), None)
+    moved = [e for e in every if e.factor >= MOVED]
+    lead = shown if shown is not None and _as_wanted(shows, before, after) else None
+    lead = lead or _largest(e for e in moved if not e.one_event) or _largest(moved)
+    nearest = _largest([*every, *([shown] if shown is not None else [])])
+    if lead is None:
+        return Effects(None, None, nearest)
+    against = _largest(e for e in moved if e.direction != lead.direction)
+    if lead.direction == "better" and against is not None and not against.one_event and against.factor > lead.factor:
+        return Effects(against, lead, nearest)
+    return Effects(lead, against, nearest)
+
+
+def _as_wanted(shows: Shows | None, before: ReportedRun, after: ReportedRun) -> bool:
+    if shows is None:
+        return False
+    one = figure(shows.figure)
+    first, second = one.of(before), one.of(after)
+    if first is None or second is None:
+        return False
+    low, high = (first, second) if shows.rises else (second, first)
+    return high >= shows.at_least * max(low, one.least(before if shows.rises else after))
+
+
+def _largest(found: Iterable[Effect]) -> Effect | None:
+    return max(found, key=lambda e: e.factor, default=None)
+
+
+def _effect(one: Figure, before: ReportedRun, after: ReportedRun, *, of_chapter: bool = False) -> Effect | None:
+    """Return the effect on one figure; None where a run does not have the figure, or has too few events or samples.
+    ``of_chapter``: take a rate of few events, too, because the lesson says what it means."""
+    first, second = one.of(before), one.of(after)
+    if first is None or second is None:
+        return None
+    if one.unit == "a second" and not of_chapter:
+        counted = first * before.run.rated_s, second * after.run.rated_s
+        if max(counted) < LEAST_EVENTS:
+            return None
+    if one.id[0].isdigit() and FEW_SAMPLES in (of_run(before.run)[one.id], of_run(after.run)[one.id]):
+        return None
+    low, high = sorted((first, second))
+    step = max(before.run.clock.resolution_ns, after.run.clock.resolution_ns) if one.unit == "ns" else 0
+    same = low == high or high - low < step
+    factor = 1.0 if same else high / max(low, one.least(after if second < first else before))
+    if factor <= 1.0:
+        return Effect(one.title, _values(one, first, second), 1.0, "same", "", one.id == "max")
+    rose = second > first
+    direction: Direction = "better" if rose == (one.id in _MORE_IS_BETTER) else "worse"
+    fewer, more = {"a second": ("fewer", "more"), "ns": ("shorter", "longer")}.get(one.unit, ("lower", "higher"))
+    how = more if rose else fewer
+    return Effect(one.title, _values(one, first, second), factor, direction, how, one.id == "max", not low)
+
+
+def _values(one: Figure, first: float, second: float) -> tuple[str, str]:
+    return one.shown(first), one.with_unit(second)

@@ -1,0 +1,109 @@
+"""Test which effect of a change is shown first, and how one line says it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.model.course import Shows
+from jitter_workshop.model.effect import Effects
+from jitter_workshop.model.run import ForeignLoad, Run, ThreadRecord
+from jitter_workshop.presenter import effect
+from jitter_workshop.presenter.lines import written
+from jitter_workshop.stats.effect import MOVED, effects, tail_of
+from jitter_workshop.stats.figures import ReportedRun
+from tests import madeup
+
+
+def run(p50: int = 100, p90: int = 200, tail: int = 5_000, worst: int = 9_000, preempted: int = 0) -> Run:
+    """A ring run of one second with these values, and with so many preemptions of its main thread."""
+    values = [p50] * 8_000 + [p90] * 1_900 + [tail] * 99 + [worst]
+    threads = (ThreadRecord("accumulator", {"0": 1}, involuntary_switches=preempted),)
+    return madeup.make_run([values], block_s=1.0, threads=threads)[0]
+
+
+def between(before: Run, after: Run, shows: Shows | None = None, asked: str | None = None) -> Effects:
+    return effects(ReportedRun(before), ReportedRun(after), shows, asked)
+
+
+def said(found: Effects, *runs: Run, same_state: bool = False, width: int = 100) -> str:
+    first, second = runs or (run(), run())
+    return written(effect.compared(found, (first, second), same_state, width))
+
+
+def test_the_largest_effect_leads_and_a_gain_never_hides_a_larger_loss() -> None:
+    better = between(run(tail=170_000), run(tail=10_000))
+    assert better.lead is not None
+    assert (better.direction, better.lead.name, better.lead.how) == ("better", "stalls of 100 µs and more", "fewer")
+    assert better.lead.at_least
+    assert " BETTER  stalls of 100 µs and more: 99 → 0 a second, at least 99 times fewer" in said(better)
+    worse = between(run(p50=50, tail=20_000), run(p50=9_000, tail=9_000))
+    assert worse.lead is not None
+    assert worse.but is not None
+    assert (worse.lead.name, worse.lead.direction, worse.but.name) == ("p50", "worse", "stalls of 10 µs and more")
+    shown = between(run(preempted=40), run(p90=4_200, preempted=10), Shows("preempted", 3.0))
+    assert shown.lead is not None
+    assert (shown.lead.name, shown.direction) == ("p90", "worse")
+    assert "But the thread preempted: 40 → 10 a second, 4 times fewer." in said(shown)
+
+
+def test_the_chapters_figure_leads_where_it_moved_as_the_chapter_says() -> None:
+    before, after = run(tail=190_000, preempted=40), run(tail=20_000, preempted=8)
+    first = between(before, after, Shows("preempted", 3.0)).lead
+    assert first is not None
+    assert first.name == "the thread preempted"
+    other = between(before, after, Shows("preempted", 6.0)).lead
+    assert other is not None
+    assert other.name != first.name
+    risen = between(after, before, Shows("preempted", 3.0, rises=True))
+    assert risen.lead is not None
+    assert (risen.lead.name, risen.direction) == ("the thread preempted", "worse")
+    fast, slow = (dataclasses.replace(run(), core_hz=hz) for hz in (3_000_000_000, 1_500_000_000))
+    assert " BETTER  frequency of the hot CPU: 1.5 GHz → 3 GHz, 2 times higher" in said(
+        between(slow, fast, Shows("core-hz", 1.2, rises=True))
+    )
+
+
+def test_one_event_leads_only_where_nothing_else_moved_and_few_events_never_do() -> None:
+    alone = between(run(worst=9_000), run(worst=9_000_000))
+    assert alone.lead is not None
+    assert alone.lead.one_event
+    assert "The maximum is one event." in said(alone)
+    assert between(run(tail=90_000, worst=95_000), run(tail=20_000, worst=9_000_000)).direction == "better"
+    assert between(run(preempted=9), run(preempted=0)).lead is None
+
+
+def test_no_change_and_luck_are_said_as_such_and_company_is_named() -> None:
+    a, b = run(), run(p90=250)
+    load = ForeignLoad(7, "qemu\x1b[31m", 1, 87.0)
+    none = between(a, b)
+    assert none.lead is None
+    disturbed = dataclasses.replace(b, disturbed=(ForeignLoad(8, "cron", 1, 2.0), load, load))
+    text = said(none, a, disturbed)
+    assert " NO CHANGE  No figure moved by a factor of 2, the nearest is p90: 200 ns → 250 ns" in text
+    assert "\x1b[31m" not in text
+    assert "The second run was disturbed by qemu" in text
+    assert "(87 %)" in text
+    assert "and 1 more" in text
+    assert "Both runs were disturbed by" in said(none, disturbed, disturbed)
+    assert " LUCK  Nothing was changed." in said(none, same_state=True)
+    one = written(effect.measured(ReportedRun(disturbed), 100, Shows("preempted", 3.0), "99.9"))
+    assert one.startswith("p99.9 is 5 µs · the thread preempted: 0 a second · disturbed by qemu")
+    assert [tail_of("spin"), tail_of("ring"), tail_of("spin", "99.99")] == ["99.9999", "99.9", "99.99"]
+
+
+@given(*(st.tuples(st.integers(50, 10**7), st.integers(50, 10**7), st.integers(0, 500)) for _ in range(2)))
+def test_the_lead_is_no_smaller_than_what_speaks_against_a_gain(
+    one: tuple[int, int, int], other: tuple[int, int, int]
+) -> None:
+    a, b = (run(p50=p, tail=max(p, t), worst=10**7, preempted=n) for p, t, n in (one, other))
+    found = between(a, b)
+    for e in filter(None, (found.lead, found.but)):
+        assert e.factor >= MOVED
+    if found.direction == "better" and found.but is not None:
+        assert found.lead is not None
+        assert found.but.one_event or found.but.factor <= found.lead.factor
+    back = between(b, a)
+    assert (found.lead is None) == (back.lead is None)
