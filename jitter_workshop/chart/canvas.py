@@ -14,7 +14,7 @@ import math
 import re
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +22,22 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from jitter_workshop.chart.style import MARK_GLYPH, Mark, legend, looks, plain_style, theme_named
+from jitter_workshop.chart.style import (
+    FILLS,
+    MARK_GLYPH,
+    TINTED_FILLS,
+    Mark,
+    fill_style,
+    legend,
+    looks,
+    plain_style,
+    theme_named,
+)
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats import scale
+from jitter_workshop.stats.between import pieces
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.stats.view import Point, View, percentiles
@@ -36,6 +47,8 @@ __all__ = ["Mark", "in_plain", "legend", "printed", "render"]
 LEAST_WIDTH = 24
 LEAST_HEIGHT = 4
 
+PLAIN = "mono"
+"""The theme of a chart whose colours are not printed: shapes say all."""
 _PLAIN_SIZE = (80, 28)
 _LEAST_COLUMNS = 20
 _NARROW = 40
@@ -46,14 +59,17 @@ _BELOW_A_CROWD = 3
 _LABELS_BELOW_FROM = 8
 _GUTTER = 7
 _MOST_STRETCH = 1.3
+_MOST_STRETCH_OF_WHOLE = 1.5
+"""The most by which an axis is stretched so that each decade has the same, whole number of rows, and a tick."""
 _DOT_GAP = 4.0
 _AT_A_TICK = 0.01
 _DOTS_ACROSS, _DOTS_DOWN = 2, 4
-_FIRST_CODE = 16
-_SGR = re.compile(r"\x1b\[([0-9;]*)m")
+_BRAILLE = 0x2800
+_SGR = re.compile(r"\x1b\[[0-9;]*m")
 _one_owner = threading.Lock()
 
 Cell = tuple[str, Style]
+Between = tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +94,10 @@ class _Frame:
     def across(self, x: float) -> float:
         return (x - self.ranges.x_low) / (self.ranges.x_high - self.ranges.x_low) * (self.columns - 1)
 
+    def at(self, column: float) -> float:
+        """Return the x of a column."""
+        return self.ranges.x_low + column / (self.columns - 1) * (self.ranges.x_high - self.ranges.x_low)
+
     def down(self, y: float) -> float:
         return (self.ranges.y_high - y) / (self.ranges.y_high - self.ranges.y_low) * (self.rows - 1)
 
@@ -94,6 +114,7 @@ def render(
     marks: Sequence[Mark] = (),
     view: View | None = None,
     crowd: int = 0,
+    between: Between = None,
 ) -> Text:
     """Draw curves over log-log axes in ``height`` lines of at most ``width`` columns.
 
@@ -101,9 +122,15 @@ def render(
     as (percentile, ns). A line is solid where at least ten samples are beyond the percentile, else dotted. Below 24×4
     the text has empty lines only. ``view``: another chart of the curves, with one path per curve and without marks;
     None: value by percentile. ``crowd``: this number of curves, from the first, are faint and have no marks of their
-    own.
+    own. ``between``: the indices of two curves, before and after a change. The space between both is filled: with the
+    theme's ``good`` where the second one is lower, with ``bad`` where it is higher (``░`` and ``▒`` without colours). A
+    view with bars has no such space. A cell that several curves cross shows the dots of all, and their colours take
+    turns along the row.
     """
-    return _render(tuple(curves), width, height, theme_named(theme), highlight, tuple(marks), view, crowd).copy()
+    chosen = tuple(marks)
+    palette = theme_named(theme)
+    tinted = bool(palette.good) and theme != PLAIN
+    return _render(tuple(curves), width, height, palette, highlight, chosen, view, crowd, between, tinted).copy()
 
 
 @functools.lru_cache(maxsize=32)
@@ -116,6 +143,8 @@ def _render(
     marks: tuple[Mark, ...],
     view: View | None,
     crowd: int,
+    between: Between,
+    tinted: bool,
 ) -> Text:
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:
         return Text("\n" * max(height - 1, 0), end="")
@@ -126,62 +155,80 @@ def _render(
     labels = _y_ticks(frame)
 
     cells = _grid(frame, labels, theme)
+    if between is not None and view.y in ("time", "share"):
+        _fill(frame, cells, view.paths[between[0]], view.paths[between[1]], theme, tinted)
     every = looks(curves, theme, highlight, crowd)
     order = [i for i in range(len(curves)) if i != highlight] + ([] if highlight is None else [highlight])
     paths = view.paths
     order = [i for i in order if 0 <= i < len(curves) and paths[i]]
-    for (column, row), (character, owner) in _dots(frame, [(i, view.solid[i], paths[i]) for i in order]).items():
-        cells[row][column] = (character, every[owner].line)
+    drawn = {i: _dots(frame, view.solid[i], paths[i]) for i in order}
+    for (column, row), owners in _shared(drawn, crowd).items():
+        dots = functools.reduce(lambda a, b: a | b, (drawn[i][column, row] for i in owners))
+        # Cells of several curves have their colours in turn: no curve seems to end where another one begins.
+        line = every[owners[column % len(owners)]].line
+        cells[row][column] = (chr(_BRAILLE + dots), line + Style(bgcolor=cells[row][column][1].bgcolor))
     taken: set[tuple[int, int]] = set()
     named = [i for i in order if i >= crowd]
     for place, i in enumerate(reversed(named)):
         for column, row in _stations(frame, paths[i], place, len(named)):
             if (column, row) not in taken:
                 taken.add((column, row))
-                cells[row][column] = (every[i].glyph, every[i].point)
+                cells[row][column] = (every[i].glyph, every[i].point + Style(bgcolor=cells[row][column][1].bgcolor))
     _put_marks(frame, cells, marks, theme)
     return _framed(frame, cells, labels, [percentile for percentile, _ in marks], theme, rows_below)
 
 
 def _snapped(ranges: scale.Ranges, columns: int, rows: int) -> scale.Ranges:
-    """Stretch the ranges a little, so that all decades have the same number of cells and each tick falls on a cell.
-    With few rows only every second or third decade has a tick on a cell. Where that would waste rows, decades differ by
-    one cell."""
+    """Stretch the ranges a little, so that all decades have the same number of cells and each tick falls on a cell:
+    equal ratios of y have equal heights. Where whole rows for each decade would waste room, only each second, third or
+    sixth decade falls on a cell and has a tick."""
     across = ranges.x_high - ranges.x_low
     each = max((columns - 1) // across, 1)
     x_high = ranges.x_low + (columns - 1) / each
     if x_high - ranges.x_low > _MOST_STRETCH * across:
         x_high = ranges.x_high
     span = ranges.y_high - ranges.y_low
-    for cells in (*range(math.floor((rows - 1) / span), 0, -1), 2 / 3, 1 / 2):
-        if span * cells > rows - 1:
-            continue
-        if rows - 1 > _MOST_STRETCH * span * cells:
-            break
-        high = math.ceil(ranges.y_high * cells - 1e-9)
-        low = high - (rows - 1)
-        spare = math.floor(ranges.y_low * cells + 1e-9) - low
-        if spare >= 0:
-            shift = max(spare // 2, -low)
-            if ranges.y_low < 0:
-                # A share ends at 1, and an empty bar stands on the lowest value: the spare rows go to the other side.
-                shift = 0 if ranges.y_high <= 0 else spare
-            return scale.Ranges(x_high, (low + shift) / cells, (high + shift) / cells, ranges.x_low)
+    most = (rows - 1) / span + 1e-9
+    whole = [float(n) for n in range(math.floor(most), 0, -1)]
+    parts = sorted({n / every for every in (2, 3, 6) for n in range(1, 6 * rows) if n / every <= most}, reverse=True)
+    for wanted, stretch in ((whole, _MOST_STRETCH_OF_WHOLE), (parts, _MOST_STRETCH), ((*whole, *parts), math.inf)):
+        for cells in wanted:
+            fitted = _raised(ranges, cells, rows) if rows - 1 <= stretch * span * cells else None
+            if fitted is not None and len(_even_ticks(fitted, cells)) > 1:
+                return scale.Ranges(x_high, *fitted, ranges.x_low)
     return scale.Ranges(x_high, ranges.y_low, ranges.y_high, ranges.x_low)
 
 
+def _raised(ranges: scale.Ranges, cells: float, rows: int) -> tuple[float, float] | None:
+    """Return the ends of a y axis with ``cells`` rows for each decade, so that whole decades fall on cells; None if it
+    does not fit into ``rows``."""
+    high = math.ceil(ranges.y_high * cells - 1e-9)
+    low = high - (rows - 1)
+    spare = math.floor(ranges.y_low * cells + 1e-9) - low
+    if spare < 0:
+        return None
+    shift = max(spare // 2, -low)
+    if ranges.y_low < 0:
+        # A share ends at 1, and an empty bar stands on the lowest value: the spare rows go to the other side.
+        shift = 0 if ranges.y_high <= 0 else spare
+    return (low + shift) / cells, (high + shift) / cells
+
+
+def _even_ticks(ends: tuple[float, float], cells: float) -> list[int]:
+    """Return the decades that fall on cells, with the least step that gives a whole number of rows."""
+    every = next(every for every in (1, 2, 3, 6) if abs(every * cells - round(every * cells)) < 1e-6)
+    return [n for n in range(math.ceil(ends[0] - 1e-9), math.floor(ends[1] + 1e-9) + 1) if n % every == 0]
+
+
 def _y_ticks(frame: _Frame) -> tuple[scale.Tick, ...]:
-    """Return one tick per decade. Where two ticks would share a row, return one per two, three or six decades: if only
-    some decades were left out, the steps of the axis would look even but would not be."""
-    distinct: list[tuple[scale.Tick, ...]] = []
+    """Return one tick for each decade, or for each two, three or six decades: the closest ticks that are equally far
+    apart in rows."""
     for every in (1, 2, 3, 6):
         ticks = scale.ticks(frame.units[1], frame.ranges.y_low, frame.ranges.y_high, every)
-        gaps = [frame.row(a.position) - frame.row(b.position) for a, b in itertools.pairwise(ticks)]
-        if all(gaps):
-            distinct.append(ticks)
-            if every == 1 or (gaps and len(set(gaps)) == 1):
-                return ticks
-    return distinct[0] if distinct else ()
+        gaps = {frame.row(a.position) - frame.row(b.position) for a, b in itertools.pairwise(ticks)}
+        if len(gaps) <= 1 and 0 not in gaps:
+            return ticks
+    return ()
 
 
 def _grid(frame: _Frame, labels: Sequence[scale.Tick], theme: Palette) -> list[list[Cell]]:
@@ -204,25 +251,59 @@ def _grid(frame: _Frame, labels: Sequence[scale.Tick], theme: Palette) -> list[l
     return cells
 
 
-def _dots(frame: _Frame, drawn: Sequence[tuple[int, int, tuple[Point, ...]]]) -> dict[tuple[int, int], tuple[str, int]]:
-    """Return braille characters by (column, row), each with the index of the last curve drawn there. ``drawn``: for
-    each curve its index, the number of its solid points, and its points."""
-    if not drawn:
-        return {}
+def _fill(
+    frame: _Frame,
+    cells: list[list[Cell]],
+    before: Sequence[Point],
+    after: Sequence[Point],
+    theme: Palette,
+    tinted: bool,
+) -> None:
+    """Fill the cells whose middle lies between two paths."""
+    for piece in pieces(before, after):
+        style = fill_style(theme, piece.better)
+        character = (TINTED_FILLS if tinted else FILLS)[piece.better]
+        left, right = frame.across(piece.before[0][0]), frame.across(piece.before[-1][0])
+        for column in range(max(math.ceil(left - 0.5), 0), min(math.floor(right + 0.5), frame.columns - 1) + 1):
+            x = frame.at(min(max(column, left), right))
+            ends = sorted(frame.down(_height(edge, x)) for edge in (piece.before, piece.after))
+            if round(ends[0]) == round(ends[1]):
+                # Both curves are in one cell: a fill would tell of a difference that is not drawn.
+                continue
+            for row in range(max(math.ceil(ends[0]), 0), min(math.floor(ends[1]), frame.rows - 1) + 1):
+                cells[row][column] = (character, style)
+
+
+def _shared(drawn: Mapping[int, Mapping[tuple[int, int], int]], crowd: int) -> dict[tuple[int, int], list[int]]:
+    """Return the cells that have dots, each with its curves. Where a named curve runs, the crowd (the curves before
+    index ``crowd``) is not seen."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for i, dots in drawn.items():
+        for cell in dots:
+            found.setdefault(cell, []).append(i)
+    return {cell: [i for i in owners if i >= crowd] or owners[-1:] for cell, owners in found.items()}
+
+
+def _dots(frame: _Frame, solid: int, path: Sequence[Point]) -> dict[tuple[int, int], int]:
+    """Return the dots of a curve by (column, row), as the bits of a braille character. ``solid``: the number of the
+    path's solid points; the others are dotted."""
     with _one_owner:
         figure = _figure(frame)
-        for code, (_, solid, path) in enumerate(drawn):
-            marker = _marker(_FIRST_CODE + code)
-            line, tail = path[:solid], path[max(solid - 1, 0) :]
-            if len(line) > 1:
-                figure.draw(_signal(figure, line, marker).lines(True))
-            dotted = _spaced(frame, tail) if solid < len(path) else []
-            if len(line) == 1:
-                dotted = [*line, *dotted]
-            if dotted:
-                figure.draw(_signal(figure, dotted, marker).lines(False))
+        line, tail = path[:solid], path[max(solid - 1, 0) :]
+        if len(line) > 1:
+            figure.draw(_signal(figure, line).lines(True))
+        dotted = _spaced(frame, tail) if solid < len(path) else []
+        if len(line) == 1:
+            dotted = [*line, *dotted]
+        if dotted:
+            figure.draw(_signal(figure, dotted).lines(False))
         picture = str(figure.build().string())
-    return _cells_of(picture, [i for i, _, _ in drawn])
+    return {
+        (column, row): ord(character) - _BRAILLE
+        for row, line_of_text in enumerate(_SGR.sub("", picture).split("\n"))
+        for column, character in enumerate(line_of_text)
+        if _BRAILLE < ord(character) <= _BRAILLE + 0xFF
+    }
 
 
 def _figure(frame: _Frame) -> Any:
@@ -243,16 +324,10 @@ def _figure(frame: _Frame) -> Any:
     return figure
 
 
-@functools.cache
-def _marker(code: int) -> Any:
-    """Return a braille marker in one of the 256 terminal colours. The colour is not shown: it names a curve."""
+def _signal(figure: Any, path: Sequence[Point]) -> Any:
     import plotext
 
-    return plotext.marker("braille", pixel=plotext.pixel(foreground=code))
-
-
-def _signal(figure: Any, path: Sequence[Point], marker: Any) -> Any:
-    return figure.signal([x for x, _ in path], [y for _, y in path], marker=marker)
+    return figure.signal([x for x, _ in path], [y for _, y in path], marker=plotext.marker("braille"))
 
 
 def _spaced(frame: _Frame, path: Sequence[Point]) -> list[Point]:
@@ -271,23 +346,6 @@ def _spaced(frame: _Frame, path: Sequence[Point]) -> list[Point]:
     return spaced
 
 
-def _cells_of(picture: str, owners: Sequence[int]) -> dict[tuple[int, int], tuple[str, int]]:
-    """Read the text that plotext drew. Return each character by (column, row), with the curve of its colour."""
-    found: dict[tuple[int, int], tuple[str, int]] = {}
-    for row, line in enumerate(picture.split("\n")):
-        column, owner = 0, -1
-        for number, part in enumerate(_SGR.split(line)):
-            if number % 2:
-                code = part.rpartition(";")[2]
-                owner = int(code) - _FIRST_CODE if part.startswith("38;5;") else -1
-                continue
-            for character in part:
-                if character != " " and 0 <= owner < len(owners):
-                    found[column, row] = (character, owners[owner])
-                column += 1
-    return found
-
-
 def _stations(frame: _Frame, path: Sequence[Point], place: int, total: int) -> list[tuple[int, int]]:
     """Return the cells for a curve's mark: at its end, and at regular distances. Curves use different columns."""
     stride = max(frame.columns // 4, 14)
@@ -295,8 +353,7 @@ def _stations(frame: _Frame, path: Sequence[Point], place: int, total: int) -> l
     column = round(stride * (place + 0.5) / total)
     end = frame.across(path[-1][0])
     while column < end - 3:
-        x = frame.ranges.x_low + column / (frame.columns - 1) * (frame.ranges.x_high - frame.ranges.x_low)
-        places.append((column, frame.row(_height(path, x))))
+        places.append((column, frame.row(_height(path, frame.at(column)))))
         column += stride
     return [p for p in places if frame.holds(*p)]
 
@@ -380,10 +437,12 @@ def _x_labels(frame: _Frame, ticks: Sequence[scale.Tick], asked: Sequence[float]
 # -- line by line ------------------------------------------------------------------------------------------------------
 
 
-def printed(curves: Sequence[PercentileCurve], view: View | None = None, crowd: int = 0) -> str:
+def printed(
+    curves: Sequence[PercentileCurve], view: View | None = None, crowd: int = 0, between: Between = None
+) -> str:
     """Return the curves and their legend at the terminal's size (80×28 without a terminal), with a line break at the
     end. ``view``: another chart of the curves; None: value by percentile. ``crowd``: this number of curves, from the
-    first, are faint and have no line in the legend."""
+    first, are faint and have no line in the legend. ``between``: as in :func:`render`."""
     console = Console(highlight=False)
     width, height = shutil.get_terminal_size(_PLAIN_SIZE) if console.is_terminal else _PLAIN_SIZE
     width = max(width, _LEAST_COLUMNS)
@@ -391,20 +450,25 @@ def printed(curves: Sequence[PercentileCurve], view: View | None = None, crowd: 
     below = len(curves) - crowd + (_BELOW_A_CROWD if crowd else 0)
     rows = max(min(height - 2 - below, _MOST_ROWS), LEAST_HEIGHT)
     if not console.is_terminal or console.is_dumb_terminal:
-        return "".join(f"{line}\n" for line in in_plain(curves, width, rows, view, crowd))
-    chart = render(curves, width, rows, view=view, crowd=crowd)
+        return "".join(f"{line}\n" for line in in_plain(curves, width, rows, view, crowd, between))
+    chart = render(curves, width, rows, view=view, crowd=crowd, between=between)
     with console.capture() as captured:
         console.print(Text("\n").join([chart, *below_it]), no_wrap=True, overflow="crop", crop=True)
     return captured.get()
 
 
 def in_plain(
-    curves: Sequence[PercentileCurve], width: int, rows: int, view: View | None = None, crowd: int = 0
+    curves: Sequence[PercentileCurve],
+    width: int,
+    rows: int,
+    view: View | None = None,
+    crowd: int = 0,
+    between: Between = None,
 ) -> list[str]:
     """Return the curves and their legend as lines without colours. For a small width return a line or two per curve."""
     if width < _NARROW:
         return [line[:width] for curve in curves for line in _figures(curve)]
-    chart = render(curves, width, rows, "mono", view=view, crowd=crowd)
+    chart = render(curves, width, rows, PLAIN, view=view, crowd=crowd, between=between)
     below_it = legend(curves[crowd:], width=width)
     return [line.rstrip() for line in (*chart.plain.split("\n"), *(entry.plain for entry in below_it))]
 

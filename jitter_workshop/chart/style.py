@@ -11,12 +11,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.color import Color
 from rich.style import Style
 from rich.text import Text
 
 from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.palette import MONO, PALETTES, Palette
+from jitter_workshop.model.palette import MONO, PALETTES, Palette, blended
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns
@@ -25,6 +24,12 @@ Mark = tuple[float, int]
 """A point on the chart that belongs to no curve: percentile (0..100) and ns."""
 
 MARK_GLYPH = "×"
+FILLS = {True: "░", False: "▒"}
+"""The characters of the space between two curves, without colours: better, and worse."""
+TINTED_FILLS = {True: " ", False: "╱"}
+"""The same with colours: worse is also hatched, for people who see both tints as equal."""
+_TINT, _HATCH = 0.82, 0.62
+"""The shares of the background in the tint of a space, and in its hatching."""
 _GLYPHS = ("●", "■", "◆", "▲", "▼", "★")
 _REFERENCE_GLYPHS = ("○", "□", "◇", "△")
 _QUIETER = 0.35
@@ -56,6 +61,15 @@ def plain_style(colour: str, *, dim: bool = False, bold: bool = False) -> Style:
     return Style(dim=dim or None, bold=bold or None)
 
 
+def fill_style(theme: Palette, better: bool) -> Style:
+    """Return the style of the space between two curves: a tint of the theme's colour for better or worse. A theme
+    without colours has a faint fill; its characters (:data:`FILLS`) say which of both it is."""
+    colour = theme.good if better else theme.bad
+    if not colour:
+        return Style(dim=True)
+    return Style(color=blended(colour, theme.background, _HATCH), bgcolor=blended(colour, theme.background, _TINT))
+
+
 def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | None, crowd: int = 0) -> list[CurveLook]:
     """Return one look per curve, by its place among the measured, or among the published curves. If a curve is
     highlighted, the other curves fade towards the background. ``crowd``: this number of curves, from the first, are
@@ -77,7 +91,7 @@ def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | No
             measured += 1
         bright = highlight == number
         back = highlight is not None and not bright
-        shown = _blend(colour, theme.background, _QUIETER) if back and colour and not curve.origin else colour
+        shown = blended(colour, theme.background, _QUIETER) if back and colour and not curve.origin else colour
         line = plain_style(shown, dim=back or bool(curve.origin), bold=bright)
         found.append(CurveLook(glyph, line, plain_style(shown, dim=back, bold=not back)))
     return found
@@ -175,10 +189,3 @@ def _narrow_lines(curve: PercentileCurve, look: CurveLook, theme: Palette, width
 def _columns(cells: Sequence[str], width: int) -> str:
     each = max(min((width - 2) // max(len(cells), 1), 11), 1)
     return "  " + "".join(f"{cell:<{each}}" for cell in cells).rstrip()
-
-
-def _blend(colour: str, background: str, share: float) -> str:
-    """Return ``colour`` mixed with ``share`` (0 to 1) of the background."""
-    front, back = Color.parse(colour).get_truecolor(), Color.parse(background).get_truecolor()
-    mixed = (round(f + (b - f) * share) for f, b in zip(front, back, strict=True))
-    return "#" + "".join(f"{part:02x}" for part in mixed)

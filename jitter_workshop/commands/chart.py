@@ -8,6 +8,8 @@ With -o FILE.svg or FILE.png it is a picture, which replaces an older one and ne
 stdout. An SVG follows the light or dark theme of the viewer's system, a PNG is light; --theme sets the theme of both.
 '--kind ccdf' shows for each length the share of samples that are longer. '--kind histogram' counts the samples of each
 length, '--kind rates' the gaps of spin per hour of sampled time.
+Where exactly two runs of one workload are drawn, the space between their curves is filled: in the colour of better
+where the second run is lower, in that of worse where it is higher (░ and ▒ without colours).
 """
 
 from __future__ import annotations
@@ -57,15 +59,15 @@ def run(args: argparse.Namespace) -> int:
         check(args.output, force=True)
     if args.published and args.kind in ("histogram", "rates"):
         raise UsageError(f"the published curves have no {args.kind}", "leave out --published, or choose another --kind")
-    curves, view, notices = _curves(args)
+    curves, view, notices, between = _curves(args)
     if form is None:
         from jitter_workshop.chart.canvas import printed
 
-        sys.stdout.write(printed(curves, view))
+        sys.stdout.write(printed(curves, view, between=between))
     elif args.output == STDOUT:
-        write_stdout(_picture(form, curves, view, args.theme))
+        write_stdout(_picture(form, curves, view, args.theme, between))
     else:
-        write({args.output.name: _picture(form, curves, view, args.theme)}, args.output.parent, force=True)
+        write({args.output.name: _picture(form, curves, view, args.theme, between)}, args.output.parent, force=True)
         sys.stdout.write(f"{args.output}\n")
     say_notices(notices)
     return 0
@@ -90,15 +92,17 @@ def _format(args: argparse.Namespace) -> str | None:
     return ending or args.format
 
 
-def _picture(form: str, curves: list[PercentileCurve], view: View | None, theme: Theme | None) -> bytes:
+def _picture(
+    form: str, curves: list[PercentileCurve], view: View | None, theme: Theme | None, between: tuple[int, int] | None
+) -> bytes:
     if form == "svg":
         from jitter_workshop.report.pictures.svg import render_svg
 
-        return render_svg(curves, view=view, theme=theme).encode()
+        return render_svg(curves, view=view, theme=theme, between=between).encode()
     try:
         from jitter_workshop.report.pictures.png import render_png
 
-        return render_png(curves, view=view, theme=theme or "light")
+        return render_png(curves, view=view, theme=theme or "light", between=between)
     except (ImportError, OSError) as error:
         # Pillow is missing, or has no FreeType, or the font is missing.
         raise UsageError(
@@ -107,10 +111,13 @@ def _picture(form: str, curves: list[PercentileCurve], view: View | None, theme:
         ) from error
 
 
-def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], View | None, list[str]]:
-    """Return the curves to draw, the view, and notices. The published curves come first, if they were asked for.
+def _curves(
+    args: argparse.Namespace,
+) -> tuple[list[PercentileCurve], View | None, list[str], tuple[int, int] | None]:
+    """Return the curves to draw, the view, notices, and the places of two runs whose space is filled.
 
-    The runs are in order of time, unless they were named. The view is None for a chart of value by percentile.
+    The published curves come first, if they were asked for. The runs are in order of time, unless they were named. The
+    view is None for a chart of value by percentile.
     """
     from jitter_workshop.stats import view as views
     from jitter_workshop.stats.curve import imported_curve
@@ -118,6 +125,7 @@ def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], View | Non
     curves: list[PercentileCurve] = []
     notices: list[str] = []
     view: View | None = None
+    between: tuple[int, int] | None = None
     if args.published:
         from jitter_workshop.flow.measuring.curves import published_curves
 
@@ -128,6 +136,9 @@ def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], View | Non
             curves += [
                 imported_curve(one) if isinstance(one, ImportedRun) else session.curve(one, args.metric) for one in runs
             ]
+            workloads = [one.workload for one in runs if isinstance(one, Run)]
+            if len(runs) == 2 == len(workloads) and len(set(workloads)) == 1:
+                between = len(curves) - 2, len(curves) - 1
             notices = [f"of {one.label}: {note}" for one in runs if isinstance(one, ImportedRun) for note in one.notes]
             if args.kind == "histogram":
                 view = views.frequency([_bins(session, one, args.metric) for one in runs])
@@ -140,7 +151,7 @@ def _curves(args: argparse.Namespace) -> tuple[list[PercentileCurve], View | Non
     if not curves:
         how = "measure --workload spin" if args.kind == "rates" else "measure"
         raise SessionError("there are no runs to draw yet", f"run 'jitter-workshop {how}' first")
-    return curves, views.ccdf(curves) if args.kind == "ccdf" else view, notices
+    return curves, views.ccdf(curves) if args.kind == "ccdf" else view, notices, between
 
 
 def _chosen(session: OpenSession, args: argparse.Namespace) -> list[Run | ImportedRun]:

@@ -100,3 +100,9 @@ MONO = Palette("mono")
 
 THEMES: tuple[str, ...] = tuple(PALETTES)
 """The themes that a user may choose."""
+
+
+def blended(colour: str, background: str, share: float) -> str:
+    """Return ``colour`` mixed with ``share`` (0 to 1) of ``background``; all are ``#rrggbb``."""
+    parts = ((int(colour[n : n + 2], 16), int(background[n : n + 2], 16)) for n in (1, 3, 5))
+    return "#" + "".join(f"{round(front + (back - front) * share):02x}" for front, back in parts)

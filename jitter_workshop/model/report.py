@@ -70,11 +70,18 @@ class ReportedChapter:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """Hold a chart: a title, its curves, and one sentence on what to look for."""
+    """Hold a chart: a title, its curves, and one sentence on what to look for. ``change``: the first two curves are
+    before and after a change, and the space between both is filled."""
 
     title: str
     text: str
     curves: tuple[PercentileCurve, ...]
+    change: bool = False
+
+    @property
+    def between(self) -> tuple[int, int] | None:
+        """Return the indices of the curves whose space is filled."""
+        return (0, 1) if self.change and len(self.curves) > 1 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,13 +116,15 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Hold a chart, and its figures as a table. ``number``: the chart's place among the charts, from 1."""
+    """Hold a chart, and its figures as a table. ``number``: the chart's place among the charts, from 1. ``between``:
+    the indices of the curves before and after a change, whose space is filled."""
 
     number: int
     title: str
     text: str
     curves: tuple[PercentileCurve, ...]
     table: Table
+    between: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

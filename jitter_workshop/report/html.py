@@ -306,7 +306,7 @@ def _folded(summary: str, inside: Html) -> Html:
 
 
 def _chart(one: blocks.Chart) -> Html:
-    drawn = Html(render_svg(one.curves, one.title, scope=f"chart-{one.number}"))
+    drawn = Html(render_svg(one.curves, one.title, scope=f"chart-{one.number}", between=one.between))
     scroll = _wide(f"Chart: {clean(one.title, 80)}", drawn)
     table = _folded("The same as a table", _table(one.table))
     return tag("figure", scroll, tag("figcaption", one.text), table, class_="chart")

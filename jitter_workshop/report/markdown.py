@@ -45,7 +45,10 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
     """Return the text with the name ``name``, and a file for each chart (``…-chart-N.svg``). For standard output return
     the text alone."""
     charts = {
-        n: (beside(name, f"chart-{n}", ".svg"), render_svg(one.curves, one.title, scope=f"chart-{n}"))
+        n: (
+            beside(name, f"chart-{n}", ".svg"),
+            render_svg(one.curves, one.title, scope=f"chart-{n}", between=one.between),
+        )
         for n, one in enumerate(document.overlays, 1)
         if name
     }

@@ -249,7 +249,7 @@ def _charts(document: ReportDocument) -> Iterator[Chart]:
     for number, overlay in enumerate(document.overlays, 1):
         caption = f"Curves of the chart: {clean(overlay.title, 80)}. {FEW_IN_CURVES}"
         table = Table("curves", caption, columns, tuple(map(_curve, overlay.curves)))
-        yield Chart(number, overlay.title, clean(overlay.text, 600), overlay.curves, table)
+        yield Chart(number, overlay.title, clean(overlay.text, 600), overlay.curves, table, overlay.between)
 
 
 def _curve(curve: PercentileCurve) -> Cells:

@@ -122,3 +122,19 @@ def test_without_the_library_svg_is_offered(
     monkeypatch.setitem(sys.modules, "PIL", None)
     assert main(["chart", "-o", str(tmp_path / "x.png")]) == 2
     assert "use -o FILE.svg" in capsys.readouterr().err
+
+
+def test_the_space_between_two_runs_is_filled(
+    make_run: MakeRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with SessionStore().open("monday") as opened:
+        opened.add_run(*make_run([[100] * 1000 + [20_000] * 100], run_id="b", label="after"))
+    assert main(["chart", "a", "b"]) == 0
+    better = capsys.readouterr().out
+    assert "░" in better
+    assert "▒" not in better
+    assert main(["chart", "b", "a", "-o", str(tmp_path / "x.svg")]) == 0
+    assert "area worse" in (tmp_path / "x.svg").read_text()
+    capsys.readouterr()
+    assert main(["chart", "b", "--published"]) == 0
+    assert "░" not in capsys.readouterr().out

@@ -9,6 +9,8 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.style import Style
+from rich.text import Text
 
 from jitter_workshop.chart import canvas
 from jitter_workshop.chart import style as canvas_style
@@ -105,11 +107,16 @@ def test_a_flat_curve_lies_on_its_tick_and_ends_at_its_percentile(width: int, he
     assert label <= end <= label + len("99.9%")
 
 
-def test_every_decade_has_the_same_number_of_rows() -> None:
-    lines = canvas.render([LOW, HIGH], 120, 35).plain.split("\n")
+@given(st.integers(0, 3), st.floats(2, 8), st.integers(8, 60))
+def test_every_decade_has_the_same_number_of_rows(low: int, decades: float, height: int) -> None:
+    ends = CurvePoint(0.0, 10**low, True), CurvePoint(99.9, round(10 ** (low + decades)), True)
+    lines = canvas.render([PercentileCurve("a", ends, 10_000)], 60, height, "mono").plain.split("\n")
     rows = [r for r, line in enumerate(lines) if "┤" in line]
-    assert len({b - a for a, b in itertools.pairwise(rows)}) == 1
-    assert len(rows) >= 4
+    assert len({b - a for a, b in itertools.pairwise(rows)}) <= 1
+    assert len(rows) >= 2
+    # The curve still takes most of the height.
+    taken = [r for _, r in braille("\n".join(lines))] + [r for r, line in enumerate(lines) if "●" in line]
+    assert max(taken) - min(taken) >= 0.55 * (height - 2) - 2
 
 
 def test_few_samples_are_dotted() -> None:
@@ -134,14 +141,58 @@ def test_curves_differ_without_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_the_highlighted_curve_is_drawn_last_and_bold() -> None:
+def styles_of_dots(text: Text) -> list[Style]:
+    spans = [span for span in text.spans if braille(text.plain[span.start : span.end])]
+    return [Style.parse(str(span.style)) for span in spans for _ in range(span.start, span.end)]
+
+
+def test_the_highlighted_curve_is_bold_and_a_shared_cell_shows_both() -> None:
     one, two = curve("one", [1_000] * 50), curve("two", [1_000] * 50)
     for bright in (0, 1):
-        text = canvas.render([one, two], 80, 15, "dark", bright)
-        wanted = canvas_style.looks([one, two], PALETTES["dark"], bright)[bright].line
-        drawn = [span.style for span in text.spans if braille(text.plain[span.start : span.end])]
-        assert wanted.bold
-        assert set(drawn) == {wanted}
+        wanted = [look.line for look in canvas_style.looks([one, two], PALETTES["dark"], bright)]
+        found = styles_of_dots(canvas.render([one, two], 80, 15, "dark", bright))
+        assert wanted[bright].bold
+        assert set(found) == set(wanted)
+        assert abs(found.count(wanted[0]) - found.count(wanted[1])) <= len(found) / 4
+
+
+def test_no_curve_loses_dots_to_a_newer_one_in_the_same_cells() -> None:
+    # Both run in one row of cells, one at its top and one at its bottom.
+    low, high = curve("low", [1_000] * 50), curve("high", [1_080] * 50)
+    alone = [canvas.render([one], 80, 15, "mono", view=view.percentiles([low, high])) for one in (low, high)]
+    with_both = canvas.render([low, high], 80, 15, "mono").plain
+    shared = braille(alone[0].plain) & braille(alone[1].plain) & braille(with_both)
+    assert len(shared) > 20
+    lines = [text.split("\n") for text in (alone[0].plain, alone[1].plain, with_both)]
+    for column, row in shared:
+        first, second, both = (ord(some[row][column]) - 0x2800 for some in lines)
+        assert both == first | second
+
+
+def test_the_space_between_before_and_after_is_filled_by_what_is_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = curve("before", [1_000] * 10 + [100_000] * 40), curve("after", [4_000] * 50)
+    text = canvas.render([before, after], 100, 24, "dark", between=(0, 1))
+    colours = {span.style.bgcolor.name for span in text.spans if isinstance(span.style, Style) and span.style.bgcolor}
+    palette = PALETTES["dark"]
+    assert colours == {canvas_style.fill_style(palette, way).bgcolor.name for way in (True, False)}  # type: ignore[union-attr]
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = canvas.render([before, after], 100, 24, "dark", between=(0, 1)).plain
+    lines = plain.split("\n")
+    worse = {c for line in lines for c, ch in enumerate(line) if ch == "▒"}
+    better = {c for line in lines for c, ch in enumerate(line) if ch == "░"}
+    assert worse
+    assert max(worse) < min(better)
+    # In each column the filled cells lie between the dots of both curves.
+    dots = braille(plain)
+    for column in list(better)[5:-5]:
+        rows = [r for r, line in enumerate(lines) if line[column : column + 1] == "░"]
+        ends = [r for c, r in dots if c == column] + [r for r, line in enumerate(lines) if line[column] in "●■"]
+        assert min(ends) < min(rows) <= max(rows) < max(ends)
+    turned = canvas.render([before, after], 100, 24, "dark", between=(1, 0)).plain
+    assert turned == plain.translate(str.maketrans("░▒", "▒░"))
+    # Bars have no space between them.
+    bars = view.frequency([[Bin(100, 100, 5)], [Bin(900, 900, 2)]])
+    assert "░" not in canvas.render([before, after], 100, 24, view=bars, between=(0, 1)).plain
 
 
 def test_the_mark_sits_on_its_percentile_and_value() -> None:

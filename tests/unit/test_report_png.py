@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from jitter_workshop.model.palette import PALETTES, Palette
+from jitter_workshop.model.palette import PALETTES, Palette, blended
 from jitter_workshop.report.pictures import drawing, png
 from jitter_workshop.report.pictures.drawing import Mark, Stroke, Words, colour_of
 from jitter_workshop.stats import view
@@ -121,3 +121,15 @@ def test_a_long_legend_is_whole() -> None:
     image = opened(png.render_png(curves))
     assert image.height == drawn.height * 2
     assert rgb(colour_of(PALETTES["light"], last.series)) in colours(image, *last.points[0])
+
+
+def test_the_space_between_two_curves_has_the_colour_of_better_and_worse() -> None:
+    before, after = curve("before", [1_000] * 5 + [90_000] * 5), curve("after", [9_000] * 10)
+    drawn = drawing.picture([before, after], between=(0, 1))
+    image = opened(png.render_png([before, after], theme="dark", between=(0, 1)))
+    palette = PALETTES["dark"]
+    for area in (shape for shape in drawn.shapes if isinstance(shape, drawing.Area)):
+        x = (min(x for x, _ in area.outline) + max(x for x, _ in area.outline)) / 2 + 7
+        ys = sorted(y for _, y in area.outline)
+        wanted = blended(palette.good if area.better else palette.bad, palette.background, 1 - drawing.FILL_SHARE)
+        assert rgb(wanted) in colours(image, x, (ys[0] + ys[-1]) / 2 + 7)

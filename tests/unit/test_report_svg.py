@@ -147,3 +147,15 @@ def test_no_label_below_the_plot_runs_into_the_next(count: int) -> None:
     ticks = scale.percentile_ticks(view.percentiles([deep]).ranges.x_high)
     assert labels[0].text == ticks[0].label
     assert labels[-1].text == ticks[-1].label
+
+
+def test_the_space_between_two_curves_is_filled_below_all_lines() -> None:
+    before, after = curve("before", [1_000, 1_000, 90_000]), curve("after", [4_000, 4_000, 4_000])
+    root = ElementTree.fromstring(render_svg([before, after], between=(0, 1)))
+    classes = [e.get("class", "") for e in root]
+    areas = [n for n, name in enumerate(classes) if name.startswith("area")]
+    assert [classes[n] for n in areas] == ["area worse", "area better"]
+    assert max(areas) < min(n for n, name in enumerate(classes) if name in ("grid", "axis") or name.startswith("line"))
+    assert "area" not in "".join(e.get("class", "") for e in ElementTree.fromstring(render_svg([before, after])))
+    for palette in (PALETTES["light"], PALETTES["dark"]):
+        assert f"--good: {palette.good}; --bad: {palette.bad};" in render_svg([before], theme=None)

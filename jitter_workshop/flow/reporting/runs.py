@@ -107,7 +107,9 @@ def _proofs(subject: Subject) -> Iterator[Overlay]:
         except (SessionError, ValueError):
             # A run's file may be damaged or edited. The session reports that, and the verdict does not need the file.
             continue
-        yield Overlay(f"Proof of {clean(proof.subject, 60)}, {minute(proof.started_at)} UTC", _SUMS, curves)
+        yield Overlay(
+            f"Proof of {clean(proof.subject, 60)}, {minute(proof.started_at)} UTC", _SUMS, curves, change=True
+        )
 
 
 def _runs_of(subject: Subject, proof: Proof, side: Literal["without", "with_it"]) -> list[Run]:
@@ -145,7 +147,9 @@ def _chapters(subject: Subject) -> Iterator[Overlay]:
                 "The chart shows the chapter's first run and its run after the change. Single runs are "
                 "described, not judged."
             )
-            yield Overlay(clean(walk.chapter.title, 60), ONE_RUN if len(curves) == 1 else both, curves)
+            yield Overlay(
+                clean(walk.chapter.title, 60), ONE_RUN if len(curves) == 1 else both, curves, change=len(curves) == 2
+            )
             continue
         recorded, source = (
             walk.recorded_curves("compare") if subject.root.recorded or not subject.elsewhere else ((), "")

@@ -18,6 +18,7 @@ from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats import scale
+from jitter_workshop.stats.between import pieces
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.view import Point, View, percentiles
 
@@ -123,7 +124,19 @@ _OUTLINES: tuple[tuple[Point, ...], ...] = (
     ((0, -5), (5, 4), (-5, 4)),
 )
 
-Shape = Rule | Words | Stroke | Mark
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """Hold a filled area below all lines: the space between the curves before and after a change."""
+
+    outline: tuple[Point, ...]
+    better: bool
+
+
+FILL_SHARE = 0.18
+"""The opacity of an area."""
+
+Shape = Rule | Words | Stroke | Mark | Area
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +150,15 @@ class Picture:
     shapes: tuple[Shape, ...]
 
 
-def picture(curves: Sequence[PercentileCurve], title: str = "", view: View | None = None) -> Picture:
+def picture(
+    curves: Sequence[PercentileCurve],
+    title: str = "",
+    view: View | None = None,
+    between: tuple[int, int] | None = None,
+) -> Picture:
     """Draw curves as a chart: axes, labels, and a legend with p50, p99.9 and maximum. ``view``: the axes and one path
-    for each curve; None = value by percentile."""
+    for each curve; None = value by percentile. ``between``: the indices of the curves before and after a change; the
+    space between both is filled, where the view has such a space."""
     view = percentiles(curves) if view is None else view
     title = clean(title or view.title)
     bottom = _TOP + _PLOT_HEIGHT
@@ -148,6 +167,8 @@ def picture(curves: Sequence[PercentileCurve], title: str = "", view: View | Non
     named = "; ".join(f"{_label(c)}{f' ({clean(c.origin, 30)})' if c.origin else ''}" for c in curves)
     described = f"{view.y_name.capitalize()} by {view.x_name}, both axes logarithmic: {clean(named, 2_000)}"
     shapes: list[Shape] = [Words(_LEFT, 32, fitted(title, WIDTH - _LEFT - _RIGHT, TITLE_PX), "title")]
+    if between is not None and view.y in ("time", "share"):
+        shapes += _areas(plot, *between)
     shapes += _axes(plot, bottom)
     for number, one in enumerate(series):
         shapes += _curve(plot, number, one)
@@ -230,6 +251,11 @@ def _x_labels(plot: _Plot, y: float) -> list[Shape]:
             found.append(words)
             free_to = right - long - _BETWEEN_PX
     return found[::-1]
+
+
+def _areas(plot: _Plot, before: int, after: int) -> list[Shape]:
+    found = pieces(plot.view.paths[before], plot.view.paths[after])
+    return [Area(tuple((plot.x(x), plot.y(y)) for x, y in one.outline), one.better) for one in found]
 
 
 def _curve(plot: _Plot, number: int, series: Series) -> list[Shape]:

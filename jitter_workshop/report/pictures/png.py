@@ -17,9 +17,9 @@ from importlib import resources
 from PIL import Image, ImageDraw, ImageFont, PngImagePlugin
 
 from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.palette import PALETTES, Palette
+from jitter_workshop.model.palette import PALETTES, Palette, blended
 from jitter_workshop.report.pictures import drawing
-from jitter_workshop.report.pictures.drawing import WIDTH, Mark, Rule, Shape, Stroke, Theme, Words, colour_of
+from jitter_workshop.report.pictures.drawing import WIDTH, Area, Mark, Rule, Shape, Stroke, Theme, Words, colour_of
 from jitter_workshop.stats.view import Point, View
 
 FINE = 2
@@ -38,11 +38,16 @@ _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 
 
 def render_png(
-    curves: Sequence[PercentileCurve], title: str = "", view: View | None = None, *, theme: Theme = "light"
+    curves: Sequence[PercentileCurve],
+    title: str = "",
+    view: View | None = None,
+    *,
+    theme: Theme = "light",
+    between: tuple[int, int] | None = None,
 ) -> bytes:
     """Return the bytes of a PNG file with the chart of ``svg.render_svg``. ``theme``: its colours; a PNG cannot follow
-    the reader's system."""
-    drawn = drawing.picture(curves, title, view)
+    the reader's system. ``between``: the indices of the curves before and after a change, whose space is filled."""
+    drawn = drawing.picture(curves, title, view, between)
     palette = PALETTES[theme]
     sheet = Image.new("RGB", (WIDTH * FINE, drawn.height * FINE), palette.background)
     lines = [shape for shape in drawn.shapes if not isinstance(shape, Words)]
@@ -69,6 +74,10 @@ def _band(shapes: Sequence[Shape], top: int, height: int, palette: Palette) -> I
             continue
         if isinstance(shape, Rule):
             _rule(pen, shape, top, palette)
+        elif isinstance(shape, Area):
+            colour = palette.good if shape.better else palette.bad
+            corners = [(x * _SCALE, (y - top) * _SCALE) for x, y in shape.outline]
+            pen.polygon(corners, blended(colour, palette.background, 1 - drawing.FILL_SHARE))
         elif isinstance(shape, Stroke):
             _stroke(pen, shape, top, palette)
         elif isinstance(shape, Mark):
@@ -80,8 +89,8 @@ def _extent(shape: Shape) -> tuple[float, float]:
     """Return the lowest and the highest y of a shape."""
     if isinstance(shape, Rule):
         return min(shape.y1, shape.y2), max(shape.y1, shape.y2)
-    if isinstance(shape, Stroke):
-        ys = [y for _, y in shape.points]
+    if isinstance(shape, Stroke | Area):
+        ys = [y for _, y in (shape.points if isinstance(shape, Stroke) else shape.outline)]
         return min(ys), max(ys)
     return shape.y, shape.y
 

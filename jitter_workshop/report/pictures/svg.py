@@ -13,7 +13,18 @@ from xml.sax.saxutils import escape
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import PALETTES, Palette
 from jitter_workshop.report.pictures import drawing
-from jitter_workshop.report.pictures.drawing import WIDTH, Mark, Rule, Series, Shape, Stroke, Theme, Words, colour_of
+from jitter_workshop.report.pictures.drawing import (
+    WIDTH,
+    Area,
+    Mark,
+    Rule,
+    Series,
+    Shape,
+    Stroke,
+    Theme,
+    Words,
+    colour_of,
+)
 from jitter_workshop.stats.view import View
 
 _SCOPE = re.compile(r"[a-z][a-z0-9-]*")
@@ -29,6 +40,9 @@ text {{ font: {drawing.TEXT_PX}px system-ui, sans-serif; fill: var(--ink); }}
 .line {{ fill: none; stroke-width: {drawing.CURVE_PX}; stroke-linejoin: round; stroke-linecap: round; }}
 .few {{ stroke-dasharray: 0.1 {drawing.DOTS_PX - 0.1:.0f}; }}
 .reference {{ stroke-width: {drawing.REFERENCE_PX}; }}
+.area {{ stroke: none; fill-opacity: {drawing.FILL_SHARE}; }}
+.better {{ fill: var(--good); }}
+.worse {{ fill: var(--bad); }}
 .mark {{ stroke-width: {drawing.MARK_PX}; }}
 """
 
@@ -40,16 +54,18 @@ def render_svg(
     *,
     scope: str = "chart",
     theme: Theme | None = None,
+    between: tuple[int, int] | None = None,
 ) -> str:
     """Return the curves as SVG text: chart, axis labels, and a legend with p50, p99.9 and maximum.
 
     ``view``: the axes and one path for each curve; None = value by percentile. ``scope``: the picture's own id; it must
-    be unique in a page. ``theme``: None = as the reader's system, and light on paper. Raises ValueError for a scope
-    that is not a plain word in lower case.
+    be unique in a page. ``theme``: None = as the reader's system, and light on paper. ``between``: the
+    indices of the curves before and after a change, whose space is filled. Raises ValueError for a scope that is not a
+    plain word in lower case.
     """
     if not _SCOPE.fullmatch(scope):
         raise ValueError(f"a picture's scope is lower-case letters, digits and dashes, not {scope!r}")
-    drawn = drawing.picture(curves, title, view)
+    drawn = drawing.picture(curves, title, view, between)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" id="{scope}" viewBox="0 0 {WIDTH} {drawn.height}" width="{WIDTH}" '
         f'height="{drawn.height}" role="img" aria-labelledby="{scope}-title {scope}-description">',
@@ -73,7 +89,10 @@ def _style(scope: str, series: Sequence[Series], theme: Theme | None) -> str:
 
 def _colours(scope: str, series: Sequence[Series], palette: Palette) -> str:
     p = palette
-    rules = [f"#{scope} {{ --paper: {p.background}; --ink: {p.text}; --dim: {p.dim}; --grid: {p.fine_grid}; }}"]
+    rules = [
+        f"#{scope} {{ --paper: {p.background}; --ink: {p.text}; --dim: {p.dim}; --grid: {p.fine_grid}; "
+        f"--good: {p.good}; --bad: {p.bad}; }}"
+    ]
     for one in series:
         name, colour = f"#{scope} .{_class(one)}", colour_of(palette, one)
         fill = "var(--paper)" if one.reference else colour
@@ -92,6 +111,8 @@ def _element(shape: Shape) -> str:
         return f'<line class="{kind}" x1="{shape.x1:.1f}" x2="{shape.x2:.1f}" y1="{shape.y1:.1f}" y2="{shape.y2:.1f}"/>'
     if isinstance(shape, Words):
         return _text(shape)
+    if isinstance(shape, Area):
+        return f'<polygon class="area {"better" if shape.better else "worse"}" points="{_points(shape.outline)}"/>'
     return _stroke(shape) if isinstance(shape, Stroke) else _mark(shape)
 
 

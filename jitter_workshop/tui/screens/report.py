@@ -172,7 +172,8 @@ class ReportScreen(WorkshopScreen, scope="report"):
         chart = self.query_one("#report-chart", ChartView)
         chart.display = bool(overlays)
         if overlays:
-            chart.show_curves(preview.drawn(overlays[self._overlay]))
+            chosen = overlays[self._overlay]
+            chart.show_curves(preview.drawn(chosen), between=chosen.between)
         self.sheet("#report-say").set_class(not self.said and self._written is None, "-empty")
         super().redraw()
 

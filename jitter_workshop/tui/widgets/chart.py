@@ -32,6 +32,7 @@ class ChartView(Widget):
         self.curves: tuple[RunCurve, ...] = ()
         self.marks: tuple[Mark, ...] = ()
         self.highlight: int | None = None
+        self.between: tuple[int, int] | None = None
         self._empty = "No curve yet."
         self._with_legend = True
 
@@ -43,14 +44,17 @@ class ChartView(Widget):
         marks: Sequence[Mark] = (),
         empty: str = "No curve yet.",
         legend: bool = True,
+        between: tuple[int, int] | None = None,
     ) -> None:
         """Draw these curves. ``highlight``: the index of a curve (negative: from the end); None: all curves look alike.
-        ``empty``: the text without curves. ``legend``: False if a table beside the chart names the curves."""
+        ``empty``: the text without curves. ``legend``: False if a table beside the chart names the curves. ``between``:
+        the indices of the curves before and after a change; the space between both is filled (``chart.canvas``)."""
         self.curves = tuple(curves)
         self.marks = tuple(marks)
         self.highlight = highlight % len(self.curves) if highlight is not None and self.curves else None
         self._empty = empty
         self._with_legend = legend
+        self.between = between
         self.refresh()
 
     def render(self) -> Text:
@@ -66,7 +70,9 @@ class ChartView(Widget):
 
         theme = app.palette.name
         drawn = [shown.curve for shown in self.curves]
-        render = partial(canvas.render, drawn, theme=theme, highlight=self.highlight, marks=self.marks)
+        render = partial(
+            canvas.render, drawn, theme=theme, highlight=self.highlight, marks=self.marks, between=self.between
+        )
         if not self._with_legend:
             return render(width, height)
         beside = width >= _LEGEND_BESIDE_FROM
