@@ -62,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _list(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.chapters.tour import take
+    from jitter_workshop.presenter.chapter import CHANCES
 
     path = take(args.session, args.course, args.root).path
     if args.json:
@@ -71,18 +72,21 @@ def _list(args: argparse.Namespace) -> int:
     for entry in path:
         state = "done" if entry.done or (entry.curve and entry.setting is not False) else "open"
         note = f"   not on this host: {clean(entry.reason, 600)}" if entry.reason else ""
-        sys.stdout.write(f"{entry.chapter_id:<{wide}}  {state}  {entry.minutes:>3} min  {clean(entry.title)}{note}\n")
+        chance = CHANCES[entry.chance][0]
+        line = f"{entry.chapter_id:<{wide}}  {state}  {entry.minutes:>3} min  {clean(entry.title)}   {chance}{note}"
+        sys.stdout.write(f"{line}\n")
     return 0
 
 
 def _as_json(entry: PathEntry) -> dict[str, object]:
     """Return a chapter of the path as JSON fields. ``here``: "yes", or "recorded" if the chapter cannot be done on this
-    host (``reason`` tells why). ``setting``: null if the chapter changes no setting (``notes`` tells so)."""
+    host (``reason`` tells why). ``chance``: what it can show here (``model.walk.Chance``). ``setting``: null if the
+    chapter changes no setting (``notes`` tells so)."""
     return {
         "id": entry.chapter_id,
         **picked(entry, "title", "minutes"),
         "here": "yes" if entry.here else "recorded",
-        **picked(entry, "setting", "curve", "summary", "reason", "done"),
+        **picked(entry, "setting", "curve", "summary", "reason", "done", "chance"),
         "notes": {"setting": "this chapter changes nothing"} if entry.setting is None else {},
     }
 

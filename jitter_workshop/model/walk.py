@@ -15,6 +15,13 @@ StepState = Literal["done", "seen", "now", "open", "left_out"]
 """The states of a step. ``seen``: the learner read the step on a recording, where nothing is measured or written."""
 
 
+Chance = Literal["moves", "good", "rights", "measures", "reads", "recording", "not_here"]
+"""What a chapter can show on a host. ``moves``: its change moves the curve or its figure. ``good``: the settings are
+right already, so nothing is left to change. ``rights``: the change needs root's rights, which cannot be had.
+``measures``: it measures and changes nothing. ``reads``: it only reads. ``recording``: it is taught on a recording.
+``not_here``: it cannot be done at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """Hold one fact seen on this host: its name, its value, its meaning for latency, and its source."""
@@ -49,7 +56,7 @@ class PathEntry:
     ``guess``: None = nothing predicted, else True if the prediction was near (in a hunt chapter: if a hunt was won).
     ``setting`` None: the chapter sets nothing. ``measures``: False if it only reads. ``in_class``: False if the class
     of this class host leaves the chapter out. ``number``: the chapter's number in the course and on a class's board,
-    whatever its position in the path.
+    whatever its position in the path. ``chance``: what the chapter can show on this host.
     """
 
     chapter_id: str
@@ -68,6 +75,7 @@ class PathEntry:
     in_class: bool = True
     number: int = 0
     measures: bool = True
+    chance: Chance = "measures"
 
 
 @dataclass(frozen=True, slots=True)

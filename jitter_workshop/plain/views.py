@@ -14,7 +14,7 @@ from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, StepView
-from jitter_workshop.presenter.chapter import PATH_HEADINGS, marks
+from jitter_workshop.presenter.chapter import CHANCES, PATH_HEADINGS, marks
 from jitter_workshop.presenter.lines import Lines, sentence, wrap
 from jitter_workshop.presenter.run import TRACED_MEANWHILE, beside
 
@@ -40,7 +40,7 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> Li
     lines: Lines = []
     for group in in_groups(path):
         here = group.state == "here"
-        columns = "  setting  curve  guess" if here else ""
+        columns = "  setting  curve  guess  on this host" if here else ""
         lines.append(_cut(f"{PATH_HEADINGS[group.state]:<{wide + 6}}{columns}", width))
         if group.reason:
             lines += wrap(f"{clean(group.reason, 200)}:", width, "     ")
@@ -49,7 +49,7 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> Li
             title = clean(e.title, wide)
             if here:
                 setting, curve, guess = marks(e)
-                state = f"  {setting:^7}  {curve:^5}  {guess:^5}"
+                state = f"  {setting:^7}  {curve:^5}  {guess:^5}  {CHANCES[e.chance][0]}"
             else:
                 state = "" if group.reason else f"  {clean(e.reason, max(width - wide - 8, 1))}"
             lines.append(_cut(f"{e.number:>2} {sign} {title:<{wide + 1}}{state}", width))

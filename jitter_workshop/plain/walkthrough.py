@@ -25,6 +25,7 @@ from jitter_workshop.plain.hunt import tell_status
 from jitter_workshop.plain.report import tell_report
 from jitter_workshop.plain.talk import Leave, Talk
 from jitter_workshop.presenter import summary as words
+from jitter_workshop.presenter.chapter import WHAT_THIS_IS, is_new
 from jitter_workshop.presenter.hands import still_made
 
 _MOST_CURVES = 6
@@ -87,6 +88,8 @@ class PlainWalk:
         host, session = clean(self._workshop.host.name, 40), clean(self._workshop.session.name, 40)
         recorded = " (a recorded host: to look at)" if self._workshop.recorded else ""
         self._talk.tell(f"Jitter Workshop · {host}{recorded} · session {session}")
+        if is_new(self._workshop.path()):
+            self._talk.tell(WHAT_THIS_IS)
         self._talk.tell(self._workshop.host_line())
 
     def _home(self) -> str:

@@ -18,6 +18,7 @@ from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import (
+    Chance,
     CompareView,
     CureView,
     Explanation,
@@ -47,6 +48,20 @@ PATH_HEADINGS = {
     "left_out": "NOT IN THIS CLASS",
 }
 """The heading of each group of chapters on the path, by the group's state."""
+
+CHANCES: dict[Chance, tuple[str, str]] = {
+    "moves": ("moves here", "good"),
+    "good": ("good already", "dim"),
+    "rights": ("needs root", "dim"),
+    "measures": ("measures", "text"),
+    "reads": ("to read", "text"),
+    "recording": ("recording", "dim"),
+    "not_here": ("not here", "dim"),
+}
+"""What a chapter can show on this host: the words, and their style."""
+
+WHAT_THIS_IS = "Measure what makes programs late on Linux, name it, change it, compare."
+"""The sentence that tells a newcomer what the workshop is; the first screen shows it until a chapter is begun."""
 
 
 OPEN = 3
@@ -87,6 +102,11 @@ def facts(found: Sequence[Fact], width: int, title: str = "ON THIS HOST") -> Lin
         if fact.source and width >= 70:
             lines.append(Text(" " * column + clean(fact.source, 100), "faint"))
     return lines
+
+
+def is_new(path: Sequence[PathEntry]) -> bool:
+    """Return True if no chapter of the path was begun."""
+    return not any(entry.started or entry.done for entry in path)
 
 
 def mark(value: bool | None) -> str:

@@ -20,6 +20,7 @@ from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.home.summary import SummaryScreen
 from jitter_workshop.tui.screens.runs.runs import RunsScreen
 from jitter_workshop.tui.widgets.chart import ChartView
+from jitter_workshop.tui.widgets.path_list import PathList
 from tests import recorded
 from tests.recorded import in_a_line
 from tests.screens import settled, text_of
@@ -126,7 +127,10 @@ def look_at_home(app: WorkshopApp) -> None:
     shown = text_of(app)
     assert "a recorded host" in shown.splitlines()[0]
     assert "recorded host, so nothing can" in shown
-    assert "ON A RECORDING" in shown
+    entry = app.screen.query_one(PathList).entry
+    assert entry is not None
+    assert entry.chance == "recording"
+    assert any(line.startswith(f" ▸ {entry.title}") for line in shown.splitlines()), "the cursor is in sight"
     assert "home.measure" not in offered(app)
     look_at_published(app)
 

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.presenter.chapter import WHAT_THIS_IS
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home.home import HomeScreen
@@ -33,11 +35,39 @@ async def test_home_names_host_next_step_and_path() -> None:
         text = text_of(app)
         assert "Jitter Workshop" in text
         assert "nothing changed" in text
+        assert WHAT_THIS_IS in text
+        assert text.count("moves here") == 2
         assert "NEXT  Why so slow?" in text
         assert any(line.rstrip().endswith("about 5 min") for line in text.splitlines())
         assert "published" in text
         for chapter in app.workshop.course.chapters:
             assert chapter.title in text
+
+
+async def test_a_finished_chapter_leaves_the_cursor_in_sight_on_the_next_one() -> None:
+    workshop = open_workshop(course=builtin_course())
+    app = WorkshopApp(workshop)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        for _ in range(2):
+            following = workshop.next_chapter()
+            assert following is not None
+            following = following if following.chapter_id != "baseline" else workshop.path()[9]
+            app.open_chapter(following.chapter_id)
+            await settled(pilot)
+            walk = workshop.walk(following.chapter_id)
+            walk._save(dataclasses.replace(walk.progress, done=True))
+            while not isinstance(app.screen, HomeScreen):  # a question about earlier chapters may come first
+                await pilot.press("escape")
+                await settled(pilot)
+            entry = app.screen.query_one(PathList).entry
+            after = workshop.next_chapter()
+            assert entry is not None
+            assert after is not None
+            assert entry.chapter_id == after.chapter_id != following.chapter_id
+            (row,) = [line for line in text_of(app).splitlines() if line.startswith(f" ▸ {entry.title} ")]
+            assert "moves here" in row or "measures" in row
+        assert WHAT_THIS_IS not in text_of(app)
 
 
 async def test_enter_goes_to_the_next_useful_step() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +15,7 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.flow.chapters import path as loop
 from jitter_workshop.flow.chapters.path import entry, in_order, next_entry, reason_not_here
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
-from jitter_workshop.model.course import STEPS, Chapter, StepName
+from jitter_workshop.model.course import STEPS, Chapter, HostState, StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Prediction
@@ -24,6 +26,8 @@ from tests import madeup
 from tests.fakes import short_course
 
 COURSE = load_course(short_course())
+WHOLE = load_course()
+FRESH = ChapterProgress()
 PINNING = COURSE.chapters[2]
 
 
@@ -110,6 +114,49 @@ def test_the_path_puts_first_what_can_be_done_here() -> None:
     assert "restore that first" in reason_not_here(PINNING, CpuBudget(1, CpuSet((1,)), reduced=True), False)
     assert reason_not_here(PINNING, machine(2), False) == ""
     assert "recorded" in reason_not_here(PINNING, machine(64), True)
+
+
+@pytest.mark.parametrize(
+    ("ident", "state", "may_change", "chance"),
+    [
+        ("baseline", "available", False, "measures"),
+        ("migration", "available", False, "moves"),
+        ("isolation", "available", True, "moves"),
+        ("isolation", "available", False, "rights"),
+        ("isolation", "good", True, "good"),
+        ("isolation", "good", False, "good"),
+        ("make-it-last", "available", False, "reads"),
+    ],
+)
+def test_each_chapter_says_what_it_can_show_here(ident: str, state: HostState, may_change: bool, chance: str) -> None:
+    chapter = WHOLE.chapter(ident)
+    assert chapter is not None
+    assert entry(chapter, FRESH, None, machine(4), False, (state, ""), may_change=may_change).chance == chance
+    there = entry(chapter, FRESH, None, machine(4), True, ("not_here", "a reason"))
+    assert there.chance == ("recording" if there.rehearsed else "not_here")
+
+
+def test_chapters_with_nothing_left_to_change_come_behind_those_whose_curve_can_move() -> None:
+    def state(chapter: Chapter) -> tuple[HostState, str]:
+        return ("good", "") if chapter.id in ("isolation", "interrupts") else ("available", "")
+
+    path = in_order(tuple(entry(c, FRESH, None, machine(4), False, state(c)) for c in WHOLE.chapters))
+    assert [e.chapter_id for e in path][-2:] == ["isolation", "interrupts"]
+    assert [e.number for e in path[:-2]] == sorted(e.number for e in path[:-2])
+    of_class = [c.id for c in WHOLE.chapters]
+    in_class = in_order(tuple(entry(c, FRESH, None, machine(4), False, state(c)) for c in WHOLE.chapters), of_class)
+    assert [e.chapter_id for e in in_class] == of_class, "an instructor's order stays"
+
+    def following(done: set[str], current: str, of_class: Sequence[str] = ()) -> str | None:
+        shown = tuple(replace(e, done=e.chapter_id in done) for e in path)
+        found = next_entry(shown, WHOLE, current, of_class)
+        return found.chapter_id if found else None
+
+    assert following({"pinning"}, "pinning") == "workqueues"
+    assert following({"pinning"}, "pinning", of_class) == "isolation"
+    assert following(set(), "isolation") == "isolation", "a learner who is in it goes on there"
+    every = set(of_class) - {"interrupts"}
+    assert following(every, "make-it-last") == "interrupts"
 
 
 def test_next_goes_on_where_one_is_and_then_round_the_path() -> None:

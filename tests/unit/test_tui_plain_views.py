@@ -142,14 +142,14 @@ def test_the_path_marks_what_is_next_done_and_not_here() -> None:
     path = in_order(
         (
             entry(done=True, setting=True, curve=True, guess=False),
-            entry(chapter_id="b", title="B"),
+            entry(chapter_id="b", title="B", chance="moves"),
             entry(chapter_id="c", title="C", here=False, reason="needs 2 CPUs"),
         )
     )
     lines = plain(views.path_lines(path, "b", 80))
     assert "setting  curve  guess" in lines[0]
-    assert lines[1].split() == ["1", "●", "A", "chapter", "✓", "✓", "✗"]
-    assert lines[2].split() == ["2", "▸", "B", "–", "·", "·"]
+    assert lines[1].split() == ["1", "●", "A", "chapter", "✓", "✓", "✗", "measures"]
+    assert lines[2].split() == ["2", "▸", "B", "–", "·", "·", "moves", "here"]
     assert lines[3] == "NOT ON THIS HOST AS IT IS"
     assert lines[4].split(maxsplit=3) == ["3", "○", "C", "needs 2 CPUs"]
 

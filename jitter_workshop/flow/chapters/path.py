@@ -11,9 +11,9 @@ from typing import Literal
 
 from jitter_workshop.flow.host_ops.recordings import Recordings
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
-from jitter_workshop.model.course import STEPS, Chapter, Course, StepName
+from jitter_workshop.model.course import STEPS, Chapter, Course, HostState, StepName
 from jitter_workshop.model.session import ChapterProgress
-from jitter_workshop.model.walk import PathEntry, StepState, StepView
+from jitter_workshop.model.walk import Chance, PathEntry, StepState, StepView
 
 _NEEDS_MEASURE: tuple[StepName, ...] = ("diagnose", "plan", "apply", "again")
 
@@ -110,13 +110,15 @@ def entry(
     guess: bool | None,
     room: CpuBudget,
     recorded: bool,
-    missing: str = "",
+    state: tuple[HostState, str] = ("available", ""),
     recordings: Recordings | None = None,
+    may_change: bool = True,
 ) -> PathEntry:
     """Return one line of the path. ``guess``: True if the prediction was near or a hunt was won; None if there is
-    nothing to judge. ``missing``: see :func:`reason_not_here`. ``recordings``: the course's recordings, which are read
-    only if the chapter is taught on one; None if no recording may be read."""
-    reason = reason_not_here(chapter, room, recorded, missing)
+    nothing to judge. ``state``: the host's state for the chapter's tunables, and why the host has none of them.
+    ``recordings``: the course's recordings, which are read only if the chapter is taught on one; None if no recording
+    may be read. ``may_change``: root's rights can be had here."""
+    reason = reason_not_here(chapter, room, recorded, state[1])
     rehearsed = is_rehearsed(chapter, reason, recorded)
     if rehearsed and recordings is not None and (unreadable := recordings.unreadable(chapter)):
         reason, rehearsed = f"{unreadable}; {reason}", False
@@ -135,7 +137,19 @@ def entry(
         guess=guess,
         rehearsed=rehearsed,
         measures=bool(chapter.measurements),
+        chance=_chance(chapter, state[0], may_change) if not reason else "recording" if rehearsed else "not_here",
     )
+
+
+def _chance(chapter: Chapter, state: HostState, may_change: bool) -> Chance:
+    """Return what a chapter that can be done on this host can show there."""
+    if not chapter.measurements:
+        return "reads"
+    if chapter.changes == "tunables" and state == "good":
+        return "good"
+    if chapter.changes == "tunables" and not may_change:
+        return "rights"
+    return "moves" if chapter.shows is not None else "measures"
 
 
 def whole_path(
@@ -145,14 +159,15 @@ def whole_path(
     recordings: Recordings,
     of_class: Sequence[str],
     progress: Callable[[str], ChapterProgress],
-    missing: Callable[[Chapter], str],
+    state: Callable[[Chapter], tuple[HostState, str]],
     guess: Callable[[Chapter], bool | None] = lambda chapter: None,
+    may_change: bool = True,
 ) -> tuple[PathEntry, ...]:
     """Return a course's chapters in the order for a host. ``progress`` returns the progress for a chapter's id. The
     other arguments are those of :func:`entry` and :func:`in_order`."""
     return in_order(
         tuple(
-            entry(chapter, progress(chapter.id), guess(chapter), room, recorded, missing(chapter), recordings)
+            entry(chapter, progress(chapter.id), guess(chapter), room, recorded, state(chapter), recordings, may_change)
             for chapter in course.chapters
         ),
         of_class,
@@ -161,16 +176,22 @@ def whole_path(
 
 def in_order(entries: tuple[PathEntry, ...], of_class: Sequence[str] = ()) -> tuple[PathEntry, ...]:
     """Return the chapters that can be done here first, then those taught on a recording, then the rest; each group in
-    teaching order. ``entries``: all chapters in teaching order, by which they are numbered. ``of_class``: the ids of a
-    class's chapters in the order of the class, () for all; the course's other chapters come last."""
+    teaching order. Of the chapters that can be done here, those with nothing left to change come last. ``entries``: all
+    chapters in teaching order, by which they are numbered. ``of_class``: the ids of a class's chapters in the order of
+    the class, () for all; the course's other chapters come last."""
     entries = tuple(dataclasses.replace(e, number=n) for n, e in enumerate(entries, 1))
     if not of_class:
-        return tuple(sorted(entries, key=lambda e: (not e.here, not e.rehearsed)))
+        return tuple(sorted(entries, key=lambda e: (not e.here, not e.rehearsed, _waits(e))))
     place = {ident: number for number, ident in enumerate(of_class)}
     marked = (dataclasses.replace(e, in_class=e.chapter_id in place) for e in entries)
     return tuple(
         sorted(marked, key=lambda e: (not e.in_class, not e.here, not e.rehearsed, place.get(e.chapter_id, 0)))
     )
+
+
+def _waits(entry: PathEntry) -> bool:
+    """Return True if a chapter would change nothing here, though it teaches a change."""
+    return entry.chance in ("good", "rights")
 
 
 _State = Literal["here", "recording", "neither", "left_out"]
@@ -210,10 +231,13 @@ def next_entry(
     path: tuple[PathEntry, ...], course: Course, current: str | None, of_class: Sequence[str] = ()
 ) -> PathEntry | None:
     """Return the chapter that Enter opens: the learner's ``current`` chapter while it is unfinished, else the next
-    unfinished one (after the last chapter, the search goes on at the first). Chapters taught on a recording are taken
-    only if all that can be done here are done. Return None if no chapter is left."""
+    unfinished one (after the last chapter, the search goes on at the first). Chapters with nothing left to change here
+    are taken only if the others are done, and those taught on a recording only if all that can be done here are done; a
+    class keeps its own order. Return None if no chapter is left."""
     ours = [e for e in path if e.in_class and not e.done]
-    unfinished = [e for e in ours if e.here] or [e for e in ours if e.rehearsed]
+    here = [e for e in ours if e.here]
+    first = [e for e in here if of_class or not _waits(e) or e.chapter_id == current]
+    unfinished = first or here or [e for e in ours if e.rehearsed]
     if not unfinished:
         return None
     order = list(dict.fromkeys((*of_class, *(c.id for c in course.chapters))))

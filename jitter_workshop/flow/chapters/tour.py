@@ -13,7 +13,7 @@ from jitter_workshop.flow.chapters.path import next_entry, whole_path
 from jitter_workshop.flow.chapters.session_context import current_chapter, look_at, progress_of
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.host_ops.recordings import Recordings
-from jitter_workshop.flow.host_ops.settings import missing_here
+from jitter_workshop.flow.host_ops.settings import state_here
 from jitter_workshop.flow.measuring.isolated_set import room
 from jitter_workshop.flow.measuring.measure import warnings
 from jitter_workshop.flow.turns.classhost import class_chapters
@@ -53,14 +53,16 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
     except SessionError as error:
         notices.append(f"Your progress cannot be shown: {error.sentence()}.")
     of_class = () if host_root.recorded else class_chapters()
+    rights = AgentSession().rights
     path = whole_path(
         course,
-        room(host_root, topology, may_place=AgentSession().rights == "root"),
+        room(host_root, topology, may_place=rights == "root"),
         host_root.recorded,
         Recordings(course.source),
         of_class,
         lambda ident: progress_of(session, course.id, ident) if session is not None else ChapterProgress(),
-        lambda chapter: missing_here(host_root, chapter, topology),
+        lambda chapter: state_here(host_root, chapter, topology),
+        may_change=rights != "none",
     )
     current = current_chapter(session, course.id) if session is not None else None
     return Tour(

@@ -20,7 +20,7 @@ from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.host_ops.host_status import Findings, find
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.host_ops.recordings import Recordings
-from jitter_workshop.flow.host_ops.settings import Seen, missing_here, plan_view, planned
+from jitter_workshop.flow.host_ops.settings import Seen, plan_view, planned, state_here
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.curves import imported_curves
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -28,7 +28,7 @@ from jitter_workshop.flow.turns.classhost import turn_for
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.change import ApplyResult, RestoreResult
-from jitter_workshop.model.course import Chapter, Course
+from jitter_workshop.model.course import Chapter, Course, HostState
 from jitter_workshop.model.host import HostSummary, Topology
 from jitter_workshop.model.run import Run, RunObserver
 from jitter_workshop.model.text import clean
@@ -49,7 +49,7 @@ class Workshop(SessionContext):
         super().__init__(handle, root, host, topology, course_dir=course.source, course_id=course.id)
         self.course = course
         self.hunts = Hunts(self)
-        self._without: dict[str, str] = {}
+        self._states: dict[str, tuple[HostState, str]] = {}
         self._recordings = Recordings(course.source)
 
     @classmethod
@@ -98,8 +98,9 @@ class Workshop(SessionContext):
             self._recordings,
             self._of_class,
             self.progress,
-            self._missing,
+            self._state,
             self._guess,
+            may_change=self.agent_session.rights != "none",
         )
 
     @property
@@ -115,12 +116,12 @@ class Workshop(SessionContext):
         outcome = ChapterSession(chapter, self).outcome()
         return outcome.near if outcome is not None else None
 
-    def _missing(self, chapter: Chapter) -> str:
-        """Return the reason why this host has none of a chapter's tunables, or "". The reason is read once, because it
-        does not change."""
-        if chapter.id not in self._without:
-            self._without[chapter.id] = missing_here(self.root, chapter, self.topology)
-        return self._without[chapter.id]
+    def _state(self, chapter: Chapter) -> tuple[HostState, str]:
+        """Return this host's state for a chapter's tunables, and why the host has none of them, or "". Both are read
+        once, so the state is that from before the chapter's own change."""
+        if chapter.id not in self._states:
+            self._states[chapter.id] = state_here(self.root, chapter, self.topology)
+        return self._states[chapter.id]
 
     def next_chapter(self) -> PathEntry | None:
         """Return the chapter that Enter opens; None if all chapters are done."""

@@ -80,15 +80,16 @@ def look_at_settings(root: HostRoot, chapter: Chapter, topology: Topology | None
     return seen
 
 
-def missing_here(root: HostRoot, chapter: Chapter, topology: Topology) -> str:
-    """Return the reason why this host has none of a chapter's tunables; "" if it has one, or the chapter names
-    none."""
+def state_here(root: HostRoot, chapter: Chapter, topology: Topology) -> tuple[HostState, str]:
+    """Return this host's state for a chapter's tunables (``available`` if the chapter names none), and the reason why
+    the host has none of them, or ""."""
     if not chapter.tunables:
-        return ""
+        return "available", ""
     try:
-        return look_at_settings(root, chapter, topology).reason
+        seen = look_at_settings(root, chapter, topology)
     except HostError as error:
-        return error.message
+        return "not_here", error.message
+    return seen.state, seen.reason
 
 
 def boot_way(seen: Seen, words: Sequence[str], *, always: bool) -> BootWay:

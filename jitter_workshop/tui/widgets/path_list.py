@@ -13,11 +13,14 @@ from textual.widget import Widget
 from jitter_workshop.flow.chapters.path import in_groups
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry
-from jitter_workshop.presenter.chapter import PATH_HEADINGS, marks
+from jitter_workshop.presenter.chapter import CHANCES, PATH_HEADINGS, marks
 from jitter_workshop.tui.widgets.sheet import Sheet
 
-_COLUMNS = ("setting", "curve", "guess")
-_COLUMN_WIDTH = 9
+_COLUMNS = (("setting", 8), ("curve", 6), ("guess", 6))
+_MARKS_WIDTH = sum(width for _, width in _COLUMNS)
+_CHANCE_WIDTH = max(len(words) for words, _ in CHANCES.values()) + 1
+_NARROW = 68
+"""Below this width a chapter's minutes are shown only where the cursor is, in the line below the path."""
 
 
 class PathList(Sheet):
@@ -42,6 +45,8 @@ class PathList(Sheet):
         same = min(self._cursor, max(len(entries) - 1, 0))
         self._cursor = next((n for n, one in enumerate(entries) if at and one.chapter_id == at.chapter_id), same)
         self.renew()
+        # The pane has its height only after the layout.
+        self.call_after_refresh(self._into_sight)
 
     def move(self, by: int) -> None:
         """Move the cursor by this number of chapters and scroll it into view."""
@@ -49,9 +54,17 @@ class PathList(Sheet):
             return
         self._cursor = max(0, min(self._cursor + by, len(self._entries) - 1))
         self.renew()
+        self._into_sight()
+
+    def _into_sight(self) -> None:
+        """Scroll so far that the chapter under the cursor and its neighbours are seen."""
+        if not self._entries:
+            return
         row = [index for index, _ in self._rows()].index(self._cursor)
+        # The titles above the first chapter are seen with it.
+        first = max(row - 1, 0) if self._cursor else 0
         if isinstance(self.parent, Widget):
-            self.parent.scroll_to_region(Region(0, max(row - 1, 0), 1, 3), animate=False)
+            self.parent.scroll_to_region(Region(0, first, 1, row + 2 - first), animate=False)
 
     def _rows(self) -> list[tuple[int | None, str]]:
         """Return each line as (index, text). For a chapter, ``index`` is its place among the entries, and the text
@@ -72,7 +85,7 @@ class PathList(Sheet):
         line = Text(title, style="dim" if title.startswith(" ") else "bold dim")
         line.truncate(max(width, 1), overflow="ellipsis")
         if first:
-            heads = "".join(f"{name:^{_COLUMN_WIDTH}}" for name in _COLUMNS)
+            heads = "".join(f"{name:^{wide}}" for name, wide in _COLUMNS)
             line.append(" " * max(width - line.cell_len - len(heads), 1))
             line.append(heads, "dim")
         return line
@@ -81,21 +94,26 @@ class PathList(Sheet):
         entry = self._entries[index]
         under = index == self._cursor
         sign = "▸" if under else "●" if entry.done else "◐" if entry.started else "○" if entry.here else "◌"
-        room = width - _COLUMN_WIDTH * len(_COLUMNS)
+        room = width - _MARKS_WIDTH
         open_here = entry.here and entry.in_class
         style = "bold text" if under else "text" if open_here else "dim"
         line = Text()
         line.append(f"{sign} ", "accent" if under else "good" if entry.done else "dim")
         line.append(clean(entry.title, 40), style)
-        aside = clean(reason, 60)
-        if not aside:
+        why = clean(reason, 60)
+        if why:
+            line.append(f"   {why}", "dim")
+        elif entry.here:
             aside = "done" if entry.done else f"at {entry.next_step}" if entry.started else f"{entry.minutes} min"
-        line.append("   " + aside, "dim")
+            line.append(f"   {aside}" if width >= _NARROW else "", "dim")
+            line.truncate(max(room - _CHANCE_WIDTH - 1, 1), overflow="ellipsis")
+            line.append(" " * max(room - _CHANCE_WIDTH - line.cell_len, 1))
+            line.append(*CHANCES[entry.chance])
         line.truncate(max(room - 1, 1), overflow="ellipsis")
         line.append(" " * max(room - line.cell_len, 0))
-        for shown in marks(entry):
+        for shown, (_, wide) in zip(marks(entry), _COLUMNS, strict=True):
             colour = {"✓": "good", "✗": "bad"}.get(shown, "dim")
-            line.append(f"{shown:^{_COLUMN_WIDTH}}", colour)
+            line.append(f"{shown:^{wide}}", colour)
         if under:
             line.stylize("under")
         return line

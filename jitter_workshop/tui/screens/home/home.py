@@ -28,7 +28,7 @@ from jitter_workshop.presenter.changes import (
     named,
     stands,
 )
-from jitter_workshop.presenter.chapter import host_column
+from jitter_workshop.presenter.chapter import WHAT_THIS_IS, host_column, is_new
 from jitter_workshop.presenter.curves import label_of, value_at
 from jitter_workshop.presenter.lines import log_bar, two_ends, wrap
 from jitter_workshop.presenter.plan import NO_RIGHTS
@@ -58,6 +58,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
     """The tunables that were applied when the result of the last change, ``said``, was shown."""
 
     def body(self) -> ComposeResult:
+        yield Sheet(self._what_this_is, id="what")
         yield Sheet(self._host_line, id="host-line")
         yield NextCard(self._next_card, id="next")
         yield Sheet(self._standing, id="standing")
@@ -98,6 +99,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         self.frame.when_painted(self, lambda: self.call_later(self._draw_chart))
         self._show_path()
         self.show_title()
+        self.sheet("#what").set_class(not is_new(self.workshop.path()), "-empty")
         self.sheet("#standing").set_class(not self.changes_said(), "-empty")
         self.sheet("#notices").set_class(not self.frame.notices, "-empty")
         super().redraw()
@@ -112,6 +114,9 @@ class HomeScreen(HostChangeScreen, scope="home"):
 
     # -- layout ----------------------------------------------------------------------------------------------------
 
+    def _what_this_is(self, width: int) -> Iterable[Text]:
+        return wrap(Text(WHAT_THIS_IS, "bold text"), width)
+
     def _host_line(self, width: int) -> Iterable[Text]:
         yield Text(clean(self.workshop.host_line(), 200), "dim")
 
@@ -121,12 +126,14 @@ class HomeScreen(HostChangeScreen, scope="home"):
             yield from wrap(Text(said, "text"), width, "▸ ")[:2]
 
     def _about(self, width: int) -> Iterable[Text]:
-        """Return the subject of the chapter under the cursor, or why the chapter cannot be opened."""
+        """Return the subject of the chapter under the cursor with its minutes, or why the chapter cannot be opened or
+        is taught on a recording."""
         entry = self.query_one(PathList).entry
         if entry is None:
             return ()
-        lost = not entry.here and not entry.rehearsed
-        return wrap(Text(clean(entry.reason if lost else entry.summary, 400), "dim"), width, "  ")
+        told = entry.here or (entry.rehearsed and self.workshop.recorded)
+        said = f"{entry.minutes} min · {entry.summary}" if told else entry.reason
+        return wrap(Text(clean(said, 400), "dim"), width, "  ")
 
     def _host(self, width: int) -> Iterable[Text]:
         """Return the host's facts, for which only a wide screen has room."""
