@@ -21,6 +21,7 @@ from jitter_workshop.model.report import (
     ReportDocument,
     ReportedChange,
     ReportedChapter,
+    ReportedDiagnosis,
     ReportedRun,
 )
 from jitter_workshop.model.run import ForeignLoad, Run
@@ -345,6 +346,9 @@ def rich() -> ReportDocument:
         done=True,
         rehearsed=False,
         learnt=("The scheduler moved the producer 12 times.", HOSTILE[0]),
+        diagnosis=ReportedDiagnosis(
+            first.id, "trace", Part("timer", "", 9_000), False, Part("task", "kworker/1:2", 80_000), 0.8, 100_000, 3_000
+        ),
     )
     return ReportDocument(
         format_version=FORMAT_VERSION,

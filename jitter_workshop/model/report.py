@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Literal
 
 from jitter_workshop.model.curve import Comparison, PercentileCurve
-from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.evidence import EvidenceReport, Part
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.record import dataclass
@@ -49,9 +49,28 @@ class ReportedRun:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportedDiagnosis:
+    """Hold a learner's answer to "who took it?" about a chapter's first run. ``run``: the run's id. ``source``: the
+    evidence, ``trace`` or ``counters``; "" if it is not there any more. ``chosen``: the cause that the learner named;
+    ``right``: None if the evidence cannot decide. ``most``: the cause that took most, None if not known. The time of a
+    cause is 0 if it is not known. ``share``: the share (0..1) that ``most`` has of the stalled time ``stalled_ns``;
+    the cause of ``unknown_ns`` of it is not known."""
+
+    run: str
+    source: str
+    chosen: Part
+    right: bool | None
+    most: Part | None
+    share: float
+    stalled_ns: int
+    unknown_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReportedChapter:
     """Hold a chapter that was begun. ``runs``: slot → id of a run. ``comparison``: its first and second run side by
-    side, without a verdict. ``setting``: None if the chapter sets nothing."""
+    side, without a verdict. ``setting``: None if the chapter sets nothing. ``diagnosis``: None if no cause was named.
+    """
 
     id: str
     title: str
@@ -66,6 +85,7 @@ class ReportedChapter:
     done: bool
     rehearsed: bool
     learnt: tuple[str, ...] = ()
+    diagnosis: ReportedDiagnosis | None = None
 
 
 @dataclass(frozen=True, slots=True)

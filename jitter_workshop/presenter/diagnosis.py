@@ -6,13 +6,14 @@ from rich.text import Text
 
 from jitter_workshop.flow.chapters.cures import reach
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
-from jitter_workshop.flow.chapters.suspects import LEAST_PIECE, took_most
+from jitter_workshop.flow.chapters.suspects import LEAST_PIECE, is_right
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import ExplainedStall
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.lines import Lines, bar, heading, sentence, table, wrap
 from jitter_workshop.report.cause_words import cause_words
+from jitter_workshop.report.diagnosis_words import took_most, undecided
 from jitter_workshop.stats.scale import nice_ns
 
 QUESTION = "Who took it?"
@@ -89,13 +90,9 @@ def _row_sign(one: Suspect, answered: Diagnosed | None) -> str:
     if answered is None:
         return " "
     most = answered.most.total_ns if answered.most is not None else None
-    if most is not None and took_most(one, most):
+    if most is not None and is_right(one, most):
         return "✓"
     return "✗" if answered.chosen == one and answered.right is False else " "
-
-
-def _share(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
 
 
 def _time(one: Suspect) -> str:
@@ -106,20 +103,12 @@ def verdict(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course
     """Return two sentences: what took how much, and what this means for what follows."""
     most, chosen = found.most, found.chosen
     if most is None:
-        return _undecided(found, seen), "With root's rights a run is traced, and each cause has its time."
-    said = f"{most.label} took most: {_time(most)}, {_share(found.share)} of the time of all stalls"
-    if chosen != most:
-        said += f"; {chosen.label} took {_time(chosen) if chosen.total_ns is not None else 'less'}"
-    return f"{said}.", means(most, chapter, course)
-
-
-def _undecided(found: Diagnosed, seen: SeenCauses) -> str:
-    rest, whole = nice_ns(seen.unknown_ns), nice_ns(seen.stalled_ns)
-    if seen.source == "trace":
-        return f"The trace has gaps: the cause of {rest} of the {whole} is not known, so no answer can be judged."
-    if found.right is False:
-        return f"{found.chosen.label} took {_time(found.chosen)}; at least {rest} of the {whole} have another cause."
-    return f"Counters cannot decide: at least {rest} of the {whole} belong to causes of which only the number is known."
+        unknown = (seen.unknown_ns, seen.stalled_ns)
+        said = undecided(seen.source, chosen.label, chosen.total_ns, found.right, *unknown)
+        return said, "With root's rights a run is traced, and each cause has its time."
+    other = "" if chosen == most else chosen.label
+    said = took_most(most.label, most.total_ns or 0, found.share, other, chosen.total_ns)
+    return said, means(most, chapter, course)
 
 
 def means(most: Suspect, chapter: Chapter, course: Course) -> str:

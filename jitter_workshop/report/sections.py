@@ -16,7 +16,15 @@ from jitter_workshop.model.curve import Comparison, PercentileCurve
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.proof import PLACEMENT, Proof
-from jitter_workshop.model.report import Culprits, Fate, ReportDocument, ReportedChange, ReportedChapter, ReportedRun
+from jitter_workshop.model.report import (
+    Culprits,
+    Fate,
+    ReportDocument,
+    ReportedChange,
+    ReportedChapter,
+    ReportedDiagnosis,
+    ReportedRun,
+)
 from jitter_workshop.model.run import AT, PERCENTILES, made_late
 from jitter_workshop.model.status import CheckState, HostEvent, Snapshot
 from jitter_workshop.model.text import clean, many
@@ -49,6 +57,7 @@ from jitter_workshop.report.blocks import (
     time,
 )
 from jitter_workshop.report.check_words import MARKS
+from jitter_workshop.report.diagnosis_words import label, took_most, undecided
 from jitter_workshop.report.proof_words import WORDS, company, given_back
 from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.curve import value_at
@@ -447,6 +456,8 @@ def _chapter(one: ReportedChapter, links: Mapping[str, Inline]) -> Part:
     blocks.append(Paragraph(" · ".join(marks), "dim"))
     if one.question:
         blocks.append(_prediction(one))
+    if one.diagnosis is not None:
+        blocks.append(_diagnosis(one.diagnosis))
     if one.runs:
         runs = list(one.runs.items())[:20]
         said = listed([(f"{clean(slot, 30)}: ", links.get(ident, code(ident, 60))) for slot, ident in runs])
@@ -470,6 +481,26 @@ def _prediction(one: ReportedChapter) -> Facts:
         if one.outcome.explanation:
             told.append(below(clean(one.outcome.explanation, 900)))
         rows.append(("Measured", tuple(told)))
+    return Facts(tuple(rows))
+
+
+def _diagnosis(one: ReportedDiagnosis) -> Facts:
+    """Return what was asked about the first run, what the learner named, and what the evidence says."""
+    chosen = label(one.chosen.kind, one.chosen.name)
+    took = one.chosen.ns or None
+    if not one.source:
+        said = "The evidence is not there any more."
+    elif one.most is None:
+        said = undecided(one.source, chosen, took, one.right, one.unknown_ns, one.stalled_ns)
+    else:
+        same = one.most == one.chosen
+        said = took_most(label(one.most.kind, one.most.name), one.most.ns, one.share, "" if same else chosen, took)
+    named: Inline = chosen
+    if one.right is not None:
+        named = (chosen, " ", Span("badge", "right" if one.right else "not this one", "plain"))
+    asked = "Who took most of the time that the first run lost?"
+    heads = {"trace": "The trace", "counters": "The counters"}
+    rows: list[tuple[str, Inline]] = [("Asked", asked), ("Named", named), (heads.get(one.source, "Evidence"), said)]
     return Facts(tuple(rows))
 
 

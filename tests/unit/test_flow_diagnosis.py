@@ -10,6 +10,8 @@ from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
 from jitter_workshop.flow.chapters.walk import ONE_TRACED, ChapterSession
 from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.flow.reporting.anonymizer import for_others
+from jitter_workshop.flow.reporting.build import build
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.diagnosis import SeenCauses
 from jitter_workshop.model.run import Counters, Run, Stall, ThreadRecord
@@ -17,6 +19,7 @@ from jitter_workshop.model.session import ChapterProgress, Diagnosis
 from jitter_workshop.plain.views import to_be_measured
 from jitter_workshop.presenter import diagnosis as words
 from jitter_workshop.presenter.run import about_to_measure
+from jitter_workshop.report import markdown
 from tests import madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.madetrace import OTHER, TIDS, switch, tick, trace_of
@@ -112,6 +115,39 @@ def test_an_answer_is_judged_kept_and_shown_again(workshop: FakeWorkshop) -> Non
     assert again.diagnosis.answered() == found
     with pytest.raises(UsageError, match="answered already"):
         walk.diagnosis.answer(task.id)
+
+
+@pytest.mark.parametrize("traced", [True, False])
+def test_the_report_has_what_was_named_and_what_the_evidence_said(workshop: FakeWorkshop, traced: bool) -> None:
+    run = measured(workshop, traced=traced)
+    walk = workshop.walk("baseline")
+    seen = read(walk)
+    assert walk.diagnosis.known() is None
+    assert build(workshop).chapters[0].diagnosis is None
+    named = next(one for one in seen.suspects if one.kind != "task")
+    found = walk.diagnosis.answer(named.id)
+    told = build(workshop).chapters[0].diagnosis
+    assert told is not None
+    assert (told.run, told.source, told.right) == (run.id, seen.source, found.right)
+    assert (told.chosen.kind, told.chosen.ns) == (named.kind, named.total_ns or 0)
+    assert (told.most.kind if told.most else None) == ("task" if traced else "tasks")
+    assert (told.stalled_ns, told.unknown_ns) == (seen.stalled_ns, seen.unknown_ns)
+    text = markdown.render(build(workshop), {})
+    assert words.verdict(found, seen, walk.chapter, workshop.course)[0].replace("*", "") in text.replace("\\", "")
+    # The name of the task is private, as in the causes of the run.
+    assert "evil" not in markdown.render(for_others(build(workshop)), {})
+
+
+def test_the_report_keeps_an_answer_whose_evidence_is_gone(workshop: FakeWorkshop) -> None:
+    run = measured(workshop)
+    walk = workshop.walk("baseline")
+    read(walk)
+    progress = dataclasses.replace(walk.progress, diagnosis=Diagnosis(run.id, "task:gone", False))
+    workshop.save_progress("baseline", progress)
+    told = build(workshop).chapters[0].diagnosis
+    assert told is not None
+    assert (told.chosen.name, told.right, told.most, told.source) == ("gone", False, None, "")
+    assert "not there any more" in markdown.render(build(workshop), {})
 
 
 def test_a_new_first_run_asks_anew_and_restart_forgets(workshop: FakeWorkshop) -> None:

@@ -65,6 +65,19 @@ class ChapterDiagnosis:
             self._seen = self._read(run, progress)
         return self._seen
 
+    def known(self) -> tuple[Diagnosis, SeenCauses | None, Diagnosed | None] | None:
+        """Return the kept answer about the present first run, what was seen in this run, and the judged answer; None
+        without an answer. Nothing is computed: what was seen is None if no report on the run's trace was kept."""
+        kept, run = self._context.progress(self._chapter.id).diagnosis, self._run()
+        if kept is None or run is None or kept.run != run.id:
+            return None
+        if not self._context.handle.has_trace(run.id):
+            seen: SeenCauses | None = of_counters(run)
+        else:
+            report = self._context.known_causes(run)
+            seen = None if report is None else of_trace(report, run.noise)
+        return kept, seen, None if seen is None else judge(seen, kept.choice)
+
     def _read(self, run: Run, progress: Progress) -> SeenCauses:
         context = self._context
         why = run.counters.why_no_trace if run.counters is not None else run.notes.get("evidence", NOT_ASKED)

@@ -16,7 +16,7 @@ from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Slice
 from jitter_workshop.model.run import Counter, Run
 from jitter_workshop.model.text import NAME, called, clean
-from jitter_workshop.report.cause_words import cause_words
+from jitter_workshop.report.diagnosis_words import STEAL, TASKS, TICK, label
 
 MOST = 9
 """The largest number of causes in the list: there is a key for each."""
@@ -26,9 +26,6 @@ LEAST_PIECE = 0.02
 """The share of a stall below which a piece is left out of the example."""
 NEAR = 0.9
 """An answer is right if its cause took at least this share of the time of the largest cause."""
-
-TASKS, TICK, STEAL = "tasks", "tick", "steal"
-"""Kinds of suspects that only counters have."""
 
 _LOCAL = "local_timer"
 _TIMER_IRQS = ("arch_timer", "riscv-timer")
@@ -46,15 +43,6 @@ _VECTORS = {
     "NMI": "non-maskable interrupts",
     "PMI": "interrupts of performance counters",
     "IWI": "the kernel's own work in an interrupt (irq_work)",
-}
-_LABELS = {
-    "timer": "local timer (tick and other timers)",
-    "migration": "moves to another CPU",
-    "page_fault": "page faults of our own threads",
-    "no_event": "no event (hypervisor, firmware, memory)",
-    TASKS: "other tasks on our CPU",
-    TICK: "local timer (tick and other timers)",
-    STEAL: "the hypervisor (steal)",
 }
 
 
@@ -105,12 +93,11 @@ def _group(cause: Cause, causes: Iterable[Cause]) -> tuple[str, str]:
 
 
 def _merged(kind: str, name: str, causes: list[Cause]) -> Suspect:
-    label = _LABELS.get(kind) or cause_words(kind, name, 48)
     worker = kind == "task" and _WORKER.fullmatch(name) is not None
     threads = 1 if worker else max(cause.threads for cause in causes)
     several = ":… (kernel workers)" if worker else f" ({threads:,} threads)" if threads > 1 else ""
     count = max(cause.count for cause in causes)
-    return _suspect(kind, name, f"{label}{several}", count, sum(cause.total_ns for cause in causes))
+    return _suspect(kind, name, f"{label(kind, name)}{several}", count, sum(cause.total_ns for cause in causes))
 
 
 def _readable(report: EvidenceReport) -> ExplainedStall | None:
@@ -148,13 +135,13 @@ def of_counters(run: Run, why_no_trace: str = "") -> SeenCauses:
     waits = [t.waited_ns for t in run.threads if t.waited_ns is not None]
     # Two threads may have waited at the same time: the longer wait is what was lost for certain.
     waited = max(waits) if len(waits) == len(run.threads) and waits else None
-    found = [_suspect(TASKS, "", _LABELS[TASKS], _added(t.involuntary_switches for t in run.threads), waited)]
-    found.append(_suspect(STEAL, "", _LABELS[STEAL], None, run.steal_ns))
+    found = [_suspect(TASKS, "", label(TASKS, ""), _added(t.involuntary_switches for t in run.threads), waited)]
+    found.append(_suspect(STEAL, "", label(STEAL, ""), None, run.steal_ns))
     for kind, counts in (
         ("migration", [t.migrations for t in run.threads]),
         ("page_fault", [n for t in run.threads for n in (t.minor_faults, t.major_faults)]),
     ):
-        found.append(_suspect(kind, "", _LABELS[kind], _added(counts), None))
+        found.append(_suspect(kind, "", label(kind, ""), _added(counts), None))
     found += _interrupts(run.interrupts or {}, cpus)
     for name, row in (run.softirqs or {}).items():
         found.append(_suspect("softirq", name, f"softirq {called(name, 20)}", _on(row, cpus), None))
@@ -177,7 +164,7 @@ def _interrupts(table: Mapping[str, Counter], cpus: set[str]) -> Iterator[Suspec
     for key, row in table.items():
         count = _on(row, cpus)
         if key == "LOC" or row.name.endswith(_TIMER_IRQS):
-            yield _suspect(TICK, "", _LABELS[TICK], count, None)
+            yield _suspect(TICK, "", label(TICK, ""), count, None)
         elif key.isdigit():
             yield _suspect("irq", row.name or key, f"interrupt {called(row.name or key, 40)}", count, None)
         elif key in _VECTORS:
@@ -234,9 +221,9 @@ def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
         # By counters, the unknown time is that of causes without a time: one with a time cannot be the largest.
         wrong = seen.source == "counters" and chosen.total_ns is not None
         return Diagnosed(chosen, False if wrong else None, None, 0.0)
-    return Diagnosed(chosen, took_most(chosen, largest), most, min(share, 1.0))
+    return Diagnosed(chosen, is_right(chosen, largest), most, min(share, 1.0))
 
 
-def took_most(one: Suspect, largest_ns: int) -> bool:
+def is_right(one: Suspect, largest_ns: int) -> bool:
     """Return True if a cause took at least NEAR of the time of the largest cause: it is a right answer."""
     return (one.total_ns or 0) >= NEAR * largest_ns

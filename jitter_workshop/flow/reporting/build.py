@@ -24,9 +24,9 @@ from jitter_workshop.flow.reporting.subject import HERE, Progress, Subject, subj
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.codec import from_plain
-from jitter_workshop.model.evidence import CounterReport
+from jitter_workshop.model.evidence import CounterReport, Part
 from jitter_workshop.model.host import HostSummary
-from jitter_workshop.model.report import FORMAT_VERSION, Culprits, ReportDocument, ReportedChapter
+from jitter_workshop.model.report import FORMAT_VERSION, Culprits, ReportDocument, ReportedChapter, ReportedDiagnosis
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean, many
@@ -246,6 +246,30 @@ def _chapter(subject: Subject, walk: ChapterSession) -> ReportedChapter:
         done=progress.done,
         rehearsed=not progress.runs and (subject.session.recorded or (not subject.elsewhere and walk.host.rehearsed)),
         learnt=tuple(filter(None, (remembered(progress.hunts), *(chapter.learnt if progress.done else ())))),
+        diagnosis=_diagnosis(walk),
+    )
+
+
+def _diagnosis(walk: ChapterSession) -> ReportedDiagnosis | None:
+    """Return the learner's answer to "who took it?" with the evidence; None without an answer."""
+    known = walk.diagnosis.known()
+    if known is None:
+        return None
+    kept, seen, judged = known
+    if seen is None or judged is None:
+        # The trace was removed, or its causes are listed in another way since: the answer stays as it was kept.
+        kind, _, name = kept.choice.partition(":")
+        return ReportedDiagnosis(kept.run, "", Part(kind, name, 0), kept.right, None, 0.0, 0, 0)
+    chosen, most = judged.chosen, judged.most
+    return ReportedDiagnosis(
+        run=kept.run,
+        source=seen.source,
+        chosen=Part(chosen.kind, chosen.name, chosen.total_ns or 0),
+        right=judged.right,
+        most=None if most is None else Part(most.kind, most.name, most.total_ns or 0),
+        share=judged.share,
+        stalled_ns=seen.stalled_ns,
+        unknown_ns=seen.unknown_ns,
     )
 
 

@@ -1,0 +1,47 @@
+"""Say what the evidence shows about an answer to "who took it?", the same for reports and every surface."""
+
+from __future__ import annotations
+
+from jitter_workshop.model.text import clean
+from jitter_workshop.report.cause_words import cause_words
+from jitter_workshop.stats.scale import nice_ns
+
+TASKS, TICK, STEAL = "tasks", "tick", "steal"
+"""Kinds of causes that only counters have."""
+
+_LABELS = {
+    "timer": "local timer (tick and other timers)",
+    "migration": "moves to another CPU",
+    "page_fault": "page faults of our own threads",
+    "no_event": "no event (hypervisor, firmware, memory)",
+    TASKS: "other tasks on our CPU",
+    TICK: "local timer (tick and other timers)",
+    STEAL: "the hypervisor (steal)",
+}
+
+
+def label(kind: str, name: str) -> str:
+    """Return a cause of the list in words. The list joins causes that a learner would call one."""
+    return _LABELS.get(kind) or cause_words(kind, name, 48)
+
+
+def took_most(most: str, most_ns: int, share: float, other: str = "", other_ns: int | None = None) -> str:
+    """Return the sentence on the cause that took most. ``share``: its share (0..1) of all stalled time. ``other``: the
+    cause that the learner named, "" if it is the same one; ``other_ns``: its time, None if not known."""
+    part = f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
+    said = f"{most} took most: {nice_ns(most_ns)}, {part} of the time of all stalls"
+    if other:
+        said += f"; {other} took {nice_ns(other_ns) if other_ns is not None else 'less'}"
+    return f"{said}."
+
+
+def undecided(source: str, chosen: str, chosen_ns: int | None, right: bool | None, unknown_ns: int, all_ns: int) -> str:
+    """Return the sentence that the evidence does not name the largest cause. ``source``: ``trace`` or ``counters``.
+    ``unknown_ns``: the part of the stalled time ``all_ns`` whose cause is not known."""
+    rest, whole = nice_ns(unknown_ns), nice_ns(all_ns)
+    if source == "trace":
+        return f"The trace has gaps: the cause of {rest} of the {whole} is not known, so no answer can be judged."
+    if right is False:
+        took = nice_ns(chosen_ns) if chosen_ns is not None else "–"
+        return f"{clean(chosen, 80)} took {took}; at least {rest} of the {whole} have another cause."
+    return f"Counters cannot decide: at least {rest} of the {whole} belong to causes of which only the number is known."
