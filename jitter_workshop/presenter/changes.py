@@ -13,7 +13,7 @@ from jitter_workshop.model.text import clean, fell_away, many, tally
 from jitter_workshop.model.walk import ApplyView, Fact
 from jitter_workshop.presenter.chapter import facts
 from jitter_workshop.presenter.lines import Lines, heading, sentence, wrap
-from jitter_workshop.presenter.plan import by_others, shown_value
+from jitter_workshop.presenter.plan import by_others, shown_value, value_told
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.workshop import Workshop
@@ -184,7 +184,7 @@ def standing(entries: Sequence[Entry], problems: Sequence[str], traces: Sequence
             lines += [Text(), Text(clean(tunable, 40), "bold cool")]
         sure = "" if entry.state == "written" else "  (begun, perhaps not made)"
         sure = f"  (still to be restored: {entry.owed})" if entry.owed else sure
-        values = f"{shown_value(entry.before)} → {shown_value(entry.after)}"
+        values = f"{value_told(entry.before, entry.kind)} → {value_told(entry.after, entry.kind)}"
         lines += wrap(f"{clean(entry.path, 400)}: {values}{sure}", width, "  ", "    ")
     if problems:
         lines += [Text(), heading("DAMAGED"), *_items(problems, width)]

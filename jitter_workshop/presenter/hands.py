@@ -10,7 +10,7 @@ from jitter_workshop.model.hands import HandState, HandsView, HandWrite
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.chapter import command_lines
 from jitter_workshop.presenter.lines import Lines, heading, wrap
-from jitter_workshop.presenter.plan import shown_value
+from jitter_workshop.presenter.plan import value_told
 
 OFFER = "d lets you type the writes into a root shell, and watches."
 OWED = "You made writes by hand that only you can restore: undo (u) shows the lines, and watches."
@@ -115,6 +115,7 @@ def changed(before: Sequence[HandWrite], now: Sequence[HandWrite], width: int) -
 def _detail(one: HandWrite) -> str:
     """Return the value that was read, where it is not the planned one, or why it cannot be read; "" for the rest."""
     if one.state == "wrong":
-        found, planned = shown_value(one.found, 60), shown_value(one.change.after, 60)
-        return f"the value is {found}, the plan has {planned}; before it was {shown_value(one.change.before, 60)}"
+        seen = (one.found, one.change.after, one.change.before)
+        found, planned, before = (value_told(value, one.change.kind, 60) for value in seen)
+        return f"the value is {found}, the plan has {planned}; before it was {before}"
     return clean(one.reason, 160) if one.state == "hidden" else ""

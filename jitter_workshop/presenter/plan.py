@@ -36,6 +36,9 @@ _OF_TASKS = {
     "governor-thread": ("stays with its governor", "stay with their governors"),
 }
 """The effect of a kind of write on one task, and on several."""
+_MASKS = ("cpu-mask", "workqueue-mask", "mask-across")
+"""The kinds of settings whose value is a mask of CPUs."""
+_TASK = "ID@TICKS names a task: its ID, and when it started. The ID alone could be another task's later."
 
 
 # -- whole plans -------------------------------------------------------------------------------------------------------
@@ -157,16 +160,20 @@ def _tunable(changes: Sequence[Change], shown: Sequence[Change], others: Sequenc
     risk = Text.assemble((f"risk {worst}" + (f": {danger}" if danger else ""), _RISKS[worst]), (when, "accent"))
     lines = [*wrap(head, width), *wrap(risk, width, "  ")]
     lines += wrap(clean(why, 600), width, "  ", style="dim") if why else []
-    if first.tunable == PLACEMENT:
-        # The threads stand together, so that they are seen at once.
-        told = [change.why for change in shown]
-        return [*lines, *(line for change in shown for line in _change(change, width)), *items(told, width, " " * 8)]
     for change in shown:
-        lines += _change(change, width)
-        if change.why != why and not others:
+        # A task has only numbers in its path, so its name is shown even where other reasons are left out.
+        wanted = change.why != why and (not others or change.kind in _OF_TASKS)
+        made = _change(change, width)
+        if wanted:
             why = change.why
-            lines += wrap(clean(why, 400), width, " " * 8, style="dim")
-    return [*lines, *items(others, width, "    + ")]
+            beside = Text(f"   {clean(why, 400)}", "dim")
+            if change.kind in _OF_TASKS and len(made) == 1 and made[0].cell_len + beside.cell_len <= width:
+                made[0].append_text(beside)
+            else:
+                made += wrap(clean(why, 400), width, " " * 8, style="dim")
+        lines += made
+    lines += items(others, width, "    + ")
+    return lines + (wrap(_TASK, width, "  ", style="dim") if any(change.kind in _OF_TASKS for change in shown) else [])
 
 
 def _change(change: Change, width: int) -> Lines:
@@ -174,7 +181,8 @@ def _change(change: Change, width: int) -> Lines:
     number = f"{change.n:>4}  "
     path = Text(clean(change.path, 400))
     cpu = "CPU " if change.tunable == PLACEMENT else ""
-    values = Text.assemble((f"{shown_value(change.before, _VALUE)} → ", "dim"), cpu, shown_value(change.after, _VALUE))
+    before, after = (value_told(value, change.kind, _VALUE) for value in (change.before, change.after))
+    values = Text.assemble((f"{before} → ", "dim"), cpu, after)
     values.append("  (only while the change is held)" if change.lease else "", "dim")
     if len(number) + path.cell_len + 2 + values.cell_len <= width:
         return [Text.assemble((number, "dim"), path, "  ", values)]
@@ -185,6 +193,19 @@ def _change(change: Change, width: int) -> Lines:
 def shown_value(value: str | None, limit: int = 120) -> str:
     """Return a setting's value, safe for a terminal."""
     return clean(value or "", limit) or "(empty)"
+
+
+def value_told(value: str | None, kind: str, limit: int = 120) -> str:
+    """Return a setting's value, safe for a terminal; a mask is followed by its CPUs: ``3 (CPUs 0-1)``. ``kind``: the
+    form of the setting (``Change.kind``)."""
+    shown = shown_value(value, limit)
+    if not value or kind not in _MASKS:
+        return shown
+    try:
+        cpus = CpuSet.parse_mask(value)
+    except ValueError:
+        return shown
+    return f"{shown} ({'no CPU' if not cpus else f'CPU {cpus}' if len(cpus) == 1 else f'CPUs {cpus}'})"
 
 
 def _words(change: Change) -> tuple[str, str, str]:

@@ -12,7 +12,7 @@ from jitter_workshop.model.walk import PlanView, SettingChange
 from jitter_workshop.presenter.changes import given_back_lines, with_values
 from jitter_workshop.presenter.chapter import settings_compared
 from jitter_workshop.presenter.lines import Lines
-from jitter_workshop.presenter.plan import line_by_line, of_step
+from jitter_workshop.presenter.plan import line_by_line, of_step, shown_value, value_told
 
 WORDS = st.text(max_size=60)
 WIDTHS = st.integers(24, 120)
@@ -74,6 +74,20 @@ def test_many_tasks_are_one_line_nearest_to_the_question() -> None:
     ]
     few = plan_lines(PlanView(isolation(3), 3, "That is all."), 120)
     assert few[-3:] == ["6 writes to 3 files of the host.", "", "That is all."]
+
+
+def test_a_mask_is_shown_with_its_cpus_and_a_task_with_its_name() -> None:
+    mask = change(1, tunable="workqueue-mask", path="/sys/x/cpumask", kind="workqueue-mask", before="3", after="1")
+    task = change(
+        2, tunable="kernel-threads", path="sched_setaffinity(2@24)", kind="affinity", before="0-1", after="0",
+        why="The kernel thread 'kthreadd'.",
+    )  # fmt: skip
+    lines = plan_lines(PlanView((mask, task), 1, "All."), 100)
+    assert any("3 (CPUs 0-1) → 1 (CPU 0)" in line for line in lines)
+    assert any("sched_setaffinity(2@24)" in line and "'kthreadd'" in line for line in lines)
+    assert value_told("00000000,00000000", "cpu-mask") == "00000000,00000000 (no CPU)"
+    assert value_told("3", "value") == "3"
+    assert value_told("\x1b[2J", "cpu-mask") == shown_value("\x1b[2J")
 
 
 @pytest.mark.parametrize("width", [40, 74])
