@@ -70,7 +70,7 @@ class ReportedDiagnosis:
 class ReportedChapter:
     """Hold a chapter that was begun. ``runs``: slot → id of a run. ``comparison``: its first and second run side by
     side, without a verdict. ``setting``: None if the chapter sets nothing. ``diagnosis``: None if no cause was named.
-    """
+    ``measures``: False if the chapter is about reading alone, and has no mark."""
 
     id: str
     title: str
@@ -86,6 +86,7 @@ class ReportedChapter:
     rehearsed: bool
     learnt: tuple[str, ...] = ()
     diagnosis: ReportedDiagnosis | None = None
+    measures: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,7 +138,10 @@ def _now(row: BoardRow, layout: _Layout) -> str:
 def _cell(column: Column, chapter: PostedChapter | None, row: BoardRow, near: Near) -> str:
     if chapter is None:
         return " " * _CELL
-    marks = chapter.curve + (chapter.setting if column.sets else chapter.curve)
+    if column.reads:
+        marks = 2 * chapter.done
+    else:
+        marks = chapter.curve + (chapter.setting if column.sets else chapter.curve)
     guess = {True: "✓", False: "✗", None: " "}[near(row, chapter)]
     return f"{'○◐●'[marks]}{guess} "
 
@@ -152,7 +155,7 @@ def _legend(layout: _Layout, unknown: int) -> Lines:
     if unknown:
         said = f"Not shown: {many(unknown, 'chapter')} of other courses. 'class results --csv' shows all."
         lines += wrap(said, layout.width, style="dim")
-    marks = ("● all marks", "◐ one of two", "○ begun", "✓ guess near", "✗ guess far")
+    marks = ("● all marks, or read to the end", "◐ one of two", "○ begun", "✓ guess near", "✗ guess far")
     what = (
         "last, best: the newest curve, and the lowest curve that can be compared with it, at the percentile of the "
         f"chapter's question, else p{BEST_BY:g} (spin: p99.9999). The members' programs reported them."

@@ -444,14 +444,16 @@ def _stall(stall: ExplainedStall) -> StallLine:
 # -- chapters ----------------------------------------------------------------------------------------------------------
 
 
+_READ = "a chapter to read: nothing is measured"
+
+
 def _chapter(one: ReportedChapter, links: Mapping[str, Inline]) -> Part:
     blocks: list[Block] = []
     if one.rehearsed:
         blocks.append(Paragraph("Done on a recording: nothing was measured on this host.", "origin"))
     marks = (
         "done" if one.done else "under way",
-        _SETTINGS[one.setting],
-        f"curve{'' if one.curve else ' not'} measured",
+        *((_SETTINGS[one.setting], f"curve{'' if one.curve else ' not'} measured") if one.measures else (_READ,)),
     )
     blocks.append(Paragraph(" · ".join(marks), "dim"))
     if one.question:

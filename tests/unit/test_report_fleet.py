@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from jitter_workshop.flow.classes.classboard import ClassTable, Column
+from jitter_workshop.flow.classes.classboard import ClassTable, Column, Judged
 from jitter_workshop.model.board import Board, BoardRow, Group, Posted, PostedChapter, PostedRun
 from jitter_workshop.presenter.board import Near, Row, boards, checks, fleet
 from jitter_workshop.presenter.lines import in_cells, written
@@ -52,6 +52,16 @@ def board(*rows: BoardRow, columns: tuple[Column, ...] = PINNING, near: bool | N
 
 def line_of(text: str, word: str) -> str:
     return next(line for line in text.splitlines() if word in line)
+
+
+def test_a_chapter_to_read_fills_its_cell_when_it_is_read_to_its_end() -> None:
+    columns = Judged().columns
+    (last,) = (column for column in columns if column.reads)
+    assert (last.id, last.sets) == ("make-it-last", False)
+    for done, sign in ((False, "○"), (True, "●")):
+        chapter = PostedChapter("make-it-last", "explain", done, False, False)
+        text = board(row("ada", posted=Posted("lab", (), "make-it-last", "explain", (chapter,), ())), columns=columns)
+        assert line_of(text, "ada").split()[1] == sign
 
 
 # The fleet -----------------------------------------------------------------------------------------------------------

@@ -41,12 +41,14 @@ class ClassTable:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Hold a chapter of the course. ``sets``: the chapter changes settings or the placement, and has a mark for it."""
+    """Hold a chapter of the course. ``sets``: the chapter changes settings or the placement, and has a mark for it.
+    ``reads``: the chapter measures nothing and has no mark. It is done when it was read to its end."""
 
     number: int
     id: str
     title: str
     sets: bool
+    reads: bool = False
 
 
 class Judged:
@@ -60,7 +62,7 @@ class Judged:
     def columns(self) -> tuple[Column, ...]:
         """Return the course's chapters, numbered in teaching order."""
         return tuple(
-            Column(number, chapter.id, chapter.title, chapter.changes != "nothing")
+            Column(number, chapter.id, chapter.title, chapter.changes != "nothing", not chapter.measurements)
             for number, chapter in enumerate(self._course.chapters, 1)
         )
 

@@ -247,6 +247,7 @@ def _chapter(subject: Subject, walk: ChapterSession) -> ReportedChapter:
         rehearsed=not progress.runs and (subject.session.recorded or (not subject.elsewhere and walk.host.rehearsed)),
         learnt=tuple(filter(None, (remembered(progress.hunts), *(chapter.learnt if progress.done else ())))),
         diagnosis=_diagnosis(walk),
+        measures=bool(chapter.measurements),
     )
 
 
