@@ -138,10 +138,7 @@ def _now(row: BoardRow, layout: _Layout) -> str:
 def _cell(column: Column, chapter: PostedChapter | None, row: BoardRow, near: Near) -> str:
     if chapter is None:
         return " " * _CELL
-    if column.reads:
-        marks = 2 * chapter.done
-    else:
-        marks = chapter.curve + (chapter.setting if column.sets else chapter.curve)
+    marks = 2 * chapter.done if column.reads else chapter.curve + (chapter.setting if column.sets else chapter.curve)
     guess = {True: "✓", False: "✗", None: " "}[near(row, chapter)]
     return f"{'○◐●'[marks]}{guess} "
 
