@@ -28,7 +28,7 @@ changes = "tunables"
 tunables = [{tunables}]
 recording = "lab-stock"
 recording_after = "lab-tuned"
-steps = ["look", "predict", "measure", "plan", "apply", "again", "compare", "explain"]
+steps = ["look", "predict", "measure", "apply", "again", "compare", "explain"]
 look = ["system", "cpus"]
 
 [[measurement]]
@@ -126,7 +126,7 @@ why = "Who can run, a line a second; on CPU {producer_cpu} among others."
 
 def write(folder: Path, tunables: tuple[str, ...] = ("thp", "stat-interval")) -> Path:
     """The course below ``folder``, which is made."""
-    measured = ["look", "predict", "measure", "plan", "apply", "again", "compare", "explain"]
+    measured = ["look", "predict", "measure", "apply", "again", "compare", "explain"]
     words = ", ".join(f'"{word}"' for word in tunables)
     check = tunables[0].partition("=")[0]
     lessons = {

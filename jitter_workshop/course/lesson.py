@@ -5,6 +5,7 @@ The Markdown is cut into pages, one for each step. Markup that does more than sh
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import re
 import typing
@@ -24,7 +25,7 @@ from jitter_workshop.model.course import (
     OF_A_FIGURE,
     PLACEHOLDERS,
     SLOTS,
-    STEPS,
+    WRITTEN_STEPS,
     Answer,
     By,
     ByHand,
@@ -87,7 +88,24 @@ def read_lesson(base: Path, folder: str, problems: Problems, known: Sequence[str
         for page, line in page_lines.items():
             if page not in chapter.steps:
                 problems.add(text.file, line, f"this page is for {page!r}, which is not a step of this chapter")
-    return chapter if len(problems.found) == before else None
+    return plan_in_apply(chapter) if len(problems.found) == before else None
+
+
+def plan_in_apply(chapter: Chapter) -> Chapter:
+    """Return the chapter with its step ``plan``, which older lessons have, as a part of the step ``apply``: the page of
+    ``plan`` stands before that of ``apply``."""
+    if "plan" not in chapter.steps:
+        return chapter
+    named: tuple[StepName, ...] = tuple("apply" if step == "plan" else step for step in chapter.steps)
+    both = "\n\n".join(chapter.pages[step] for step in ("plan", "apply") if step in chapter.pages)
+    return dataclasses.replace(
+        chapter,
+        steps=tuple(dict.fromkeys(named)),
+        pages={**{step: page for step, page in chapter.pages.items() if step != "plan"}, "apply": both},
+        page_when=tuple(
+            dataclasses.replace(one, step="apply") if one.step == "plan" else one for one in chapter.page_when
+        ),
+    )
 
 
 def check_version(table: Table) -> None:
@@ -105,9 +123,9 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
     minutes = table.integer("minutes", 1, 600)
     hot_cpus = table.integer("hot_cpus", 1, 64)
     changes = table.choice("changes", CHANGES)
-    steps = tuple(cast(StepName, s) for s in table.choices("steps", STEPS))
-    if list(steps) != sorted(steps, key=STEPS.index):
-        table.wrong("steps", f"steps must be in this order: {', '.join(STEPS)}")
+    steps = tuple(cast(StepName, s) for s in table.choices("steps", WRITTEN_STEPS))
+    if list(steps) != sorted(steps, key=WRITTEN_STEPS.index):
+        table.wrong("steps", f"steps must be in this order: {', '.join(WRITTEN_STEPS)}")
     if table.data.get("steps") == []:
         table.wrong("steps", "steps is empty")
     if "diagnose" in steps and "measure" not in steps:
@@ -466,7 +484,7 @@ def _recording(table: Table, key: str) -> str:
 def _page_when(table: Table, steps: tuple[StepName, ...], folder: Path) -> tuple[PageWhen, ...]:
     found: list[PageWhen] = []
     for inner in table.tables("page_when", most=30):
-        step = inner.choice("step", STEPS)
+        step = inner.choice("step", WRITTEN_STEPS)
         when = inner.choice("when", HOST_STATES)
         text = inner.text("text", limit=1200)
         check_text(table.source.file, _first_line(inner, text), text, table.problems, folder)
@@ -518,8 +536,8 @@ def read_pages(
         markup.take(number, "" if heading else line, kind)
         if heading:
             step, current = heading.group(1).lower(), []
-            if step not in STEPS:
-                problems.add(source.file, number, f"unknown step {step[:40]!r}{nearest(step[:40], STEPS)}")
+            if step not in WRITTEN_STEPS:
+                problems.add(source.file, number, f"unknown step {step[:40]!r}{nearest(step[:40], WRITTEN_STEPS)}")
             elif step in pages:
                 message = f"{step!r} has a second page; the first is on line {starts[step]}"
                 problems.add(source.file, number, message)

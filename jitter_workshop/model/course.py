@@ -9,7 +9,7 @@ from jitter_workshop.model.spec import NOISE_KINDS as NOISE_KINDS
 from jitter_workshop.model.spec import Memory
 
 StepName = Literal["look", "predict", "measure", "diagnose", "plan", "apply", "again", "compare", "explain"]
-STEPS: tuple[StepName, ...] = (
+WRITTEN_STEPS: tuple[StepName, ...] = (
     "look",
     "predict",
     "measure",
@@ -20,6 +20,10 @@ STEPS: tuple[StepName, ...] = (
     "compare",
     "explain",
 )
+"""The steps that a lesson's files may name, in order. ``plan`` is older than the step ``apply`` that shows the plan
+itself: it is read as a part of ``apply``, in lessons and in sessions."""
+
+STEPS: tuple[StepName, ...] = tuple(step for step in WRITTEN_STEPS if step != "plan")
 """The steps of a chapter, in order. A chapter may leave steps out."""
 
 SLOTS: tuple[StepName, ...] = ("measure", "again")

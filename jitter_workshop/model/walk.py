@@ -6,8 +6,10 @@ from typing import Literal
 
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import StepName
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import Comparison, PercentileCurve
 from jitter_workshop.model.effect import Effects
+from jitter_workshop.model.host import Topology
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
 
@@ -111,6 +113,16 @@ class PlanView:
     text: str
     words: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CpuView:
+    """Hold a host's CPUs as a chapter shows them. ``hot``: the CPUs that are kept free. ``threads``: (name, CPU) of
+    each thread of the run after the change, where the run would be placed now; () if the scheduler places it."""
+
+    topology: Topology
+    hot: CpuSet
+    threads: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from jitter_workshop.presenter import chapter as chapter_view
 from jitter_workshop.presenter import curves, effect
 from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.causes import offered
+from jitter_workshop.presenter.cpu_boxes import boxes
 from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.plan import PLAN_IS_ANOTHER
 from jitter_workshop.presenter.run import ON_BATTERY, stopped
@@ -206,13 +207,13 @@ class PlainChapter:
         elif answer == "undo":
             settings.undo_chapter(walk, talk)
             self._shown = None
-            return step in ("plan", "apply")
-        elif answer in ("every", "once") and step in ("plan", "apply"):
+            return step == "apply"
+        elif answer in ("every", "once") and step == "apply":
             return settings.choose_boots(walk, talk, answer)
         elif word == "cpus":
             chosen = parse_cpus(rest)
             walk.choose_cpus(*map(chosen.get, ROLES))
-            talk.say("", *self._plan(step), "")
+            talk.say("", *self._plan(), "")
         elif task is not None and (task.kind == "mark" or not answer.isdigit()):
             # At a mark "300" is a guess, and the learner is asked for the unit; beside letters it is a step's number.
             self._predict(task, answer)
@@ -257,9 +258,9 @@ class PlainChapter:
             self._show_slot(step)
         elif step == "diagnose":
             diagnosing.show(self._workshop, walk, talk)
-        elif step in ("plan", "apply"):
-            talk.say(*self._plan(step), "")
-            if step == "apply" and walk.sets and not walk.awaits_reboot:
+        elif step == "apply":
+            talk.say(*self._plan(), "")
+            if walk.sets and not walk.awaits_reboot:
                 settings.tell_rights(self._workshop, walk, talk)
         elif step == "compare":
             self._show_comparison()
@@ -270,17 +271,15 @@ class PlainChapter:
         """If going on would agree to a plan that was not shown, show the plan and return True. Else return False."""
         if step != "apply" or not settings.unseen(self._walk, self._shown):
             return False
-        self._talk.say("", *self._plan(step), "")
+        self._talk.say("", *self._plan(), "")
         self._talk.tell(PLAN_IS_ANOTHER)
         return True
 
-    def _plan(self, step: StepName) -> Lines:
-        """Return the lines of the plan. At ``apply`` a plan that was just shown, and has not changed, is only named."""
-        plan, width = self._walk.plan(), self._talk.width
-        before, self._shown = self._shown, plan
-        if step == "apply" and plan.host_files and plan == before:
-            return wrap(f"The plan is the one above: {plan_view.total(plan)}. b shows the plan again.", width)
-        return plan_view.line_by_line(plan, width)
+    def _plan(self) -> Lines:
+        """Return the lines of the plan, which Enter agrees to from now on."""
+        self._shown = self._walk.plan()
+        drawn = boxes(self._walk.cpus(), self._talk.width, self._shown.changes, ascii_only=True)
+        return [*drawn, *plan_view.line_by_line(self._shown, self._talk.width)]
 
     def _show_prediction(self) -> None:
         walk, talk = self._walk, self._talk

@@ -12,6 +12,7 @@ from dataclasses import replace
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.course_summary import CourseSummary, all_done_here, sum_up
 from jitter_workshop.flow.chapters.hands import owed_by_hand
+from jitter_workshop.flow.chapters.path import step_named
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.model.run import apart_from_proofs
@@ -76,7 +77,7 @@ class PlainWalk:
     def _in_chapter(self, chapter_id: str, step: str) -> None:
         """Run one chapter. ``step``: the step to open, if the learner has reached it; "": the present step."""
         walk = self._workshop.walk(chapter_id)
-        wanted = next((name for name in walk.chapter.steps if name == step), None)
+        wanted = step_named(walk.chapter, step)
         if wanted is not None:
             try:
                 walk.go(wanted)

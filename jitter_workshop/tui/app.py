@@ -17,6 +17,7 @@ from textual.screen import Screen
 
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.flow.chapters.hands import owed_by_hand
+from jitter_workshop.flow.chapters.path import step_named
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.presenter.changes import farewell
 from jitter_workshop.presenter.hands import still_made
@@ -161,7 +162,7 @@ class WorkshopApp(Frame):
             self.show_error(error)
             return
         said = ""
-        wanted = next((name for name in walk.chapter.steps if name == step), None)
+        wanted = step_named(walk.chapter, step)
         if wanted is not None:
             try:
                 walk.go(wanted)

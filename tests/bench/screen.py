@@ -33,7 +33,6 @@ def _prepare(state: Path) -> None:
         walk = workshop.walk("pinning")
         run = workshop.measure(walk.request("measure"), SilentObserver(), CancelToken())
         walk.record("measure", run)
-        walk.go("plan")
         walk.go("apply")
         walk.go("again")
     finally:

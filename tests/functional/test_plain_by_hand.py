@@ -17,8 +17,8 @@ from tests.livehost import give_agent, open_live
 from tests.settings_screen import THP
 
 INTERVAL = "/proc/sys/vm/stat_interval"
-TO_APPLY = ("1", "", "", "", "", "")
-"""Answers up to the plan at apply: look, no guess, measure, plan, apply."""
+TO_APPLY = ("1", "", "", "", "")
+"""Answers up to the plan at apply: look, no guess, measure, apply."""
 
 
 @pytest.fixture

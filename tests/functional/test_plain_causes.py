@@ -17,7 +17,7 @@ def said(workshop: FakeWorkshop, answers: str) -> str:
 
 def to_explain(workshop: FakeWorkshop) -> None:
     """The chapter at its last step."""
-    said(workshop, "|" * 12 + "q")
+    said(workshop, "|" * 11 + "q")
     workshop.walk("baseline").go("explain")
 
 

@@ -102,10 +102,10 @@ def test_a_course_of_ones_own_from_start_to_end(stock: Path, course: Path) -> No
         "Reading only",
         "The clock",
     ]
-    assert len(shown) == 8 + 3 + 8
+    assert len(shown) == 7 + 3 + 7
     assert all(page.startswith("ON A RECORDING, because --root names") for page in shown)
     assert all("Nothing is measured" in page for page in shown)
-    look, predict, measure, plan, apply, again, compare, explain = shown[:8]
+    look, predict, measure, apply, again, compare, explain = shown[:7]
     assert "Here something can be better." in look
     assert "can be better: 1 → 60" in in_a_line(look) or "can be better" in look
     assert "  a  The counters of the memory management" in predict
@@ -114,9 +114,8 @@ def test_a_course_of_ones_own_from_start_to_end(stock: Path, course: Path) -> No
     for step, label in ((measure, "before pages"), (again, "after pages")):
         assert "Nothing is measured here." in in_a_line(step)
         assert f"the run is: '{label}', ring, quick." in in_a_line(step)
-    assert f"/{THP}" in plan
-    assert "a recorded host, so nothing is written" in in_a_line(plan)
-    assert "The plan is the one above" in apply
+    assert f"/{THP}" in apply
+    assert "a recorded host, so nothing is written" in in_a_line(apply)
     assert "lab-stock and, afterwards, lab-tuned:" in in_a_line(compare)
     assert re.search(r"→.*✓", compare)
     assert "grep -H . /proc/sys/vm/stat_interval # 2-3" in explain
@@ -143,7 +142,7 @@ def test_what_would_measure_apply_or_undo_says_that_it_is_a_recording(stock: Pat
 
 
 def test_a_guess_in_time_is_set_beside_its_answer(stock: Path, course: Path) -> None:
-    said = in_a_line(talk(open_workshop(stock, course=course), "3||20 ms|7|q"))
+    said = in_a_line(talk(open_workshop(stock, course=course), "3||20 ms|6|q"))
     assert "On a recording no run can decide" in said
     assert "longer (your guess) That is" in said
     assert "That is the height of slices." in said
@@ -159,7 +158,7 @@ def test_what_this_host_lacks_is_taught_on_the_chapters_recording(
     said = talk(workshop, ENTERS)
     reading, rest = pages(said, 80)[:3], pages(said, 80)[3:]
     assert [page for page in reading if "RECORDING" in page] == []
-    assert len(rest) == 16
+    assert len(rest) == 14
     assert [page for page in rest if not page.startswith("ON A RECORDING (lab-stock): ")] == []
     assert "ON A RECORDING" in said
     assert "Here is nothing to set." in said
@@ -176,7 +175,7 @@ def test_a_tree_that_shows_nothing_is_taught_on_the_chapters_recordings(tmp_path
     assert "! this host shows nothing about its CPUs" in said
     assert all(entry.done for entry in workshop.path())
     lacks = "ON A RECORDING (lab-stock): the given recording does not have all that this chapter needs."
-    assert len([page for page in pages(said, 80) if in_a_line(page).startswith(lacks)]) == 16
+    assert len([page for page in pages(said, 80) if in_a_line(page).startswith(lacks)]) == 14
 
 
 @pytest.mark.parametrize("width", [40, 80])
@@ -194,7 +193,7 @@ def test_the_status_names_the_chapter_that_treats_each_finding(stock: Path, cour
 def test_the_summary_comes_on_request_and_once_by_itself_at_the_end(stock: Path, course: Path) -> None:
     first = "THE COURSE FROM FIRST TO LAST: 0 of 3 chapters done"
     last = "THE COURSE FROM FIRST TO LAST: 3 of 3 chapters done"
-    enters = "|".join([""] * 22)
+    enters = "|".join([""] * 20)
     said = talk(open_workshop(stock, course=course), f"summary|{enters}|c|q")
     assert (said.count(first), said.count(last)) == (1, 1)
     assert said.count("Every chapter is done.") == 2

@@ -12,7 +12,7 @@ from tests import fakeprover
 from tests.fakes import open_workshop
 from tests.talking import talk
 
-TO_COMPARE = "|" * 9
+TO_COMPARE = "|" * 8
 
 
 def said(workshop: Workshop, answers: str, chapter: str = "pinning", width: int = 80) -> str:

@@ -24,8 +24,8 @@ from tests.talking import talk
 THP = "sys/kernel/mm/transparent_hugepage/enabled"
 INTERVAL = "proc/sys/vm/stat_interval"
 BOOT_ID = "proc/sys/kernel/random/boot_id"
-APPLIED = "1||||||"
-"""Chapter 1 of the path and Enter until its plan is applied: look, no guess, measure, on, plan, apply."""
+APPLIED = "1|||||"
+"""Chapter 1 of the path and Enter until its plan is applied: look, no guess, measure, on, apply."""
 
 
 @pytest.fixture
@@ -354,7 +354,7 @@ class Typed:
 
 def test_other_cpus_are_shown_before_enter_agrees_to_them() -> None:
     workshop = quad()
-    said = talk(workshop, "||||||cpus 3,2||q", "pinning")
+    said = talk(workshop, "|||||cpus 3,2||q", "pinning")
     after = said.partition("cpus auto")[2]
     assert "sched_setaffinity(producer)  any (0-3) → CPU 3" in after
     assert "The plan has changed" not in said
@@ -370,7 +370,7 @@ def test_nothing_agrees_to_a_placement_that_was_not_shown(word: str) -> None:
     steps = [one.name for one in workshop.walk("pinning").steps() if one.state != "left_out"]
     number = str(steps.index("again") + 1) if word else ""
     said: list[str] = []
-    typed = Typed(f"||||||{number}|q", {6: lambda: workshop.walk("pinning").choose_cpus(3, 2, None)})
+    typed = Typed(f"|||||{number}|q", {5: lambda: workshop.walk("pinning").choose_cpus(3, 2, None)})
     assert PlainWalk(workshop, typed, said.append, 80).run("pinning") == 0
     assert "The plan has changed" in in_a_line("".join(said))
     assert "sched_setaffinity(producer)  any (0-3) → CPU 3" in "".join(said)
@@ -379,10 +379,10 @@ def test_nothing_agrees_to_a_placement_that_was_not_shown(word: str) -> None:
 
 def test_what_changed_since_it_was_shown_is_not_written(live: FakeWorkshop, tree: Path) -> None:
     said: list[str] = []
-    typed = Typed(APPLIED + "|q|", {6: lambda: (tree / INTERVAL).write_text("7\n")})
+    typed = Typed(APPLIED + "|q|", {5: lambda: (tree / INTERVAL).write_text("7\n")})
     assert PlainWalk(live, typed, said.append, 80).run() == 0
     flat = in_a_line("".join(said))
-    assert typed.prompts[6].startswith("Enter apply")
+    assert typed.prompts[5].startswith("Enter apply")
     assert f"! Refused: /{INTERVAL}: the plan that was shown does not have this change" in flat
     assert "Restored: 1 tunable, 1 write (thp)." in flat
     assert (tree / INTERVAL).read_text() == "7\n"

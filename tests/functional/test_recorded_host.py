@@ -20,7 +20,7 @@ Trees = Callable[[str], Path]
 CHAPTERS: dict[str, tuple[StepName, ...]] = {
     "pinning": STEPS,
     "baseline": ("measure", "explain"),
-    "workqueues": ("plan", "apply", "compare"),
+    "workqueues": ("apply", "compare"),
 }
 """Every step of one of placements; of one that changes nothing and of one of tunables the steps that differ by that."""
 KEYS = ("w", "t", "tab", "o", "h", "y", "down", "left", "pagedown", "1", "9")

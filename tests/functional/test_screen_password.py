@@ -58,7 +58,9 @@ def terminal(tree: Path, tmp_path: Path) -> Iterator[Terminal]:
 
 
 def ask(terminal: Terminal) -> None:
-    """Press Enter in ``apply`` and wait for the question."""
+    """Turn the page of ``apply`` to its plan, press Enter there and wait for the question."""
+    terminal.wait_for("to the plan")
+    terminal.type("\r")
     terminal.wait_for("Enter writes this, as root.")
     terminal.seen = b""
     terminal.type("\r")
@@ -96,7 +98,7 @@ def test_no_password_comes_back_to_the_screen(terminal: Terminal, tree: Path, an
     terminal.wait_for(said)
     terminal.seen = b""
     terminal.type("b")
-    terminal.wait_for("▸PLAN")
+    terminal.wait_for("▸MEASURE")
     terminal.type("\x03")
     assert terminal.ended() == 130
     assert tuned_tree.contents(tree) == before

@@ -64,11 +64,11 @@ def at(workshop: FakeWorkshop, chapter: str, step: StepName) -> WorkshopApp:
 
 
 async def to_apply(pilot: Pilot[None]) -> None:
-    """From ``measure`` by Enter alone: measure, read and see the plan, go to apply."""
+    """From ``measure`` by Enter alone: measure, go to apply and, on a narrow screen, turn its page to the plan."""
     screen = pilot.app.screen
     assert isinstance(screen, ChapterScreen)
     for _ in range(4):
-        if screen.step != "apply":
+        if screen.step != "apply" or screen.now.reading_first:
             await pilot.press("enter")
             await settled(pilot)
     assert screen.step == "apply"
@@ -90,15 +90,17 @@ def said(app: WorkshopApp) -> str:
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_plan_shows_every_write_and_the_way_without_rights(live: FakeWorkshop, size: tuple[int, int]) -> None:
-    app = at(live, "pages", "plan")
+    app = at(live, "pages", "apply")
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
         shown = figures(app)
         plan = live.walk("pages").plan()
         assert plan.changes
         if size[0] < 100:
-            assert "The page of pages for plan." in text_of(app)
+            assert "The page of pages for apply." in text_of(app)
             assert offered(app)["chapter.enter"] == "to the plan"
+            assert "chapter.by_hand" not in offered(app)
+            assert said(app) == ""
             await pilot.press("enter")
             await settled(pilot)
         assert plan.changes[0].path in text_of(app)
@@ -199,7 +201,7 @@ async def test_what_the_host_refuses_is_listed(live: FakeWorkshop, tree: Path) -
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await pilot.press("enter")
+        await pilot.press("enter", "enter")
         await settled(pilot)
         assert f"✗ {THP}: the kernel says EIO" in figures(app)
         assert "1 refused" in figures(app)
@@ -223,7 +225,7 @@ async def test_while_the_host_is_changed_nothing_else_begins_and_leaving_waits(l
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await pilot.press("enter")
+        await pilot.press("enter", "enter")
         assert slow.begun.wait(30)
         await pilot.pause()
         assert "Applying: 2 tunables, 2 writes…" in said(app)
@@ -264,7 +266,7 @@ async def test_sudo_asks_in_the_plain_terminal_on_the_screens_own_thread(
     app = at(live, "pages", "apply")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await pilot.press("enter")
+        await pilot.press("enter", "enter")
         await settled(pilot)
         assert seen == ["below", threading.main_thread().name, "back"]
         assert "Sudo does not let you change" in figures(app)
@@ -319,7 +321,7 @@ async def test_enter_alone_rehearses_a_chapter_on_its_recording(
         assert walk.progress.done
         assert "Nothing is measured on a recording" in seen["measure"]
         assert "Nothing is written on a recording" in seen["apply"]
-        assert all(change.path in seen["plan"].replace(" ", "") for change in walk.plan().changes)
+        assert all(change.path in seen["apply"].replace(" ", "") for change in walk.plan().changes)
         for change in walk.host.compared():
             assert change.before in seen["compare"]
             assert change.after in seen["compare"]
@@ -407,6 +409,9 @@ async def test_what_enter_will_do_is_said_before_it_does(
         screen.walk._save(dataclasses.replace(screen.walk.progress, step="apply"))
         screen.enter_step()
         await settled(pilot)
+        if screen.now.reading_first:
+            await pilot.press("enter")
+            await settled(pilot)
         told = {
             "root": "Enter writes this, as root. d lets",
             "sudo": "as root (sudo may ask for your password first). d lets",
@@ -518,7 +523,7 @@ async def test_what_changed_since_it_was_shown_is_not_written(
         await settled(pilot)
         assert "1 → 10" in figures(app)
         (tree / "proc/sys/vm/stat_interval").write_text("7\n")
-        await pilot.press("enter")
+        await pilot.press("enter", "enter")
         await settled(pilot)
         assert "✗ /proc/sys/vm/stat_interval: the plan that was shown does not have this" in figures(app)
         assert "1 refused" in figures(app)

@@ -228,6 +228,17 @@ def test_a_chapter_may_measure_nothing(tmp_path: Path, steps: tuple[StepName, ..
     assert marks(chapter, {}, {"governor": True}) == {"setting": True, "curve": False}
 
 
+def test_an_older_lessons_plan_is_read_as_the_beginning_of_apply(tmp_path: Path) -> None:
+    written(tmp_path, LESSON.replace('step = "look"', 'step = "plan"'))
+    pages = "".join(f"## {step}\n\nThe page of {step}.\n\n" for step in ("look", "predict", "measure", "plan", "apply"))
+    (tmp_path / "one" / "lesson.md").write_text(pages)
+    chapter = load_course(tmp_path).chapters[0]
+    assert chapter.steps == ("look", "predict", "measure", "apply")
+    assert chapter.pages["apply"] == "The page of plan.\n\nThe page of apply."
+    assert "plan" not in chapter.pages
+    assert {one.step for one in chapter.page_when} == {"apply"}
+
+
 @pytest.mark.parametrize(
     ("target", "what"),
     [

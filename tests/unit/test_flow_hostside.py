@@ -77,7 +77,7 @@ def test_what_a_host_is_to_a_chapter(live: FakeWorkshop, tree: Path) -> None:
     walk = live.walk("pages")
     assert (walk.host.rehearsed, walk.host.reason, walk.host.recording) == (False, "", "")
     assert walk.page("look").split("\n\n") == ["The page of pages for look.", "Here something can be better."]
-    assert walk.page("plan") == "The page of pages for plan."
+    assert walk.page("apply") == "The page of pages for apply."
     (tree / THP).write_text("always madvise [never]\n")
     (tree / INTERVAL).write_text("60\n")
     again = live.walk("pages")
@@ -299,7 +299,7 @@ def test_without_a_recording_a_chapter_is_only_not_here(bare: FakeWorkshop) -> N
     walk = changed(bare.walk("clock"), recording="", recording_after="")
     assert walk.host.reason
     assert not walk.host.rehearsed
-    assert "measure first" in walk.blocked("plan")
+    assert "measure first" in walk.blocked("apply")
     assert walk.host.compared() == ()
 
 

@@ -45,13 +45,14 @@ def test_a_fresh_chapter_is_at_its_first_step() -> None:
     assert states["look"] == "now"
     assert {states[s] for s in STEPS[1:]} == {"open"}
     baseline = {v.name: v.state for v in loop.views(COURSE.chapters[0], ChapterProgress())}
-    assert baseline["plan"] == baseline["apply"] == "left_out"
+    assert baseline["apply"] == "left_out"
+    assert "plan" not in states.keys() | baseline.keys()
 
 
 def test_on_a_recording_only_a_guess_is_done_and_all_else_was_seen() -> None:
     progress = ChapterProgress(step="explain", seen=STEPS[:-1], prediction=Prediction(choice="x"))
     here = {v.name: v.state for v in loop.views(PINNING, progress)}
-    assert (here["plan"], here["apply"], here["measure"]) == ("done", "done", "open")
+    assert (here["apply"], here["measure"]) == ("done", "open")
     there = {v.name: v.state for v in loop.views(PINNING, progress, rehearsed=True)}
     assert there == dict.fromkeys(STEPS, "seen") | {"predict": "done", "explain": "now"}
     over = {v.name: v.state for v in loop.views(PINNING, replace(progress, done=True), rehearsed=True)}
@@ -64,9 +65,9 @@ def test_on_a_recording_only_a_guess_is_done_and_all_else_was_seen() -> None:
 
 
 def test_the_screen_and_the_plain_walk_have_the_same_signs() -> None:
-    progress = ChapterProgress(step="compare", seen=STEPS[:7], prediction=Prediction(choice="x"))
+    progress = ChapterProgress(step="compare", seen=STEPS[:6], prediction=Prediction(choice="x"))
     steps = loop.views(PINNING, progress, rehearsed=True)
-    wanted = "look◌  predict✓  measure◌  diagnose◌  plan◌  apply◌  again◌  ▸COMPARE  explain"
+    wanted = "look◌  predict✓  measure◌  diagnose◌  apply◌  again◌  ▸COMPARE  explain"
     line = LoopLine()
     line._steps = steps
     assert [part.plain for part in line._line(100)] == [wanted]
@@ -76,16 +77,27 @@ def test_the_screen_and_the_plain_walk_have_the_same_signs() -> None:
 def test_what_a_step_waits_for() -> None:
     fresh = ChapterProgress()
     assert loop.blocked(PINNING, fresh, "measure") == ""
-    for step in ("diagnose", "plan", "apply", "again", "compare", "explain"):
+    for step in ("diagnose", "apply", "again", "compare", "explain"):
         assert "measure first" in loop.blocked(PINNING, fresh, step)
     measured = ChapterProgress(runs={"measure": "x"})
-    assert loop.blocked(PINNING, measured, "plan") == ""
+    assert loop.blocked(PINNING, measured, "apply") == ""
     assert "agree to it first" in loop.blocked(PINNING, measured, "again")
     assert loop.blocked(PINNING, replace(measured, step="apply"), "again") == ""
     assert loop.blocked(PINNING, replace(measured, seen=("apply",)), "again") == ""
     assert "cannot be compared" in loop.blocked(PINNING, measured, "compare")
     assert loop.blocked(COURSE.chapters[0], measured, "again") == ""
-    assert "no step" in loop.blocked(COURSE.chapters[0], measured, "plan")
+    assert "no step" in loop.blocked(COURSE.chapters[0], measured, "apply")
+
+
+def test_an_older_session_at_the_plan_is_at_apply_which_shows_it() -> None:
+    older = ChapterProgress(step="plan", runs={"measure": "x"}, seen=("look", "plan"))
+    assert loop.current_step(PINNING, older) == "apply"
+    assert loop.blocked(PINNING, older, "again") == ""
+    states = {v.name: v.state for v in loop.views(PINNING, older)}
+    assert (states["apply"], states["again"]) == ("now", "open")
+    # One that only saw the plan agrees to it first.
+    assert "agree to it first" in loop.blocked(PINNING, replace(older, step="measure"), "again")
+    assert (loop.step_named(PINNING, "plan"), loop.step_named(PINNING, "nonsense")) == ("apply", None)
 
 
 def test_a_saved_step_that_the_chapter_does_not_have_is_the_first() -> None:

@@ -15,12 +15,19 @@ from jitter_workshop.model.course import STEPS, Chapter, Course, HostState, Step
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import Chance, PathEntry, StepState, StepView
 
-_NEEDS_MEASURE: tuple[StepName, ...] = ("diagnose", "plan", "apply", "again")
+_NEEDS_MEASURE: tuple[StepName, ...] = ("diagnose", "apply", "again")
+
+
+def step_named(chapter: Chapter, name: str | None) -> StepName | None:
+    """Return the chapter's step of this name; None if there is none. Older sessions and other hosts of a class may name
+    the step ``plan``, which is a part of ``apply`` now."""
+    wanted = "apply" if name == "plan" else name
+    return next((step for step in chapter.steps if step == wanted), None)
 
 
 def current_step(chapter: Chapter, progress: ChapterProgress) -> StepName:
     """Return the saved step, or the chapter's first step if the chapter does not have the saved one."""
-    return next((s for s in chapter.steps if s == progress.step), chapter.steps[0])
+    return step_named(chapter, progress.step) or chapter.steps[0]
 
 
 def step_after(chapter: Chapter, step: StepName) -> StepName | None:
@@ -71,7 +78,8 @@ def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName, rehears
     if step in _NEEDS_MEASURE and "measure" in chapter.steps and "measure" not in progress.runs:
         what = "read" if step == "diagnose" else "compare with"
         return f"measure first: there is no run yet to {what}"
-    if step == "again" and "apply" in chapter.steps and "apply" not in progress.seen and progress.step != "apply":
+    agreed = "apply" in progress.seen or step_named(chapter, progress.step) == "apply"
+    if step == "again" and "apply" in chapter.steps and not agreed:
         return "look at the plan and agree to it first: only changes that were shown are made"
     if step == "compare":
         missing = [s for s in ("measure", "again") if s in chapter.steps and s not in progress.runs]

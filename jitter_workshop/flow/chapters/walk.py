@@ -1,11 +1,12 @@
 """Lead a learner through one chapter's steps. The screen and the plain walk both use this module.
 
-The steps are look → predict → measure → diagnose → plan → apply → again → compare → explain. A chapter may leave steps
-out. The learner may go back to every step, and progress is saved at each move.
+The steps are look → predict → measure → diagnose → apply → again → compare → explain. A chapter may leave steps out.
+The learner may go back to every step, and progress is saved at each move.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Collection
 
@@ -21,7 +22,7 @@ from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
 from jitter_workshop.flow.measuring.curves import further_curves, recorded_in
-from jitter_workshop.flow.measuring.placement_plan import noise_refused, plan_on, request_of
+from jitter_workshop.flow.measuring.placement_plan import bound, noise_refused, plan_on, request_of
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import NOISE_KINDS, SLOTS, TREATED, Chapter, StepName
@@ -32,6 +33,7 @@ from jitter_workshop.model.session import ALONE, ChapterProgress, Prediction
 from jitter_workshop.model.walk import (
     ApplyView,
     CompareView,
+    CpuView,
     Explanation,
     PlanView,
     PredictionOutcome,
@@ -116,7 +118,7 @@ class ChapterSession:
         reason = self.blocked(step)
         if reason:
             raise WorkshopError(f"the step '{step}' cannot be entered yet", reason)
-        if self.hands.opened and not self.hands.restoring and step not in ("plan", "apply"):
+        if self.hands.opened and not self.hands.restoring and step != "apply":
             self.adopt()
         progress = self.progress
         here = self.current
@@ -477,6 +479,16 @@ class ChapterSession:
             return choose_hot(root, None, topology).cpus
         except HostError:
             return CpuSet()
+
+    def cpus(self) -> CpuView:
+        """Return the CPUs of the host that is shown, also of a recorded one, with the threads of the run after the
+        change where it would be placed now."""
+        _, topology, _ = self.host.machine()
+        placed: tuple[tuple[str, int], ...] = ()
+        with contextlib.suppress(HostError, UsageError):
+            plan = self._plan_of(self._request("again", self.progress.chosen_cpus, rehearsed=self.host.rehearsed))
+            placed = bound(plan)
+        return CpuView(topology, self.hot(), placed)
 
     def hint(self) -> str | None:
         """Return the next hint, and remember that it was shown; None if there are no more hints."""

@@ -32,6 +32,8 @@ _WHY = {
     "receiver": "it sleeps until a segment comes, stamps and answers; its intervals are measured",
 }
 
+_CALL = "sched_setaffinity({})"
+"""The path of a change that binds a thread."""
 
 WAIT_S = 600.0
 """Seconds that a chapter's run waits for other measurements; the learner can end the wait at any time."""
@@ -117,7 +119,7 @@ def placement_plan(placement: Placement, allowed: CpuSet, workload: str = "ring"
         Change(
             n=n,
             tunable="placement",
-            path=f"sched_setaffinity({name})",
+            path=_CALL.format(name),
             before=f"any ({allowed})",
             after=str(cpu),
             when="run",
@@ -133,6 +135,12 @@ def placement_plan(placement: Placement, allowed: CpuSet, workload: str = "ring"
         "ends with the thread. No file of this host is written, and no rights are needed."
     )
     return PlanView(changes, 0, text)
+
+
+def bound(plan: PlanView) -> tuple[tuple[str, int], ...]:
+    """Return (thread, CPU) for each thread that a plan of :func:`placement_plan` binds."""
+    names = {_CALL.format(name): name for kind in KINDS.values() for name in kind.threads}
+    return tuple((names[one.path], int(one.after or 0)) for one in plan.changes if one.path in names)
 
 
 def same_writes(now: PlanView, shown: PlanView | None) -> bool:

@@ -31,7 +31,7 @@ from jitter_workshop.tui.screens.chapter.hunting import ChapterHunt
 from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage, Tried
 from jitter_workshop.tui.screens.chapter.recalling import RecallPage
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
-from jitter_workshop.tui.screens.chapter.steps import Apply, Compare, Explain, Plan, Predict, Step, steps_of
+from jitter_workshop.tui.screens.chapter.steps import Apply, Compare, Explain, Predict, Step, steps_of
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
@@ -375,7 +375,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def action_boots(self) -> None:
         """Switch the plan of boot parameters between every boot and the next boot alone."""
         step, boots = self.now, self.walk.host.boots
-        way = boots.way() if isinstance(step, Plan) and step.other_boots else None
+        way = boots.way() if isinstance(step, Apply) and step.other_boots else None
         if way is not None and way.root_first and not way.once:
             self.tell("Reading with root's rights…")
             self.on_thread(partial(boots.choose, once=True), self._plan_anew, self._refused("Not planned"))
@@ -429,7 +429,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         """Show a new plan if other CPUs were chosen; the user has to agree to that plan with Enter."""
         if self.walk.progress.chosen_cpus != before:
             self._page.planned = None
-            self._page.tell_work(PLAN_OF_THESE_CPUS if self.step in ("plan", "apply") else "", end=True)
+            self._page.tell_work(PLAN_OF_THESE_CPUS if self.step == "apply" else "", end=True)
 
     def action_prove(self) -> None:
         """Show the newest proof of this chapter; if there is none, show the cost of a first proof."""

@@ -13,7 +13,7 @@ from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.hands import HandsView
-from jitter_workshop.model.walk import ApplyView, Fact, PlanView, RunCurve
+from jitter_workshop.model.walk import ApplyView, CpuView, Fact, PlanView, RunCurve
 from jitter_workshop.presenter.curves import newest_imported
 from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
@@ -47,6 +47,8 @@ class ChapterPage:
         self.with_imports = False
         self.planned: PlanView | None = None
         """The plan on the screen. It is made once a visit, so that exactly the shown plan is applied."""
+        self.cpus: tuple[PlanView, CpuView] | None = None
+        """A plan, and the CPUs as they were read for it."""
         self.tried: Tried | None = None
         self.commands = HandCommands(walk)
         """The by-hand commands of this visit of the step *explain*."""
@@ -66,8 +68,14 @@ class ChapterPage:
         figures = self.screen.query_one("#data", Pane)
         if not end:
             figures.scroll_home(animate=False)
-        elif self.step in ("plan", "apply") and not self.screen.wide:
+        elif self.step == "apply" and not self.screen.wide:
             figures.scroll_end(animate=False)
+
+    def cpus_of(self, planned: PlanView) -> CpuView:
+        """Return the CPUs of the host as they are when a plan is shown. They are read once for each plan."""
+        if self.cpus is None or self.cpus[0] is not planned:
+            self.cpus = planned, self.walk.cpus()
+        return self.cpus[1]
 
     # -- what kind of chapter it is --------------------------------------------------------------------------------
 

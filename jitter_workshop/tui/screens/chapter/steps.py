@@ -24,6 +24,7 @@ from jitter_workshop.presenter import chapter as chapter_view
 from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.changes import as_root
 from jitter_workshop.presenter.chapter import OPEN, Fold
+from jitter_workshop.presenter.cpu_boxes import boxes
 from jitter_workshop.presenter.curves import percentile_table
 from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.plan import NO_RIGHTS, PLAN_IS_ANOTHER
@@ -321,8 +322,8 @@ class Measure(Step):
         return "measure" if self.walk.unmeasured(self.name) else "go on"
 
 
-class Plan(Step):
-    """Show every write before it is made."""
+class Apply(Step):
+    """Show every write before it is made, and make these writes on Enter, or watch the learner make them."""
 
     @property
     def alone(self) -> bool:
@@ -330,7 +331,10 @@ class Plan(Step):
 
     @property
     def opens_with_page(self) -> bool:
-        return self.alone and not self.screen.wide
+        # Where something stands already, or is being typed, that is told first.
+        walk = self.walk
+        stands = walk.awaits_reboot or walk.host.applied or bool(walk.hands.owed) or walk.hands.opened
+        return self.alone and not self.screen.wide and not stands
 
     @property
     def other_boots(self) -> bool:
@@ -341,6 +345,11 @@ class Plan(Step):
         return way is not None and (way.root_first or not way.why_not)
 
     def _lines(self, width: int) -> Lines:
+        view = self.page.hands
+        return self._planned(width) if view is None else hands.watched(view, width, "(y copies)")
+
+    def _planned(self, width: int) -> Lines:
+        """Return the plan or, once it was tried, the outcome."""
         page, walk, tried = self.page, self.walk, self.page.tried
         words = (page.planned.words if page.planned is not None else ()) or walk.chapter.tunables
         if isinstance(tried, WorkshopError):
@@ -349,38 +358,15 @@ class Plan(Step):
             return changes.of_step(*tried, width)
         planned = page.planned = page.planned or walk.plan()
         words = (planned.words or walk.chapter.tunables) if walk.chapter.changes == "tunables" else ()
-        return plan_view.of_step(planned, words, walk.host.rehearsed, width)
-
-    @property
-    def enter_label(self) -> str:
-        return "to the plan" if self.reading_first else super().enter_label
-
-    def first_keys(self) -> list[Shown]:
-        if not self.other_boots:
-            return []
-        way = self.walk.host.boots.way()
-        return [("chapter.boots", "every boot" if way is not None and way.once else "one boot")]
-
-
-class Apply(Plan):
-    """Show the plan once more, and apply the plan on Enter. Everything else is as in the plan step."""
-
-    @property
-    def opens_with_page(self) -> bool:
-        return False
-
-    @property
-    def reading_first(self) -> bool:
-        return False
-
-    def _lines(self, width: int) -> Lines:
-        view = self.page.hands
-        return super()._lines(width) if view is None else hands.watched(view, width, "(y copies)")
+        drawn = boxes(page.cpus_of(planned), width, planned.changes)
+        return [*drawn, *plan_view.of_step(planned, words, walk.host.rehearsed, width)]
 
     def said(self) -> list[str]:
         view = self.page.hands
         if view is not None:
             return [f"{hands.said(view)} {hands.guarded(view)}".strip()]
+        if self.reading_first:
+            return self._outcome()
         return [*self._outcome(), self._said_of_plan()]
 
     def _said_of_plan(self) -> str:
@@ -414,6 +400,8 @@ class Apply(Plan):
 
     @property
     def enter_label(self) -> str:
+        if self.reading_first:
+            return "to the plan"
         if self.page.hands is not None:
             return "take over" if not self.page.hands.back else "stop watching"
         if self.walk.sets:
@@ -446,8 +434,17 @@ class Apply(Plan):
         return True
 
     def first_keys(self) -> list[Shown]:
+        if self.reading_first:
+            return []
         cpus: list[Shown] = [("chapter.cpus", "")] if self.walk.places else []
-        return [*cpus, *self._hand_keys(), *super().first_keys()]
+        return [*cpus, *self._hand_keys(), *self._boot_keys()]
+
+    def _boot_keys(self) -> list[Shown]:
+        """Return the key that switches the plan between one boot and every boot."""
+        if not self.other_boots:
+            return []
+        way = self.walk.host.boots.way()
+        return [("chapter.boots", "every boot" if way is not None and way.once else "one boot")]
 
     def _hand_keys(self) -> list[Shown]:
         """Return the keys for writes that the learner makes by hand."""
@@ -587,7 +584,6 @@ _STEPS: dict[StepName, type[Step]] = {
     "look": Look,
     "predict": Predict,
     "measure": Measure,
-    "plan": Plan,
     "apply": Apply,
     "again": Measure,
     "compare": Compare,

@@ -1,0 +1,130 @@
+"""Draw a host's CPUs as boxes: one for each core that matters to a run, and one for all the others.
+
+A core has a box of its own if a measured thread is placed on it, or if it is hot. Hot cores without a thread share a
+box if there are many, and so do all housekeeping CPUs: then a host with hundreds of CPUs needs no more room.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from jitter_workshop.model.change import Change
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.text import many
+from jitter_workshop.model.walk import CpuView
+from jitter_workshop.presenter.lines import Lines
+
+MOST_IDLE_CORES = 2
+"""Up to this number hot cores without a thread have a box of their own."""
+
+_IN_ASCII = str.maketrans("┌┐└┘─│", "++++-|")
+_OF_CPU = re.compile(r"/(?:cpu|policy)(\d{1,6})/", re.ASCII)
+_GAP = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    title: str
+    lines: tuple[Text, ...]
+
+    @property
+    def inner(self) -> int:
+        return max(len(self.title) + 1, *(line.cell_len for line in self.lines))
+
+
+def boxes(view: CpuView, width: int, changes: Iterable[Change] = (), *, ascii_only: bool = False) -> Lines:
+    """Return the CPUs as boxes side by side, in rows of at most ``width`` cells; [] for a host that shows no CPU.
+    ``changes``: a plan, whose writes to a CPU's own files are counted in its box. ``ascii_only``: draw the borders in
+    ASCII, for the plain walk."""
+    writes = Counter(int(found[1]) for change in changes if (found := _OF_CPU.search(change.path)))
+    rows: list[list[_Box]] = []
+    left = 0
+    for box in _boxes(view, writes):
+        if left < box.inner + 4 or not rows:
+            rows.append([])
+            left = width
+        rows[-1].append(box)
+        left -= box.inner + 4 + _GAP
+    lines = [line for row in rows for line in _row(row, width)]
+    return [_in_ascii(line) for line in lines] if ascii_only else lines
+
+
+def _in_ascii(line: Text) -> Text:
+    line.plain = line.plain.translate(_IN_ASCII)
+    return line
+
+
+def _row(row: Sequence[_Box], width: int) -> Lines:
+    height = max(len(box.lines) for box in row)
+    lines = [Text() for _ in range(height + 2)]
+    for n, box in enumerate(row):
+        inner = min(box.inner, width - 4)
+        for line in lines if n else ():
+            line.append(" " * _GAP)
+        lines[0].append("┌ ", "dim").append(box.title[:inner], "text")
+        lines[0].append(f" {'─' * (inner - len(box.title[:inner]))}┐", "dim")
+        for number in range(height):
+            told = box.lines[number].copy() if number < len(box.lines) else Text()
+            told.truncate(inner, overflow="ellipsis", pad=True)
+            lines[number + 1].append("│ ", "dim").append_text(told).append(" │", "dim")
+        lines[-1].append(f"└{'─' * (inner + 2)}┘", "dim")
+    return lines
+
+
+def _boxes(view: CpuView, writes: Counter[int]) -> list[_Box]:
+    """Return the boxes: cores with a thread or hot ones, in the order of their CPUs, then hot ones without a thread
+    together if there are many, then the housekeeping CPUs."""
+    online = view.topology.online
+    used = CpuSet.of(cpu for _, cpu in view.threads) & online
+    cores = _cores(view, used | (view.hot & online))
+    idle = [core for core in cores if not core & used]
+    together = idle if len(idle) > MOST_IDLE_CORES else []
+    found = [_core(view, core, writes) for core in cores if core not in together]
+    if together:
+        cpus = CpuSet.of(cpu for core in together for cpu in core)
+        told = Text.assemble(("hot", "accent"), (_written(sum(writes[cpu] for cpu in cpus)), "dim"))
+        found.append(_Box(_named(cpus), (told, Text("no thread of ours", "dim"))))
+    rest = online - CpuSet.of(cpu for core in cores for cpu in core)
+    if rest:
+        told = Text.assemble(("housekeeping", "cool"), (_written(sum(writes[cpu] for cpu in rest)), "dim"))
+        found.append(_Box(_named(rest), (told, Text("all other work", "dim"))))
+    return found
+
+
+def _cores(view: CpuView, cpus: CpuSet) -> list[CpuSet]:
+    """Return the cores of these CPUs, each as its online CPUs, in the order of their first CPUs."""
+    cores = [CpuSet((cpu,)) | view.topology.siblings_of(CpuSet((cpu,))) for cpu in cpus]
+    return sorted(dict.fromkeys(cores), key=lambda core: core.cpus)
+
+
+def _core(view: CpuView, core: CpuSet, writes: Counter[int]) -> _Box:
+    """Return the box of one core, with a line for each of its CPUs."""
+    digits = max(len(str(cpu)) for cpu in core)
+    busy = [cpu for cpu in core if any(at == cpu for _, at in view.threads)]
+    lines = []
+    for cpu in core:
+        line = Text()
+        if len(core) > 1:
+            line.append(f"{cpu:>{digits}}  ", "text")
+        if cpu in view.hot:
+            line.append(*(("hot", "accent") if cpu in busy or not busy else ("idle sibling", "dim")))
+        else:
+            line.append(*(("sibling", "dim") if core & view.hot else ("housekeeping", "cool")))
+        for name in (name for name, at in view.threads if at == cpu):
+            line.append("  ").append(name, "bold text")
+        line.append(_written(writes[cpu]), "dim")
+        lines.append(line)
+    return _Box(_named(core) + (", one core" if len(core) > 1 else ""), tuple(lines))
+
+
+def _named(cpus: CpuSet) -> str:
+    return f"{'CPU' if len(cpus) == 1 else 'CPUs'} {cpus}"
+
+
+def _written(count: int) -> str:
+    return f"  {many(count, 'write')}" if count else ""
