@@ -79,6 +79,9 @@ class Fold:
 
 
 ALL_OPEN = Fold()
+Rates = Sequence[tuple[str, int, int, float]]
+"""Interrupts or softirqs of a run: (name, CPU, count, per second)."""
+_MOST_RATES = 8
 _LEADS: dict[CommandState, tuple[str, str]] = {
     "reads": ("$ ", "dim"),
     "": ("$ ", "dim"),
@@ -190,7 +193,7 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int) -> L
     several = len(runs) > 1
     titles = [f"{when}: {clean(v.run.label, 40)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
     lines: Lines = [heading("SWITCHES OF THE THREADS")]
-    rows = [["", "voluntary", "involuntary", "migrations"]]
+    rows = [["", "slept", "preempted", "moved"]]
     for shown, title in zip(runs, titles, strict=True):
         rows += [[title, "", "", ""]] if several else []
         rows += [
@@ -205,14 +208,11 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int) -> L
         lines += [Text(title, "text")] if several else []
         for thread in shown.threads:
             lines += residence(thread, digits, width)
+    lines += rates_of("INTERRUPTS ON THEIR CPUs, A SECOND", [v.interrupts for v in runs], width)
+    lines += rates_of("SOFTIRQS ON THEIR CPUs, A SECOND", [v.softirqs for v in runs], width)
     if several:
         which = titles[list(runs).index(view)]
         lines += [Text(), *wrap(Text(f"Everything below is about the newest run ({which}).", "dim"), width)]
-    for title, rates in (("INTERRUPTS ON THEIR CPUs", view.interrupts), ("SOFTIRQS ON THEIR CPUs", view.softirqs)):
-        if rates:
-            lines += [Text(), heading(title)]
-            rows = [[clean(n, 34), str(cpu), figure(seen), nice_number(rate)] for n, cpu, seen, rate in rates[:8]]
-            lines += table([["", "CPU", "count", "per second"], *rows], width, right=(1, 2, 3))
     traced = trace_lines(view.run.blocks, width)
     if traced:
         lines += [Text(), heading("THE CORE, BLOCK BY BLOCK"), *(Text(t, "text") for t in traced)]
@@ -223,6 +223,24 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int) -> L
         lines += [Text(), heading("OTHERS ON THESE CPUs")]
         lines += items(view.foreign, width)
     return lines
+
+
+def rates_of(title: str, runs: Sequence[Rates], width: int) -> Lines:
+    """Return how often each interrupt or softirq came in a second, with a column for each run, so that before and
+    after are side by side. The most frequent are shown. ``–``: a run did not use this CPU. [] if no run has any."""
+    seen = [{(name, cpu): rate for name, cpu, _, rate in run} for run in runs]
+    used = [{cpu for _, cpu in one} for one in seen]
+    most = {key: max(one.get(key, 0.0) for one in seen) for one in seen for key in one}
+    if not most:
+        return []
+    heads = ("first", "second", "third") if len(runs) > 1 else ("a second",)
+    rows = [["", "CPU", *heads[: len(runs)]]]
+    for name, cpu in sorted(most, key=lambda key: (-most[key], key))[:_MOST_RATES]:
+        cells = [
+            nice_number(one.get((name, cpu), 0.0)) if cpu in on else "–" for one, on in zip(seen, used, strict=True)
+        ]
+        rows.append([clean(name, 34), str(cpu), *cells])
+    return [Text(), heading(title), *table(rows, width, right=range(1, 5))]
 
 
 def explained(

@@ -30,6 +30,17 @@ def test_rates_are_plain_numbers() -> None:
     assert "e+0" not in text
 
 
+def test_counts_before_and_after_stand_side_by_side() -> None:
+    first = explained(interrupts=(("LOC", 1, 10_000, 2_000.0), ("36", 1, 900, 180.0)))
+    second = explained(interrupts=(("LOC", 1, 10_500, 2_100.0), ("TLB", 1, 50, 10.0), ("LOC", 3, 5_000, 1_000.0)))
+    rows = [line.plain.split() for line in explanation(second, (first, second), 60)]
+    assert rows[rows.index(["INTERRUPTS", "ON", "THEIR", "CPUs,", "A", "SECOND"]) + 1] == ["CPU", "first", "second"]
+    for row in (["LOC", "1", "2,000", "2,100"], ["36", "1", "180", "0"], ["TLB", "1", "0", "10"]):
+        assert row in rows
+    assert ["LOC", "3", "–", "1,000"] in rows
+    assert ["slept", "preempted", "moved"] in rows
+
+
 @pytest.mark.parametrize("width", [46, 52, 60, 78])
 def test_what_was_done_on_a_cpu_is_told_whole(width: int) -> None:
     lines = shown(explained(), width)

@@ -23,8 +23,8 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("hot CPUs", "the CPUs that run the measured threads. Housekeeping CPUs run all the rest."),
     ("migration", "the scheduler moved a thread to another CPU: its caches are cold there."),
     (
-        "voluntary",
-        "switch: a thread gave up its CPU. Involuntary: the scheduler took it away from a thread that could run.",
+        "preempted",
+        "the kernel took the CPU from a thread that could have gone on (an involuntary switch). Slept: it gave it up.",
     ),
     ("steal", "time in which the hypervisor ran something else on our CPU."),
     ("a round", "of a proof: a new run without the change and one with it; chance decides the order."),
