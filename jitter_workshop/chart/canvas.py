@@ -15,13 +15,13 @@ import re
 import shutil
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
+from jitter_workshop.chart.axes import GUTTER, LABELS_BELOW_FROM, Cell, Frame, framed, grid, snapped, y_ticks
 from jitter_workshop.chart.style import (
     FILLS,
     MARK_GLYPH,
@@ -49,60 +49,20 @@ LEAST_HEIGHT = 4
 
 PLAIN = "mono"
 """The theme of a chart whose colours are not printed: shapes say all."""
-_PLAIN_SIZE = (80, 28)
+PLAIN_SIZE = (80, 28)
 _LEAST_COLUMNS = 20
 _NARROW = 40
 """Below this width, figures are shown in place of the chart."""
-_MOST_ROWS = 36
+MOST_ROWS = 36
 _BELOW_A_CROWD = 3
 """Lines of text printed below a chart with a crowd."""
-_LABELS_BELOW_FROM = 8
-_GUTTER = 7
-_MOST_STRETCH = 1.3
-_MOST_STRETCH_OF_WHOLE = 1.5
-"""The most by which an axis is stretched so that each decade has the same, whole number of rows, and a tick."""
 _DOT_GAP = 4.0
-_AT_A_TICK = 0.01
 _DOTS_ACROSS, _DOTS_DOWN = 2, 4
 _BRAILLE = 0x2800
 _SGR = re.compile(r"\x1b\[[0-9;]*m")
 _one_owner = threading.Lock()
 
-Cell = tuple[str, Style]
 Between = tuple[int, int] | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """Hold the size of the plot, and convert x and y to cells. The plot has ``columns`` × ``rows`` cells, beside a
-    gutter. x and y are log10; they fall on the centres of cells. ``units``: the units of x and of y."""
-
-    columns: int
-    rows: int
-    ranges: scale.Ranges
-    units: tuple[str, str]
-
-    def x_ticks(self) -> tuple[scale.Tick, ...]:
-        return scale.ticks(self.units[0], self.ranges.x_low, self.ranges.x_high)
-
-    def column(self, x: float) -> int:
-        return round(self.across(x))
-
-    def row(self, y: float) -> int:
-        return round(self.down(y))
-
-    def across(self, x: float) -> float:
-        return (x - self.ranges.x_low) / (self.ranges.x_high - self.ranges.x_low) * (self.columns - 1)
-
-    def at(self, column: float) -> float:
-        """Return the x of a column."""
-        return self.ranges.x_low + column / (self.columns - 1) * (self.ranges.x_high - self.ranges.x_low)
-
-    def down(self, y: float) -> float:
-        return (self.ranges.y_high - y) / (self.ranges.y_high - self.ranges.y_low) * (self.rows - 1)
-
-    def holds(self, column: int, row: int) -> bool:
-        return 0 <= column < self.columns and 0 <= row < self.rows
 
 
 def render(
@@ -148,13 +108,13 @@ def _render(
 ) -> Text:
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:
         return Text("\n" * max(height - 1, 0), end="")
-    rows_below = 2 if height >= _LABELS_BELOW_FROM else 1
-    columns, rows = width - _GUTTER - 1, height - rows_below
+    rows_below = 2 if height >= LABELS_BELOW_FROM else 1
+    columns, rows = width - GUTTER - 1, height - rows_below
     view = percentiles(curves, marks) if view is None else view
-    frame = _Frame(columns, rows, _snapped(view.ranges, columns, rows), (view.x, view.y))
-    labels = _y_ticks(frame)
+    frame = Frame(columns, rows, snapped(view.ranges, columns, rows), (view.x, view.y))
+    labels = y_ticks(frame)
 
-    cells = _grid(frame, labels, theme)
+    cells = grid(frame, labels, theme)
     if between is not None and view.y in ("time", "share"):
         _fill(frame, cells, view.paths[between[0]], view.paths[between[1]], theme, tinted)
     every = looks(curves, theme, highlight, crowd)
@@ -175,84 +135,11 @@ def _render(
                 taken.add((column, row))
                 cells[row][column] = (every[i].glyph, every[i].point + Style(bgcolor=cells[row][column][1].bgcolor))
     _put_marks(frame, cells, marks, theme)
-    return _framed(frame, cells, labels, [percentile for percentile, _ in marks], theme, rows_below)
-
-
-def _snapped(ranges: scale.Ranges, columns: int, rows: int) -> scale.Ranges:
-    """Stretch the ranges a little, so that all decades have the same number of cells and each tick falls on a cell:
-    equal ratios of y have equal heights. Where whole rows for each decade would waste room, only each second, third or
-    sixth decade falls on a cell and has a tick."""
-    across = ranges.x_high - ranges.x_low
-    each = max((columns - 1) // across, 1)
-    x_high = ranges.x_low + (columns - 1) / each
-    if x_high - ranges.x_low > _MOST_STRETCH * across:
-        x_high = ranges.x_high
-    span = ranges.y_high - ranges.y_low
-    most = (rows - 1) / span + 1e-9
-    whole = [float(n) for n in range(math.floor(most), 0, -1)]
-    parts = sorted({n / every for every in (2, 3, 6) for n in range(1, 6 * rows) if n / every <= most}, reverse=True)
-    for wanted, stretch in ((whole, _MOST_STRETCH_OF_WHOLE), (parts, _MOST_STRETCH), ((*whole, *parts), math.inf)):
-        for cells in wanted:
-            fitted = _raised(ranges, cells, rows) if rows - 1 <= stretch * span * cells else None
-            if fitted is not None and len(_even_ticks(fitted, cells)) > 1:
-                return scale.Ranges(x_high, *fitted, ranges.x_low)
-    return scale.Ranges(x_high, ranges.y_low, ranges.y_high, ranges.x_low)
-
-
-def _raised(ranges: scale.Ranges, cells: float, rows: int) -> tuple[float, float] | None:
-    """Return the ends of a y axis with ``cells`` rows for each decade, so that whole decades fall on cells; None if it
-    does not fit into ``rows``."""
-    high = math.ceil(ranges.y_high * cells - 1e-9)
-    low = high - (rows - 1)
-    spare = math.floor(ranges.y_low * cells + 1e-9) - low
-    if spare < 0:
-        return None
-    shift = max(spare // 2, -low)
-    if ranges.y_low < 0:
-        # A share ends at 1, and an empty bar stands on the lowest value: the spare rows go to the other side.
-        shift = 0 if ranges.y_high <= 0 else spare
-    return (low + shift) / cells, (high + shift) / cells
-
-
-def _even_ticks(ends: tuple[float, float], cells: float) -> list[int]:
-    """Return the decades that fall on cells, with the least step that gives a whole number of rows."""
-    every = next(every for every in (1, 2, 3, 6) if abs(every * cells - round(every * cells)) < 1e-6)
-    return [n for n in range(math.ceil(ends[0] - 1e-9), math.floor(ends[1] + 1e-9) + 1) if n % every == 0]
-
-
-def _y_ticks(frame: _Frame) -> tuple[scale.Tick, ...]:
-    """Return one tick for each decade, or for each two, three or six decades: the closest ticks that are equally far
-    apart in rows."""
-    for every in (1, 2, 3, 6):
-        ticks = scale.ticks(frame.units[1], frame.ranges.y_low, frame.ranges.y_high, every)
-        gaps = {frame.row(a.position) - frame.row(b.position) for a, b in itertools.pairwise(ticks)}
-        if len(gaps) <= 1 and 0 not in gaps:
-            return ticks
-    return ()
-
-
-def _grid(frame: _Frame, labels: Sequence[scale.Tick], theme: Palette) -> list[list[Cell]]:
-    """Return the cells of the grid: faint lines at the ticks, or only dots at their crossings if there would be too
-    many lines or the theme has no faint colour."""
-    faint = plain_style(theme.grid, dim=True)
-    empty: Cell = (" ", Style.null())
-    cells = [[empty] * frame.columns for _ in range(frame.rows)]
-    columns = {frame.column(t.position) for t in frame.x_ticks()} - {0}
-    rows = {frame.row(t.position) for t in labels}
-    lines = bool(theme.grid) and 2 * len(rows) <= frame.rows + 1
-    for row in range(frame.rows):
-        for column in range(frame.columns):
-            if row in rows and column in columns:
-                cells[row][column] = ("┼" if lines else "·", faint)
-            elif lines and row in rows:
-                cells[row][column] = ("┈", faint)
-            elif lines and column in columns:
-                cells[row][column] = ("┊", faint)
-    return cells
+    return framed(frame, cells, labels, [percentile for percentile, _ in marks], theme, rows_below)
 
 
 def _fill(
-    frame: _Frame,
+    frame: Frame,
     cells: list[list[Cell]],
     before: Sequence[Point],
     after: Sequence[Point],
@@ -284,7 +171,7 @@ def _shared(drawn: Mapping[int, Mapping[tuple[int, int], int]], crowd: int) -> d
     return {cell: [i for i in owners if i >= crowd] or owners[-1:] for cell, owners in found.items()}
 
 
-def _dots(frame: _Frame, solid: int, path: Sequence[Point]) -> dict[tuple[int, int], int]:
+def _dots(frame: Frame, solid: int, path: Sequence[Point]) -> dict[tuple[int, int], int]:
     """Return the dots of a curve by (column, row), as the bits of a braille character. ``solid``: the number of the
     path's solid points; the others are dotted."""
     with _one_owner:
@@ -306,7 +193,7 @@ def _dots(frame: _Frame, solid: int, path: Sequence[Point]) -> dict[tuple[int, i
     }
 
 
-def _figure(frame: _Frame) -> Any:
+def _figure(frame: Frame) -> Any:
     import plotext
 
     plotext.terminal.limit(False, False)
@@ -330,7 +217,7 @@ def _signal(figure: Any, path: Sequence[Point]) -> Any:
     return figure.signal([x for x, _ in path], [y for _, y in path], marker=plotext.marker("braille"))
 
 
-def _spaced(frame: _Frame, path: Sequence[Point]) -> list[Point]:
+def _spaced(frame: Frame, path: Sequence[Point]) -> list[Point]:
     """Return points along a path at even distances on the screen, so that a steep dotted line has no gaps."""
     spaced: list[Point] = []
     ahead = _DOT_GAP
@@ -346,7 +233,7 @@ def _spaced(frame: _Frame, path: Sequence[Point]) -> list[Point]:
     return spaced
 
 
-def _stations(frame: _Frame, path: Sequence[Point], place: int, total: int) -> list[tuple[int, int]]:
+def _stations(frame: Frame, path: Sequence[Point], place: int, total: int) -> list[tuple[int, int]]:
     """Return the cells for a curve's mark: at its end, and at regular distances. Curves use different columns."""
     stride = max(frame.columns // 4, 14)
     places = [(frame.column(path[-1][0]), frame.row(path[-1][1]))]
@@ -365,7 +252,7 @@ def _height(path: Sequence[Point], x: float) -> float:
     return path[-1][1]
 
 
-def _put_marks(frame: _Frame, cells: list[list[Cell]], marks: Sequence[Mark], theme: Palette) -> None:
+def _put_marks(frame: Frame, cells: list[list[Cell]], marks: Sequence[Mark], theme: Palette) -> None:
     """Draw the predictions into ``cells``, each with a thin line down to the axis."""
     for percentile, value_ns in marks:
         column = frame.column(scale.x_of_percentile(percentile))
@@ -378,62 +265,6 @@ def _put_marks(frame: _Frame, cells: list[list[Cell]], marks: Sequence[Mark], th
         cells[row][column] = (MARK_GLYPH, plain_style(theme.mark, bold=True))
 
 
-def _framed(
-    frame: _Frame,
-    cells: list[list[Cell]],
-    labels: Sequence[scale.Tick],
-    asked: Sequence[float],
-    theme: Palette,
-    rows_below: int,
-) -> Text:
-    """Return the plot with its axes. The labels of x are below the axis, or on the axis if there are too few rows."""
-    dim, line = plain_style(theme.dim), plain_style(theme.grid, dim=True)
-    by_row = {frame.row(t.position): t.label for t in reversed(labels) if len(t.label) < _GUTTER}
-    text = Text(no_wrap=True, end="")
-    for row, content in enumerate(cells):
-        text.append(f"{by_row.get(row, ''):>{_GUTTER - 1}} ", dim)
-        text.append("┤" if row in by_row else "│", line)
-        _append_cells(text, content)
-        text.append("\n")
-    ticks = frame.x_ticks()
-    columns = {frame.column(t.position) for t in ticks}
-    axis = "".join("┬" if c in columns else "─" for c in range(1, frame.columns))
-    names = _x_labels(frame, ticks, asked)
-    if rows_below == 2:
-        text.append(" " * _GUTTER + "└" + "─" + axis + "\n", line)
-        text.append(names.rstrip(), dim)
-    else:
-        base = " " * _GUTTER + "└" + "─" * frame.columns
-        for a, b in zip(base, names, strict=True):
-            text.append(b if b != " " else a, dim if b != " " else line)
-    return text
-
-
-def _append_cells(text: Text, content: Sequence[Cell]) -> None:
-    """Append cells to a text. Neighbours of the same style become one span."""
-    start = 0
-    for at in range(1, len(content) + 1):
-        if at == len(content) or content[at][1] is not content[start][1]:
-            text.append("".join(c for c, _ in content[start:at]), content[start][1])
-            start = at
-
-
-def _x_labels(frame: _Frame, ticks: Sequence[scale.Tick], asked: Sequence[float]) -> str:
-    """Return the line of percentiles, each centred below its tick. A label that would touch its neighbour is left out.
-    The percentiles of the marks, ``asked``, are placed first."""
-    width = _GUTTER + 1 + frame.columns
-    line = [" "] * width
-    wanted = [scale.x_of_percentile(percentile) for percentile in asked]
-    for tick in sorted(ticks, key=lambda t: not any(abs(t.position - x) < _AT_A_TICK for x in wanted)):
-        middle = _GUTTER + 1 + frame.column(tick.position)
-        label = tick.label.replace(" ", "")
-        start = max(_GUTTER, min(middle - len(label) // 2, width - len(label)))
-        end = start + len(label)
-        if all(character == " " for character in line[max(start - 1, 0) : end + 1]):
-            line[start:end] = label
-    return "".join(line)
-
-
 # -- line by line ------------------------------------------------------------------------------------------------------
 
 
@@ -444,11 +275,11 @@ def printed(
     end. ``view``: another chart of the curves; None: value by percentile. ``crowd``: this number of curves, from the
     first, are faint and have no line in the legend. ``between``: as in :func:`render`."""
     console = Console(highlight=False)
-    width, height = shutil.get_terminal_size(_PLAIN_SIZE) if console.is_terminal else _PLAIN_SIZE
+    width, height = shutil.get_terminal_size(PLAIN_SIZE) if console.is_terminal else PLAIN_SIZE
     width = max(width, _LEAST_COLUMNS)
     below_it = legend(curves[crowd:], width=width)
     below = len(curves) - crowd + (_BELOW_A_CROWD if crowd else 0)
-    rows = max(min(height - 2 - below, _MOST_ROWS), LEAST_HEIGHT)
+    rows = max(min(height - 2 - below, MOST_ROWS), LEAST_HEIGHT)
     if not console.is_terminal or console.is_dumb_terminal:
         return "".join(f"{line}\n" for line in in_plain(curves, width, rows, view, crowd, between))
     chart = render(curves, width, rows, view=view, crowd=crowd, between=between)

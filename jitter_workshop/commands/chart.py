@@ -8,6 +8,8 @@ With -o FILE.svg or FILE.png it is a picture, which replaces an older one and ne
 stdout. An SVG follows the light or dark theme of the viewer's system, a PNG is light; --theme sets the theme of both.
 '--kind ccdf' shows for each length the share of samples that are longer. '--kind histogram' counts the samples of each
 length, '--kind rates' the gaps of spin per hour of sampled time.
+'--kind heatmap' shows when the values of one run came: time to the right, latency up, and the shade says how many. The
+step of time is a block, whose histogram the run keeps.
 Where exactly two runs of one workload are drawn, the space between their curves is filled: in the colour of better
 where the second run is lower, in that of worse where it is higher (░ and ▒ without colours).
 """
@@ -16,8 +18,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.common.shared import STDOUT, open_session, say_notices, write_stdout
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
 
 LATEST = 6
 FORMATS = ("svg", "png")
-KINDS = ("percentiles", "ccdf", "histogram", "rates")
+KINDS = ("percentiles", "ccdf", "histogram", "rates", "heatmap")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,23 +55,61 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Draw the chart and return 0."""
-    from jitter_workshop.flow.reporting.files import check, write
+    from jitter_workshop.flow.reporting.files import check
 
     form = _format(args)
     if form is not None and args.output != STDOUT:
         check(args.output, force=True)
+    if (args.published or args.imported) and args.kind == "heatmap":
+        raise UsageError("a heat map shows one run, and no other curves", "leave out --published and --imported")
     if args.published and args.kind in ("histogram", "rates"):
         raise UsageError(f"the published curves have no {args.kind}", "leave out --published, or choose another --kind")
+    if args.kind == "heatmap":
+        return _heatmap(args, form)
     curves, view, notices, between = _curves(args)
     if form is None:
         from jitter_workshop.chart.canvas import printed
 
         sys.stdout.write(printed(curves, view, between=between))
-    elif args.output == STDOUT:
-        write_stdout(_picture(form, curves, view, args.theme, between))
     else:
-        write({args.output.name: _picture(form, curves, view, args.theme, between)}, args.output.parent, force=True)
+        _put(args, _picture(form, curves, view, args.theme, between))
+    say_notices(notices)
+    return 0
+
+
+def _put(args: argparse.Namespace, picture: bytes) -> None:
+    """Write a picture to its file, or to stdout."""
+    from jitter_workshop.flow.reporting.files import write
+
+    if args.output == STDOUT:
+        write_stdout(picture)
+    else:
+        write({args.output.name: picture}, args.output.parent, force=True)
         sys.stdout.write(f"{args.output}\n")
+
+
+def _heatmap(args: argparse.Namespace, form: str | None) -> int:
+    """Draw the heat map of one run and return 0."""
+    from jitter_workshop.chart.heat import printed
+    from jitter_workshop.report.pictures.svg import render_heat_svg
+
+    if len(args.runs) > 1:
+        raise UsageError("a heat map shows one run", "name one run, or none for the newest")
+    with open_session(args) as session:
+        runs = apart_from_proofs(session.runs()) or session.runs()
+        if not args.runs and not runs:
+            raise SessionError("there are no runs to draw yet", "run 'jitter-workshop measure' first")
+        run = session.find_any(args.runs[0]) if args.runs else runs[-1]
+        if isinstance(run, ImportedRun):
+            raise SessionError(f"{clean(run.label, 60)} was not measured here and has no blocks", "choose another run")
+        heat = session.heat(run, args.metric)
+        notices = list(session.notices)
+    if form is None:
+        sys.stdout.write(printed(heat))
+    elif form == "svg":
+        _put(args, render_heat_svg(heat, theme=args.theme).encode())
+    else:
+        _put(args, _png(lambda png: png.render_heat_png(heat, theme=args.theme or "light")))
     say_notices(notices)
     return 0
 
@@ -99,10 +140,15 @@ def _picture(
         from jitter_workshop.report.pictures.svg import render_svg
 
         return render_svg(curves, view=view, theme=theme, between=between).encode()
-    try:
-        from jitter_workshop.report.pictures.png import render_png
+    return _png(lambda png: png.render_png(curves, view=view, theme=theme or "light", between=between))
 
-        return render_png(curves, view=view, theme=theme or "light", between=between)
+
+def _png(draw: Callable[[ModuleType], bytes]) -> bytes:
+    """Return what ``draw`` makes with the module ``png``. Raises UsageError where this installation cannot."""
+    try:
+        from jitter_workshop.report.pictures import png
+
+        return draw(png)
     except (ImportError, OSError) as error:
         # Pillow is missing, or has no FreeType, or the font is missing.
         raise UsageError(

@@ -106,3 +106,13 @@ def blended(colour: str, background: str, share: float) -> str:
     """Return ``colour`` mixed with ``share`` (0 to 1) of ``background``; all are ``#rrggbb``."""
     parts = ((int(colour[n : n + 2], 16), int(background[n : n + 2], 16)) for n in (1, 3, 5))
     return "#" + "".join(f"{round(front + (back - front) * share):02x}" for front, back in parts)
+
+
+def heat_shade(palette: Palette, level: int, levels: int) -> str:
+    """Return the colour of shade ``level`` (1 … ``levels``) of a heat map: from near the background, through the
+    theme's ``cool``, towards its text. Each shade stands out more from the background than the one before it."""
+    place = (level - 1) / max(levels - 1, 1)
+    turn = 0.65
+    if place <= turn:
+        return blended(palette.cool, palette.background, 0.68 * (1 - place / turn))
+    return blended(palette.cool, palette.text, 0.85 * (place - turn) / (1 - turn))

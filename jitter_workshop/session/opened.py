@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram
 
     from jitter_workshop.model.curve import PercentileCurve
+    from jitter_workshop.stats.heat import Heat
 import fcntl
 import json
 
@@ -245,6 +246,25 @@ class OpenSession:
             self._notice(error.sentence())
             return curve_from_summary(label, summary)
         return percentile_curve(histogram, label, min_ns=summary.min, max_ns=summary.max)
+
+    def heat(self, run: Run, name: str | None = None) -> Heat:
+        """Return the heat map of a run's histogram, by the histograms of its blocks. ``name`` None: the main histogram
+        of the workload. Raise SessionError where the run keeps no histograms of its blocks."""
+        from jitter_workshop.stats.heat import heat
+        from jitter_workshop.stats.histogram import decode, non_zero
+
+        path = self._run_folder(run.id) / BLOCKS_FILE
+        try:
+            read = hlog.read(path, name or run.main_histogram)
+            return heat(
+                run.label or run.id, [(one.start_s, one.length_s, non_zero(decode(one.encoded))) for one in read]
+            )
+        except (OSError, ValueError) as error:
+            what = clean(name or run.main_histogram)
+            raise SessionError(
+                f"run {run.id} keeps no {what} of its single blocks, so nothing says when its values came",
+                "measure again: each new run keeps them",
+            ) from error
 
     def blocks_file(self, run_id: str) -> Path:
         """Return the run's ``.hlog`` of all blocks, for HdrHistogram's own tools."""

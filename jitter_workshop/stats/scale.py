@@ -19,6 +19,7 @@ _STEP = 0.25
 _MARGIN = 0.1
 _LEAST_X = 3.0
 _LEAST_DECADES = 2.0
+_MOST_ELAPSED = 8
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
@@ -108,16 +109,28 @@ def percentile_ticks(x_high: float) -> tuple[Tick, ...]:
 
 
 def ticks(unit: str, low: float, high: float, every: int = 1) -> tuple[Tick, ...]:
-    """Return the ticks of an axis between two positions: ``percentile``, ``time``, ``share`` or ``number``.
+    """Return the ticks of an axis between two positions: ``percentile``, ``time``, ``share``, ``number`` or
+    ``elapsed``. The last one counts seconds from 0 in even steps; all others are log10.
 
     A time and a number have one tick for each decade (100 ns, 1 µs, 10 µs, …; 10⁻³, 0.01, 0.1, 1, …, 1,000, 10⁴, …), or
     one for ``every`` decades (3: 1 ns, 1 µs, 1 ms)."""
     if unit == "percentile":
         return percentile_ticks(high)
+    if unit == "elapsed":
+        return _elapsed_ticks(high)
     decades = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
     return tuple(
         Tick(float(n), nice_ns(10.0**n) if unit == "time" else _power_of_ten(n)) for n in decades if n % every == 0
     )
+
+
+def _elapsed_ticks(high: float) -> tuple[Tick, ...]:
+    """Return at most eight ticks from 0 s to ``high``, at steps of 1, 2 or 5; of minutes also 10, 15 or 30."""
+    steps = [n * 10.0**power for power in range(-4, 1) for n in (1, 2, 5)]
+    steps += [10.0, 20.0, *(60.0 * n for n in (0.5, 1, 2, 5, 10, 15, 30)), *(3600.0 * n for n in (1, 2, 5, 10, 24, 48))]
+    step = next((one for one in steps if high / one <= _MOST_ELAPSED), high / _MOST_ELAPSED)
+    count = math.floor(high / step + 1e-9)
+    return tuple(Tick(n * step, nice_duration(n * step) if step >= 1 else f"{n * step:g} s") for n in range(count + 1))
 
 
 def ranges(curves: Iterable[PercentileCurve], marks: Iterable[tuple[float, float]] = ()) -> Ranges:

@@ -138,3 +138,31 @@ def test_the_space_between_two_runs_is_filled(
     capsys.readouterr()
     assert main(["chart", "b", "--published"]) == 0
     assert "░" not in capsys.readouterr().out
+
+
+def test_a_heat_map_is_text_and_a_picture_and_an_old_run_says_why_not(
+    make_run: MakeRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with SessionStore().open("monday") as opened:
+        quiet, loud = [100] * 200, [100] * 200 + [3_000_000] * 20
+        opened.add_run(*make_run([quiet, loud] * 8, run_id="b", label="bursts"))
+        blocks = opened.blocks_file("a")
+    assert "16 blocks of 250 ms" in _said(capsys, ["chart", "--kind", "heatmap", "bursts"])
+    assert main(["chart", "--kind", "heatmap", "b", "-o", str(tmp_path / "x.svg")]) == 0
+    assert "h1" in {e.get("class") for e in ElementTree.parse(tmp_path / "x.svg").iter()}
+    assert main(["chart", "--kind", "heatmap", "b", "-o", str(tmp_path / "x.png")]) == 0
+    assert (tmp_path / "x.png").read_bytes().startswith(PNG)
+    capsys.readouterr()
+    blocks.unlink()
+    for wrong, why in (
+        (["a"], "keeps no accumulator_transit of its single blocks"),
+        (["a", "b"], "shows one run"),
+        (["b", "--published"], "shows one run"),
+    ):
+        assert main(["chart", "--kind", "heatmap", *wrong]) == 2
+        assert why in capsys.readouterr().err
+
+
+def _said(capsys: pytest.CaptureFixture[str], words: list[str]) -> str:
+    assert main(words) == 0
+    return capsys.readouterr().out

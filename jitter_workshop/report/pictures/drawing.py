@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.palette import Palette
+from jitter_workshop.model.palette import Palette, heat_shade
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats import scale
 from jitter_workshop.stats.between import pieces
 from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.heat import Heat, bounds, level
 from jitter_workshop.stats.view import Point, View, percentiles
 
 Theme = Literal["light", "dark"]
@@ -133,10 +134,20 @@ class Area:
     better: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """Hold the cells of a heat map that have one shade, as (x, y, width, height). ``level``: the shade, 1 … 6."""
+
+    level: int
+    cells: tuple[tuple[float, float, float, float], ...]
+
+
+HEAT_LEVELS = 6
+_MOST_COLUMNS, _ROWS_PER_DECADE = 240, 16
 FILL_SHARE = 0.18
 """The opacity of an area."""
 
-Shape = Rule | Words | Stroke | Mark | Area
+Shape = Rule | Words | Stroke | Mark | Area | Tiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +186,47 @@ def picture(
     shapes += _legend(curves, series, bottom + _AXIS_ROOM)
     height = bottom + _AXIS_ROOM + _LEGEND_LINE * (len(curves) + 1) + 8
     return Picture(height, title, described, series, tuple(shapes))
+
+
+def heat_picture(heat: Heat, title: str = "") -> Picture:
+    """Draw the heat map of a run: time to the right, latency up, and a shade for how many values a block has there."""
+    plot = _Plot(View((), (), heat.ranges, "elapsed", "time", "", "time since the run's start", "latency"))
+    bottom = _TOP + _PLOT_HEIGHT
+    title = clean(title or f"Heat map of {heat.label}")
+    rows = round((plot.ranges.y_high - plot.ranges.y_low) * _ROWS_PER_DECADE)
+    ends = rows, plot.ranges.y_low, plot.ranges.y_high
+    whole = len(heat.counts) <= _MOST_COLUMNS
+    edges = heat.edges_s if whole else [heat.end_s * n / _MOST_COLUMNS for n in range(_MOST_COLUMNS + 1)]
+    counts = heat.by_block(*ends) if whole else heat.grid(_MOST_COLUMNS, *ends)
+    limits = bounds(max((count for column in counts for count in column), default=1.0), HEAT_LEVELS)
+    tall = _PLOT_HEIGHT / rows
+    cells: dict[int, list[tuple[float, float, float, float]]] = {}
+    for (start, end), column in zip(itertools.pairwise(edges), counts, strict=True):
+        left, right = plot.x(start), plot.x(end)
+        # Neighbours of one shade in a column are one cell: the file is smaller, and has no seams.
+        for shade, group in itertools.groupby(
+            enumerate(level(count, limits) for count in column), key=lambda one: one[1]
+        ):
+            run = [row for row, _ in group]
+            if shade:
+                at = (left, _TOP + run[0] * tall, right - left, len(run) * tall)
+                cells.setdefault(shade, []).append(at)
+    shapes: list[Shape] = [Words(_LEFT, 32, fitted(title, WIDTH - _LEFT - _RIGHT, TITLE_PX), "title")]
+    shapes += _axes(plot, bottom)
+    shapes += [Tiles(shade, tuple(cells[shade])) for shade in sorted(cells)]
+    y = bottom + _AXIS_ROOM + 16
+    shapes.append(Words(_LEFT, y, f"how many in a block of {scale.nice_ns(heat.block_s * 1e9)}", "dim"))
+    for n, limit in enumerate(limits):
+        x = _LEFT + 230 + n * 100
+        shapes.append(Tiles(n + 1, ((x, y - 12, 14, 14),)))
+        shapes.append(Words(x + 22, y, f"{limit:,}" + (" or more" if n + 1 == len(limits) else ""), figure=True))
+    described = f"Latency by time, the axis of latency logarithmic, the shade says how many: {clean(heat.label, 200)}"
+    return Picture(bottom + _AXIS_ROOM + _LEGEND_LINE + 8, title, described, (), tuple(shapes))
+
+
+def heat_colour(palette: Palette, level: int) -> str:
+    """Return the colour of a shade of a heat map: 1 is near the background, the last one near the text."""
+    return heat_shade(palette, level, HEAT_LEVELS)
 
 
 def fitted(text: str, room: float, size: float = TEXT_PX) -> str:

@@ -19,7 +19,19 @@ from PIL import Image, ImageDraw, ImageFont, PngImagePlugin
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import PALETTES, Palette, blended
 from jitter_workshop.report.pictures import drawing
-from jitter_workshop.report.pictures.drawing import WIDTH, Area, Mark, Rule, Shape, Stroke, Theme, Words, colour_of
+from jitter_workshop.report.pictures.drawing import (
+    WIDTH,
+    Area,
+    Mark,
+    Rule,
+    Shape,
+    Stroke,
+    Theme,
+    Tiles,
+    Words,
+    colour_of,
+)
+from jitter_workshop.stats.heat import Heat
 from jitter_workshop.stats.view import Point, View
 
 FINE = 2
@@ -47,7 +59,15 @@ def render_png(
 ) -> bytes:
     """Return the bytes of a PNG file with the chart of ``svg.render_svg``. ``theme``: its colours; a PNG cannot follow
     the reader's system. ``between``: the indices of the curves before and after a change, whose space is filled."""
-    drawn = drawing.picture(curves, title, view, between)
+    return _written(drawing.picture(curves, title, view, between), theme)
+
+
+def render_heat_png(heat: Heat, title: str = "", *, theme: Theme = "light") -> bytes:
+    """Return the bytes of a PNG file with the heat map of a run."""
+    return _written(drawing.heat_picture(heat, title), theme)
+
+
+def _written(drawn: drawing.Picture, theme: Theme) -> bytes:
     palette = PALETTES[theme]
     sheet = Image.new("RGB", (WIDTH * FINE, drawn.height * FINE), palette.background)
     lines = [shape for shape in drawn.shapes if not isinstance(shape, Words)]
@@ -74,6 +94,10 @@ def _band(shapes: Sequence[Shape], top: int, height: int, palette: Palette) -> I
             continue
         if isinstance(shape, Rule):
             _rule(pen, shape, top, palette)
+        elif isinstance(shape, Tiles):
+            for x, y, wide, tall in shape.cells:
+                left, upper, right, lower = (round(v * _SCALE) for v in (x, y - top, x + wide, y - top + tall))
+                pen.rectangle((left, upper, right - 1, lower - 1), drawing.heat_colour(palette, shape.level))
         elif isinstance(shape, Area):
             colour = palette.good if shape.better else palette.bad
             corners = [(x * _SCALE, (y - top) * _SCALE) for x, y in shape.outline]
@@ -89,6 +113,8 @@ def _extent(shape: Shape) -> tuple[float, float]:
     """Return the lowest and the highest y of a shape."""
     if isinstance(shape, Rule):
         return min(shape.y1, shape.y2), max(shape.y1, shape.y2)
+    if isinstance(shape, Tiles):
+        return min(y for _, y, _, _ in shape.cells), max(y + height for _, y, _, height in shape.cells)
     if isinstance(shape, Stroke | Area):
         ys = [y for _, y in (shape.points if isinstance(shape, Stroke) else shape.outline)]
         return min(ys), max(ys)

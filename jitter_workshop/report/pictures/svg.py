@@ -22,9 +22,11 @@ from jitter_workshop.report.pictures.drawing import (
     Shape,
     Stroke,
     Theme,
+    Tiles,
     Words,
     colour_of,
 )
+from jitter_workshop.stats.heat import Heat
 from jitter_workshop.stats.view import View
 
 _SCOPE = re.compile(r"[a-z][a-z0-9-]*")
@@ -63,15 +65,23 @@ def render_svg(
     indices of the curves before and after a change, whose space is filled. Raises ValueError for a scope that is not a
     plain word in lower case.
     """
+    return _written(drawing.picture(curves, title, view, between), scope, theme)
+
+
+def render_heat_svg(heat: Heat, title: str = "", *, scope: str = "heat", theme: Theme | None = None) -> str:
+    """Return the heat map of a run as SVG text. ``scope``, ``theme``, errors: as in :func:`render_svg`."""
+    return _written(drawing.heat_picture(heat, title), scope, theme)
+
+
+def _written(drawn: drawing.Picture, scope: str, theme: Theme | None) -> str:
     if not _SCOPE.fullmatch(scope):
         raise ValueError(f"a picture's scope is lower-case letters, digits and dashes, not {scope!r}")
-    drawn = drawing.picture(curves, title, view, between)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" id="{scope}" viewBox="0 0 {WIDTH} {drawn.height}" width="{WIDTH}" '
         f'height="{drawn.height}" role="img" aria-labelledby="{scope}-title {scope}-description">',
         f'<title id="{scope}-title">{escape(drawn.title)}</title>',
         f'<desc id="{scope}-description">{escape(drawn.description)}</desc>',
-        f"<style>{_style(scope, drawn.series, theme)}</style>",
+        f"<style>{_style(scope, drawn, theme)}</style>",
         f'<rect class="paper" width="{WIDTH}" height="{drawn.height}"/>',
         *map(_element, drawn.shapes),
         "</svg>",
@@ -79,21 +89,23 @@ def render_svg(
     return "\n".join(parts) + "\n"
 
 
-def _style(scope: str, series: Sequence[Series], theme: Theme | None) -> str:
+def _style(scope: str, drawn: drawing.Picture, theme: Theme | None) -> str:
     own = "\n".join(f"#{scope} {rule}" if rule else "" for rule in _STYLE.split("\n"))
     if theme is not None:
-        return own + _colours(scope, series, PALETTES[theme])
-    dark = f"@media screen and (prefers-color-scheme: dark) {{\n{_colours(scope, series, PALETTES['dark'])}}}\n"
-    return own + _colours(scope, series, PALETTES["light"]) + dark
+        return own + _colours(scope, drawn, PALETTES[theme])
+    dark = f"@media screen and (prefers-color-scheme: dark) {{\n{_colours(scope, drawn, PALETTES['dark'])}}}\n"
+    return own + _colours(scope, drawn, PALETTES["light"]) + dark
 
 
-def _colours(scope: str, series: Sequence[Series], palette: Palette) -> str:
+def _colours(scope: str, drawn: drawing.Picture, palette: Palette) -> str:
     p = palette
     rules = [
         f"#{scope} {{ --paper: {p.background}; --ink: {p.text}; --dim: {p.dim}; --grid: {p.fine_grid}; "
         f"--good: {p.good}; --bad: {p.bad}; }}"
     ]
-    for one in series:
+    for shade in sorted({shape.level for shape in drawn.shapes if isinstance(shape, Tiles)}):
+        rules.append(f"#{scope} .h{shade} {{ fill: {drawing.heat_colour(p, shade)}; }}")
+    for one in drawn.series:
         name, colour = f"#{scope} .{_class(one)}", colour_of(palette, one)
         fill = "var(--paper)" if one.reference else colour
         rules.append(f"{name} {{ stroke: {colour}; }} {name}.mark {{ fill: {fill}; }}")
@@ -113,6 +125,9 @@ def _element(shape: Shape) -> str:
         return _text(shape)
     if isinstance(shape, Area):
         return f'<polygon class="area {"better" if shape.better else "worse"}" points="{_points(shape.outline)}"/>'
+    if isinstance(shape, Tiles):
+        tiles = "".join(f"M{x:.1f} {y:.1f}h{w:.1f}v{h:.1f}h{-w:.1f}z" for x, y, w, h in shape.cells)
+        return f'<path class="h{shape.level}" d="{tiles}"/>'
     return _stroke(shape) if isinstance(shape, Stroke) else _mark(shape)
 
 

@@ -1,0 +1,192 @@
+"""Draw the axes of a chart as text: their ranges, grid, ticks and labels.
+
+Positions are log10 (``stats.scale``), but for the seconds of a heat map. Cells are aligned with the values: each tick
+falls on the centre of a cell, and ticks of y are equally far apart.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.style import Style
+from rich.text import Text
+
+from jitter_workshop.chart.style import plain_style
+from jitter_workshop.model.palette import Palette
+from jitter_workshop.stats import scale
+
+GUTTER = 7
+"""The columns for the labels of y."""
+LABELS_BELOW_FROM = 8
+"""From this height on, the labels of x have a line below the axis."""
+_MOST_STRETCH = 1.3
+_MOST_STRETCH_OF_WHOLE = 1.5
+"""The most by which an axis is stretched so that each decade has the same, whole number of rows, and a tick."""
+_AT_A_TICK = 0.01
+
+Cell = tuple[str, Style]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Hold the size of the plot, and convert x and y to cells. The plot has ``columns`` × ``rows`` cells, beside a
+    gutter. x and y are log10; they fall on the centres of cells. ``units``: the units of x and of y."""
+
+    columns: int
+    rows: int
+    ranges: scale.Ranges
+    units: tuple[str, str]
+
+    def x_ticks(self) -> tuple[scale.Tick, ...]:
+        return scale.ticks(self.units[0], self.ranges.x_low, self.ranges.x_high)
+
+    def column(self, x: float) -> int:
+        return round(self.across(x))
+
+    def row(self, y: float) -> int:
+        return round(self.down(y))
+
+    def across(self, x: float) -> float:
+        return (x - self.ranges.x_low) / (self.ranges.x_high - self.ranges.x_low) * (self.columns - 1)
+
+    def at(self, column: float) -> float:
+        """Return the x of a column."""
+        return self.ranges.x_low + column / (self.columns - 1) * (self.ranges.x_high - self.ranges.x_low)
+
+    def down(self, y: float) -> float:
+        return (self.ranges.y_high - y) / (self.ranges.y_high - self.ranges.y_low) * (self.rows - 1)
+
+    def holds(self, column: int, row: int) -> bool:
+        return 0 <= column < self.columns and 0 <= row < self.rows
+
+
+def snapped(ranges: scale.Ranges, columns: int, rows: int) -> scale.Ranges:
+    """Stretch the ranges a little, so that all decades have the same number of cells and each tick falls on a cell:
+    equal ratios of y have equal heights. Where whole rows for each decade would waste room, only each second, third or
+    sixth decade falls on a cell and has a tick."""
+    across = ranges.x_high - ranges.x_low
+    each = max((columns - 1) // across, 1)
+    x_high = ranges.x_low + (columns - 1) / each
+    if x_high - ranges.x_low > _MOST_STRETCH * across:
+        x_high = ranges.x_high
+    span = ranges.y_high - ranges.y_low
+    most = (rows - 1) / span + 1e-9
+    whole = [float(n) for n in range(math.floor(most), 0, -1)]
+    parts = sorted({n / every for every in (2, 3, 6) for n in range(1, 6 * rows) if n / every <= most}, reverse=True)
+    for wanted, stretch in ((whole, _MOST_STRETCH_OF_WHOLE), (parts, _MOST_STRETCH), ((*whole, *parts), math.inf)):
+        for cells in wanted:
+            fitted = _raised(ranges, cells, rows) if rows - 1 <= stretch * span * cells else None
+            if fitted is not None and len(_even_ticks(fitted, cells)) > 1:
+                return scale.Ranges(x_high, *fitted, ranges.x_low)
+    return scale.Ranges(x_high, ranges.y_low, ranges.y_high, ranges.x_low)
+
+
+def _raised(ranges: scale.Ranges, cells: float, rows: int) -> tuple[float, float] | None:
+    """Return the ends of a y axis with ``cells`` rows for each decade, so that whole decades fall on cells; None if it
+    does not fit into ``rows``."""
+    high = math.ceil(ranges.y_high * cells - 1e-9)
+    low = high - (rows - 1)
+    spare = math.floor(ranges.y_low * cells + 1e-9) - low
+    if spare < 0:
+        return None
+    shift = max(spare // 2, -low)
+    if ranges.y_low < 0:
+        # A share ends at 1, and an empty bar stands on the lowest value: the spare rows go to the other side.
+        shift = 0 if ranges.y_high <= 0 else spare
+    return (low + shift) / cells, (high + shift) / cells
+
+
+def _even_ticks(ends: tuple[float, float], cells: float) -> list[int]:
+    """Return the decades that fall on cells, with the least step that gives a whole number of rows."""
+    every = next(every for every in (1, 2, 3, 6) if abs(every * cells - round(every * cells)) < 1e-6)
+    return [n for n in range(math.ceil(ends[0] - 1e-9), math.floor(ends[1] + 1e-9) + 1) if n % every == 0]
+
+
+def y_ticks(frame: Frame) -> tuple[scale.Tick, ...]:
+    """Return one tick for each decade, or for each two, three or six decades: the closest ticks that are equally far
+    apart in rows."""
+    for every in (1, 2, 3, 6):
+        ticks = scale.ticks(frame.units[1], frame.ranges.y_low, frame.ranges.y_high, every)
+        gaps = {frame.row(a.position) - frame.row(b.position) for a, b in itertools.pairwise(ticks)}
+        if len(gaps) <= 1 and 0 not in gaps:
+            return ticks
+    return ()
+
+
+def grid(frame: Frame, labels: Sequence[scale.Tick], theme: Palette) -> list[list[Cell]]:
+    """Return the cells of the grid: faint lines at the ticks, or only dots at their crossings if there would be too
+    many lines or the theme has no faint colour."""
+    faint = plain_style(theme.grid, dim=True)
+    empty: Cell = (" ", Style.null())
+    cells = [[empty] * frame.columns for _ in range(frame.rows)]
+    columns = {frame.column(t.position) for t in frame.x_ticks()} - {0}
+    rows = {frame.row(t.position) for t in labels}
+    lines = bool(theme.grid) and 2 * len(rows) <= frame.rows + 1
+    for row in range(frame.rows):
+        for column in range(frame.columns):
+            if row in rows and column in columns:
+                cells[row][column] = ("┼" if lines else "·", faint)
+            elif lines and row in rows:
+                cells[row][column] = ("┈", faint)
+            elif lines and column in columns:
+                cells[row][column] = ("┊", faint)
+    return cells
+
+
+def framed(
+    frame: Frame,
+    cells: list[list[Cell]],
+    labels: Sequence[scale.Tick],
+    asked: Sequence[float],
+    theme: Palette,
+    rows_below: int,
+) -> Text:
+    """Return the plot with its axes. The labels of x are below the axis, or on the axis if there are too few rows."""
+    dim, line = plain_style(theme.dim), plain_style(theme.grid, dim=True)
+    by_row = {frame.row(t.position): t.label for t in reversed(labels) if len(t.label) < GUTTER}
+    text = Text(no_wrap=True, end="")
+    for row, content in enumerate(cells):
+        text.append(f"{by_row.get(row, ''):>{GUTTER - 1}} ", dim)
+        text.append("┤" if row in by_row else "│", line)
+        _append_cells(text, content)
+        text.append("\n")
+    ticks = frame.x_ticks()
+    columns = {frame.column(t.position) for t in ticks}
+    axis = "".join("┬" if c in columns else "─" for c in range(1, frame.columns))
+    names = _x_labels(frame, ticks, asked)
+    if rows_below == 2:
+        text.append(" " * GUTTER + "└" + "─" + axis + "\n", line)
+        text.append(names.rstrip(), dim)
+    else:
+        base = " " * GUTTER + "└" + "─" * frame.columns
+        for a, b in zip(base, names, strict=True):
+            text.append(b if b != " " else a, dim if b != " " else line)
+    return text
+
+
+def _append_cells(text: Text, content: Sequence[Cell]) -> None:
+    """Append cells to a text. Neighbours of the same style become one span."""
+    start = 0
+    for at in range(1, len(content) + 1):
+        if at == len(content) or content[at][1] is not content[start][1]:
+            text.append("".join(c for c, _ in content[start:at]), content[start][1])
+            start = at
+
+
+def _x_labels(frame: Frame, ticks: Sequence[scale.Tick], asked: Sequence[float]) -> str:
+    """Return the line of percentiles, each centred below its tick. A label that would touch its neighbour is left out.
+    The percentiles of the marks, ``asked``, are placed first."""
+    width = GUTTER + 1 + frame.columns
+    line = [" "] * width
+    wanted = [scale.x_of_percentile(percentile) for percentile in asked]
+    for tick in sorted(ticks, key=lambda t: not any(abs(t.position - x) < _AT_A_TICK for x in wanted)):
+        middle = GUTTER + 1 + frame.column(tick.position)
+        label = tick.label.replace(" ", "")
+        start = max(GUTTER, min(middle - len(label) // 2, width - len(label)))
+        end = start + len(label)
+        if all(character == " " for character in line[max(start - 1, 0) : end + 1]):
+            line[start:end] = label
+    return "".join(line)

@@ -1,0 +1,107 @@
+"""Draw the heat map of a run as text: time to the right, latency up on a logarithmic axis, shade = how many.
+
+With colours, a cell has two halves with a shade each. Without colours, a cell has one of four characters.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import shutil
+
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+from jitter_workshop.chart.axes import GUTTER, LABELS_BELOW_FROM, Cell, Frame, framed, grid, snapped, y_ticks
+from jitter_workshop.chart.canvas import LEAST_HEIGHT, LEAST_WIDTH, MOST_ROWS, PLAIN, PLAIN_SIZE
+from jitter_workshop.chart.style import plain_style, theme_named
+from jitter_workshop.model.palette import Palette, heat_shade
+from jitter_workshop.model.text import clean
+from jitter_workshop.stats.heat import Heat, bounds, level
+from jitter_workshop.stats.scale import nice_ns
+
+SHADES = "░▒▓█"
+"""The shades without colours, from few to many."""
+_LEVELS = 6
+_UPPER, _LOWER = "▀", "▄"
+
+
+def render(heat: Heat, width: int, height: int, theme: str = "dark") -> Text:
+    """Draw a heat map in ``height`` lines of at most ``width`` columns; the last lines say what the shades mean and
+    whose they are. Below 24×6 the text has empty lines only. ``theme``: as in ``canvas.render``."""
+    return _render(heat, width, height, theme_named(theme), theme != PLAIN).copy()
+
+
+@functools.lru_cache(maxsize=16)
+def _render(heat: Heat, width: int, height: int, theme: Palette, coloured: bool) -> Text:
+    if width < LEAST_WIDTH or height < LEAST_HEIGHT + 2:
+        return Text("\n" * max(height - 1, 0), end="")
+    tinted = coloured and bool(theme.cool)
+    below = 2 if height - 2 >= LABELS_BELOW_FROM else 1
+    columns, rows = width - GUTTER - 1, height - 2 - below
+    ranges = dataclasses.replace(snapped(heat.ranges, columns, rows), x_high=heat.ranges.x_high)
+    frame = Frame(columns, rows, ranges, ("elapsed", "time"))
+    labels = y_ticks(frame)
+    cells = grid(frame, labels, theme)
+    halves = 2 if tinted else 1
+    # The ends of y fall on the middle of the first and of the last row.
+    margin = (ranges.y_high - ranges.y_low) / (rows - 1) / 2
+    counts = heat.grid(columns, rows * halves, ranges.y_low - margin, ranges.y_high + margin)
+    limits = bounds(max((count for line in counts for count in line), default=1.0), _LEVELS if tinted else len(SHADES))
+    for row in range(rows):
+        for column in range(columns):
+            shades = [level(counts[column][row * halves + half], limits) for half in range(halves)]
+            if any(shades):
+                cells[row][column] = _cell(shades, theme) if tinted else (SHADES[shades[0] - 1], Style.null())
+    text = framed(frame, cells, labels, (), theme, below)
+    for line in _meaning(heat, limits, width, theme, tinted):
+        text.append("\n")
+        text.append_text(line)
+    return text
+
+
+def _cell(shades: list[int], theme: Palette) -> Cell:
+    upper, lower = shades
+    if upper == lower:
+        return "█", _style(theme, upper, 0)
+    return (_UPPER, _style(theme, upper, lower)) if upper else (_LOWER, _style(theme, lower, 0))
+
+
+@functools.lru_cache(maxsize=256)
+def _style(theme: Palette, front: int, back: int) -> Style:
+    return Style(color=heat_shade(theme, front, _LEVELS), bgcolor=heat_shade(theme, back, _LEVELS) if back else None)
+
+
+def _meaning(heat: Heat, limits: tuple[int, ...], width: int, theme: Palette, tinted: bool) -> list[Text]:
+    """Return two lines: the run with its blocks, and the least count of each shade."""
+    dim = plain_style(theme.dim)
+    first = Text(no_wrap=True, end="")
+    first.append(clean(heat.label, 60), plain_style(theme.text, bold=True))
+    first.append(f"  {len(heat.counts)} blocks of {nice_ns(heat.block_s * 1e9)}; time to the right, latency up", dim)
+    second = Text("how many in a block: ", dim, no_wrap=True, end="")
+    for n, limit in enumerate(limits, 1):
+        style = _style(theme, n, 0) if tinted else Style.null()
+        second.append("██" if tinted else SHADES[n - 1] * 2, style)
+        second.append(f" {_short(limit)}{'+' if n == len(limits) else ''}  ", dim)
+    for line in (first, second):
+        line.truncate(width, overflow="ellipsis")
+    return [first, second]
+
+
+def _short(count: int) -> str:
+    return f"{count:,}" if count < 10_000 else f"{count / 1e3:,.0f} k" if count < 1e6 else f"{count / 1e6:,.1f} M"
+
+
+def printed(heat: Heat) -> str:
+    """Return the heat map at the terminal's size (80×28 without a terminal), with a line break at the end."""
+    console = Console(highlight=False)
+    plain = not console.is_terminal or console.is_dumb_terminal
+    width, height = shutil.get_terminal_size(PLAIN_SIZE) if console.is_terminal else PLAIN_SIZE
+    rows = max(min(height - 2, MOST_ROWS), LEAST_HEIGHT + 2)
+    text = render(heat, max(width, LEAST_WIDTH), rows, PLAIN if plain else "dark")
+    if plain:
+        return "".join(f"{line.rstrip()}\n" for line in text.plain.split("\n"))
+    with console.capture() as captured:
+        console.print(text, no_wrap=True, overflow="crop", crop=True)
+    return captured.get()
