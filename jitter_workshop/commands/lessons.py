@@ -32,7 +32,7 @@ from jitter_workshop.commands.common.base import (
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.record import picked
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.walk import PathEntry, PlanView
+from jitter_workshop.model.walk import CHANCE_WORDS, PathEntry, PlanView
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +62,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _list(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.chapters.tour import take
-    from jitter_workshop.presenter.chapter import CHANCES
 
     path = take(args.session, args.course, args.root).path
     if args.json:
@@ -72,7 +71,7 @@ def _list(args: argparse.Namespace) -> int:
     for entry in path:
         state = "done" if entry.done or (entry.curve and entry.setting is not False) else "open"
         note = f"   not on this host: {clean(entry.reason, 600)}" if entry.reason else ""
-        chance = CHANCES[entry.chance][0]
+        chance = CHANCE_WORDS[entry.chance]
         line = f"{entry.chapter_id:<{wide}}  {state}  {entry.minutes:>3} min  {clean(entry.title)}   {chance}{note}"
         sys.stdout.write(f"{line}\n")
     return 0

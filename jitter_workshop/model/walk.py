@@ -23,6 +23,17 @@ right already, so nothing is left to change. ``rights``: the change needs root's
 ``measures``: it measures and changes nothing. ``reads``: it only reads. ``recording``: it is taught on a recording.
 ``not_here``: it cannot be done at all."""
 
+CHANCE_WORDS: dict[Chance, str] = {
+    "moves": "moves here",
+    "good": "good already",
+    "rights": "needs root",
+    "measures": "measures",
+    "reads": "to read",
+    "recording": "recording",
+    "not_here": "not here",
+}
+"""What a chapter can show on a host, in one or two words."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:

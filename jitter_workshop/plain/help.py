@@ -13,6 +13,8 @@ from jitter_workshop.presenter.chapter import OPEN
 
 _LEAVES = ("q", "leave the workshop (progress is kept; the next start goes on here)")
 
+GLOSSARY = ("g", "the terms of this page, each in a sentence (at every question)")
+
 
 def tell_help(talk: Talk, words: Iterable[tuple[str, str]]) -> None:
     for key, does in words:
@@ -23,6 +25,7 @@ def path_help(chapters: int) -> Iterator[tuple[str, str]]:
     """Yield each command of the chapter list, with its meaning. ``chapters``: the number of chapters."""
     yield "Enter", "the next useful step"
     yield f"1-{chapters}", "open a chapter by its number"
+    yield GLOSSARY
     yield "c", "the chart of all runs"
     yield "r", "the report of this session, as a file"
     yield "status", "this host's checks, and what can be better"
@@ -37,6 +40,7 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
     yield "Enter", "the next useful step"
     yield "b", "one step back"
     yield f"1-{len(walk.chapter.steps)}", "go to a step by its number"
+    yield GLOSSARY
     yield "h", "a hint"
     yield "c", "the chart of this chapter"
     yield "o", "the chart with the laptop of 2015"

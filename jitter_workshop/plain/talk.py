@@ -14,6 +14,7 @@ from rich.text import Text
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.curves import percentile_table
+from jitter_workshop.presenter.glossary import explained
 from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.prose import prose
 
@@ -78,6 +79,8 @@ class Talk:
         self.write = write or sys.stdout.write
         self._fixed_width = width
         self._told: set[str] = set()
+        self._said: list[str] = []
+        """The lines since the last answer: the page whose terms ``g`` explains."""
         self.idle: Callable[[], Lines] | None = None
         """What has changed while the learner types nothing; looked at each second on a terminal."""
         self.class_told: tuple[object, ...] | None = None
@@ -107,9 +110,15 @@ class Talk:
 
     def ask_anything(self, question: str) -> str:
         """Return the answer like :meth:`ask`, but treat ``q`` like any other answer."""
-        *above, last = wrap(question, max(self.width - len(" > "), 20))
-        self.say(*above)
-        return self._read(f"{last.plain} > ").strip()
+        page = "\n".join(self._said)
+        while True:
+            *above, last = wrap(question, max(self.width - len(" > "), 20))
+            self.say(*above)
+            answer = self._read(f"{last.plain} > ").strip()
+            self._said.clear()
+            if answer != "g":
+                return answer
+            self.say("", *explained(page, self.width), "")
 
     def tell(self, text: str, indent: str = "", hanging: str | None = None) -> None:
         self.say(*wrap(text, self.width, indent, hanging))
@@ -117,7 +126,9 @@ class Talk:
     def say(self, *lines: str | Text) -> None:
         """Print each ``str`` as it is, and each ``Text`` without styles and cut at the width."""
         for line in lines:
-            self.write(f"{line if isinstance(line, str) else line.plain[: self.width].rstrip()}\n")
+            written = line if isinstance(line, str) else line.plain[: self.width].rstrip()
+            self._said.append(written)
+            self.write(f"{written}\n")
 
     def row(self, text: str) -> None:
         """Write one line, cut at the width."""

@@ -18,6 +18,7 @@ from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import (
+    CHANCE_WORDS,
     Chance,
     CompareView,
     CureView,
@@ -49,15 +50,8 @@ PATH_HEADINGS = {
 }
 """The heading of each group of chapters on the path, by the group's state."""
 
-CHANCES: dict[Chance, tuple[str, str]] = {
-    "moves": ("moves here", "good"),
-    "good": ("good already", "dim"),
-    "rights": ("needs root", "dim"),
-    "measures": ("measures", "text"),
-    "reads": ("to read", "text"),
-    "recording": ("recording", "dim"),
-    "not_here": ("not here", "dim"),
-}
+_LOUD: dict[Chance, str] = {"moves": "good", "measures": "text", "reads": "text"}
+CHANCES = {chance: (words, _LOUD.get(chance, "dim")) for chance, words in CHANCE_WORDS.items()}
 """What a chapter can show on this host: the words, and their style."""
 
 WHAT_THIS_IS = "Measure what makes programs late on Linux, name it, change it, compare."

@@ -36,6 +36,7 @@ _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 _SCREENS = {
     "curves": "runs.runs.RunsScreen",
+    "glossary": "common.glossary.GlossaryPage",
     "help": "common.help.HelpPage",
     "report": "report.ReportScreen",
     "settings": "common.preferences.SettingsPage",
@@ -189,11 +190,11 @@ class WorkshopApp(Frame):
         return super().check_action(action, parameters)
 
     def action_show(self, name: str) -> None:
-        """Open the screen with this name. Do nothing if it is open, or (help excepted) if a page waits for an
-        answer."""
+        """Open the screen with this name. Do nothing if it is open, or (help and words excepted) if a page waits for
+        an answer."""
         module, _, kind = f"jitter_workshop.tui.screens.{_SCREENS[name]}".rpartition(".")
         screen: type[Screen[None]] = getattr(import_module(module), kind)
-        if not isinstance(self.screen, screen) and (name == "help" or not self.screen.is_modal):
+        if not isinstance(self.screen, screen) and (name in ("help", "glossary") or not self.screen.is_modal):
             self.push_screen(screen())
 
     def action_theme(self) -> None:

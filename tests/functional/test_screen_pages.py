@@ -23,6 +23,7 @@ from jitter_workshop.tui import app as app_module
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.core.actions import ACTIONS, BY_ID
 from jitter_workshop.tui.screens.common.dialogs import Question
+from jitter_workshop.tui.screens.common.glossary import GlossaryPage
 from jitter_workshop.tui.screens.common.help import HelpPage
 from jitter_workshop.tui.screens.common.preferences import SettingsPage
 from jitter_workshop.tui.screens.home.home import HomeScreen
@@ -369,3 +370,24 @@ async def test_a_terminal_too_small_gets_one_sentence_and_recovers() -> None:
         await pilot.resize_terminal(60, 16)
         await settled(pilot)
         assert "Why so slow?" in text_of(app)
+
+
+async def test_the_words_of_a_page_are_explained_on_every_screen() -> None:
+    app = WorkshopApp(open_workshop())
+    async with app.run_test(size=(80, 24)) as pilot:
+        for screen, key, word, absent in (
+            (None, "g", "percentile, p99.9", "ring"),
+            ("enter", "g", "ring", "knee"),
+            ("s", "f2", "governor", "knee"),
+        ):
+            await pilot.press(*([screen] if screen else []))
+            await settled(pilot)
+            below = app.screen
+            await pilot.press(key)
+            assert isinstance(app.screen, GlossaryPage), screen
+            told = app.screen.sheet("#page-sheet").plain()
+            assert f"  {word}: " in told
+            assert f"  {absent}: " not in told
+            await pilot.press("y", "escape")
+            assert app.clipboard == told
+            assert app.screen is below

@@ -99,6 +99,7 @@ _BACK = Action("close", "escape,q", "back", "Back to where you were", palette=Fa
 _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     "app": (
         Action("help", "question_mark,f1", "help", "All keys and words on one page", method="show('help')"),
+        Action("glossary", "g,f2", "words", "The terms of this page, each in a sentence", method="show('glossary')"),
         Action("palette", "ctrl+p", "commands", "Find a command by typing", method="command_palette", palette=False),
         Action("curves", "c", "curves", "Chart and table of all runs of this session", method="show('curves')"),
         Action(
@@ -178,6 +179,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     "recall": (
         Action("number", "", "number", "Answer with that one", written="1–4"),
         Action("agree", "enter", "go on", "Skip the question, or go on after an answer"),
+        Action("words", "g,f2", "words", "The terms of this page, each in a sentence", method="app.show('glossary')"),
         *_moves(),
         *_PAGES,
         Action("close", "escape,q", "skip all", "Skip all questions and begin the chapter"),

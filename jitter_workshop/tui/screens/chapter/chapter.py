@@ -241,7 +241,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         shown += [*self._view_keys(step), *step.last_keys()]
         if self.walk.chapter.hints:
             shown.append(("chapter.hint", ""))
-        return [*shown, ("chapter.back", ""), ("app.help", ""), ("chapter.home", "")]
+        return [*shown, ("chapter.back", ""), ("app.glossary", ""), ("app.help", ""), ("chapter.home", "")]
 
     def _view_keys(self, step: Step) -> list[Shown]:
         """Return the keys that switch between page, chart and table."""

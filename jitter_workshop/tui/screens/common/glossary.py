@@ -1,0 +1,27 @@
+"""Show the terms of the page below, each in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.text import Text
+
+from jitter_workshop.presenter.glossary import explained
+from jitter_workshop.tui.screens.common.base import Page
+from jitter_workshop.tui.widgets.sheet import Sheet
+
+
+class GlossaryPage(Page, scope="dialog"):
+    """Show what each term of the screen or page below means."""
+
+    def lines(self, width: int) -> Iterable[Text]:
+        below = self.app.screen_stack[-2]
+        # A path is not read: its titles are names of chapters.
+        shown = (one for one in below.query(Sheet) if one.region.area and one.id != "path")
+        return explained("\n".join(sheet.plain() for sheet in shown), width)
+
+    def key_words(self) -> str:
+        return "↑ ↓ scroll · y copies · Esc closes"
+
+    def action_copy(self) -> None:
+        self.app.copy_to_clipboard(self.sheet("#page-sheet").plain())

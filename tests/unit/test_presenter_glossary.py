@@ -1,0 +1,79 @@
+"""The terms of a page, and where the built-in course introduces them."""
+
+from __future__ import annotations
+
+import runpy
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.course.loader import load_course
+from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter.glossary import NONE, Term, explained, found, place, terms
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+INTRODUCED = [one for one in terms() if one.introduced]
+
+
+def named(text: str) -> list[str]:
+    return [one.term for one in found(text)]
+
+
+def test_the_terms_of_a_page_come_in_its_order_and_are_whole_words() -> None:
+    assert named("Steal on the hot\n   CPUs: the TLB is cold.") == ["steal", "hot CPU", "TLB"]
+    assert named("stealth, /sys/fs/cgroup/a, tsc, cyclictest") == []
+    assert named("p99.9 and p99") == ["percentile, p99.9"]
+    assert named("A ring. Rings.") == ["ring"]
+
+
+def test_each_term_is_explained_once_and_in_the_width() -> None:
+    lines = [line.plain for line in explained("A ring and a knee and a ring", 40)]
+    assert max(map(len, lines)) <= 40
+    assert [line.strip().split(":")[0] for line in lines if line.startswith(("  ring:", "  knee:"))] == ["ring", "knee"]
+    assert NONE in " ".join(line.plain for line in explained("nothing", 100))
+
+
+@given(st.sampled_from([one for one in terms() if one.also]), st.text(st.sampled_from("ab .,\n"), max_size=20))
+def test_a_term_is_found_wherever_it_stands(term: Term, around: str) -> None:
+    assert term in found(f"{around} {term.also[0]} {around}")
+
+
+def test_the_document_is_the_files_and_each_term_stands_once() -> None:
+    made = runpy.run_path(str(REPOSITORY / "scripts" / "glossary.py"))
+    assert made["main"]() == 0
+    words = [one.term for one in terms()]
+    assert len(words) == len(set(words))
+    known = {"term", "meaning", "not", "also", "introduced"}
+    data = tomllib.loads((REPOSITORY / "assets" / "glossary.toml").read_text())
+    assert all(set(one) <= known for section in data["section"] for one in section["term"])
+
+
+def paragraphs() -> Iterator[tuple[str, str]]:
+    """Yield where a paragraph of the course stands, and the paragraph, in the order in which a learner reads them."""
+    for chapter in load_course().chapters:
+        for step in chapter.steps:
+            for one in chapter.pages[step].split("\n\n"):
+                yield f"{chapter.id}, {step}", " ".join(one.replace("**", "").replace("*", "").split())
+
+
+@pytest.mark.parametrize("term", INTRODUCED, ids=lambda one: one.term)
+def test_a_term_is_introduced_where_the_course_uses_it_first(term: Term) -> None:
+    where, text = next((where, text) for where, text in paragraphs() if place(term, text) is not None)
+    assert term.introduced in text, f"{where}: {text}"
+
+
+def test_the_word_g_explains_what_was_said_since_the_last_answer() -> None:
+    answers, said = iter(["g", "x", "g", ""]), []
+    talk = Talk(lambda _: next(answers), said.append, 80)
+    talk.say("The knee.")
+    assert talk.ask("go on") == "x"
+    assert "knee: " in "".join(said)
+    said.clear()
+    talk.say("A ring.")
+    assert talk.ask("go on") == ""
+    assert "ring: " in "".join(said)
+    assert "knee: " not in "".join(said)
