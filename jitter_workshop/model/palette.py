@@ -13,7 +13,8 @@ class Palette:
     """Name the colours of a theme, each as ``#rrggbb``; "" leaves the terminal's own colour.
 
     ``grid``: the lines of a chart in a terminal; ``fine_grid``: those of a picture, which are thinner. ``curves``: the
-    measured curves in their order; ``references``: published and recorded curves.
+    measured curves in their order; ``references``: published and recorded curves. ``cause_…``: what took the time of a
+    stall; none of them is ``good`` or ``bad``, because a cause is neither.
     """
 
     name: str
@@ -31,6 +32,13 @@ class Palette:
     grid: str = ""
     fine_grid: str = ""
     mark: str = ""
+    cause_task: str = ""
+    cause_irq: str = ""
+    cause_softirq: str = ""
+    cause_timer: str = ""
+    cause_work: str = ""
+    cause_move: str = ""
+    cause_fault: str = ""
     curves: tuple[str, ...] = ("",)
     references: tuple[str, ...] = ("",)
 
@@ -52,6 +60,13 @@ PALETTES: dict[str, Palette] = {
         grid="#343d4b",
         fine_grid="#262e39",
         mark="#ff8ad8",
+        cause_task="#7db7e8",
+        cause_irq="#e5b567",
+        cause_softirq="#e0936a",
+        cause_timer="#6fd0c5",
+        cause_work="#c4b5f0",
+        cause_move="#ec9ccb",
+        cause_fault="#b9c46a",
         curves=("#7db7e8", "#e5b567", "#86c793", "#c4b5f0", "#ec8a7e", "#6fd0c5"),
         references=("#98a2b3", "#7d8798", "#677183"),
     ),
@@ -71,8 +86,15 @@ PALETTES: dict[str, Palette] = {
         grid="#d5d3cb",
         fine_grid="#e2dfd7",
         mark="#b0127f",
+        cause_task="#1b5e9e",
+        cause_irq="#96540a",
+        cause_softirq="#a8441a",
+        cause_timer="#00706a",
+        cause_work="#6741a0",
+        cause_move="#a0297a",
+        cause_fault="#5c6b00",
         curves=("#1b5e9e", "#b06a00", "#23713a", "#6741a0", "#b3261e", "#00706a"),
-        references=("#6f7885", "#868e99", "#9aa1ab"),
+        references=("#7a838f", "#8c949f", "#9aa1ab"),
     ),
     "high-contrast": Palette(
         name="high-contrast",
@@ -90,10 +112,29 @@ PALETTES: dict[str, Palette] = {
         grid="#6a6a6a",
         fine_grid="#6a6a6a",
         mark="#ff7ae0",
+        cause_task="#7fd4ff",
+        cause_irq="#ffd500",
+        cause_softirq="#ffa05c",
+        cause_timer="#5ff5e6",
+        cause_work="#d0b8ff",
+        cause_move="#ff9ae0",
+        cause_fault="#d6e85a",
         curves=("#7fd4ff", "#ffd500", "#6bff8a", "#e0c8ff", "#ff9a90", "#5ff5e6"),
-        references=("#e0e0e0", "#c4c4c4", "#a8a8a8"),
+        references=("#9a9a9a", "#8a8a8a", "#7c7c7c"),
     ),
 }
+
+CAUSES: dict[str, str] = {
+    "task": "cause_task",
+    "irq": "cause_irq",
+    "vector": "cause_irq",
+    "softirq": "cause_softirq",
+    "timer": "cause_timer",
+    "workqueue": "cause_work",
+    "migration": "cause_move",
+    "page_fault": "cause_fault",
+}
+"""Kind of a cause → its colour, the same wherever it is shown; any other kind (a gap without an event) is faint."""
 
 MONO = Palette("mono")
 """No colours at all, for NO_COLOR."""

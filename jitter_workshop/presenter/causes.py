@@ -8,6 +8,7 @@ from rich.text import Text
 
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import CounterReport, EvidenceReport, ExplainedStall, Residence
+from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.presenter import counters
@@ -96,7 +97,8 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
         line.style = "dim" if nobody else "text"
         if first.cell_len + 1 + _BAR <= width:
             drawn = log_bar(cause.total_ns, shown[0].total_ns, _BAR, 100.0)
-            line.append(f" {drawn}", "faint" if nobody else "accent")
+            # A line instead of a block: rows of blocks would touch and look like one slab.
+            line.append(f" {_as_line(drawn)}", CAUSES.get(cause.kind, "faint"))
         yield line
     if hidden:
         total = nice_ns(sum(cause.total_ns for cause in hidden))
@@ -185,13 +187,15 @@ def _spread(offset: int, ns: int, each: float, columns: int) -> Iterator[tuple[i
 
 
 def coloured(drawn: str, stall: ExplainedStall) -> Text:
-    """Return a stall's bar, with a character and a colour for each cause. Parts without a named cause stay pale, so
-    that the named causes are seen first."""
-    colours = dict(zip(SHADES, ("accent", "cool", "good", "bad"), strict=True))
-    for character, part in zip(SHADES, stall.parts, strict=False):
-        if part.kind in NOBODY:
-            colours[character] = "faint"
+    """Return a stall's bar. A character stands for the place of a cause in this stall, its colour for the kind of cause
+    everywhere. Parts without a named cause stay pale, so that the named causes are seen first."""
+    colours = {c: CAUSES.get(part.kind, "faint") for c, part in zip(SHADES, stall.parts, strict=False)}
     return Text.assemble(*((character, colours.get(character, "dim")) for character in drawn))
+
+
+def _as_line(bar: str) -> str:
+    """Return a bar of blocks as a thin line of the same length; a part of a block is a short line."""
+    return "".join("━" if character == "█" else "╸" for character in bar)
 
 
 def _percent(part: int, whole: int) -> str:

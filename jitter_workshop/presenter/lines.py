@@ -1,8 +1,9 @@
 """Build lines of text for every surface: the screen, the plain walk, and the output of verbs.
 
 A line is a rich ``Text`` whose styles are words: a role of the palette (text, dim, faint, accent, good, bad, cool,
-code), ``under`` for the row under the cursor, and ``bold``. A surface replaces the roles by colours only when it shows
-the line: :func:`in_colours` for a theme, :func:`written` for a terminal's own colours or none.
+code, cause_task and the other causes), ``under`` for the row under the cursor, and ``bold``. A surface replaces the
+roles by colours only when it shows the line: :func:`in_colours` for a theme, :func:`written` for a terminal's own
+colours or none.
 """
 
 from __future__ import annotations
@@ -41,6 +42,13 @@ _ON_A_TERMINAL = {
     "text": "",
     "code": "",
     "under": "",
+    "cause_task": "blue",
+    "cause_irq": "yellow",
+    "cause_softirq": "bright_yellow",
+    "cause_timer": "cyan",
+    "cause_work": "magenta",
+    "cause_move": "bright_magenta",
+    "cause_fault": "bright_cyan",
 }
 """The roles in the sixteen colours that every terminal has."""
 _BLANK = re.compile(r"(?<!\d) | (?!(?:ns|µs|ms|s|min|GHz|%)(?!\w))")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jitter_workshop.model.course import EVIDENCE
 from jitter_workshop.model.cpuset import CpuSet
@@ -16,6 +18,7 @@ from jitter_workshop.model.evidence import (
     Residence,
     ThreadOnCpu,
 )
+from jitter_workshop.model.palette import CAUSES, PALETTES, Palette
 from jitter_workshop.presenter.causes import SHADES, coloured, focused, offered, ran_there
 
 HOSTILE = "[red]x\x1b[2J\nforged line"
@@ -83,9 +86,33 @@ def test_what_v_shows_is_said_in_words_of_the_chapter() -> None:
     assert [word for word in EVIDENCE if focused([word])] == ["frequency", "residence", "work", "left"]
 
 
+@given(st.permutations(sorted(CAUSES)))
+def test_a_cause_has_one_colour_at_every_place(kinds: list[str]) -> None:
+    parts = tuple(Part(kind, "x", 10 - place) for place, kind in enumerate(kinds[:4]))
+    drawn = coloured(SHADES, ExplainedStall(1, 100, 1, "sampler", 1, 0, parts))
+    assert [str(span.style) for span in drawn.spans] == [CAUSES[part.kind] for part in parts]
+
+
+@pytest.mark.parametrize("palette", PALETTES.values(), ids=PALETTES)
+def test_no_cause_looks_like_better_or_worse_and_no_reference_outshines_a_curve(palette: Palette) -> None:
+    colours = [getattr(palette, role) for role in CAUSES.values()]
+    assert len(set(colours)) == len(set(CAUSES.values()))
+    assert not {palette.good, palette.bad, palette.faint, ""} & set(colours)
+
+    def apart(colour: str) -> float:
+        return abs(luminance(colour) - luminance(palette.background))
+
+    assert max(map(apart, palette.references)) < min(map(apart, palette.curves))
+
+
+def luminance(colour: str) -> float:
+    red, green, blue = (int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5))
+    return 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
+
+
 def test_what_is_nobodys_stays_pale_in_a_stalls_bar() -> None:
     parts = (Part("no_event", "", 60), Part("task", HOSTILE, 30), Part("around", "local_timer", 10))
     stall = ExplainedStall(1, 100, 1, "sampler", 1, 0, parts)
     drawn = coloured(SHADES, stall)
     styles = {drawn.plain[span.start]: str(span.style) for span in drawn.spans}
-    assert styles == {"█": "faint", "▓": "cool", "▒": "faint", "░": "bad"}
+    assert styles == {"█": "faint", "▓": "cause_task", "▒": "faint", "░": "dim"}

@@ -29,6 +29,8 @@ Page = Literal["causes", "stalls", "others"]
 PAGES: tuple[Page, ...] = ("causes", "stalls", "others")
 _NEXT: dict[Page, str] = {"causes": "stalls", "stalls": "who else ran", "others": "causes"}
 _NEXT_COUNTED: dict[Page, str] = {"causes": "stalls", "stalls": "by hand", "others": "counters"}
+_HIGH = 36
+"""The lines of a terminal from which stalls in the list stand apart."""
 
 
 class EvidenceScreen(WorkshopScreen, scope="causes"):
@@ -124,6 +126,13 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
         yield Text("THE WORST STALLS, FROM LEFT TO RIGHT IN TIME", "bold dim")
         for index, stall in enumerate(self._report.worst):
             yield views.stall_line(index + 1, stall, index == self._cursor, width)
+            yield from [Text()] * (self._row_height - 1)
+
+    @property
+    def _row_height(self) -> int:
+        """Return the lines of a stall in the list: on a high screen an empty line keeps the bars apart."""
+        traced = isinstance(self._report, EvidenceReport)
+        return 2 if traced and self.app.size.height >= _HIGH else 1
 
     def _stall(self, width: int) -> Iterable[Text]:
         """Yield the stall under the cursor, in full."""
@@ -149,7 +158,8 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
         elif self._report is not None and self._report.worst:
             self._cursor = max(0, min(self._cursor + by, len(self._report.worst) - 1))
             self.redraw()
-            self.pane().scroll_to_region(Region(0, self._cursor, 1, 3), animate=False)
+            row = self._cursor * self._row_height
+            self.pane().scroll_to_region(Region(0, row, 1, 2 + self._row_height), animate=False)
 
     def action_turn(self) -> None:
         self._page = PAGES[(PAGES.index(self._page) + 1) % len(PAGES)]
