@@ -161,8 +161,9 @@ def open_workshop(
 
 
 def _fields(request: MeasureRequest, seed: int) -> dict[str, object]:
+    moved = 12 if request.placement == "none" else 0
     threads = tuple(
-        ThreadRecord(name, {"0": 4_000 + 900 * i, "1": 2_100 - 900 * i}, 3, 41, 12, 0, 0, tid=4_000 + i, cpus=(0, 1))
+        ThreadRecord(name, {"0": 4_000 + 900 * i, "1": 2_100 - 900 * i}, 3, 41, moved, 0, 0, tid=4_000 + i, cpus=(0, 1))
         for i, name in enumerate(("producer", "accumulator"))
     )
     return {

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
-from jitter_workshop.errors import BusyError, WaitStopped
+from jitter_workshop.errors import BusyError, UsageError, WaitStopped
 from jitter_workshop.model.text import clean
 
 TURN_VARIABLE = "JITTER_WORKSHOP_TURN"
@@ -29,6 +29,10 @@ TURN_VARIABLE = "JITTER_WORKSHOP_TURN"
 
 ADVICE = "try again when that run has ended"
 """Advice that holds everywhere; each caller adds its own way to queue."""
+
+LONGEST_NAME = 107
+"""The largest number of bytes in a turn's name: an address has 108, and the first one says that the name is abstract
+(unix(7))."""
 
 _NAME = "jitter-workshop.run"
 _WAITERS = 128
@@ -60,9 +64,10 @@ def host_turn(
     """Hold the host's turn while the context is open. Queue up to ``wait_s`` seconds for the turn, without polling;
     ``queued`` receives the reason of a wait in a sentence, and "" once the turn has come.
 
-    Raise BusyError naming the holder once the time is up, WaitStopped when ``cancel`` is pressed.
+    Raise BusyError naming the holder once the time is up, WaitStopped when ``cancel`` is pressed, UsageError for a
+    turn whose name is too long.
     """
-    name = "\0" + os.environ.get(TURN_VARIABLE, _NAME)
+    name = "\0" + _turn_name()
     deadline = time.monotonic() + wait_s
     said: list[str] = []
 
@@ -76,6 +81,17 @@ def host_turn(
         if said:
             queued("")
         yield
+
+
+def _turn_name() -> str:
+    """Return the name of the turn. Raise UsageError if it is too long."""
+    name = os.environ.get(TURN_VARIABLE, _NAME)
+    if (length := len(os.fsencode(name))) > LONGEST_NAME:
+        raise UsageError(
+            f"the name of the turn is too long: {length} bytes, and a socket's name has at most {LONGEST_NAME}",
+            f"give a shorter name in {TURN_VARIABLE}",
+        )
+    return name
 
 
 def measuring(sockets: str = "/proc/net/unix") -> bool:

@@ -1,5 +1,6 @@
 """Compute the marks that a learner has earned in a chapter, from its checks, the runs in its slots and the assessments
-of its tunables. No mark requires a lower latency, because a noisy host may not show an improvement.
+of its tunables. No mark requires a lower latency, because a noisy host may not show an improvement. A mark may require
+a figure that the change decides alone: a bound thread is never moved, on any host.
 
 Also find, for a lesson's author, marks that cannot be earned or that are earned without work.
 """
@@ -14,6 +15,7 @@ from jitter_workshop.model.course import Chapter, Check, Measurement
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import FORMAT_VERSION, UNSTEADY, Clock, Run, Stalls
 from jitter_workshop.model.spec import Placement
+from jitter_workshop.stats.figures import ReportedRun, figure
 
 
 def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None = None) -> dict[str, bool]:
@@ -52,12 +54,21 @@ def _holds(chapter: Chapter, check: Check, runs: Mapping[str, Run]) -> bool:
     run, asked = runs.get(check.slot or ""), chapter.measurement(check.slot or "")
     if run is None or asked is None or not run.complete or UNSTEADY in run.notes or not _as_asked(asked, run):
         return False
+    if check.figure is not None and not _shows(check, run):
+        return False
     mode = run.placement.mode
     # CPUs that the learner chose are as good as those chosen for them.
     return all(
         wanted in (None, mode) or (wanted == "auto" and mode == "chosen")
         for wanted in (check.placement, asked.placement)
     )
+
+
+def _shows(check: Check, run: Run) -> bool:
+    """Return True if the run's figure is as small as the check asks for. A figure that this host does not have is not
+    held against the learner."""
+    value = figure(check.figure or "").of(ReportedRun(run))
+    return value is None or value <= (check.at_most or 0.0)
 
 
 def _as_asked(asked: Measurement, run: Run) -> bool:

@@ -54,6 +54,8 @@ DURATIONS_S = (0.5, 60.0)
 EFFECTS = (1.1, 1000.0)
 MOST_SETTLE_S = 60.0
 """The least and the largest factor by which a chapter can say that its figure changes."""
+AT_MOST = (0.0, 60e9)
+"""The least and the largest ``at_most`` of a check, in its figure's unit."""
 LIMITS = {"factor": (1.0, EFFECTS[1]), "ratio": (0.001, EFFECTS[1]), "value": (0.001, 60e9)}
 """The least and the largest ``up_to`` of an answer, by what decides the prediction. A value is in its figure's unit."""
 WORKLOADS: tuple[str, ...] = typing.get_args(WorkloadName)
@@ -404,16 +406,22 @@ def _checks(
         tunable = inner.text("tunable", limit=40, required=False) or None
         slot = inner.choice("slot", SLOTS, required=tunable is None)
         placement = inner.choice("placement", PLACEMENTS, required=False)
+        at_most = inner.number("at_most", *AT_MOST)
+        named = _figure(inner, required=at_most is not None)
         inner.finish()
         if slot and slot not in [m.slot for m in measurements]:
             inner.wrong("slot", f"the check is for {slot!r}, which is not measured")
+        if named is not None and figure(named).traced:
+            inner.wrong("figure", f"only a trace shows {named}, and a mark may not depend on one")
+        elif named is not None and ("at_most" not in inner.data or slot is None):
+            inner.wrong("figure", "a check of a figure needs a slot and at_most")
         if tunable is not None and (mark != "setting" or slot):
             inner.wrong("tunable", "a check of a tunable must have the mark 'setting' and no slot")
         elif tunable is not None and tunable not in ids and not (mistyped and tunable in known):
             inner.wrong("tunable", f"{tunable!r} is not among the chapter's tunables{nearest(tunable[:40], ids)}")
         elif mark and (slot or tunable):
             kind = cast(typing.Literal["curve", "setting"], mark)
-            found.append(Check(kind, cast("StepName | None", slot), placement, tunable))
+            found.append(Check(kind, cast("StepName | None", slot), placement, tunable, named, at_most))
     if tunables and not any(check.tunable for check in found):
         table.wrong("tunables", "a chapter with tunables needs a [[check]] with a tunable")
     return tuple(found)

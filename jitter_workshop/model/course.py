@@ -174,12 +174,15 @@ class ByHand:
 @dataclass(frozen=True, slots=True)
 class Check:
     """Hold the condition for a mark. ``curve``: there is a finished run in ``slot`` with ``placement`` (None = any).
-    ``setting``: the assessment of ``tunable`` (an id) finds nothing to improve."""
+    ``setting``: the assessment of ``tunable`` (an id) finds nothing to improve. ``figure``: the run's figure
+    (``stats.figures``) is ``at_most`` so large: the evidence that the change took effect in this run."""
 
     mark: Literal["curve", "setting"]
     slot: StepName | None = None
     placement: str | None = None
     tunable: str | None = None
+    figure: str | None = None
+    at_most: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

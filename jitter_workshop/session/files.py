@@ -33,6 +33,7 @@ _ADVICE = {
     errno.EPERM: "no right to write there: set XDG_STATE_HOME to a folder of your own",
     errno.ENOTDIR: "a file is in the way: set XDG_STATE_HOME to a folder of your own",
     errno.ENOENT: "no file can be made there: set XDG_STATE_HOME to a folder of your own",
+    errno.ENAMETOOLONG: "a name has at most 255 bytes, a path 4,095: set XDG_STATE_HOME to a shorter folder",
     errno.EEXIST: "a file is in the way: set XDG_STATE_HOME to a folder of your own",
 }
 

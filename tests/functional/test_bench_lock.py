@@ -11,8 +11,8 @@ import pytest
 
 from jitter_workshop.bench import lock
 from jitter_workshop.bench.cancel import CancelToken
-from jitter_workshop.bench.lock import TURN_VARIABLE, host_turn
-from jitter_workshop.errors import BusyError, WaitStopped
+from jitter_workshop.bench.lock import LONGEST_NAME, TURN_VARIABLE, host_turn
+from jitter_workshop.errors import BusyError, UsageError, WaitStopped
 from tests.holding import turn_held
 
 pytestmark = pytest.mark.host
@@ -34,6 +34,17 @@ def test_the_holder_is_named(holder: subprocess.Popen[str]) -> None:
         pass
     assert f"uid {os.getuid()}, pid {holder.pid}, python" in caught.value.message
     assert "--wait" not in caught.value.advice
+
+
+def test_a_name_that_no_socket_can_have_is_told_with_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, bytes_ in (("é" * 60, 120), ("x" * (LONGEST_NAME + 1), 108)):
+        monkeypatch.setenv(TURN_VARIABLE, name)
+        with pytest.raises(UsageError, match=f"too long: {bytes_} bytes") as caught, host_turn():
+            pass
+        assert TURN_VARIABLE in caught.value.advice
+    monkeypatch.setenv(TURN_VARIABLE, f"{os.getpid()}".ljust(LONGEST_NAME, "x"))
+    with host_turn():
+        assert lock.measuring()
 
 
 def test_the_turn_comes_when_the_holder_is_killed(holder: subprocess.Popen[str]) -> None:

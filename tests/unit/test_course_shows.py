@@ -88,6 +88,23 @@ def test_mistakes_in_company_are_found(tmp_path: Path, new: str, line: str, said
     assert said in found[1]
 
 
+@pytest.mark.parametrize(
+    ("new", "line", "said"),
+    [
+        ('figure = "migration"\nat_most = 0\n', "figure =", "did you mean 'migrations'"),
+        ('figure = "migrations"\n', "figure =", "needs a slot and at_most"),
+        ("at_most = 0\n", "[[check]]", "figure is missing"),
+        ('figure = "migrations"\nat_most = -1\n', "at_most =", "from 0 to"),
+        ('figure = "work-items"\nat_most = 0\n', "figure =", "only a trace"),
+    ],
+)
+def test_mistakes_in_a_check_of_a_figure_are_found(tmp_path: Path, new: str, line: str, said: str) -> None:
+    check = '[[check]]\nmark = "setting"\n'
+    (found,) = mistakes(written(tmp_path, check, f"{check}{new}"))
+    assert found[0].startswith(line)
+    assert said in found[1]
+
+
 def test_company_that_never_runs_is_a_mistake(tmp_path: Path) -> None:
     course = written(tmp_path, FREE, f'{FREE}noise = "none"\n')
     path = course / "01-one" / "lesson.toml"

@@ -20,7 +20,7 @@ from jitter_workshop.flow.measuring.measure import changed_meanwhile
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.host import Topology
-from jitter_workshop.model.run import UNSTEADY, Run
+from jitter_workshop.model.run import UNSTEADY, Run, ThreadRecord
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.presenter.lines import written
@@ -166,6 +166,26 @@ def test_what_somebody_else_gave_back_lets_the_host_be_read_again(
         stands.clear()
         assert context.standing() == ()
         assert (context.topology, context.room.cpus) == (topology, len(topology.allowed))
+
+
+def test_a_thread_that_was_moved_was_not_bound(runs: dict[str, Run]) -> None:
+    pinning, second = chapter("pinning"), runs["again"]
+    for moved, earned in ((0, True), (1, False), (None, True)):
+        threads = (
+            ThreadRecord("producer", {"0": 9}, migrations=0),
+            ThreadRecord("accumulator", {"1": 9}, migrations=moved),
+        )
+        assert marks(pinning, {**runs, "again": dataclasses.replace(second, threads=threads)})["setting"] is earned
+
+
+def test_a_deep_idle_state_in_the_second_run_shows_that_the_limit_does_not_hold(runs: dict[str, Run]) -> None:
+    """The files may say that the deep states are off, while the hot CPU still enters one of them."""
+    settled = {"idle-states": True}
+    second = dataclasses.replace(runs["again"], workload="wakeup", duty=100, idle_entries=1_000)
+    for exit_us, earned in ((1_980, True), (70_000, False), (None, True)):
+        seen = dataclasses.replace(second, idle_exit_us=exit_us)
+        assert marks(chapter("idle-states"), {**runs, "again": seen}, settled)["setting"] is earned
+    assert marks(chapter("idle-states"), {}, settled)["setting"] is False
 
 
 def test_a_run_during_which_settings_changed_earns_no_mark_and_is_told(runs: dict[str, Run]) -> None:
