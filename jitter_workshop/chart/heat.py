@@ -24,6 +24,8 @@ from jitter_workshop.stats.scale import nice_ns
 SHADES = "░▒▓█"
 """The shades without colours, from few to many."""
 _LEVELS = 6
+_WIDE = 70
+"""From this width on, the lines below the map are whole sentences."""
 _UPPER, _LOWER = "▀", "▄"
 
 
@@ -76,21 +78,24 @@ def _style(theme: Palette, front: int, back: int) -> Style:
 def _meaning(heat: Heat, limits: tuple[int, ...], width: int, theme: Palette, tinted: bool) -> list[Text]:
     """Return two lines: the run with its blocks, and the least count of each shade."""
     dim = plain_style(theme.dim)
+    wide = width >= _WIDE
     first = Text(no_wrap=True, end="")
-    first.append(clean(heat.label, 60), plain_style(theme.text, bold=True))
-    first.append(f"  {len(heat.counts)} blocks of {nice_ns(heat.block_s * 1e9)}; time to the right, latency up", dim)
-    second = Text("how many in a block: ", dim, no_wrap=True, end="")
+    blocks = f"  {len(heat.counts)} blocks of {nice_ns(heat.block_s * 1e9)}"
+    first.append(clean(heat.label, max(width - len(blocks), 8)), plain_style(theme.text, bold=True))
+    first.append(f"{blocks}; time to the right, latency up" if wide else blocks, dim)
+    second = Text("how many in a block: " if wide else "how many: ", dim, no_wrap=True, end="")
     for n, limit in enumerate(limits, 1):
-        style = _style(theme, n, 0) if tinted else Style.null()
-        second.append("██" if tinted else SHADES[n - 1] * 2, style)
-        second.append(f" {_short(limit)}{'+' if n == len(limits) else ''}  ", dim)
+        swatch = "█" if tinted else SHADES[n - 1]
+        second.append(2 * swatch if wide else swatch, _style(theme, n, 0) if tinted else Style.null())
+        second.append(f" {_short(limit)}{'+' if n == len(limits) else ''} " + " " * wide, dim)
     for line in (first, second):
+        line.rstrip()
         line.truncate(width, overflow="ellipsis")
     return [first, second]
 
 
 def _short(count: int) -> str:
-    return f"{count:,}" if count < 10_000 else f"{count / 1e3:,.0f} k" if count < 1e6 else f"{count / 1e6:,.1f} M"
+    return f"{count:,}" if count < 10_000 else f"{count / 1e3:,.0f}k" if count < 1e6 else f"{count / 1e6:,.1f}M"
 
 
 def printed(heat: Heat) -> str:
@@ -99,9 +104,15 @@ def printed(heat: Heat) -> str:
     plain = not console.is_terminal or console.is_dumb_terminal
     width, height = shutil.get_terminal_size(PLAIN_SIZE) if console.is_terminal else PLAIN_SIZE
     rows = max(min(height - 2, MOST_ROWS), LEAST_HEIGHT + 2)
-    text = render(heat, max(width, LEAST_WIDTH), rows, PLAIN if plain else "dark")
+    width = max(width, LEAST_WIDTH)
     if plain:
-        return "".join(f"{line.rstrip()}\n" for line in text.plain.split("\n"))
+        return "".join(f"{line}\n" for line in in_plain(heat, width, rows))
+    text = render(heat, width, rows)
     with console.capture() as captured:
         console.print(text, no_wrap=True, overflow="crop", crop=True)
     return captured.get()
+
+
+def in_plain(heat: Heat, width: int, rows: int) -> list[str]:
+    """Return the heat map as lines without colours."""
+    return [line.rstrip() for line in render(heat, width, rows, PLAIN).plain.split("\n")]

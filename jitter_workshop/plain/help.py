@@ -27,6 +27,7 @@ def path_help(chapters: int) -> Iterator[tuple[str, str]]:
     yield f"1-{chapters}", "open a chapter by its number"
     yield GLOSSARY
     yield "c", "the chart of all runs"
+    yield "heat", "when the values of the newest run came, as a heat map"
     yield "r", "the report of this session, as a file"
     yield "status", "this host's checks, and what can be better"
     yield "summary", "the course from first to last"

@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -18,7 +19,10 @@ from jitter_workshop.presenter.glossary import explained
 from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.prose import prose
 
-_CHART_ROWS = 14
+if TYPE_CHECKING:
+    from jitter_workshop.stats.heat import Heat
+
+_CHART_ROWS, _HEAT_ROWS = 14, 20
 _WIDEST = 100
 _PAGE = 78
 """The widest line of prose, in columns: longer ones are tiring to read."""
@@ -155,6 +159,12 @@ class Talk:
         from jitter_workshop.chart.canvas import in_plain
 
         self.say(*in_plain([shown.curve for shown in curves], self.width, _CHART_ROWS))
+
+    def heat(self, shown: Heat) -> None:
+        """Show a run's heat map."""
+        from jitter_workshop.chart.heat import in_plain
+
+        self.say(*in_plain(shown, self.width, _HEAT_ROWS))
 
     def table(self, curves: Sequence[RunCurve]) -> None:
         self.say(*percentile_table(curves, self.width))

@@ -142,6 +142,12 @@ class PlainWalk:
         elif answer == "c":
             curves = self._workshop.curves(apart_from_proofs(self._workshop.runs())[-_MOST_CURVES:])
             self._talk.chart((*published_curves()[:1], *curves))
+        elif answer == "heat":
+            runs = apart_from_proofs(self._workshop.runs())
+            if runs:
+                self._talk.heat(self._workshop.heat(runs[-1]))
+            else:
+                self._talk.tell("There is no run yet.")
         elif answer == "status":
             tell_status(self._workshop, self._talk)
         elif answer in ("r", "report"):

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import BusyError
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
+from jitter_workshop.model.run import SilentObserver
 from tests import talking
 from tests.fakes import FakeWorkshop, open_workshop
 
@@ -140,9 +142,13 @@ def test_a_thief_is_woken_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_chart_of_all_runs_has_the_laptop_beside() -> None:
-    said = talk("c|q")
+    said = talk("c|heat|q")
     assert "published 2015" in said
     assert "8.1" in said
+    assert "There is no run yet" in said
+    workshop = quad()
+    workshop.measure(MeasureRequest(label="mine", placement="none"), SilentObserver(), CancelToken())
+    assert "how many in a block" in talking.talk(workshop, "heat|q")
 
 
 def test_a_recorded_host_has_nothing_to_do(host_tree: Trees) -> None:

@@ -34,6 +34,8 @@ from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 from jitter_workshop.tui.screens.runs.runs import MOST_DRAWN, RunsScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.cpu_map import CpuMap
+from jitter_workshop.tui.widgets.heat import HeatView
+from jitter_workshop.tui.widgets.keybar import KeyBar
 from jitter_workshop.tui.widgets.sheet import Sheet
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.screens import settled, text_of
@@ -77,6 +79,23 @@ async def test_runs_are_listed_newest_first_and_drawn_as_chosen(size: tuple[int,
         assert "No curve is chosen" in text_of(app)
         await pilot.press("a", "t")
         assert "p99.9999" in screen.query_one("#runs-table", Sheet).plain()
+        # The heat map is that of the run under the cursor, and takes the chart's place.
+        await pilot.press("h")
+        await settled(pilot)
+        drawn = screen.query_one(HeatView).render().plain
+        assert drawn.split("\n")[-2].startswith("run 1 ")
+        assert "how many in a block" in text_of(app)
+        assert not chart.display
+        assert len(screen.query_one(KeyBar).shown) <= 7
+        await pilot.press("up")
+        await settled(pilot)
+        assert screen.query_one(HeatView).render().plain.split("\n")[-2].startswith("run 2 ")
+        app.workshop.handle.blocks_file(app.workshop.runs()[0].id).unlink()
+        await pilot.press("down", "down")
+        await settled(pilot)
+        assert "of its single blocks" in " ".join(text_of(app).split())
+        await pilot.press("h")
+        assert screen.query_one("#runs-data").display
         await pilot.press("escape")
         assert isinstance(app.screen, HomeScreen)
 

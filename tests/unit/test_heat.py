@@ -104,6 +104,13 @@ def test_with_colours_a_cell_has_two_halves_and_more_is_further_from_the_backgro
         distances = [_light(shade) - _light(palette.background) for shade in shades]
         assert [abs(d) for d in distances] == sorted(abs(d) for d in distances)
     assert chart.render(each_second(), 10, 3).plain.strip() == ""
+    # In a narrow place the shades keep their numbers, and nothing is cut off.
+    busy = heat("a run with a name that is long", [(n * 0.25, 0.25, [Bin(100, 100, 2_000_000)]) for n in range(9)])
+    for width in (48, 80):
+        lines = chart.render(busy, width, 20).plain.split("\n")
+        assert lines[-1].endswith("+")
+        assert "9 blocks of 250 ms" in lines[-2]
+        assert max(map(len, lines)) <= width
 
 
 def _light(colour: str) -> float:

@@ -34,6 +34,7 @@ from jitter_workshop.tuning.journal import stack
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.measuring.request import MeasureRequest
+    from jitter_workshop.stats.heat import Heat
 
 
 MOST_STALLS = 40
@@ -62,6 +63,7 @@ class SessionContext:
     _stood: tuple[dict[str, str], ...] | None = None
     _unsaved: Session | None = None
     _curves: dict[str, PercentileCurve] = field(default_factory=dict)
+    _heats: dict[str, Heat] = field(default_factory=dict)
     _runs: dict[str, Run] = field(default_factory=dict)
     _explained: tuple[str, EvidenceReport | CounterReport] | None = None
     _known: dict[str, EvidenceReport] = field(default_factory=dict)
@@ -207,6 +209,13 @@ class SessionContext:
             return self.handle.curve(run)
         except SessionError:
             return None
+
+    def heat(self, run: Run) -> Heat:
+        """Return the heat map of a run's main histogram. Raise SessionError where the run keeps no histograms of its
+        blocks. An hour of blocks takes seconds the first time."""
+        if run.id not in self._heats:
+            self._heats[run.id] = self.handle.heat(run)
+        return self._heats[run.id]
 
     def traced(self, run: Run) -> bool:
         """Return True if there is evidence of a run: the kernel's trace, or counters, if a trace was requested but not

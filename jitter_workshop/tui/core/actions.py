@@ -162,6 +162,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
             "toggle", "space,enter", "show/hide", "Show or hide the curve of the run under the cursor", method="draw"
         ),
         Action("table", "t", "table", "The same numbers as a table"),
+        Action("heat", "h", "heat", "When the values of the run under the cursor came: a heat map"),
         Action("published", "o", "2015", "Show or hide the curves published in 2015"),
         Action("imported", "i", "imported", "Show or hide the imported curves of other tools"),
         Action("all", "a", "all/none", "Draw all runs (the newest six), or none"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from rich.text import Text
 from textual import on
@@ -10,6 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.geometry import Region
 
+from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.model.run import Run, apart_from_proofs
 from jitter_workshop.model.spec import PACED
@@ -19,9 +21,11 @@ from jitter_workshop.presenter import curves
 from jitter_workshop.presenter.curves import percentile_table
 from jitter_workshop.presenter.lines import heading, labelled, local_time, wrap
 from jitter_workshop.stats.scale import nice_ns, nice_number
+from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 from jitter_workshop.tui.widgets.chart import ChartView
+from jitter_workshop.tui.widgets.heat import HeatView
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import ListSheet, Pane, Sheet
 
@@ -42,11 +46,14 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         self._imports: tuple[RunCurve, ...] = ()
         self._with_imports = True
         self._table = False
+        self._heat = False
+        """The chart's place shows the heat map of the run under the cursor."""
 
     def body(self) -> ComposeResult:
         with Vertical(id="runs-main"):
             with Vertical(id="runs-chart"):
                 yield ChartView(id="chart-of-runs")
+                yield HeatView(id="heat-of-run")
                 with Pane(id="runs-data"):
                     yield Sheet(self._numbers, id="runs-table")
             with Pane(id="runs-list"):
@@ -66,14 +73,15 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         self.redraw()
 
     def keys(self) -> Sequence[Shown]:
+        traced = self._under is not None and self.workshop.traced(self._under)
+        others: Shown = ("runs.imported", "hide imported" if self._with_imports else "show imported")
         return (
             ("runs.toggle", ""),
+            ("runs.heat", "curves" if self._heat else ""),
             ("runs.table", "chart" if self._table else "table"),
+            # The footer holds seven keys; the help page has all of them.
+            ("runs.causes", "") if traced else others if self._imports else ("runs.all", ""),
             ("runs.published", "hide 2015" if self.shows_published else "show 2015"),
-            ("runs.imported", "hide imported" if self._with_imports else "show imported")
-            if self._imports
-            else ("runs.all", ""),
-            *((("runs.causes", ""),) if self._under is not None and self.workshop.traced(self._under) else ()),
             ("app.help", ""),
             ("runs.close", ""),
         )
@@ -98,9 +106,22 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         chart.show_curves(
             curves, highlight=highlight, empty="No curve is chosen: Space draws the run under the cursor."
         )
-        chart.display = not self._table
-        self.query_one("#runs-data", Pane).display = self._table
+        chart.display = not self._table and not self._heat
+        self.query_one("#runs-data", Pane).display = self._table and not self._heat
+        shown = self.query_one("#heat-of-run", HeatView)
+        shown.display = self._heat
+        if self._heat and under is not None and shown.name_of_run != under.id:
+            shown.show(None, "Reading the run's blocks…", under.id)
+            self.run_worker(self._read_heat(under), exclusive=True, group="heat")
         super().redraw()
+
+    async def _read_heat(self, run: Run) -> None:
+        """Show the heat map of a run, or the reason why it has none."""
+        view = self.query_one("#heat-of-run", HeatView)
+        try:
+            view.show(await aside(partial(self.workshop.heat, run)), "", run.id)
+        except SessionError as error:
+            view.show(None, f"{error.sentence()}.", run.id)
 
     def _numbers(self, width: int) -> Iterable[Text]:
         return percentile_table(self.curves(), width)
@@ -191,8 +212,13 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         self.redraw()
 
     def action_table(self) -> None:
-        self._table = not self._table
+        self._table, self._heat = not self._table or self._heat, False
         self.redraw()
+
+    def action_heat(self) -> None:
+        if self._under is not None:
+            self._heat = not self._heat
+        self.tell("" if self._runs else "There is no run yet, so there is no heat map.")
 
     def action_imported(self) -> None:
         if self._imports:
