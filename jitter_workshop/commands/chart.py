@@ -2,8 +2,9 @@
 
 RUN is an id, its unique beginning, a label (of the newest run with that label), or @1 for the newest run, @2, …
 Imported curves of other tools have a label, too; --imported draws all of them with the runs.
-Without RUN, the latest six runs of the session are drawn. A line is solid where at least ten samples are beyond the
-percentile, else dotted. On a terminal the chart has the terminal's width; elsewhere it is plain text of 80 columns.
+Without RUN, the session's latest six runs of the newest run's workload are drawn. A line is solid where at least ten
+samples are beyond the percentile, else dotted. On a terminal the chart has the terminal's width; elsewhere it is plain
+text of 80 columns.
 With -o FILE.svg or FILE.png it is a picture, which replaces an older one and never follows a link; '-o -' sends it to
 stdout. An SVG follows the light or dark theme of the viewer's system, a PNG is light; --theme sets the theme of both.
 '--kind ccdf' shows for each length the share of samples that are longer. '--kind histogram' counts the samples of each
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING
 from jitter_workshop.commands.common.shared import STDOUT, open_session, say_notices, write_stdout
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.curve import ImportedRun, PercentileCurve
-from jitter_workshop.model.run import GapBucket, Run, apart_from_proofs
+from jitter_workshop.model.run import GapBucket, Run, apart_from_proofs, like_the_newest
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.session.opened import OpenSession
 
@@ -205,7 +206,7 @@ def _chosen(session: OpenSession, args: argparse.Namespace) -> list[Run | Import
     named = [session.find_any(wanted) for wanted in args.runs]
     runs = apart_from_proofs(session.runs()) or session.runs()
     # Only some runs have rates.
-    latest = [run for run in runs if run.buckets is not None or args.kind != "rates"][-LATEST:]
+    latest = like_the_newest([run for run in runs if run.buckets is not None or args.kind != "rates"])[-LATEST:]
     chosen = named or [*latest]
     if args.imported:
         known = {one.id for one in chosen}

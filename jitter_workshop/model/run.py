@@ -8,7 +8,7 @@ Times are integers in ns (means are floats), CPU sets integer arrays. An unknown
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from jitter_workshop.model.curve import PercentileCurve
@@ -341,6 +341,16 @@ class Run:
 def apart_from_proofs(runs: Iterable[Run]) -> tuple[Run, ...]:
     """Return the runs that belong to no proof. A proof lists its own runs, which would bury the others in any list."""
     return tuple(run for run in runs if run.proof is None)
+
+
+def of_one_kind(runs: Sequence[Run], workload: str) -> bool:
+    """Return True if every run has this workload; True for no runs."""
+    return all(run.workload == workload for run in runs)
+
+
+def like_the_newest(runs: Sequence[Run]) -> tuple[Run, ...]:
+    """Return the runs that have the workload of the last one, in their order: only these belong in one chart."""
+    return tuple(run for run in runs if run.workload == runs[-1].workload)
 
 
 @dataclass(frozen=True, slots=True)

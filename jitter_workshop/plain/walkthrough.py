@@ -15,7 +15,7 @@ from jitter_workshop.flow.chapters.hands import owed_by_hand
 from jitter_workshop.flow.chapters.path import step_named
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.curves import published_curves
-from jitter_workshop.model.run import apart_from_proofs
+from jitter_workshop.model.run import apart_from_proofs, like_the_newest, of_one_kind
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.plain import class_host as of_class
@@ -140,8 +140,9 @@ class PlainWalk:
         if answer in ("?", "help"):
             tell_help(self._talk, (*path_help(chapters), *of_class.words(self._workshop)))
         elif answer == "c":
-            curves = self._workshop.curves(apart_from_proofs(self._workshop.runs())[-_MOST_CURVES:])
-            self._talk.chart((*published_curves()[:1], *curves))
+            runs = like_the_newest(apart_from_proofs(self._workshop.runs()))[-_MOST_CURVES:]
+            published = published_curves()[:1] if of_one_kind(runs, "ring") else ()
+            self._talk.chart((*published, *self._workshop.curves(runs)))
         elif answer == "heat":
             runs = apart_from_proofs(self._workshop.runs())
             if runs:

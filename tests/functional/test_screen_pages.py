@@ -37,8 +37,9 @@ from jitter_workshop.tui.widgets.cpu_map import CpuMap
 from jitter_workshop.tui.widgets.heat import HeatView
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from jitter_workshop.tui.widgets.sheet import Sheet
+from tests import madeup
 from tests.fakes import FakeWorkshop, open_workshop
-from tests.screens import settled, text_of
+from tests.screens import opened, settled, text_of
 
 
 def with_runs(count: int, label: str = "run") -> FakeWorkshop:
@@ -146,6 +147,28 @@ async def test_no_more_curves_than_can_be_told_apart() -> None:
         screen = app.screen
         assert isinstance(screen, RunsScreen)
         assert len([c for c in screen.curves() if c.run]) == MOST_DRAWN
+
+
+async def test_a_ring_is_never_drawn_over_a_loop_and_each_row_has_its_curves_mark() -> None:
+    workshop = with_runs(2)
+    spin, parts = madeup.make_run(run_id="20270101-000000-aaaa", label="loop", workload="spin", name="spin_gap")
+    workshop.handle.add_run(spin, parts)
+    workshop.walk("pinning").record("measure", spin)
+    async with opened(workshop, (120, 40), "c") as (app, pilot):
+        screen = app.screen
+        assert isinstance(screen, RunsScreen)
+        assert [curve.label for curve in screen.curves()] == ["loop"]
+        listed = screen.sheet("#runs-sheet").plain().splitlines()
+        assert listed[1].startswith("▸●  pinning: loop")
+        assert listed[2].startswith(" ·  run 1")
+        await pilot.press("down", "space", "down", "space", "o")
+        assert [curve.label for curve in screen.curves()] == ["run 0", "run 1"]
+        listed = screen.sheet("#runs-sheet").plain().splitlines()
+        assert [line[1] for line in listed[1:4]] == ["·", "■", "●"]
+        await pilot.press("up", "up", "space")
+        await settled(pilot)
+        assert [curve.label for curve in screen.curves()] == ["loop"]
+        assert "spin and ring measure different things" in " ".join(text_of(app).split())
 
 
 async def test_no_run_yet_is_said() -> None:

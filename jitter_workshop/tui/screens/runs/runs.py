@@ -11,9 +11,10 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.geometry import Region
 
+from jitter_workshop.chart.style import looks, theme_named
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.measuring.curves import published_curves
-from jitter_workshop.model.run import Run, apart_from_proofs
+from jitter_workshop.model.run import Run, apart_from_proofs, of_one_kind
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.model.walk import RunCurve
@@ -48,6 +49,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         self._table = False
         self._heat = False
         """The chart's place shows the heat map of the run under the cursor."""
+        self._chapters: dict[str, str] = {}
+        """Run id → the chapter whose run it is."""
 
     def body(self) -> ComposeResult:
         with Vertical(id="runs-main"):
@@ -68,7 +71,12 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         every = self.workshop.runs()
         self._runs = tuple(reversed(apart_from_proofs(every)))
         self._of_proofs = len(every) - len(self._runs)
-        self._shown = {run.id for run in self._runs[:MOST_DRAWN]}
+        self._chapters = {
+            run_id: chapter.id
+            for chapter in self.workshop.course.chapters
+            for run_id in self.workshop.progress(chapter.id).runs.values()
+        }
+        self._shown = self._newest()
         self._imports = self.workshop.imported()[-MOST_DRAWN:]
         self.redraw()
 
@@ -91,10 +99,21 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         """Return the run under the cursor."""
         return self._runs[self._cursor] if self._runs else None
 
+    @property
+    def _drawn(self) -> list[Run]:
+        """Return the chosen runs, oldest first. All have one workload: a ring's curve says nothing beside a loop's."""
+        return [run for run in reversed(self._runs) if run.id in self._shown]
+
+    def _newest(self) -> set[str]:
+        """Return the ids of the newest runs that have the workload of the run under the cursor."""
+        alike = [run.id for run in self._runs if self._under is not None and run.workload == self._under.workload]
+        return set(alike[:MOST_DRAWN])
+
     def curves(self) -> list[RunCurve]:
-        """Return the drawn curves: the published and the imported ones first, then the chosen runs, oldest first."""
-        chosen = (run for run in reversed(self._runs) if run.id in self._shown)
-        published = published_curves() if self.shows_published else ()
+        """Return the drawn curves: the published and the imported ones first, then the chosen runs, oldest first. The
+        published curves are of messages, so they are drawn beside the ring alone."""
+        chosen = self._drawn
+        published = published_curves() if self.shows_published and of_one_kind(chosen, "ring") else ()
         imported = self._imports if self._with_imports else ()
         return [*published, *imported, *self.workshop.curves(chosen)]
 
@@ -131,6 +150,9 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             yield Text("No run yet: go home and press m.", "dim")
             return
         name_width = max(width - 42, 10)
+        drawn = self.curves()
+        signs = looks([shown.curve for shown in drawn], theme_named(self.frame.palette.name), None)
+        known = {shown.key: look for shown, look in zip(drawn, signs, strict=True)}
         yield Text(f"    {'RUN':<{name_width}} {'p50':>8} {'p99.9':>8} {'max':>8}  AT", "dim")
         for number, run in enumerate(self._runs):
             summary = run.histograms.get(run.main_histogram)
@@ -138,10 +160,12 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             under = number == self._cursor
             line = Text()
             line.append("▸" if under else " ", "accent")
-            line.append("■ " if run.id in self._shown else "□ ", "good" if run.id in self._shown else "dim")
+            look = known.get(run.id)
+            line.append("· " if look is None else f"{look.glyph} ", "dim" if look is None else look.point)
             aside = "" if run.complete else " (stopped)"
             aside += " (disturbed)" if run.disturbed else ""
-            label = clean(run.label or run.id, max(name_width - len(aside), 4)) + aside
+            chapter = f"{self._chapters[run.id]}: " if run.id in self._chapters else ""
+            label = clean(f"{chapter}{run.label or run.id}", max(name_width - len(aside), 4)) + aside
             line.append(f" {clean(label, name_width):<{name_width}}", "bold text" if under else "text")
             worst = summary.max if summary else None
             line.append(f" {nice_ns(p50):>8} {nice_ns(p999):>8} {nice_ns(worst):>8}", "text")
@@ -193,6 +217,12 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         run = self._under
         if run is None:
             return
+        others = {other.workload for other in self._drawn} - {run.workload}
+        if others:
+            self._shown = {run.id}
+            kinds = f"{clean(run.workload, 20)} and {clean(others.pop(), 20)}"
+            self.tell(f"{kinds} measure different things, so the chart shows one of them. The other curves are hidden.")
+            return
         if run.id not in self._shown and len(self._shown) >= MOST_DRAWN:
             self.tell(f"Six curves are drawn already, and more than {MOST_DRAWN} cannot be told apart. Hide one first.")
             return
@@ -207,8 +237,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             self.action_draw()
 
     def action_all(self) -> None:
-        newest = {run.id for run in self._runs[:MOST_DRAWN]}
-        self._shown = set() if self._shown else newest
+        self._shown = set() if self._shown else self._newest()
         self.redraw()
 
     def action_table(self) -> None:
