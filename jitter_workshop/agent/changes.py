@@ -146,16 +146,16 @@ class Changes:
             isolated=isolated_by_others(self.setup.root).cpus,
         )
 
-    def adopt(self, journal_id: str, *, end: bool = False) -> ApplyResult:
+    def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
         """Record as written the announced changes of a journal that a user has made by hand, and write nothing. Only a
-        journal that this connection announced is taken. ``end``: stop waiting for the rest. Raises UsageError,
-        HostError."""
+        journal that this connection announced is taken. ``end``: stop waiting for the rest. ``wrong``: a value that is
+        not the announced one is the user's, too. Raises UsageError, HostError."""
         if journal_id not in self.announced:
             raise UsageError("this connection announced no such changes")
         with self._locked():
             with self._opened(journal_id) as (journal, file):
                 entries = list(journal.entries.values())
-                applied, refused = by_hand.adopt(self.setup.root, entries, file)
+                applied, refused = by_hand.adopt(self.setup.root, entries, file, wrong=wrong)
                 if end:
                     by_hand.give_up(self.setup.root, entries, file)
                 if file.trouble:

@@ -142,10 +142,10 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         fields: dict[str, Any] = {"wanted": list(wanted), "cpus": cpus, "shown": list(shown), "lease": LEASE_S}
         return _as(ApplyResult, self._ask("announce", STEP_LIMIT_S, **fields))
 
-    def adopt(self, journal_id: str, *, end: bool = False) -> ApplyResult:
+    def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
         """Record as made what a user has made by hand of the announced changes in a journal. ``end``: stop waiting for
-        the rest of these changes."""
-        return _as(ApplyResult, self._ask("adopt", STEP_LIMIT_S, journal=journal_id, end=end))
+        the rest of these changes. ``wrong``: the user typed the values that were not announced, too."""
+        return _as(ApplyResult, self._ask("adopt", STEP_LIMIT_S, journal=journal_id, end=end, wrong=wrong))
 
     def restore(self, tunables: Sequence[str] = (), *, forget: bool = False) -> RestoreResult:
         """Restore the tunables (empty = all); with ``forget`` also give up the changes that others have overwritten."""

@@ -10,8 +10,8 @@ The caller asks ``{"id": 1, "verb": "apply", …}``; the agent answers ``{"id": 
 ``announce``   as ``apply``, always with ``lease``, for changes that a user makes by hand: their old values go to a
                journal, and nothing is written → an ApplyResult without ``applied``
 ``adopt``      ``journal`` (of an ``announce`` of this connection): the changes that have the announced values on the
-               host are recorded as made, and nothing is written; ``end``: the rest is no longer announced → an
-               ApplyResult
+               host are recorded as made, and nothing is written; ``end``: the rest is no longer announced;
+               ``wrong``: a value that is not the announced one was typed, too, and is restored → an ApplyResult
 ``restore``    ``tunables`` (ids; none = all), ``forget`` (give up overwritten changes, too) → a RestoreResult
 ``keep``       the changes of this lease stay until ``restore``; with ``journals`` only those in the named journals (an
                ApplyResult has the id), and all others stay leased

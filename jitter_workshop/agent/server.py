@@ -145,7 +145,7 @@ class Server:
         if self._class is not None:
             self._class.need_turn()
         journal = protocol.text(request, "journal", protocol.MAX_WORD)
-        result = self._changes.adopt(journal, end=request.get("end") is True)
+        result = self._changes.adopt(journal, end=request.get("end") is True, wrong=request.get("wrong") is True)
         if self._class is not None:
             self._class.applied(result)
         return result

@@ -87,7 +87,7 @@ class PlainHands:
             self.view = None
             talk.tell(words.OWED if hands.owed else words.ALL_BACK)
         else:
-            self._take()
+            self._take(wrong=answer == "take")
         return True
 
     def restore(self) -> bool:
@@ -97,8 +97,12 @@ class PlainHands:
         self._tell(self._walk.hands.give_back())
         return True
 
-    def _take(self) -> None:
-        view = self._walk.adopt()
+    def _take(self, wrong: bool) -> None:
+        self._talk.say(*self.changed())
+        if wrong and self.view is not None and self._walk.hands.asks_first(self.view):
+            self._talk.tell(words.was_it_you(self.view, "'take'"))
+            return
+        view = self._walk.adopt(wrong)
         self.view = None
         self.taken = bool(view.applied) and not view.refused
         self._talk.tell(view.text)

@@ -77,12 +77,18 @@ def said(view: HandsView) -> str:
     return f"{', '.join(parts)}."
 
 
+def was_it_you(view: HandsView, again: str) -> str:
+    """Return what to do about values that are not in the plan. ``again``: the key or command that takes them over."""
+    paths = ", ".join(clean(one.change.path, 120) for one in view.writes if one.state == "wrong")
+    return f"Not as planned: {paths}. If you typed that, {again} once more takes it over, to be restored with the rest."
+
+
 def guarded(view: HandsView) -> str:
     """Return who restores the old values, in a sentence."""
     if view.back:
         return ""
-    if view.count("wrong"):
-        return "A value that is not in the plan is yours, and is never restored: type the line again."
+    if view.count("wrong") and view.journalled:
+        return "A value that is not in the plan: type the line again. It is restored only once you take it over."
     if view.journalled:
         return "The old values are in root's journal: they are restored when you leave, or with undo (u)."
     why = clean(view.why_not, 160)

@@ -82,23 +82,27 @@ def state_of(root: HostRoot, write: Wrote, switched: Switched) -> tuple[HandStat
     return "wrong", reading.text, ""
 
 
-def adopt(root: HostRoot, entries: Collection[Entry], recorder: Recorder) -> tuple[list[Applied], list[Refused]]:
+def adopt(
+    root: HostRoot, entries: Collection[Entry], recorder: Recorder, *, wrong: bool = False
+) -> tuple[list[Applied], list[Refused]]:
     """Record as written each announced write that a user has made by hand.
 
-    ``entries``: those of the announced writes' journal. A write is adopted only if its setting has the announced value.
+    ``entries``: those of the announced writes' journal. A write is adopted if its setting has the announced value; with
+    ``wrong``, where the user says that they typed another value, also if it has that one: a restore gives both back.
     Return the adopted writes, those of an earlier call included, and a Refused for each of the others; these stay
     announced. The call may be repeated.
     """
     switched = read_switched(root, entries)
     seen = [(entry, *state_of(root, entry, switched)) for entry in entries if entry.active]
-    if not any(state == "done" and not noted_only(entry) for entry, state, _, _ in seen):
+    taken = ("done", "wrong") if wrong else ("done",)
+    if not any(state in taken and not noted_only(entry) for entry, state, _, _ in seen):
         # A setting that is only noted has the announced value from the beginning.
         seen = [one for one in seen if not noted_only(one[0])]
     applied: list[Applied] = []
     refused: list[Refused] = []
     for entry, state, found, reason in seen:
-        if state == "done":
-            if entry.state != "written":
+        if state in taken:
+            if entry.state != "written" or entry.read_back != found:
                 recorder.written(entry.n, found)
                 entry.state, entry.read_back = "written", found
             applied.append(Applied(entry.n, entry.tunable, entry.path, entry.before, entry.after, found))

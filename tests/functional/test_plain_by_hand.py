@@ -86,6 +86,17 @@ def test_what_is_typed_is_told_after_enter_and_taken_over(
     assert tuned_tree.contents(tree) == before
 
 
+def test_a_value_that_is_not_in_the_plan_is_taken_over_when_asked_twice(
+    live: FakeWorkshop, tree: Path, made: dict[str, Change]
+) -> None:
+    before = tuned_tree.contents(tree)
+    text = told(live, *TO_APPLY, "hand", typed(tree, made[INTERVAL], "77"), "take", "take", "q", "")
+    assert f"Not as planned: {INTERVAL}. If you typed that, 'take' once more takes it over" in text
+    assert "Made by your hand and read: 1 tunable, 1 write, 2 not as planned." in text
+    assert "Restored: 1 tunable, 1 write (stat-interval)." in text
+    assert tuned_tree.contents(tree) == before
+
+
 def test_undo_and_stop_end_the_watch(live: FakeWorkshop, tree: Path, made: dict[str, Change]) -> None:
     before = tuned_tree.contents(tree)
     text = told(live, *TO_APPLY, "hand", typed(tree, made[THP]), "undo", "hand", "stop", "q")

@@ -97,7 +97,11 @@ async def test_each_write_is_seen_live_and_taken_over(live: FakeWorkshop, tree: 
         type_it(tree, made[INTERVAL], "77")
         assert "the plan has 10; before it was 1" in await shown(pilot, "the value is 77")
         assert signs(app)[INTERVAL] == "✗"
-        assert "is never restored" in said(app)
+        assert "restored only once you take it over" in said(app)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert f"Not as planned: {INTERVAL}." in said(app)
+        assert not live.standing()
         type_it(tree, made[INTERVAL])
         await shown(pilot, "1 of 2 writes is made.")
         assert signs(app) == {INTERVAL: "✓", THP: "▸"}
@@ -134,6 +138,27 @@ async def test_undo_restores_what_was_typed_and_not_taken_over(live: FakeWorksho
         assert "WHAT WOULD BE WRITTEN" in figures(app)
         assert tuned_tree.contents(tree) == before
         assert tuned_tree.journals(tree) == []
+
+
+async def test_a_value_that_is_not_in_the_plan_is_taken_over_by_a_second_enter_and_restored(
+    live: FakeWorkshop, tree: Path
+) -> None:
+    before, made = tuned_tree.contents(tree), writes(tree)
+    app = at(live, "pages", "measure")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await watch(pilot)
+        type_it(tree, made[INTERVAL], "77")
+        await shown(pilot, "the value is 77")
+        await pilot.press("enter")
+        await settled(pilot)
+        assert "If you typed that, Enter once more takes it over" in said(app)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert "read: 1 tunable, 1 write, 2 not as planned." in figures(app)
+        await pilot.press("u")
+        await settled(pilot)
+    assert tuned_tree.contents(tree) == before
 
 
 async def test_leaving_the_workshop_restores_what_was_typed(live: FakeWorkshop, tree: Path) -> None:

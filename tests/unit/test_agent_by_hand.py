@@ -150,6 +150,26 @@ def test_adopting_writes_nothing_and_takes_only_the_planned_value(
     assert states(tree)[wrong.path] == "written"
 
 
+def test_another_value_than_the_plan_s_is_restored_once_the_user_says_that_it_is_theirs(
+    tree: Path, changes: Changes, kernel: Counting
+) -> None:
+    before = contents(tree)
+    result, drawn = announce(changes, tree)
+    wrong = next(one for one in drawn if one.path == f"/{INTERVAL}")
+    by_hand(tree, wrong, "77")
+    (taken,) = changes.adopt(result.journal_id or "", end=True, wrong=True).applied
+    assert (taken.path, taken.before, taken.after, taken.read_back) == (wrong.path, wrong.before, wrong.after, "77")
+    assert states(tree)[wrong.path] == "written"
+    assert kernel.writes == 0
+    # A further value is not the one that was taken over.
+    by_hand(tree, wrong, "78")
+    assert [one.found for one in changes.restore((), None).left_alone] == ["78"]
+    by_hand(tree, wrong, "77")
+    assert [one.path for one in changes.end_lease().restored] == [wrong.path]
+    assert contents(tree) == before
+    assert journals(tree) == []
+
+
 def test_another_value_than_the_plan_s_is_left_alone(tree: Path, changes: Changes) -> None:
     _, drawn = announce(changes, tree)
     wrong = next(one for one in drawn if one.path == f"/{INTERVAL}")

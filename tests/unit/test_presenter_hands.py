@@ -12,7 +12,7 @@ from jitter_workshop.model.change import Change
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.hands import HandState, HandsView, HandWrite
 from jitter_workshop.model.session import ChapterProgress, HandWork
-from jitter_workshop.presenter.hands import changed, guarded, said, still_made, watched
+from jitter_workshop.presenter.hands import changed, guarded, said, still_made, was_it_you, watched
 
 STATES: tuple[HandState, ...] = ("done", "missing", "wrong", "gone", "hidden")
 
@@ -46,7 +46,10 @@ def test_how_far_the_learner_is(seen: HandsView, told: str) -> None:
 
 def test_who_restores_what_was_made() -> None:
     assert "root's journal" in guarded(view("done"))
-    assert "never restored" in guarded(view("done", "wrong"))
+    assert "restored only once you take it over" in guarded(view("done", "wrong"))
+    asked = was_it_you(view("done", "wrong", "wrong"), "Enter")
+    assert "setting_2, " in asked
+    assert "Enter once more" in asked
     alone = dataclasses.replace(view("done"), journalled=False, why_not="sudo is not installed")
     assert "cannot restore what you make (sudo is not installed)" in guarded(alone)
     assert guarded(dataclasses.replace(alone, back=True)) == ""

@@ -40,6 +40,7 @@ class Hands:
         self._back = False
         self._why_not = ""
         self._left_out: tuple[str, ...] = ()
+        self._told_wrong: set[tuple[str, str | None]] = set()
 
     @property
     def opened(self) -> bool:
@@ -119,25 +120,35 @@ class Hands:
         seen = by_hand.look(self._host.context.root, self._typed(), line)
         return HandsView(seen, self._back, self.journalled, self._why_not, self._left_out)
 
-    def adopt(self) -> ApplyView:
-        """Take the writes that are made as applied by this chapter, and stop to watch. Nothing is written. Raises
-        HostError if the agent has ended; what was made is restored then."""
+    def asks_first(self, view: HandsView) -> bool:
+        """Return True if a write of ``view`` has another value than planned, and the learner has not been asked about
+        this value yet. The value counts as theirs if they take over once more."""
+        wrong = {(one.change.path, one.found) for one in view.writes if one.state == "wrong"}
+        new = wrong - self._told_wrong
+        self._told_wrong = wrong
+        return bool(new) and self.journalled
+
+    def adopt(self, wrong: bool = False) -> ApplyView:
+        """Take the writes that are made as applied by this chapter, and stop to watch. Nothing is written. ``wrong``:
+        also values that are not in the plan, which the learner was asked about. Raises HostError if the agent has
+        ended; what was made is restored then."""
         try:
-            return self._adopted()
+            return self._adopted(wrong and bool(self._told_wrong))
         finally:
             self.close()
 
-    def _adopted(self) -> ApplyView:
+    def _adopted(self, wrong: bool) -> ApplyView:
         host, session = self._host, self._host.context.agent_session
         if self._journal_id is not None:
             with session.change_log.during(chapter=host.chapter.id):
-                result = session.adopt(self._journal_id, end=True)
+                result = session.adopt(self._journal_id, end=True, wrong=wrong)
             host.context.note_stack()
         else:
             result = self._seen()
         settled = all(host.settled().values())
         refused = tuple((one.path or one.tunable, one.reason) for one in result.refused)
-        return ApplyView(len(result.applied), refused, settled, False, self._told(result, settled))
+        other = len(refused) + (len(self._told_wrong) if wrong else 0)
+        return ApplyView(len(result.applied), refused, settled, False, self._told(result, other, settled))
 
     def leave(self) -> None:
         """Stop to watch because the chapter is left. What is made counts as applied, where the agent is alive."""
@@ -156,6 +167,7 @@ class Hands:
             if all(one.state in ("done", "gone") for one in seen):
                 self._keep(None)
         self._changes, self._journal_id, self._back, self._left_out = (), None, False, ()
+        self._told_wrong = set()
 
     def _typed(self) -> tuple[Change, ...]:
         return tuple(one for one in self._changes if _typed(one))
@@ -170,11 +182,11 @@ class Hands:
         refused = tuple(Refused(one.change.tunable, one.change.path, words.get(one.state, one.reason)) for one in rest)
         return ApplyResult(None, applied, refused, False)
 
-    def _told(self, result: ApplyResult, settled: bool) -> str:
+    def _told(self, result: ApplyResult, other: int, settled: bool) -> str:
         if not result.applied:
             return "No write of the plan was made, so nothing is taken over."
         said = f"Made by your hand and read: {tally(one.tunable for one in result.applied)}"
-        said += f", {len(result.refused)} not as planned" if result.refused else ""
+        said += f", {other} not as planned" if other else ""
         verified = "The host now has the wanted values" if settled else "Some settings can still be better: see 'look'"
         back = "They are restored when you leave, unless you keep them."
         return f"{said}. {verified}. {back if self.journalled else ONLY_YOU}"

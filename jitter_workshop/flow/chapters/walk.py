@@ -213,9 +213,10 @@ class ChapterSession:
         self._save(dataclasses.replace(progress, marks={**progress.marks, **self._marks(progress)}))
         return view
 
-    def adopt(self) -> ApplyView:
-        """Take what the learner made of the plan by hand as applied, and return the host's state. Raises HostError."""
-        view = self.hands.adopt()
+    def adopt(self, wrong: bool = False) -> ApplyView:
+        """Take what the learner made of the plan by hand as applied, and return the host's state. ``wrong``: also the
+        values that are not in the plan, which the learner was asked about. Raises HostError."""
+        view = self.hands.adopt(wrong)
         self._mark_again(entered=True)
         return view
 

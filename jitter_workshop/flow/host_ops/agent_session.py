@@ -125,13 +125,14 @@ class AgentSession:
             self._leased |= _ids(words)
         return result
 
-    def adopt(self, journal_id: str, *, end: bool = False) -> ApplyResult:
+    def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
         """Record as made what the learner has made by hand of the announced changes in a journal. ``end``: stop waiting
-        for the rest of these changes. Raises HostError."""
+        for the rest of these changes. ``wrong``: the learner typed the values that were not announced, too. Raises
+        HostError."""
         agent = self._living()
         if agent is None:
             raise HostError("the agent ended, so the changes made by hand have been restored", "begin again")
-        result = agent.adopt(journal_id, end=end)
+        result = agent.adopt(journal_id, end=end, wrong=wrong)
         anew = tuple(one for one in result.applied if (journal_id, one.n) not in self._adopted)
         self._adopted |= {(journal_id, one.n) for one in anew}
         if result.applied:

@@ -107,13 +107,15 @@ class ChapterHands:
             return
         if self._walk.hands.restoring:
             self._stop()
-        elif not view.count("done", "hidden") and not view.complete:
+        elif not view.count("done", "hidden", "wrong") and not view.complete:
             self._screen.tell(words.NOTHING_YET)
+        elif self._walk.hands.asks_first(view):
+            self._screen.tell(words.was_it_you(view, "Enter"))
         else:
             self._screen.on_thread(self._adopt, self._adopted, self._adopted)
 
     def _adopt(self) -> Tried:
-        view = self._walk.adopt()
+        view = self._walk.adopt(wrong=True)
         return view, self._walk.host.look()[-len(self._walk.chapter.tunables) :]
 
     def _adopted(self, tried: Tried) -> None:
