@@ -3,12 +3,16 @@
 #   scripts/test.sh check         lint, types, contracts, unit tests, plain C tests: before each commit
 #   scripts/test.sh test [ARGS]   and functional tests, and the native core under sanitizers (ARGS are pytest's)
 #   scripts/test.sh outside       what `make test-all` adds: lab machines, browsers, readers of other languages, users
-# Each prints its ten slowest tests and its time. The first two run in as many processes as there are CPUs
-# (TEST_WORKERS: another number); tests/outside and tests/lab have the machine to themselves.
+# Each prints its ten slowest tests and its time. Unit tests run in as many processes as there are CPUs, functional tests
+# in one more (TEST_WORKERS: another number for both); tests/outside and tests/lab have the machine to themselves.
 set -eu
 cd "$(dirname "$0")/.."
 unset NO_COLOR COLORTERM 2>/dev/null || :
+# Byte code is kept: many tests start Python anew, and each worker would compile and rewrite all tests for itself.
+unset PYTHONDONTWRITEBYTECODE 2>/dev/null || :
 workers=${TEST_WORKERS:-logical}
+# A functional test waits for a third of its time (for processes, for a screen to come to rest): one worker more uses it.
+functional_workers=${TEST_WORKERS:-$(($(getconf _NPROCESSORS_ONLN) + 1))}
 told=
 
 # ring NAME FUNCTION…: run it and note how long it took. Within a condition `set -e` is off: functions join by &&.
@@ -35,14 +39,16 @@ if [ -n "$scratch" ]; then
     }
 fi
 
-parallel() {
+parallel() { # parallel WORKERS TESTS…: groups begin in the order that tests/conftest.py gives them
+    numprocesses=$1
+    shift
     [ -z "$scratch" ] || set -- --basetemp="$scratch/pytest" "$@"
-    python -m pytest --durations=10 --numprocesses="$workers" --dist=loadgroup "$@"
+    python -m pytest --durations=10 --numprocesses="$numprocesses" --dist=loadgroup --no-loadscope-reorder "$@"
 }
 
-check() { sh scripts/lint.sh && sh scripts/test-native.sh plain && parallel tests/unit; }
+check() { sh scripts/lint.sh && sh scripts/test-native.sh plain && parallel "$workers" tests/unit; }
 
-more() { sh scripts/test-native.sh sanitizers && parallel tests/functional tests/native "$@"; }
+more() { sh scripts/test-native.sh sanitizers && parallel "$functional_workers" tests/functional tests/native "$@"; }
 
 # Kernels for the lab machine, the first time only; one line says what to install where it cannot run.
 outside() { python -m tests.lab.fetch && python -m pytest --durations=10 tests/outside tests/lab; }

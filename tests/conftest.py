@@ -37,13 +37,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Group tests for parallel workers, and leave out what is marked ``soak``: it runs by ``-m`` or by its own name.
 
     Functional tests of one file share fixtures, so they stay together; those marked ``host`` use what this machine has
-    once (the turn to measure, its trace, its control groups), so one worker has them all.
+    once (the turn to measure, its trace, its control groups), so one worker has them all. The groups begin in this
+    order, so that no long one is left for the end: ``host``, those with a test marked ``slow``, then the largest.
     """
+    groups: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("host"):
-            item.add_marker(pytest.mark.xdist_group("host"))
+            group = "host"
         elif "/unit/" not in item.nodeid:
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+            group = item.nodeid.partition("::")[0]
+        else:
+            continue
+        item.add_marker(pytest.mark.xdist_group(group))
+        groups.setdefault(group, []).append(item)
+    place = {}
+    for name, members in groups.items():
+        slow = any(item.get_closest_marker("slow") for item in members)
+        place.update(dict.fromkeys(members, (name != "host", not slow, -len(members), name)))
+    if len(groups) > 1:
+        items.sort(key=lambda item: place.get(item, (True, True, 0, "")))
     if "soak" in (config.option.markexpr or "") or any("::" in argument for argument in config.args):
         return
     left = [item for item in items if item.get_closest_marker("soak")]

@@ -19,6 +19,8 @@ from tests.calibration.plan import FAR, NEAR, OFF, NullPlan, PowerPlan, Slot
 from tests.calibration.records import Recorded, Taken, Writer, plain_side, plain_sitting, read, side_from
 from tests.maderounds import LAPTOP, NOISY, make_rounds, make_side
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[2] / "docs" / "verdicts.md"
 NOT_YET = "not been recorded yet"
 

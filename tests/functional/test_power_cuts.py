@@ -27,6 +27,8 @@ from tests import cuthosts, hosttrees, madegrub
 from tests.cuthosts import ONCE, WORDS, Box, Findings, record, survey
 from tests.powercuts import Disk, Operation, Recorder, Unmodelled, cuts, lasting
 
+pytestmark = pytest.mark.slow
+
 FOUR = ("isolcpus", "nohz-full", "rcu-nocbs", "irqaffinity")
 TWO = ("nohz-full", "rcu-nocbs")
 

@@ -33,7 +33,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def live(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorkshop]:
-    monkeypatch.setattr(by_hand, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(by_hand, "LOOK_EVERY_S", 0.1)
     workshop = open_live(tree, madecourse.write(tmp_path / "course"), monkeypatch)
     give_agent(workshop, tree, monkeypatch)
     yield workshop
@@ -257,7 +257,7 @@ async def test_without_root_s_rights_the_learner_restores_by_hand(
 async def test_three_commands_are_open_and_a_checked_one_is_seen(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(by_hand, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(by_hand, "LOOK_EVERY_S", 0.1)
     course = madecourse.write(tmp_path / "course")
     lesson = course / "01-pages" / "lesson.toml"
     more = [f'\n[[by_hand]]\ncommand = "echo number{n}"\nwhy = "A line."\n' for n in range(4)]

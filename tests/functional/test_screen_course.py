@@ -26,6 +26,8 @@ from tests.recorded import in_a_line
 from tests.screens import settled, text_of
 from tests.settings_screen import SIZES, offered
 
+pytestmark = pytest.mark.slow
+
 FOLDERS: list[str] = tomllib.loads((builtin_course() / "course.toml").read_text())["chapters"]
 NEVER_OFFERED = {"chapter.again", "chapter.cpus", "chapter.undo", "chapter.boots", "chapter.noise"}
 KEYS: dict[StepName, tuple[str, ...]] = {
