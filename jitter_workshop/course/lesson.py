@@ -64,6 +64,8 @@ HOST_STATES: tuple[str, ...] = typing.get_args(HostState)
 _RECORDING = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _SCHED = re.compile(r"other|fifo:([1-9]|[1-4][0-9])")
 
+_SET_AS_A_NUMBER = re.compile(r"""["']\{cpus\}["']|==\s*\{cpus\}""")
+"""Where a command compares CPUs with one number: in quotes, or after ``==``."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 
@@ -380,6 +382,8 @@ def _by_hand(table: Table, known: Sequence[str]) -> tuple[ByHand, ...]:
             for name in _PLACEHOLDER.findall(text):
                 if name not in PLACEHOLDERS:
                     inner.wrong(key, f"unknown placeholder {{{name}}}{nearest(name[:40], PLACEHOLDERS)}")
+        if _SET_AS_A_NUMBER.search(command):
+            inner.wrong("command", "{cpus} can be a list such as 2-3, which equals no CPU's number: use {cpu} here")
         if check and reads:
             inner.wrong("check", "a command that only reads leaves nothing to check")
         form, colon, what = check.partition(":")

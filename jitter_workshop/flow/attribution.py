@@ -301,7 +301,8 @@ def with_cpus(chapter: Chapter, hot: CpuSet) -> tuple[tuple[str, str], ...]:
     """Return (command, reason) of each by-hand command before there is a run. CPUs are the ``hot`` ones of the host
     that is shown, in the order in which the ring is placed; thread ids become names in capitals."""
     first, last = (hot.cpus[0], hot.cpus[-1]) if hot else (None, None)
-    values = {"cpus": str(hot) or None, "producer_cpu": first, "accumulator_cpu": last}
+    one = first if chapter.hot_cpus == 1 else last
+    values = {"cpus": str(hot) or None, "cpu": one, "producer_cpu": first, "accumulator_cpu": last}
     return tuple((_filled(b.command, values), _filled(b.why, values)) for b in chapter.by_hand)
 
 
@@ -335,6 +336,7 @@ def fill_in(text: str, run: Run) -> str:
         "tids": ",".join(str(t.tid) for t in run.threads) or None,
         "producer_cpu": cpus.get("producer", only_cpu),
         "accumulator_cpu": cpus.get("accumulator", only_cpu),
+        "cpu": cpus.get("accumulator", only_cpu),
         "cpus": str(used_cpus(run)) or None,
     }
     return _filled(text, values)

@@ -52,7 +52,16 @@ LOOK_TOPICS = (
 )
 """Topics that a chapter's ``look`` may name; each is read from the host by ``flow.host_ops.hostview``."""
 
-PLACEHOLDERS = ("producer_tid", "accumulator_tid", "journaller_tid", "tids", "producer_cpu", "accumulator_cpu", "cpus")
+PLACEHOLDERS = (
+    "producer_tid",
+    "accumulator_tid",
+    "journaller_tid",
+    "tids",
+    "producer_cpu",
+    "accumulator_cpu",
+    "cpu",
+    "cpus",
+)
 """Words in braces that a ``by_hand`` command and its ``why`` may hold. Values of the explained run replace them."""
 
 CHECK_FORMS = ("affinity", "running", "file")

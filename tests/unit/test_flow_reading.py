@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.course.predictions import NEAR_FACTOR, answer_for_value, judge, outcome
-from jitter_workshop.flow.attribution import explain_run, fill_in, residence
+from jitter_workshop.flow.attribution import explain_run, fill_in, residence, with_cpus
 from jitter_workshop.flow.measuring.comparing import compare_runs, same_state
 from jitter_workshop.flow.measuring.knee import (
     counted_seconds,
@@ -20,7 +20,8 @@ from jitter_workshop.flow.measuring.knee import (
     nice_percentile,
     stall_classes,
 )
-from jitter_workshop.model.course import Answer, PredictionTask
+from jitter_workshop.model.course import Answer, ByHand, PredictionTask
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.run import Block, Counter, ForeignLoad, Run, StallRate, Stalls, ThreadRecord
 from jitter_workshop.model.session import Prediction
@@ -189,6 +190,19 @@ def test_rates_are_of_the_time_that_was_counted() -> None:
 def test_placeholders_of_a_run_without_threads_stay_readable() -> None:
     assert fill_in("perf -t {producer_tid} -C {cpus}", run_with(threads=THREADS)) == "perf -t 41 -C 0-1"
     assert fill_in("perf -t {producer_tid} -C {cpus}", run_with(threads=())) == "perf -t PRODUCER_TID -C CPUS"
+    assert fill_in("{cpu}", run_with(threads=THREADS)) == "1"
+    assert fill_in("{cpu}", run_with(threads=())) == "CPU"
+
+
+def test_the_command_that_compares_a_cpu_with_one_number_gets_one_cpu_of_several_hot_ones() -> None:
+    isolation, pinning = load_course().chapter("isolation"), load_course().chapter("pinning")
+    assert isolation is not None
+    assert pinning is not None
+    compared = next(n for n, one in enumerate(isolation.by_hand) if "awk" in one.command)
+    for hot, cpu in ((CpuSet.parse("2-3"), 2), (CpuSet.parse("1"), 1)):
+        assert f'awk \'$1 == "{cpu}" ' in with_cpus(isolation, hot)[compared][0]
+    asked = replace(pinning, by_hand=(ByHand("ps {cpu} {accumulator_cpu}", "", "", False),))
+    assert with_cpus(asked, CpuSet.parse("2-3"))[0][0] == "ps 3 3"
 
 
 @given(st.dictionaries(st.integers(0, 300).map(str), st.integers(0, 10**9), max_size=12))
