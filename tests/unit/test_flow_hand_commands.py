@@ -155,7 +155,7 @@ def test_a_command_that_reads_has_no_check(tree: Path, course: Path, monkeypatch
         ('check = "stat-intervall"', "stat-interval"),
         ('check = "affinty:2"', "affinity"),
         ('check = "running:"', "running"),
-        ('check = "affinity:{cpu}"', "cpus"),
+        ('check = "affinity:{cpuss}"', "cpus"),
     ],
 )
 def test_a_wrong_check_is_found(course: Path, more: str, named: str) -> None:

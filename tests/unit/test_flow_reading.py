@@ -199,10 +199,10 @@ def test_the_command_that_compares_a_cpu_with_one_number_gets_one_cpu_of_several
     assert isolation is not None
     assert pinning is not None
     compared = next(n for n, one in enumerate(isolation.by_hand) if "awk" in one.command)
-    for hot, cpu in ((CpuSet.parse("2-3"), 2), (CpuSet.parse("1"), 1)):
+    for hot, cpu in ((CpuSet.of((2, 3)), 2), (CpuSet.of((1,)), 1)):
         assert f'awk \'$1 == "{cpu}" ' in with_cpus(isolation, hot)[compared][0]
     asked = replace(pinning, by_hand=(ByHand("ps {cpu} {accumulator_cpu}", "", "", False),))
-    assert with_cpus(asked, CpuSet.parse("2-3"))[0][0] == "ps 3 3"
+    assert with_cpus(asked, CpuSet.of((2, 3)))[0][0] == "ps 3 3"
 
 
 @given(st.dictionaries(st.integers(0, 300).map(str), st.integers(0, 10**9), max_size=12))
