@@ -22,6 +22,7 @@ from rich.style import Style
 from rich.text import Text
 
 from jitter_workshop.chart.axes import GUTTER, LABELS_BELOW_FROM, Cell, Frame, framed, grid, snapped, y_ticks
+from jitter_workshop.chart.gap import Gap, put_gap
 from jitter_workshop.chart.style import (
     FILLS,
     MARK_GLYPH,
@@ -75,6 +76,7 @@ def render(
     view: View | None = None,
     crowd: int = 0,
     between: Between = None,
+    gap: Gap | None = None,
 ) -> Text:
     """Draw curves over log-log axes in ``height`` lines of at most ``width`` columns.
 
@@ -85,12 +87,12 @@ def render(
     own. ``between``: the indices of two curves, before and after a change. The space between both is filled: with the
     theme's ``good`` where the second one is lower, with ``bad`` where it is higher (``░`` and ``▒`` without colours). A
     view with bars has no such space. A cell that several curves cross shows the dots of all, and their colours take
-    turns along the row.
+    turns along the row. ``gap``: the distance of two curves at a percentile, drawn as a line with its label.
     """
     chosen = tuple(marks)
     palette = theme_named(theme)
     tinted = bool(palette.good) and theme != PLAIN
-    return _render(tuple(curves), width, height, palette, highlight, chosen, view, crowd, between, tinted).copy()
+    return _render(tuple(curves), width, height, palette, highlight, chosen, view, crowd, between, tinted, gap).copy()
 
 
 @functools.lru_cache(maxsize=32)
@@ -105,6 +107,7 @@ def _render(
     crowd: int,
     between: Between,
     tinted: bool,
+    gap: Gap | None,
 ) -> Text:
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:
         return Text("\n" * max(height - 1, 0), end="")
@@ -135,7 +138,10 @@ def _render(
                 taken.add((column, row))
                 cells[row][column] = (every[i].glyph, every[i].point + Style(bgcolor=cells[row][column][1].bgcolor))
     _put_marks(frame, cells, marks, theme)
-    return framed(frame, cells, labels, [percentile for percentile, _ in marks], theme, rows_below)
+    asked = [percentile for percentile, _ in marks]
+    if gap is not None and put_gap(frame, cells, curves, gap, theme):
+        asked.append(gap.percentile)
+    return framed(frame, cells, labels, asked, theme, rows_below)
 
 
 def _fill(

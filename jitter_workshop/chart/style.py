@@ -23,6 +23,7 @@ from jitter_workshop.stats.scale import nice_ns
 Mark = tuple[float, int]
 """A point on the chart that belongs to no curve: percentile (0..100) and ns."""
 
+
 MARK_GLYPH = "×"
 FILLS = {True: "░", False: "▒"}
 """The characters of the space between two curves, without colours: better, and worse."""
@@ -35,7 +36,6 @@ _REFERENCE_GLYPHS = ("○", "□", "◇", "△")
 _QUIETER = 0.35
 _WIDE_LEGEND = 60
 _VALUE = 9
-_FIGURES: tuple[tuple[str, float | None], ...] = (("p50", 50.0), ("p99.9", 99.9), ("max", None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +104,10 @@ def legend(
     highlight: int | None = None,
     marks: Sequence[Mark] = (),
     width: int = 80,
+    asked: float = 99.9,
 ) -> list[Text]:
-    """Return the legend: mark, label, p50, p99.9 and maximum of each curve, and the learner's guesses. No line is wider
-    than ``width``.
+    """Return the legend: mark, label, p50, the percentile ``asked`` and maximum of each curve, and the learner's
+    guesses. No line is wider than ``width``.
 
     A wide legend has one line per curve. A narrow one has two lines per curve, below a line of column heads. A value
     that the samples cannot give is ``–``.
@@ -114,12 +115,12 @@ def legend(
     style = theme_named(theme)
     every = looks(curves, style, highlight)
     wide = width >= _WIDE_LEGEND
-    heads = _columns([name for name, _ in _FIGURES], width)
+    heads = _columns([name for name, _ in _names(asked)], width)
     dim = plain_style(style.dim, dim=True)
     lines = [] if wide or not curves else [Text(heads, dim, no_wrap=True, end="")]
     for number, (curve, look) in enumerate(zip(curves, every, strict=True)):
-        made = _wide_line if wide and _fits(curve, width) else _narrow_lines
-        lines += made(curve, look, style, width, number == highlight)
+        made = _wide_line if wide and _fits(curve, width, asked) else _narrow_lines
+        lines += made(curve, look, style, width, number == highlight, asked)
     for percentile, value_ns in marks:
         line = Text(no_wrap=True, end="")
         line.append(MARK_GLYPH, plain_style(style.mark, bold=True))
@@ -132,42 +133,50 @@ def legend(
     return lines
 
 
-def _figures(curve: PercentileCurve) -> list[tuple[str, str]]:
+def _names(asked: float) -> tuple[tuple[str, float | None], ...]:
+    return ("p50", 50.0), (f"p{99.9 if asked == 50 else asked:.10g}", 99.9 if asked == 50 else asked), ("max", None)
+
+
+def _figures(curve: PercentileCurve, asked: float) -> list[tuple[str, str]]:
     # If the count of a curve is not known, its last point need not be the greatest.
     last = curve.points[-1].value_ns if curve.points and curve.count else None
-    return [(name, nice_ns(last if p is None else value_at(curve, p))) for name, p in _FIGURES]
+    return [(name, nice_ns(last if p is None else value_at(curve, p))) for name, p in _names(asked)]
 
 
-def _room(width: int) -> int:
+def _room(width: int, asked: float) -> int:
     """Return the number of columns for a curve's name beside its three figures."""
-    return max(width - 2 - sum(len(head) + _VALUE + 2 for head, _ in _FIGURES), 8)
+    return max(width - 2 - sum(len(head) + _VALUE + 2 for head, _ in _names(asked)), 8)
 
 
-def _fits(curve: PercentileCurve, width: int) -> bool:
+def _fits(curve: PercentileCurve, width: int, asked: float) -> bool:
     """Return True if a curve fits on one line. A measured curve's label may be shortened. A published curve needs room
     for 12 columns of its label and for its whole origin."""
-    return not curve.origin or min(len(curve.label), 12) + len(curve.origin) + 2 <= _room(width)
+    return not curve.origin or min(len(curve.label), 12) + len(curve.origin) + 2 <= _room(width, asked)
 
 
-def _wide_line(curve: PercentileCurve, look: CurveLook, theme: Palette, width: int, bright: bool) -> list[Text]:
+def _wide_line(
+    curve: PercentileCurve, look: CurveLook, theme: Palette, width: int, bright: bool, asked: float
+) -> list[Text]:
     dim = plain_style(theme.dim, dim=True)
     line = Text(no_wrap=True, end="")
     line.append(f"{look.glyph} ", look.point)
     # The origin keeps its room, so that a published curve is never taken for one that was measured here.
     origin = f"  {clean(curve.origin, 20)}" if curve.origin else ""
-    room = _room(width)
+    room = _room(width, asked)
     name = Text(clean(curve.label, max(room - len(origin) - 1, 4)), plain_style(theme.text, bold=bright))
     name.append(origin, dim)
     name.truncate(room, overflow="ellipsis", pad=True)
     line.append_text(name)
-    for head, value in _figures(curve):
+    for head, value in _figures(curve, asked):
         line.append(f" {head} ", dim)
         line.append(f"{value:<{_VALUE}}", plain_style(theme.text, bold=bright))
     line.rstrip()
     return [line]
 
 
-def _narrow_lines(curve: PercentileCurve, look: CurveLook, theme: Palette, width: int, bright: bool) -> list[Text]:
+def _narrow_lines(
+    curve: PercentileCurve, look: CurveLook, theme: Palette, width: int, bright: bool, asked: float
+) -> list[Text]:
     dim = plain_style(theme.dim, dim=True)
     first = Text(no_wrap=True, end="")
     first.append(f"{look.glyph} ", look.point)
@@ -177,11 +186,11 @@ def _narrow_lines(curve: PercentileCurve, look: CurveLook, theme: Palette, width
     if width >= _WIDE_LEGEND:
         # There are no column heads above it here, so each figure has its name beside it.
         second = Text("  ", end="")
-        for head, value in _figures(curve):
+        for head, value in _figures(curve, asked):
             second.append(f"{head} ", dim)
             second.append(f"{value:<{_VALUE}} ", plain_style(theme.text))
     else:
-        second = Text(_columns([value for _, value in _figures(curve)], width), plain_style(theme.text), end="")
+        second = Text(_columns([value for _, value in _figures(curve, asked)], width), plain_style(theme.text), end="")
     second.rstrip()
     return [first, second]
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from jitter_workshop.model.course import Answer, PredictionTask, Shows
+from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import KINDS
+from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PredictionOutcome
+from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED
 from jitter_workshop.stats.figures import Figure, ReportedRun, figure, moved, ratio
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
@@ -149,6 +152,20 @@ def _mark(task: PredictionTask, prediction: Prediction, run: Run) -> PredictionO
     if guess_answer is not real_answer:
         explanation += f"\n\nYour {nice_ns(guessed)} ({guess_answer.text}): {guess_answer.explanation}"
     return PredictionOutcome(text, near, explanation, guessed, measured)
+
+
+def by_curve(task: PredictionTask, prediction: Prediction, curve: PercentileCurve) -> PredictionOutcome:
+    """Judge a mark by a curve that was measured on another machine."""
+    percentile = task.percentile or "99.9"
+    measured = value_at(curve, float(percentile))
+    if prediction.value_ns is None or measured is None:
+        return PredictionOutcome("The curve of the other machine cannot judge this guess.", None, "", None, measured)
+    near, words = judge(prediction.value_ns, measured)
+    marked = f"You marked {nice_ns(prediction.value_ns)} at p{percentile}"
+    text = f"{marked}; '{clean(curve.label, 40)}' had {nice_ns(measured)}. {words.replace('host', 'machine')}"
+    answer = answer_for_value(task, measured)
+    explanation = f"{nice_ns(measured)} ({answer.text}): {answer.explanation}"
+    return PredictionOutcome(text, near, explanation, prediction.value_ns, measured)
 
 
 def judge(guessed_ns: int, measured_ns: int) -> tuple[bool, str]:

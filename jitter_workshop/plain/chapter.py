@@ -26,6 +26,8 @@ from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.plan import PLAN_IS_ANOTHER
 from jitter_workshop.presenter.run import ON_BATTERY, stopped
 from jitter_workshop.presenter.typed import ROLES, parse_cpus, parse_time_ns
+from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.effect import counted
 from jitter_workshop.stats.scale import nice_ns
 
 _LETTERS = "abcdefghi"
@@ -299,7 +301,11 @@ class PlainChapter:
         if walk.run_in(task.slot) is not None:
             talk.tell("The answer is measured already, so a guess no longer counts.")
         elif walk.host.rehearsed and task.slot is not None:
-            talk.tell("On a recording no run can decide this; the comparison shows what each answer means.")
+            talk.tell(chapter_view.decided_on_recording(task, bool(walk.recorded_curves(task.slot)[0])))
+        elif (last := walk.last_curve() if task.kind == "mark" else None) is not None:
+            percentile = task.percentile or "99.9"
+            value = nice_ns(value_at(last.curve, float(percentile)))
+            talk.tell(f"'{clean(last.label, 60)}' had {value} at p{percentile}. c shows the curves.")
 
     def _show_slot(self, step: StepName) -> None:
         walk, talk = self._walk, self._talk
@@ -330,6 +336,8 @@ class PlainChapter:
         second = walk.run_in("again")
         if view.effects is not None and second is not None:
             talk.say(*effect.compared(view.effects, (first, second), view.same_state, talk.width), "")
+            seen = walk.seen(first), walk.seen(second)
+            talk.say(*effect.counts(counted(*seen, walk.chapter.shows), talk.width), "")
         talk.say(*wrap(view.headline, talk.width), "")
         talk.say(*chapter_view.comparison(view, talk.width), "")
         proving.tell_newest(self._workshop, walk, view, talk)
@@ -368,6 +376,9 @@ class PlainChapter:
             talk.tell("Nothing was measured, so there are no curves to compare.")
         talk.say("")
         task = chapter.prediction
+        if task is not None and task.kind == "mark" and walk.outcome() is not None:
+            self._tell_outcome()
+            talk.say("")
         if task is not None and task.slot is not None:
             talk.say(*chapter_view.answers_explained(task, walk.progress.prediction, talk.width), "")
 

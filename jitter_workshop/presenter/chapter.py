@@ -368,6 +368,13 @@ def settings_compared(changes: Sequence[SettingChange], width: int) -> Lines:
     return lines
 
 
+def decided_on_recording(task: PredictionTask, shown: bool) -> str:
+    """Say who decides a guess on a recording. ``shown``: the chapter shows the curve of another machine."""
+    if task.kind == "mark" and shown:
+        return "On a recording the curve of another machine decides this."
+    return "On a recording no run can decide this; compare shows what the answers mean."
+
+
 def answers_explained(task: PredictionTask, kept: Prediction | None, width: int) -> Lines:
     """Return the meaning of each answer to a question that no run on a recording decides. The learner's guess is
     marked."""

@@ -19,6 +19,18 @@ MOVED = 2.0
 LEAST_EVENTS = 10
 
 _ALWAYS = ("50", "90", "99.9", "max", "stalls-1ms", "stalls-100us", "stalls-10us", "preempted")
+_COUNTS = (
+    "preempted",
+    "migrations",
+    "stalls-1ms",
+    "stalls-100us",
+    "stalls-10us",
+    "interference",
+    "faults",
+    "ticks",
+    "device-interrupts",
+    "net-rx",
+)
 _MORE_IS_BETTER = ("core-hz", "cpu-hz")
 _TAIL = {"spin": "99.9999"}
 """The percentile that shows stalls in ``spin``, which reads the clock tens of millions of times a second."""
@@ -52,6 +64,19 @@ def effects(before: ReportedRun, after: ReportedRun, shows: Shows | None = None,
     return Effects(lead, against, nearest)
 
 
+def effect_on(name: str, before: ReportedRun, after: ReportedRun) -> Effect | None:
+    """Return the effect on the figure with this id, however few samples it has; None where a run does not have it."""
+    return _effect(figure(name), before, after, of_chapter=True)
+
+
+def counted(before: ReportedRun, after: ReportedRun, shows: Shows | None = None) -> tuple[Effect, ...]:
+    """Return the counts of two runs that both have and that are not 0 in both. ``shows``: the chapter's figure, which
+    comes first."""
+    names = dict.fromkeys((*([shows.figure] if shows is not None else []), *_COUNTS))
+    found = (_effect(figure(name), before, after, of_chapter=True) for name in names)
+    return tuple(e for e in found if e is not None and (e.factor > 1.0 or e.values[0] != "0"))
+
+
 def _as_wanted(shows: Shows | None, before: ReportedRun, after: ReportedRun) -> bool:
     if shows is None:
         return False
@@ -69,7 +94,7 @@ def _largest(found: Iterable[Effect]) -> Effect | None:
 
 def _effect(one: Figure, before: ReportedRun, after: ReportedRun, *, of_chapter: bool = False) -> Effect | None:
     """Return the effect on one figure; None where a run does not have the figure, or has too few events or samples.
-    ``of_chapter``: take a rate of few events, too, because the lesson says what it means."""
+    ``of_chapter``: take few events and few samples, too, because the lesson says what the figure means."""
     first, second = one.of(before), one.of(after)
     if first is None or second is None:
         return None
@@ -77,7 +102,11 @@ def _effect(one: Figure, before: ReportedRun, after: ReportedRun, *, of_chapter:
         counted = first * before.run.rated_s, second * after.run.rated_s
         if max(counted) < LEAST_EVENTS:
             return None
-    if one.id[0].isdigit() and FEW_SAMPLES in (of_run(before.run)[one.id], of_run(after.run)[one.id]):
+    if (
+        one.id[0].isdigit()
+        and not of_chapter
+        and FEW_SAMPLES in (of_run(before.run)[one.id], of_run(after.run)[one.id])
+    ):
         return None
     low, high = sorted((first, second))
     step = max(before.run.clock.resolution_ns, after.run.clock.resolution_ns) if one.unit == "ns" else 0
@@ -87,7 +116,9 @@ def _effect(one: Figure, before: ReportedRun, after: ReportedRun, *, of_chapter:
         return Effect(one.title, _values(one, first, second), 1.0, "same", "", one.id == "max")
     rose = second > first
     direction: Direction = "better" if rose == (one.id in _MORE_IS_BETTER) else "worse"
-    fewer, more = {"a second": ("fewer", "more"), "ns": ("shorter", "longer")}.get(one.unit, ("lower", "higher"))
+    fewer, more = {"a second": ("fewer", "more"), "ns": ("shorter", "longer"), "ns a second": ("less", "more")}.get(
+        one.unit, ("lower", "higher")
+    )
     how = more if rose else fewer
     return Effect(one.title, _values(one, first, second), factor, direction, how, one.id == "max", not low)
 

@@ -50,11 +50,12 @@ class Figure:
             return "unknown"
         if self.unit == "Hz":
             return nice_hz(value)
-        return nice_ns(value) if self.unit == "ns" else nice_number(value)
+        return nice_ns(value) if self.unit.startswith("ns") else nice_number(value)
 
     def with_unit(self, value: float | None) -> str:
         """Return a value and its unit: ``5.4 a second``."""
-        return self.shown(value) + ("" if self.unit in ("ns", "Hz", "") else f" {self.unit}")
+        unit = self.unit.removeprefix("ns").removeprefix("Hz").strip()
+        return f"{self.shown(value)} {unit}".rstrip()
 
     def change(self, before: float | None, after: float | None) -> str:
         """Return two values and their unit: ``129.6 → 5.4 a second``."""

@@ -283,10 +283,25 @@ async def test_explain_shows_threads_residence_and_commands_to_copy() -> None:
     app = WorkshopApp(open_workshop(), "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        for key in ("m", *["enter"] * 6):
+        for key in ("m", *["enter"] * 5):
             await pilot.press(key)
             await settled(pilot)
         screen = chapter_of(app)
+        # A small terminal shows the chart first, then the lesson, and only then goes on.
+        assert screen.step == "compare"
+        assert screen.sheet("#result").plain().strip().startswith("LUCK")
+        drawn = screen.query_one(ChartView)
+        assert drawn.between is not None
+        assert drawn.gap is not None
+        assert drawn.gap.label.startswith("p99.9: ")
+        assert "Enter read on" in text_of(app)
+        await pilot.press("t")
+        assert "COUNTS, A SECOND" in screen.sheet("#data-sheet").plain()
+        await pilot.press("t", "enter")
+        assert screen.step == "compare"
+        assert screen.sheet("#lesson-sheet").plain()[:40] in text_of(app)
+        await pilot.press("enter")
+        await settled(pilot)
         assert screen.step == "explain"
         said = screen.sheet("#data-sheet").plain()
         assert "CPU 0" in said
@@ -332,3 +347,25 @@ async def test_battery_is_said_before_measuring(monkeypatch: pytest.MonkeyPatch)
         await pilot.press("enter", "enter", "enter")
         assert chapter_of(app).step == "measure"
         assert "On battery" in chapter_of(app).sheet("#data-sheet").plain()
+
+
+async def test_the_guess_begins_on_ones_own_last_curve_of_the_workload() -> None:
+    workshop = open_workshop()
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settled(pilot)
+        await pilot.press("m")
+        await settled(pilot)
+        first = chapter_of(app).walk.run_in("measure")
+        assert first is not None
+        pinning = workshop.walk("pinning")
+        pinning.go("predict")
+        app.push_screen(ChapterScreen(pinning))
+        await settled(pilot)
+        drawn = chapter_of(app).query_one(ChartView)
+        assert [c.label for c in drawn.curves if c.run is not None] == ["your last: baseline"]
+        ((percentile, value_ns),) = drawn.marks
+        assert percentile == 99.9
+        own = first.histograms[first.main_histogram].percentiles["99.9"]
+        assert own is not None
+        assert 0.9 < value_ns / own < 1.1

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from jitter_workshop.chart import canvas
 from jitter_workshop.chart import style as canvas_style
+from jitter_workshop.chart.gap import Gap
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.stats import scale, view
@@ -201,6 +202,23 @@ def test_the_mark_sits_on_its_percentile_and_value() -> None:
     assert lines[row].startswith(" 10 µs")
     column = lines[row].index("×")
     assert lines[-1][column - 2 : column + 3].strip(" %") in ("99", "9")
+
+
+@pytest.mark.parametrize(
+    ("width", "told"), [(100, "p99.9: 2 ms → 4 µs, 500 times"), (50, "p99.9: 500 times"), (30, "")]
+)
+def test_the_gap_of_two_curves_is_marked_and_named_where_there_is_room(width: int, told: str) -> None:
+    gap = Gap(99.9, 1, 0, "p99.9: 2 ms → 4 µs, 500 times")
+    lines = canvas.render([LOW, HIGH], width, 20, "mono", gap=gap).plain.split("\n")
+    (top,), (bottom,) = ([r for r, line in enumerate(lines[:-2]) if end in line] for end in "┬┴")
+    column = lines[top].index("┬")
+    assert lines[bottom].index("┴") == column
+    assert all(lines[row][column] == "│" for row in range(top + 1, bottom))
+    assert lines[-2][column] == "┬"
+    assert told in "\n".join(lines)
+    assert ("500" in "\n".join(lines)) is (width > 30)
+    one = canvas.render([LOW], width, 20, "mono", gap=Gap(99.9, 0, 5, "x")).plain
+    assert one == canvas.render([LOW], width, 20, "mono").plain
 
 
 def labels_beside(text: str) -> list[str]:

@@ -26,6 +26,7 @@ from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.run import Run, SilentObserver
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import Placement
+from jitter_workshop.stats.curve import value_at
 from tests import hosttrees, madeup
 
 Trees = Callable[[str], Path]
@@ -337,6 +338,24 @@ def test_a_recorded_host_is_looked_at_only(host_tree: Trees) -> None:
     assert recorded.walk("baseline").host.look()
     with pytest.raises(HostError, match="nothing can be measured"):
         recorded.measure(MeasureRequest(), SilentObserver(), CancelToken())
+
+
+def test_on_a_recording_the_curve_on_the_screen_judges_a_mark(host_tree: Trees) -> None:
+    walk = Workshop.open(root=host_tree("server64")).walk("baseline")
+    (shown,), _ = walk.recorded_curves("measure")
+    there = value_at(shown.curve, 99.9)
+    assert there is not None
+    walk.go("predict")
+    walk.predict(Prediction(value_ns=round(there * 20)))
+    assert walk.outcome() is None
+    walk.predict(Prediction(value_ns=round(there * 1.1)))
+    walk.go("measure")
+    outcome = walk.outcome()
+    assert outcome is not None
+    assert (outcome.near, outcome.measured_ns) == (True, there)
+    assert f"'{shown.label}' had" in outcome.text
+    with pytest.raises(UsageError, match="answered already"):
+        walk.predict(Prediction(value_ns=1_000))
 
 
 def test_a_course_of_ones_own_beats_the_built_in(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Collection
 
 from jitter_workshop.course.checks import marks
-from jitter_workshop.course.predictions import outcome
+from jitter_workshop.course.predictions import by_curve, outcome
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.attribution import explain_run, with_cpus
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
@@ -25,10 +25,10 @@ from jitter_workshop.flow.measuring.curves import further_curves, recorded_in
 from jitter_workshop.flow.measuring.placement_plan import bound, noise_refused, plan_on, request_of
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import RestoreResult
-from jitter_workshop.model.course import NOISE_KINDS, SLOTS, TREATED, Chapter, StepName
+from jitter_workshop.model.course import NOISE_KINDS, SLOTS, TREATED, Chapter, PredictionTask, StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.noise import noise
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import HUNTED, Run
 from jitter_workshop.model.session import ALONE, ChapterProgress, Prediction
 from jitter_workshop.model.walk import (
     ApplyView,
@@ -156,7 +156,7 @@ class ChapterSession:
             raise UsageError("this chapter asks for no guess")
         if self.run_in(task.slot) is not None:
             raise UsageError("the run is already measured", "a guess counts only before the result is known")
-        if task.slot is None and self.progress.prediction is not None:
+        if self.progress.prediction is not None and (task.slot is None or self.outcome() is not None):
             raise UsageError("this question is answered already", "a guess counts only before the result is known")
         if task.kind == "choice" and prediction.choice not in [a.id for a in task.answers]:
             raise UsageError(
@@ -173,6 +173,8 @@ class ChapterSession:
         task, prediction = self.chapter.prediction, self.progress.prediction
         if task is None or prediction is None:
             return None
+        if self.host.rehearsed and task.kind == "mark":
+            return self._outcome_on_recording(task, prediction)
         run = self.run_in(task.slot)
         asked = self.chapter.measurement(task.slot) if task.slot is not None else None
         if run is not None and asked is not None and run.workload != asked.workload and task.kind == "mark":
@@ -184,6 +186,17 @@ class ChapterSession:
         first = self.run_in("measure")
         before = None if first is None else self.seen(first)
         return outcome(task, prediction, None if run is None else self.seen(run), before, self.chapter.shows)
+
+    def _outcome_on_recording(self, task: PredictionTask, prediction: Prediction) -> PredictionOutcome | None:
+        """Judge a mark by the curve of another machine that the chapter shows; None before the learner saw it."""
+        slot = task.slot
+        if slot is None or not (slot in self.progress.seen or self.current in (slot, "compare", "explain")):
+            return None
+        shown, _ = self.recorded_curves(slot)
+        both = self.chapter.measurement("measure") is not None and self.chapter.measurement("again") is not None
+        if not shown or (slot == "again" and both and len(shown) < 2):
+            return None
+        return by_curve(task, prediction, shown[-1].curve)
 
     def seen(self, run: Run) -> ReportedRun:
         """Return a run with the kept report on its trace, if there is one."""
@@ -320,6 +333,30 @@ class ChapterSession:
         own = self._context.curves(tuple(sorted(runs, key=lambda run: run.started_at)))
         first = self.run_in("measure") if "omission" in self.chapter.evidence else None
         return own if first is None else (*own, *further_curves(self._context.handle, first))
+
+    def last_curve(self) -> RunCurve | None:
+        """Return the curve of the learner's newest run of the workload that the guess is about, from any chapter; None
+        if there is none. Runs beside a hidden noise do not count."""
+        task = self.chapter.prediction
+        workload = self.workload(task.slot) if task is not None else ""
+        alike = [r for r in self._context.runs() if r.workload == workload and r.complete and HUNTED not in r.notes]
+        shown = self._context.curve(alike[-1]) if alike else None
+        if shown is None:
+            return None
+        label = f"your last: {shown.label}"
+        return dataclasses.replace(shown, label=label, curve=dataclasses.replace(shown.curve, label=label))
+
+    def workload(self, slot: str | None) -> str:
+        """Return the workload of a slot's run, or of the run that would be made; "" if the slot has no measurement."""
+        asked = next((m for m in self.chapter.measurements if m.slot == slot), None)
+        if asked is None:
+            return ""
+        if (run := self.run_in(slot)) is not None:
+            return run.workload
+        try:
+            return self._request(asked.slot, {}).workload
+        except WorkshopError:
+            return asked.workload
 
     def warning(self, step: StepName) -> str:
         """Return a warning for the learner before a step is measured; "" if there is none."""

@@ -14,6 +14,7 @@ from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.tui.core.theme import PaintedApp
 
 if TYPE_CHECKING:
+    from jitter_workshop.chart.gap import Gap
     from jitter_workshop.chart.style import Mark
 
 _LEGEND_BESIDE_FROM = 104
@@ -33,6 +34,8 @@ class ChartView(Widget):
         self.marks: tuple[Mark, ...] = ()
         self.highlight: int | None = None
         self.between: tuple[int, int] | None = None
+        self.gap: Gap | None = None
+        self._asked = 99.9
         self._empty = "No curve yet."
         self._with_legend = True
 
@@ -45,16 +48,21 @@ class ChartView(Widget):
         empty: str = "No curve yet.",
         legend: bool = True,
         between: tuple[int, int] | None = None,
+        gap: Gap | None = None,
+        asked: float = 99.9,
     ) -> None:
         """Draw these curves. ``highlight``: the index of a curve (negative: from the end); None: all curves look alike.
         ``empty``: the text without curves. ``legend``: False if a table beside the chart names the curves. ``between``:
-        the indices of the curves before and after a change; the space between both is filled (``chart.canvas``)."""
+        the indices of the curves before and after a change; the space between both is filled (``chart.canvas``).
+        ``gap``: their distance at a percentile. ``asked``: the percentile that the legend tells."""
         self.curves = tuple(curves)
         self.marks = tuple(marks)
         self.highlight = highlight % len(self.curves) if highlight is not None and self.curves else None
         self._empty = empty
         self._with_legend = legend
         self.between = between
+        self.gap = gap
+        self._asked = asked
         self.refresh()
 
     def render(self) -> Text:
@@ -71,16 +79,23 @@ class ChartView(Widget):
         theme = app.palette.name
         drawn = [shown.curve for shown in self.curves]
         render = partial(
-            canvas.render, drawn, theme=theme, highlight=self.highlight, marks=self.marks, between=self.between
+            canvas.render,
+            drawn,
+            theme=theme,
+            highlight=self.highlight,
+            marks=self.marks,
+            between=self.between,
+            gap=self.gap,
         )
         if not self._with_legend:
             return render(width, height)
         beside = width >= _LEGEND_BESIDE_FROM
         legend_width = _LEGEND_WIDTH if beside else width
-        legend = list(canvas.legend(drawn, theme=theme, highlight=self.highlight, marks=self.marks, width=legend_width))
+        told = partial(canvas.legend, theme=theme, highlight=self.highlight, marks=self.marks, asked=self._asked)
+        legend = list(told(drawn, width=legend_width))
         origins = {clean(curve.origin, 30) for curve in drawn if curve.origin}
-        told = " ".join(line.plain for line in legend)
-        missing = sorted(origin for origin in origins if origin not in told)
+        read = " ".join(line.plain for line in legend)
+        missing = sorted(origin for origin in origins if origin not in read)
         # A narrow legend cuts off the origin of a curve, but the origin must be visible.
         note = [Text(f"hollow marks (○ □ ◇): {', '.join(missing)}", style=app.palette.dim)] if missing else []
         if beside:

@@ -167,8 +167,18 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _draw_chart(self) -> None:
         if self.now.with_chart:
-            highlight = -1 if self._page.highlight is None else self._page.highlight
-            self.query_one(ChartView).show_curves(self._page.curves(), highlight=highlight, marks=self.now.marks())
+            between, gap = self.compare.gap() if self.step == "compare" else (None, None)
+            # Before and after count alike at compare; elsewhere the newest curve does.
+            chosen = self._page.highlight
+            highlight = chosen if chosen is not None else None if between is not None else -1
+            self.query_one(ChartView).show_curves(
+                self._page.curves(),
+                highlight=highlight,
+                marks=self.now.marks(),
+                between=between,
+                gap=gap,
+                asked=self._page.told_at(self.now.asked),
+            )
 
     def _banner(self, width: int) -> Iterable[Text]:
         if not self.walk.host.rehearsed:
@@ -195,6 +205,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         step = self.now
         if self._page.table:
             return step.table(width)
+        if self.step == "compare" and step.with_chart and not self.walk.host.rehearsed and not self.walk.hunts:
+            return self.compare.counts(width)
         figures = step.figures(width)
         if self.wide or self.step == "compare" or step.alone:
             return figures
@@ -208,7 +220,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self._page.run is not None:
             return []
         if self.walk.host.rehearsed:
-            return self._said_of_recording()
+            return [*self._said_of_recording(), *self.now.judged_on_recording()]
         return [*self.now.said(), *filter(None, (self._hunt.said(), self.walk.warning(self.step)))]
 
     def _said_of_recording(self) -> list[str]:
@@ -218,7 +230,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return [f"Nothing is measured on a recording. {curves.made_elsewhere(shown, source)}"]
         task = self.walk.chapter.prediction
         if self.step == "predict" and task is not None and task.slot is not None:
-            return ["On a recording no run can decide this; compare shows what the answers mean."]
+            return [chapter_view.decided_on_recording(task, bool(self.walk.recorded_curves(task.slot)[0]))]
         return ["Nothing is written on a recording."] if self.step == "apply" else []
 
     def say_lines(self, width: int) -> Iterable[Text]:

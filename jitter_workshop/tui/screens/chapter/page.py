@@ -15,6 +15,7 @@ from jitter_workshop.model.course import StepName
 from jitter_workshop.model.hands import HandsView
 from jitter_workshop.model.walk import ApplyView, CpuView, Fact, PlanView, RunCurve
 from jitter_workshop.presenter.curves import newest_imported
+from jitter_workshop.stats.effect import tail_of
 from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.widgets.sheet import Pane
@@ -111,15 +112,23 @@ class ChapterPage:
         if self.walk.host.rehearsed and self.step != "predict":
             return list(self.recorded()[0])
         # Messages in transit can be compared with the published curves; one of these gives the scale.
-        of_transit = all(m.workload == "ring" for m in self.walk.chapter.measurements)
+        slots = [m.slot for m in self.walk.chapter.measurements]
+        of_transit = all(self.walk.workload(slot) == "ring" for slot in slots)
         published = published_curves()[:1] if self.screen.shows_published and of_transit else ()
         imported = newest_imported(self.imported) if self.with_imports and self.step == "compare" else ()
-        curves = [*published, *imported, *self.walk.curves()]
+        own = self.walk.curves()
+        last = self.walk.last_curve() if self.step == "predict" and self.marking and not own else None
+        curves = [*published, *imported, *([last] if last is not None else []), *own]
         if self.run is not None and self.run.progress is not None:
             label = self.run.request.label or "this run"
             curve = dataclasses.replace(self.run.progress.curve, label=label)
             curves.append(RunCurve("live", label, curve, None))
         return curves
+
+    def told_at(self, asked: str | None) -> float:
+        """Return the percentile that the legend tells: that of the guess, else that of the chapter's workload."""
+        slot = next((m.slot for m in self.walk.chapter.measurements), None)
+        return float(tail_of(self.walk.workload(slot), asked))
 
     @cached_property
     def imported(self) -> tuple[RunCurve, ...]:

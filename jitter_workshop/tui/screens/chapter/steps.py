@@ -8,6 +8,7 @@ from typing import Literal
 
 from rich.text import Text
 
+from jitter_workshop.chart.gap import Gap
 from jitter_workshop.chart.style import Mark
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import mitigation
@@ -16,6 +17,7 @@ from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.proof import Proof
+from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import BootWay, CureView
@@ -29,6 +31,9 @@ from jitter_workshop.presenter.curves import percentile_table
 from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.plan import NO_RIGHTS, PLAN_IS_ANOTHER
 from jitter_workshop.presenter.run import about_to_measure
+from jitter_workshop.stats.comparison import differences
+from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.effect import counted, tail_of
 from jitter_workshop.tui.screens.chapter.page import ChapterPage
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane
@@ -122,6 +127,12 @@ class Step:
         outcome = self.walk.outcome() if task is not None and self.name == task.slot else None
         return self._judged() if outcome is not None else []
 
+    def judged_on_recording(self) -> list[str]:
+        """Return sentences on the guess that the curve of another machine has decided; [] at steps before it."""
+        task = self.walk.chapter.prediction
+        decides = task is not None and task.kind == "mark" and self.name in (task.slot, "compare")
+        return self._judged() if decides else []
+
     def _judged(self) -> list[str]:
         outcome = self.walk.outcome()
         if outcome is None:
@@ -185,6 +196,10 @@ class Predict(Step):
         task, kept = self.walk.chapter.prediction, self.walk.progress.prediction
         if kept is not None and kept.value_ns is not None:
             self.mark_ns = kept.value_ns
+        elif (last := self.walk.last_curve() if self.page.marking else None) is not None:
+            # What this host showed last time is the best first guess of what it will show now.
+            own = value_at(last.curve, float(task.percentile or "99.9")) if task is not None else None
+            self.mark_ns = own or FIRST_MARK_NS
         if kept is not None and task is not None and kept.choice is not None:
             self.choice = next((i for i, a in enumerate(task.answers) if a.id == kept.choice), 0)
         super().enter()
@@ -466,10 +481,13 @@ class Compare(Step):
         super().__init__(page, name)
         self.proof: Proof | None = None
         """The chapter's newest proof."""
+        self._read = False
+        """Whether the lesson's page was shown at this visit; a narrow screen shows the chart first."""
 
     def enter(self) -> None:
         self.look_for_proof()
         super().enter()
+        self._read = False
         # Of two recordings the settings are what was compared; where there is room their curves stand above.
         recorded = self.walk.host.rehearsed and not self.screen.tall and bool(self.page.recorded()[0])
         self.page.table = recorded
@@ -490,6 +508,50 @@ class Compare(Step):
     @property
     def with_chart(self) -> bool:
         return super().with_chart if self.walk.host.rehearsed else not self.page.table
+
+    @property
+    def _page_is_next(self) -> bool:
+        if self.page.view == "lesson":
+            self._read = True
+        return not self._read and not self.screen.wide and bool(self.walk.page(self.name))
+
+    @property
+    def enter_label(self) -> str:
+        return "read on" if self._page_is_next else super().enter_label
+
+    def pressed_enter(self) -> Enter:
+        if not self._page_is_next:
+            return "go on"
+        self.page.view = "lesson"
+        self.screen.redraw()
+        return "stay"
+
+    def _both(self) -> tuple[Run, Run] | None:
+        """Return the runs before and after the change; None until both exist, and where they cannot be compared."""
+        first, second = self.walk.run_in("measure"), self.walk.run_in("again")
+        if first is None or second is None or self.walk.host.rehearsed or differences(first, second):
+            return None
+        return first, second
+
+    def gap(self) -> tuple[tuple[int, int] | None, Gap | None]:
+        """Return the indexes of the curves before and after the change, and their distance at the percentile of the
+        guess; None for what is not there."""
+        both = self._both()
+        shown = {c.run.id: n for n, c in enumerate(self.page.curves()) if c.run is not None}
+        if both is None or not all(run.id in shown for run in both):
+            return None, None
+        before, after = (shown[run.id] for run in both)
+        asked = tail_of(both[0].workload, self.asked)
+        said = effect.gap(*both, asked)
+        return (before, after), Gap(float(asked), before, after, said) if said else None
+
+    def counts(self, width: int) -> Lines:
+        """Return the counts before and after the change."""
+        both = self._both()
+        if both is None or self._mitigated() is not None:
+            return []
+        first, second = map(self.walk.seen, both)
+        return effect.counts(counted(first, second, self.walk.chapter.shows), width)
 
     def _mitigated(self) -> CureView | None:
         return mitigation.view(self.walk) if self.walk.hunts else None
@@ -515,8 +577,8 @@ class Compare(Step):
         return effect.compared(view.effects, (first, second), view.same_state, width)
 
     def table(self, width: int) -> Lines:
-        numbers, compared = super().table(width), self.figures(width)
-        return [*compared, Text(), *numbers] if compared else numbers
+        parts = [part for part in (self.counts(width), super().table(width), self.figures(width)) if part]
+        return [line for part in parts for line in (*part, Text())][:-1]
 
     def said(self) -> list[str]:
         told: list[str] = []

@@ -1,0 +1,73 @@
+"""Mark the distance of two curves at one percentile in a chart, and name it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.style import Style
+
+from jitter_workshop.chart.axes import Cell, Frame
+from jitter_workshop.chart.style import FILLS, TINTED_FILLS, plain_style
+from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.palette import Palette
+from jitter_workshop.stats import scale
+from jitter_workshop.stats.curve import value_at
+
+_MAY_COVER = " ┈┊┼·" + "".join((*FILLS.values(), *TINTED_FILLS.values()))
+"""What a label may cover: faint lines of the grid and the space between two curves, but no dot and no mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Hold the distance of two curves at a percentile (0..100). ``before``, ``after``: the indexes of the curves.
+    ``label``: the distance in words."""
+
+    percentile: float
+    before: int
+    after: int
+    label: str
+
+
+def put_gap(frame: Frame, cells: list[list[Cell]], curves: Sequence[PercentileCurve], gap: Gap, theme: Palette) -> bool:
+    """Draw a line between two curves at a percentile into ``cells``, and its label beside it, where it covers the
+    fewest dots. Return False if one of the curves has no value there."""
+    column = frame.column(scale.x_of_percentile(gap.percentile))
+    rows = sorted(
+        frame.row(scale.y_of_ns(value))
+        for value in (value_at(curves[i], gap.percentile) for i in (gap.before, gap.after) if i < len(curves))
+        if value is not None
+    )
+    if len(rows) != 2 or not all(frame.holds(column, row) for row in rows):
+        return False
+    top, bottom = rows
+    style = plain_style(theme.text, bold=True)
+    for row in range(top, bottom + 1):
+        ends = {top: "┬", bottom: "┴"} if top != bottom else {top: "┼"}
+        cells[row][column] = (ends.get(row, "│"), style + Style(bgcolor=cells[row][column][1].bgcolor))
+    # Where there is too little room, the first and the last part say most: the percentile, and how many times.
+    short = f"{gap.label.partition(': ')[0]}: {gap.label.rpartition(', ')[2]}"
+    for label in (f" {gap.label} ", f" {short} "):
+        places = [
+            (row, start)
+            for row in sorted(
+                range(max(top - 1, 0), min(bottom + 2, frame.rows)), key=lambda r: abs(2 * r - top - bottom)
+            )
+            for start in (column + 1, column - len(label))
+            if start >= 0 and start + len(label) <= frame.columns
+        ]
+        if places:
+            break
+    else:
+        return True
+
+    def covered(place: tuple[int, int]) -> int:
+        row, start = place
+        # Faint lines of the grid may be covered; dots and marks of curves may not.
+        return sum(cell[0] not in _MAY_COVER for cell in cells[row][start : start + len(label)])
+
+    row, start = min(places, key=covered)
+    for offset, character in enumerate(label):
+        at = start + offset
+        cells[row][at] = (character, style + Style(bgcolor=cells[row][at][1].bgcolor))
+    return True
