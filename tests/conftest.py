@@ -16,6 +16,7 @@ from jitter_workshop import paths
 from jitter_workshop.agent.client import CHANGING, Purpose
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.host_ops.host_load import VARIABLE
 from tests import hosttrees, madeup
 
 # The same examples each time, and no verdict by the clock: a busy machine must not fail a test.
@@ -101,6 +102,12 @@ def _own_turn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     are about the real turn; one worker has them all."""
     if not request.node.get_closest_marker("host"):
         monkeypatch.setenv(TURN_VARIABLE, f"jitter-workshop.tests.{os.getpid()}")
+
+
+@pytest.fixture(autouse=True)
+def _no_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No workshop asks about the load of the machine that the tests run on: they are its load."""
+    monkeypatch.setenv(VARIABLE, "off")
 
 
 @pytest.fixture(autouse=True)

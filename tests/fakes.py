@@ -22,6 +22,7 @@ from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cache, Cpu, Topology
+from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.run import BESIDE, HUNTED, Progress, Run, RunObserver, RunStarted, ThreadRecord
 from jitter_workshop.model.spec import KINDS, Placement, RunSpec
 from jitter_workshop.stats import histogram as hg
@@ -67,6 +68,8 @@ class FakeWorkshop(Workshop):
 
     hidden: tuple[str, ...] = ("greedy",)
     """What hunts hide, one after the other; the last one again."""
+    loads: tuple[HostLoad, ...] = ()
+    """What the looks at the host's load find, one after the other; then nothing."""
     refused: tuple[str, ...] = ()
     """Kinds that this host turns out not to be able to make."""
 
@@ -83,6 +86,11 @@ class FakeWorkshop(Workshop):
             made.look = lambda _: (FOUR_CPUS, host)
             made._room = CpuBudget(4, CpuSet(), reduced=False)
         return made
+
+    def look_at_load(self) -> HostLoad | None:
+        """What the test says: a load of the machine that the tests run on would come over any screen."""
+        found, self.loads = self.loads[:1], self.loads[1:]
+        return found[0] if found else None
 
     def standing(self) -> tuple[dict[str, str], ...]:
         """Return what stands on a made host; nothing on the one that the tests run on, whatever somebody has applied

@@ -51,7 +51,7 @@ class ForeignActivity:
 def snapshot() -> ProcessTimes:
     """Read all processes now. Processes that cannot be read, or that end meanwhile, are left out."""
     # Ours first and the CPUs last, the other way round afterwards: so the error only makes the unnamed rest smaller.
-    own_s = _own_seconds()
+    own_s = own_seconds()
     at_s = time.monotonic()
     return ProcessTimes(at_s, {key: seconds for key, seconds, _, _, _ in _processes()}, _busy_seconds(), own_s)
 
@@ -88,7 +88,7 @@ def since(before: ProcessTimes, hot: Collection[int]) -> ForeignActivity:
     if not hot or any(cpu not in busy_s or cpu not in before.busy_s for cpu in hot):
         return ForeignActivity(loads)
     spent_s = sum(busy_s[cpu] - before.busy_s[cpu] for cpu in hot)
-    unnamed_s = spent_s - known_s - (_own_seconds() - before.own_s)
+    unnamed_s = spent_s - known_s - (own_seconds() - before.own_s)
     percent = 100 * unnamed_s / elapsed_s
     worth_telling = unnamed_s >= UNNAMED_S and percent > UNNAMED_PERCENT
     return ForeignActivity(loads, round(percent, 1) if worth_telling else 0.0)
@@ -101,7 +101,7 @@ def _busy_seconds() -> dict[int, float]:
     return {cpu: (t.user + t.nice + t.system) / stat.ticks_per_second for cpu, t in stat.per_cpu.items()}
 
 
-def _own_seconds() -> float:
+def own_seconds() -> float:
     """Return the CPU time of this process and of all its children that have ended and were waited for."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system

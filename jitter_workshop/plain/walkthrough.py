@@ -6,6 +6,8 @@ Enter always takes the next useful step. This module shows the path; ``plain.cha
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -15,6 +17,7 @@ from jitter_workshop.flow.chapters.hands import owed_by_hand
 from jitter_workshop.flow.chapters.path import step_named
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.curves import published_curves
+from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.run import apart_from_proofs, like_the_newest, of_one_kind
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
@@ -25,11 +28,31 @@ from jitter_workshop.plain.help import path_help, tell_help
 from jitter_workshop.plain.hunt import tell_status
 from jitter_workshop.plain.report import tell_report
 from jitter_workshop.plain.talk import Leave, Talk
+from jitter_workshop.presenter import host_load as load_words
 from jitter_workshop.presenter import summary as words
 from jitter_workshop.presenter.chapter import WHAT_THIS_IS, is_new
 from jitter_workshop.presenter.hands import still_made
+from jitter_workshop.presenter.lines import Lines
 
 _MOST_CURVES = 6
+
+
+class LoadLook:
+    """Look at the host's load on a thread, so that the first lines do not wait for it."""
+
+    def __init__(self, workshop: Workshop) -> None:
+        self._found: HostLoad | None = None
+
+        def look() -> None:
+            self._found = workshop.look_at_load()
+
+        self.thread = threading.Thread(target=look, name="load", daemon=True)
+        self.thread.start()
+
+    def taken(self) -> HostLoad | None:
+        """Return what was found, once; None before the look is over."""
+        found, self._found = self._found, None
+        return found
 
 
 class PlainWalk:
@@ -45,6 +68,8 @@ class PlainWalk:
         self._workshop = workshop
         self._talk = Talk(read, write, width)
         self._summed_up = False
+        # Only who reads along can act on it; what is piped in is not held up by a look.
+        self._look: LoadLook | None = LoadLook(workshop) if read is not None or sys.stdin.isatty() else None
 
     def run(self, chapter_id: str | None = None) -> int:
         """Run until the learner leaves, by ``q`` or at the end of the input, and return 0. On leaving, held changes are
@@ -98,6 +123,7 @@ class PlainWalk:
         workshop, talk = self._workshop, self._talk
         while True:
             talk.notices(workshop.notices)
+            talk.say(*self._load())
             path = workshop.path()
             following = workshop.next_chapter()
             talk.say("", *views.path_lines(path, following.chapter_id if following else None, talk.width), "")
@@ -117,7 +143,9 @@ class PlainWalk:
             of_class.tell(workshop, talk)
             enter = "Enter go on" if following else "Enter leave"
             menu = (enter, f"1-{len(path)} chapter", "c chart of all runs", "r report", "status", "summary")
+            talk.idle = self._load
             answer = talk.ask(" · ".join((*menu, *commands, *of_class.menu(workshop), "? help", "q quit")))
+            talk.idle = None
             if answer == "" and following is None:
                 raise Leave
             if answer == "" and following is not None:
@@ -129,6 +157,11 @@ class PlainWalk:
                 self._command(answer, len(path))
             except WorkshopError as error:
                 talk.refused(error)
+
+    def _load(self) -> Lines:
+        """Return the load that the look at the start has found; [] before the look is over, and once it is told."""
+        load = self._look.taken() if self._look is not None else None
+        return load_words.told(load, self._talk.width) if load is not None and load.drowns else []
 
     def _sum_up(self) -> None:
         """Show the summary of the course."""
@@ -153,6 +186,10 @@ class PlainWalk:
             tell_status(self._workshop, self._talk)
         elif answer in ("r", "report"):
             tell_report(self._workshop, self._talk)
+        elif answer == "load":
+            self._talk.tell(load_words.LOOKING)
+            load = self._workshop.look_at_load()
+            self._talk.tell(load_words.UNKNOWN if load is None else load_words.said(load))
         elif answer == "summary":
             self._sum_up()
         elif answer == "undo":

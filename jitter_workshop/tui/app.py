@@ -75,13 +75,28 @@ class WorkshopApp(Frame):
         self.workshop.agent_session.ask = partial(self.call_from_thread, self._in_plain_terminal)
         self.workshop.agent_session.class_only = served()
         self.class_turn.begin()
-        self.push_screen(HomeScreen())
+        home = HomeScreen()
+        self.push_screen(home)
+        # Not before the first frame: the look lasts longer than the whole start.
+        self.when_painted(home, lambda: self.call_later(self._begin_to_look))
         if self._first_chapter is not None:
             self.open_chapter(self._first_chapter)
             # Home would say it; a learner who goes past home must know before the first step that nothing is kept.
             read_only = self.workshop.handle.read_only_error()
             if read_only is not None:
                 self.show_error(read_only)
+
+    def _begin_to_look(self) -> None:
+        self.run_worker(self._look_at_load(), group="load")
+
+    async def _look_at_load(self) -> None:
+        """Name a load that will show in every chapter, if there is one. A run that has begun names it itself."""
+        from jitter_workshop.tui.background import aside
+        from jitter_workshop.tui.screens.common.load import LoadPage
+
+        load = await aside(self.workshop.look_at_load)
+        if load is not None and load.drowns and not (self.measuring or self.at_work or self.leaving):
+            self.push_screen(LoadPage(load, self.workshop.look_at_load))
 
     def on_unmount(self) -> None:
         self.class_turn.leave_queue()

@@ -304,6 +304,7 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
     from jitter_workshop.tui.screens.chapter.recalling import RecallPage
     from jitter_workshop.tui.screens.class_host.turn import TurnPage
     from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
+    from jitter_workshop.tui.screens.common.load import LoadPage
     from jitter_workshop.tui.screens.proving import ProvingScreen
     from jitter_workshop.tui.screens.report import ReportScreen
 
@@ -321,6 +322,7 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
         "proving": ProvingScreen,
         "dialog": ErrorDialog,
         "question": Question,
+        "load": LoadPage,
         "suspects": SuspectsPage,
         "cures": CuresPage,
         "recall": RecallPage,

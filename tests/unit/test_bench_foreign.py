@@ -59,7 +59,7 @@ def test_what_ended_meanwhile_is_told_without_a_name(
 ) -> None:
     rows(monkeypatch, [((50, 1.0), 1.0, 1, "named", 1), ((51, 1.0), 5.0, 0, "elsewhere", 1)])
     monkeypatch.setattr(foreign_activity, "_busy_seconds", lambda: {0: 500.0, 1: busy_s})
-    monkeypatch.setattr(foreign_activity, "_own_seconds", lambda: 1.0 + own_s)
+    monkeypatch.setattr(foreign_activity, "own_seconds", lambda: 1.0 + own_s)
     before = ProcessTimes(100.0, {}, {0: 0.0, 1: 10.0}, 1.0)
     found = foreign_activity.since(before, {1})
     assert [load.name for load in found.loads] == ["named"]
@@ -93,7 +93,7 @@ def test_beside_a_noise_of_ours_nobody_says_that_nobody_was_there() -> None:
 def test_a_noise_of_ours_that_still_runs_is_not_what_ended_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     rows(monkeypatch, [((70, 1.0), 4.0, 1, "hidden", ME), ((ME, 1.0), 3.0, 0, "ourselves", 1)])
     monkeypatch.setattr(foreign_activity, "_busy_seconds", lambda: {1: 17.0})
-    monkeypatch.setattr(foreign_activity, "_own_seconds", lambda: 3.0)
+    monkeypatch.setattr(foreign_activity, "own_seconds", lambda: 3.0)
     # 7 s of 10 s on CPU 1: 3 of ours (on another CPU, perhaps), 4 of the noise, which had used 1 s before.
     assert foreign_activity.since(ProcessTimes(100.0, {(70, 1.0): 1.0}, {1: 10.0}, 0.0), {1}).unnamed_percent == 10.0
     assert foreign_activity.since(ProcessTimes(100.0, {(70, 1.0): 0.0}, {1: 10.0}, 0.0), {1}).unnamed_percent == 0.0

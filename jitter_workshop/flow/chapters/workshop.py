@@ -30,6 +30,7 @@ from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.change import ApplyResult, RestoreResult
 from jitter_workshop.model.course import Chapter, Course, HostState
 from jitter_workshop.model.host import HostSummary, Topology
+from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.run import Run, RunObserver
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
@@ -87,6 +88,15 @@ class Workshop(SessionContext):
         except (HostError, UsageError):
             hot = ()
         return host_line(self.host, hot)
+
+    def look_at_load(self) -> HostLoad | None:
+        """Look for a second or two at the load of this host. Return None on a recorded host and in a class, where the
+        runs of others are the load, and if a measurement begins meanwhile."""
+        if self.root.recorded or self.class_view is not None:
+            return None
+        from jitter_workshop.flow.host_ops.host_load import at_start
+
+        return at_start()
 
     def path(self) -> tuple[PathEntry, ...]:
         """Return the chapters in the order for this host: first those that can be done here, then those taught on a

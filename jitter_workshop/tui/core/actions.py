@@ -24,6 +24,7 @@ SCOPE_TITLES = {
     "queue": "WAITING FOR THE TURN",
     "dialog": "MESSAGES",
     "question": "QUESTIONS",
+    "load": "A LOAD AT THE START",
 }
 """The screens and pages that have keys of their own, with their titles on the help page."""
 
@@ -283,9 +284,14 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("close", "escape,q", "no", "Change nothing"),
         *_moves("Scroll up", "Scroll down", "up,pageup", "down,pagedown,space"),
     ),
+    "load": (
+        Action("close", "enter,escape,q", "go on", "Go on beside this load"),
+        Action("again", "r", "look again", "Look once more, for a second or two"),
+        *_moves("Scroll up", "Scroll down", "up,pageup", "down,pagedown,space"),
+    ),
 }
 
-_MODAL = {"recall", "suspects", "cures", "cpus", "settings", "queue", "dialog", "question"}
+_MODAL = {"recall", "suspects", "cures", "cpus", "settings", "queue", "dialog", "question", "load"}
 """The scopes of pages over a screen: from there the command palette cannot be opened."""
 
 ACTIONS: tuple[Action, ...] = tuple(

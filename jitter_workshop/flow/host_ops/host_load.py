@@ -1,0 +1,106 @@
+"""Look for a load that will show in every lesson: other tasks on the CPUs, and time that the hypervisor takes.
+
+The look lasts a second or two and runs beside the first pages; it gives way to a measurement.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+
+from jitter_workshop.bench import foreign_activity
+from jitter_workshop.flow.measuring.background_gate import HERE
+from jitter_workshop.host.cpu.stat import CpuStat, read_stat, steal_between
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.host_load import HostLoad
+from jitter_workshop.model.run import ForeignLoad
+
+VARIABLE = "JITTER_WORKSHOP_LOAD"
+"""With ``off`` in this environment variable, nobody looks for a load."""
+
+WINDOW_S = 1.5
+"""Seconds of the look at the start. The kernel counts a task's time in ticks of 10 ms at most kernels, so shares are
+known to about 1 %."""
+
+SHORT_WINDOW_S = 0.3
+"""Seconds of the look of the verb ``status``, whose reader waits for it: shares are known to about 3 %."""
+
+DROWNS_BUSY_PERCENT = 25.0
+"""A quarter of the time of all CPUs. On two CPUs this is one task that takes half of a CPU: the two measured threads
+have nowhere to go from it. On a large host many tasks are needed, because a placed run has free CPUs there."""
+
+DROWNS_STEAL_PERCENT = 1.0
+"""A hundredth of the time. From this share on p99 itself lies in stolen time, whatever a lesson changes."""
+
+NAMED_PERCENT = 10.0
+"""A task is named if it takes at least this part of one CPU: less is the background of any desktop."""
+
+_MOST_NAMED = 8
+
+
+def at_start() -> HostLoad | None:
+    """Look at this host's load for WINDOW_S. Return None if a measurement began meanwhile, which looks at other tasks
+    itself, and if the user wants no look."""
+    stop = threading.Event()
+    with HERE.beside(stop.set):
+        ended = begun(WINDOW_S, lambda left_s: stop.wait(left_s))
+        found = ended()
+    return None if stop.is_set() else found
+
+
+def begun(
+    window_s: float = SHORT_WINDOW_S, wait: Callable[[float], object] = time.sleep
+) -> Callable[[], HostLoad | None]:
+    """Begin to look at this host's load, and return what ends the look: it waits until ``window_s`` seconds are over,
+    and returns the load, or None if nothing can be told or the user wants no look. ``wait``: waits for some seconds."""
+    if os.environ.get(VARIABLE) == "off":
+        return lambda: None
+    root = HostRoot()
+    before, earlier = foreign_activity.snapshot(), read_stat(root)
+
+    def ended() -> HostLoad | None:
+        wait(max(before.at_s + window_s - time.monotonic(), 0))
+        later, activity = read_stat(root), foreign_activity.since(before, ())
+        own_s = foreign_activity.own_seconds() - before.own_s
+        return judged(_average(root), earlier, later, activity.loads, own_s)
+
+    return ended
+
+
+def judged(
+    average: float | None, earlier: CpuStat, later: CpuStat, tasks: tuple[ForeignLoad, ...], own_s: float
+) -> HostLoad | None:
+    """Return the load between two readings of /proc/stat; None if they tell nothing. ``tasks``: other tasks that ran
+    meanwhile. ``own_s``: the CPU seconds of this process, which are no load."""
+    cpus = [cpu for cpu in later.per_cpu if cpu in earlier.per_cpu]
+    whole = sum(later.per_cpu[cpu].total - earlier.per_cpu[cpu].total for cpu in cpus)
+    if whole <= 0:
+        return None
+    busy = sum(_on_tasks(later, cpu) - _on_tasks(earlier, cpu) for cpu in cpus) - own_s * later.ticks_per_second
+    busy_percent = min(max(100 * busy / whole, 0.0), 100.0)
+    steal_ns = steal_between(earlier, later, cpus)
+    steal_percent = None if steal_ns is None else 100 * steal_ns / (whole * later.tick_ns)
+    return HostLoad(
+        average,
+        len(cpus),
+        round(busy_percent, 1),
+        None if steal_percent is None else round(steal_percent, 1),
+        tuple(task for task in tasks if task.cpu_percent >= NAMED_PERCENT)[:_MOST_NAMED],
+        busy_percent >= DROWNS_BUSY_PERCENT or (steal_percent or 0) >= DROWNS_STEAL_PERCENT,
+    )
+
+
+def _on_tasks(stat: CpuStat, cpu: int) -> int:
+    times = stat.per_cpu[cpu]
+    return times.user + times.nice + times.system
+
+
+def _average(root: HostRoot) -> float | None:
+    """Return the first figure of /proc/loadavg (proc(5)); None if it is no number."""
+    first = (root.text("/proc/loadavg") or "").partition(" ")[0]
+    try:
+        return float(first) if first.replace(".", "", 1).isdigit() else None
+    except ValueError:
+        return None

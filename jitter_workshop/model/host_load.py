@@ -1,0 +1,22 @@
+"""Define what other tasks and the hypervisor took from a host's CPUs in a second or two."""
+
+from __future__ import annotations
+
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.run import ForeignLoad
+
+
+@dataclass(frozen=True, slots=True)
+class HostLoad:
+    """Hold one look at a host's load. ``average``: the kernel's load average of the last minute; None if unreadable.
+    ``cpus``: the number of online CPUs. ``busy_percent``: the share of the time of all CPUs that other tasks took while
+    the look lasted. ``steal_percent``: the share that the hypervisor gave to others; None if it is not known.
+    ``tasks``: other tasks that took a large part of one CPU, largest first. ``drowns``: the load will show in every
+    lesson."""
+
+    average: float | None
+    cpus: int
+    busy_percent: float
+    steal_percent: float | None
+    tasks: tuple[ForeignLoad, ...]
+    drowns: bool

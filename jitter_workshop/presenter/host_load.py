@@ -1,0 +1,53 @@
+"""Say what load a host carries before anything is measured."""
+
+from __future__ import annotations
+
+from jitter_workshop.model.host_load import HostLoad
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.presenter.lines import Lines, wrap
+
+EVERYWHERE = "Every chapter will show that."
+MOST_NAMES = 2
+KEYS = "Enter goes on · r looks again"
+LOOKING = "Looking for a second or two…"
+UNKNOWN = "This host does not show its load now."
+GONE = "The load is gone: the chapters show this host as it is."
+
+
+def said(load: HostLoad) -> str:
+    """Return what drowns the lessons, such as ``Load 4.9 on 2 CPUs; qemu takes 87 % of one CPU. Every chapter will show
+    that.``"""
+    return f"{figures(load)} {EVERYWHERE}" if load.drowns else figures(load)
+
+
+def figures(load: HostLoad) -> str:
+    """Return the load in one sentence: the average, then the tasks, then the hypervisor."""
+    average = "" if load.average is None else f"Load {load.average:.1f} on {many(load.cpus, 'CPU')}"
+    parts = _named(load)
+    named_percent = sum(task.cpu_percent for task in load.tasks) / load.cpus
+    if not parts or named_percent < load.busy_percent / 2:
+        whose = "of the CPU" if load.cpus == 1 else f"of the {load.cpus} CPUs"
+        parts.append(f"{'in all, ' if parts else ''}other tasks take {load.busy_percent:.0f} % {whose}")
+    if load.steal_percent:
+        parts.append(f"the hypervisor takes {load.steal_percent:.1f} %")
+    told = "; ".join([*filter(None, [average]), *parts])
+    return f"{told[:1].upper()}{told[1:]}." if not average else f"{told}."
+
+
+def told(load: HostLoad, width: int) -> Lines:
+    """Return the load as the plain walk tells it, once."""
+    return [*wrap(said(load), width, "! ", "  "), *wrap("Type load to look again.", width, "  ")]
+
+
+def _named(load: HostLoad) -> list[str]:
+    """Return the tasks that took most, those of one name together."""
+    shares: dict[str, list[float]] = {}
+    for task in load.tasks:
+        shares.setdefault(clean(task.name, 40), []).append(task.cpu_percent)
+    largest = sorted(shares.items(), key=lambda one: -sum(one[1]))[:MOST_NAMES]
+    return [
+        f"{name} takes {sum(found):.0f} % of one CPU"
+        if len(found) == 1
+        else f"{len(found)} × {name} take {sum(found):.0f} %"
+        for name, found in largest
+    ]

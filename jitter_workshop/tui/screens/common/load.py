@@ -1,0 +1,53 @@
+"""Name a load that will show in every chapter, once at the start of the workshop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from rich.text import Text
+
+from jitter_workshop.model.host_load import HostLoad
+from jitter_workshop.presenter import host_load as words
+from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.tui.background import aside
+from jitter_workshop.tui.screens.common.base import Page
+
+
+class LoadPage(Page, scope="load"):
+    """Show the load. Enter goes on; r looks again. ``look``: looks at the load for a second or two; it returns None if
+    nothing can be told."""
+
+    def __init__(self, load: HostLoad, look: Callable[[], HostLoad | None]) -> None:
+        super().__init__()
+        self._load: HostLoad | None = load
+        self._look = look
+        self._looking = False
+
+    def lines(self, width: int) -> Iterable[Text]:
+        yield Text()
+        yield Text("This host is not quiet", "bold text")
+        yield Text()
+        if self._looking:
+            yield Text(words.LOOKING, "dim")
+        elif self._load is not None and self._load.drowns:
+            yield from wrap(Text(words.figures(self._load), "text"), width)
+            yield from wrap(Text(words.EVERYWHERE, "bold accent"), width)
+        else:
+            yield from wrap(Text(words.GONE if self._load is not None else words.UNKNOWN, "good"), width)
+
+    def key_words(self) -> str:
+        return words.KEYS
+
+    async def action_again(self) -> None:
+        if not self._looking:
+            self.run_worker(self._look_again(), group="load")
+
+    async def _look_again(self) -> None:
+        self._looking = True
+        self.redraw()
+        try:
+            self._load = await aside(self._look)
+        finally:
+            self._looking = False
+        if self.is_attached:
+            self.redraw()
