@@ -88,7 +88,7 @@ class FakeWorkshop(Workshop):
         return made
 
     def look_at_load(self) -> HostLoad | None:
-        """What the test says: a load of the machine that the tests run on would come over any screen."""
+        """Return what the test says: a load of the machine that the tests run on would come over any screen."""
         found, self.loads = self.loads[:1], self.loads[1:]
         return found[0] if found else None
 

@@ -18,7 +18,7 @@ from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.run import ForeignLoad
 
 VARIABLE = "JITTER_WORKSHOP_LOAD"
-"""With ``off`` in this environment variable, nobody looks for a load."""
+"""The environment variable that, with the value ``off``, leaves every look out."""
 
 WINDOW_S = 1.5
 """Seconds of the look at the start. The kernel counts a task's time in ticks of 10 ms at most kernels, so shares are
