@@ -16,7 +16,7 @@ from jitter_workshop import paths
 from jitter_workshop.agent.client import CHANGING, Purpose
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops.host_load import VARIABLE
+from jitter_workshop.flow.measuring.host_load import VARIABLE
 from tests import hosttrees, madeup
 
 # The same examples each time, and no verdict by the clock: a busy machine must not fail a test.

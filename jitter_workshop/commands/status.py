@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     whole = not (args.ids or args.explain or args.prometheus)
     load = None
     if whole and args.root == Path("/"):
-        from jitter_workshop.flow.host_ops.host_load import begun
+        from jitter_workshop.flow.measuring.host_load import begun
 
         load = begun()
     # The checks make many small objects, few of them in cycles: garbage collection would take a tenth of the time.

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from jitter_workshop.flow.host_ops.host_load import VARIABLE
+from jitter_workshop.flow.measuring.host_load import VARIABLE
 from tests.bench.figures import report
 
 PARTS = (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.flow.host_ops import host_load
+from jitter_workshop.flow.measuring import host_load
 from jitter_workshop.flow.measuring.background_gate import HERE
 from jitter_workshop.host.cpu.stat import CpuStat, CpuTimes
 from jitter_workshop.model.host_load import HostLoad

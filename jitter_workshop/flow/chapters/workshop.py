@@ -94,7 +94,7 @@ class Workshop(SessionContext):
         runs of others are the load, and if a measurement begins meanwhile."""
         if self.root.recorded or self.class_view is not None:
             return None
-        from jitter_workshop.flow.host_ops.host_load import at_start
+        from jitter_workshop.flow.measuring.host_load import at_start
 
         return at_start()
 
