@@ -16,7 +16,7 @@ class Suspect:
     by counters, ``tasks``, ``tick`` or ``steal``. ``label``: the cause in words, cleaned. ``count``: by a trace the
     number of stalls with this cause, by counters the number of events; None if there is no such number. ``total_ns``:
     the time that it took, None if this time is not known. ``own_load``: it is a task of the load that the chapter
-    itself made beside the run."""
+    itself made beside the run; by counters, such a task is among them."""
 
     id: str
     kind: str

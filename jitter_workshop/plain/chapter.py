@@ -6,6 +6,7 @@ from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.curves import published_curves
+from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.model.course import SLOTS, PredictionTask, StepName
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
@@ -199,7 +200,7 @@ class PlainChapter:
         elif self._hands.heard(answer):
             if self._hands.view is None:
                 plan = walk.plan()
-                self._shown = None if plan.changes else plan
+                self._shown = plan if not plan.changes or same_writes(plan, self._shown) else None
         elif answer == "more" and step == "explain" and self._commands is not None:
             self._commands.more()
         elif answer == "hand" and step == "apply" and walk.sets:

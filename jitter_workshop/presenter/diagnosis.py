@@ -13,7 +13,7 @@ from jitter_workshop.model.evidence import ExplainedStall
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.lines import Lines, bar, heading, sentence, table, wrap
 from jitter_workshop.report.cause_words import cause_words
-from jitter_workshop.report.diagnosis_words import took_most, undecided
+from jitter_workshop.report.diagnosis_words import TASKS, took_most, undecided
 from jitter_workshop.stats.scale import nice_ns
 
 QUESTION = "Who took it?"
@@ -49,7 +49,8 @@ def without_trace(seen: SeenCauses) -> str:
 
 def cause(one: Suspect) -> str:
     """Return a cause's row in the list: its label, marked if the chapter's own load made it."""
-    return f"{one.label} – {OWN_LOAD}" if one.own_load else one.label
+    among = " among them" if one.kind == TASKS else ""
+    return f"{one.label} – {OWN_LOAD}{among}" if one.own_load else one.label
 
 
 def seen_often(seen: SeenCauses, one: Suspect) -> str:

@@ -122,6 +122,14 @@ def test_a_task_of_the_chapters_own_load_is_marked() -> None:
     assert max(map(len, shown)) <= 74
 
 
+def test_by_counters_the_own_load_is_among_the_other_tasks() -> None:
+    for load, among in (("unbound", True), ("faults", True), ("terminal", True), ("disk", False), ("bandwidth", False)):
+        seen = of_counters(dataclasses.replace(counted(waited_ns=5_000), noise=load))
+        assert [one.kind for one in seen.suspects if one.own_load] == ([TASKS] if among else [])
+        assert (f"{words.OWN_LOAD} among them" in " ".join(map(words.cause, seen.suspects))) is among
+    assert not any(one.own_load for one in of_counters(counted(waited_ns=5_000)).suspects)
+
+
 def test_workers_are_one_cause_by_where_they_are_bound() -> None:
     names = ("kworker/u8:0", "kworker/u8:4", "kworker/u9:1", "kworker/1:2", "kworker/1:0H", "kworker/12:1")
     seen = seen_of(*(("task", name, 1, 10) for name in names), ("around", "kworker/u8:4", 1, 3))

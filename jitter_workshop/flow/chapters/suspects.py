@@ -14,6 +14,7 @@ from jitter_workshop.flow.attribution import used_cpus
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Slice
+from jitter_workshop.model.noise import NOISE_KINDS, noise
 from jitter_workshop.model.run import Counter, Run
 from jitter_workshop.model.text import NAME, called, clean
 from jitter_workshop.report.diagnosis_words import STEAL, TASKS, TICK, label
@@ -135,7 +136,8 @@ def of_counters(run: Run, why_no_trace: str = "") -> SeenCauses:
     waits = [t.waited_ns for t in run.threads if t.waited_ns is not None]
     # Two threads may have waited at the same time: the longer wait is what was lost for certain.
     waited = max(waits) if len(waits) == len(run.threads) and waits else None
-    found = [_suspect(TASKS, "", label(TASKS, ""), _added(t.involuntary_switches for t in run.threads), waited)]
+    tasks = _suspect(TASKS, "", label(TASKS, ""), _added(t.involuntary_switches for t in run.threads), waited)
+    found = [dataclasses.replace(tasks, own_load=_runs_as_tasks(run.noise))]
     found.append(_suspect(STEAL, "", label(STEAL, ""), None, run.steal_ns))
     for kind, counts in (
         ("migration", [t.migrations for t in run.threads]),
@@ -157,6 +159,11 @@ def of_counters(run: Run, why_no_trace: str = "") -> SeenCauses:
         unknown_ns=max(stalled - timed, 0),
         why_no_trace=clean(why_no_trace, 300),
     )
+
+
+def _runs_as_tasks(load: str | None) -> bool:
+    """Return True if a noise of this kind takes time from a measured thread as a task of its own."""
+    return load in NOISE_KINDS and ("task", "{name}") in [one.causes[0] for one in noise(load or "").does]
 
 
 def _interrupts(table: Mapping[str, Counter], cpus: set[str]) -> Iterator[Suspect]:
