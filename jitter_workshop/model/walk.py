@@ -25,7 +25,7 @@ right already, so nothing is left to change. ``rights``: the change needs root's
 
 CHANCE_WORDS: dict[Chance, str] = {
     "moves": "moves here",
-    "good": "good already",
+    "good": "ok already",
     "rights": "needs root",
     "measures": "measures",
     "reads": "to read",

@@ -16,11 +16,12 @@ from jitter_workshop.report.check_words import MARKS, SENTENCES, Explained, valu
 if TYPE_CHECKING:
     from jitter_workshop.flow.host_ops.host_status import Finding, Findings, StatusHead
 
-WORDS: dict[State, str] = {"improve": "can be better", "ok": "ok", "info": "to know", "unavailable": "not here"}
+WORDS: dict[State, str] = {state: MARKS[state][1] for state in ("improve", "ok", "info", "unavailable")}
+"""State → the words for it, in the order in which they are counted."""
 COLOURS: dict[State, str] = {"ok": "good", "improve": "accent", "unavailable": "dim", "info": "cool"}
 
 RECORDED = "This is a recorded host, not this machine."
-_STATE, _ID = 14, 19
+_STATE, _ID = 18, 19
 _WIDE = 130
 """From this width on, the reason is shown beside the value and not below it."""
 _TITLE = 40
@@ -105,7 +106,7 @@ def _sum(page: StatusHead, checks: Sequence[Assessment], width: int) -> Iterator
     yield Text.assemble(
         (f"{count['ok']} ok", "good"),
         " · ",
-        (f"{count['improve']} to improve", "accent" if count["improve"] else "dim"),
+        (f"{count['improve']} can be better", "accent" if count["improve"] else "dim"),
         f" · {count['unavailable']} not here · {count['info']} to know",
     )
 

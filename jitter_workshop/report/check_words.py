@@ -14,9 +14,9 @@ from jitter_workshop.tuning.context import Host
 
 MARKS: dict[State, tuple[str, str, str]] = {
     "ok": ("✓", "ok", "good"),
-    "improve": ("▲", "improve", "attention"),
+    "improve": ("▲", "can be better", "attention"),
     "unavailable": ("–", "not here", "dim"),
-    "info": ("·", "info", "known"),
+    "info": ("·", "to know", "known"),
 }
 """State → mark, word, colour. The word is shown beside the mark; either is enough alone."""
 

@@ -62,6 +62,16 @@ async def test_it_lists_what_status_lists_and_as_status_groups_it(
         assert isinstance(app.screen, HomeScreen)
 
 
+async def test_it_opens_on_a_check_that_can_be_better_and_shows_it(host_tree: Callable[[str], Path]) -> None:
+    async with opened(with_chapter_for(open_workshop(host_tree("guest")), "pinning"), (80, 24), "s") as (app, _):
+        screen = status_of(app)
+        assert screen.shown()[0].check.state == "unavailable"
+        assert screen.finding is not None
+        assert screen.finding.check.state == "improve"
+        assert any(line.startswith("▸ ▲") for line in screen.sheet("#status-checks").plain().splitlines())
+        assert f"▸ ▲ {screen.finding.check.id}" in text_of(app).replace(" ▸", "▸")
+
+
 async def test_only_what_can_be_better_keeps_the_cursor_where_it_can(server: FakeWorkshop) -> None:
     async with opened(server, (160, 48), "s") as (app, pilot):
         screen = status_of(app)

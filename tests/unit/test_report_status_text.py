@@ -92,9 +92,9 @@ def test_wrapping_loses_nothing(text: str, width: int) -> None:
 
 def test_what_can_be_better_says_what_why_and_what_to_do() -> None:
     text = render(PAGE, [("CPU frequency", [check()])], 80)
-    for said in ("CPU FREQUENCY", "▲ improve", "powersave → performance", "follows the load", "apply governor"):
+    for said in ("CPU FREQUENCY", "▲ can be better", "powersave → performance", "follows the load", "apply governor"):
         assert said in text
-    assert "0 ok · 1 to improve" in text
+    assert "0 ok · 1 can be better" in text
     assert "restore" in text
 
 

@@ -20,7 +20,7 @@ from jitter_workshop.model.walk import ApplyView, BootWay, Fact, PlanView, Setti
 from jitter_workshop.tuning.journal import active, current_boot
 from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
 
-_STATES = {"ok": "good", "improve": "can be better", "unavailable": "not here", "info": "to know"}
+_STATES = {"ok": "ok", "improve": "can be better", "unavailable": "not here", "info": "to know"}
 
 
 class ChapterHost:

@@ -95,8 +95,6 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 with Pane(id="data"):
                     yield Sheet(self._data, id="data-sheet")
                 yield Sheet(self._progress, id="progress")
-            with Pane(id="host"):
-                yield Sheet(self._host, id="host-sheet")
         yield Sheet(self.say_lines, id="say")
 
     def heading(self) -> str:
@@ -190,9 +188,6 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _lesson(self, width: int) -> Iterable[Text]:
         return prose(self.walk.page(self.step) or "This step has no page of its own.", width)
-
-    def _host(self, width: int) -> Iterable[Text]:
-        return chapter_view.host_column(self.workshop.host, width)
 
     def _progress(self, width: int) -> Iterable[Text]:
         running = self._page.run

@@ -21,6 +21,12 @@ from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import ListSheet, Pane, Sheet
 
 _PAGE_OF_ROWS = 10
+_TURNS = {"improve": 1, "ok": 2, "info": 3, "unavailable": 4}
+
+
+def _turn(finding: Finding) -> int:
+    """Return a check's turn to be under the cursor when the list opens: a drifted one first, one of no use last."""
+    return 0 if finding.check.drifted is not None else _TURNS[finding.check.state]
 
 
 class StatusScreen(WorkshopScreen, scope="status"):
@@ -75,6 +81,8 @@ class StatusScreen(WorkshopScreen, scope="status"):
             self._found, self.said = None, error.sentence()
         self._looking = False
         self.redraw()
+        if not self._under and (finding := self.finding) is not None and not self.said:
+            self.call_after_refresh(self._put, finding)
 
     # -- layout ----------------------------------------------------------------------------------------------------
 
@@ -88,7 +96,9 @@ class StatusScreen(WorkshopScreen, scope="status"):
     def finding(self) -> Finding | None:
         """Return the check under the cursor."""
         shown = self.shown()
-        return next((f for f in shown if f.check.id == self._under), shown[0] if shown else None)
+        # The list opens on what the learner can act on, not on a line that says "not here".
+        first = sorted(shown, key=_turn)[:1]
+        return next((f for f in shown if f.check.id == self._under), first[0] if first else None)
 
     def redraw(self) -> None:
         self.set_class(self._reading, "-page")
