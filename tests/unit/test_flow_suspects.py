@@ -158,6 +158,52 @@ def test_a_run_without_stalls_is_quiet() -> None:
     assert of_counters(dataclasses.replace(counted(), threads=())).suspects == ()
 
 
+SMALL = [("task", f"t{n}", 9, 1_000 + n) for n in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("figure", "kind", "name"),
+    [
+        ("work:flush_to_ldisc", "workqueue", "flush_to_ldisc"),
+        ("work-items", "workqueue", "flush_to_ldisc"),
+        ("ticks", "timer", ""),
+        ("net-rx", "softirq", "NET_RX"),
+        ("device-interrupts", "irq", "eth0"),
+        ("migrations", "migration", ""),
+        ("faults", "page_fault", ""),
+    ],
+)
+def test_the_cause_that_the_chapter_treats_is_listed_however_small_it_is(figure: str, kind: str, name: str) -> None:
+    tiny = ("flush_to_ldisc", "vmstat_update")
+    causes = [*SMALL, *(("workqueue", one, 1, 5 - n) for n, one in enumerate(tiny))]
+    causes += [("timer", "tick", 1, 3), ("softirq", "NET_RX", 1, 3), ("irq", "eth0", 1, 3), ("migration", "a", 1, 3)]
+    made = report(*(cause(*one) for one in [*causes, ("page_fault", "user", 1, 2)]))
+    plain, named = of_trace(made), of_trace(made, figure=figure)
+    assert not [one for one in plain.suspects if one.kind == kind]
+    assert [one.name for one in named.suspects if one.kind == kind] == [name]
+    assert (len(named.suspects), named.others) == (MOST, plain.others)
+    assert max(one.total_ns or 0 for one in named.suspects) == 1_011
+    labels = [one.label.casefold() for one in named.suspects]
+    assert labels == sorted(labels)
+
+
+@given(CAUSES, st.sampled_from(("ticks", "faults", "preempted", "work:python", "")))
+def test_the_largest_causes_stay_but_one_whatever_the_figure(
+    causes: list[tuple[str, str, int, int]], figure: str
+) -> None:
+    made = report(*(cause(*one) for one in causes))
+    plain, named = of_trace(made), of_trace(made, figure=figure)
+    assert len(named.suspects) == len(plain.suspects)
+    assert len({one.id for one in plain.suspects} - {one.id for one in named.suspects}) <= 1
+
+
+def test_counters_list_what_the_chapter_treats_too() -> None:
+    rows = {str(n): Counter(f"card{n}", {"1": 100 + n}) for n in range(40, 52)}
+    run = counted(interrupts={**rows, "LOC": Counter("", {"1": 2})})
+    assert "tick:" not in [one.id for one in of_counters(run).suspects]
+    assert "tick:" in [one.id for one in of_counters(run, figure="ticks").suspects]
+
+
 # -- one stall to read -------------------------------------------------------------------------------------------------
 
 PIECES = st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 1_000)), min_size=1, max_size=40)

@@ -27,6 +27,7 @@ class ChapterDiagnosis:
         self._context = context
         self._host = host
         self._seen: SeenCauses | None = None
+        self._figure = chapter.shows.figure if chapter.shows is not None else ""
 
     def traces(self, slot: str) -> bool:
         """Return True if the run of this slot is to be traced. The first run is traced if root's rights are there
@@ -72,10 +73,10 @@ class ChapterDiagnosis:
         if kept is None or run is None or kept.run != run.id:
             return None
         if not self._context.handle.has_trace(run.id):
-            seen: SeenCauses | None = of_counters(run)
+            seen: SeenCauses | None = of_counters(run, figure=self._figure)
         else:
             report = self._context.known_causes(run)
-            seen = None if report is None else of_trace(report, run.noise)
+            seen = None if report is None else of_trace(report, run.noise, self._figure)
         return kept, seen, None if seen is None else judge(seen, kept.choice)
 
     def _read(self, run: Run, progress: Progress) -> SeenCauses:
@@ -88,8 +89,8 @@ class ChapterDiagnosis:
                 why = error.sentence()
             else:
                 if isinstance(report, EvidenceReport):
-                    return of_trace(report, run.noise)
-        return of_counters(run, why)
+                    return of_trace(report, run.noise, self._figure)
+        return of_counters(run, why, self._figure)
 
     def answer(self, ident: str) -> Diagnosed:
         """Judge an answer, and keep it with the chapter's progress. Raises UsageError for a cause that is not in the

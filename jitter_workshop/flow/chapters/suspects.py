@@ -34,6 +34,17 @@ _TIMER_IRQS = ("arch_timer", "riscv-timer")
 _WORKER = re.compile(r"kworker/(?:u|\d+)")
 """The beginning of a kernel worker's name: ``u`` stands for all workers that no CPU is bound to, a number for those of
 this CPU. What follows changes from second to second."""
+_NAMED: dict[str, tuple[tuple[str, str | None], ...]] = {
+    "migrations": (("migration", None),),
+    "faults": (("page_fault", None),),
+    "ticks": (("timer", None), (TICK, None)),
+    "net-rx": (("softirq", "NET_RX"),),
+    "device-interrupts": (("irq", None),),
+    "work-items": (("workqueue", None),),
+}
+"""The kinds and names of the causes that a figure counts (any name for None), by the figure's id."""
+_WORK = "work:"
+"""The beginning of the id of a figure that counts the work items of one function."""
 _GAPS = (words.LOST, words.MISSING, words.NOT_TRACED)
 _ITS_OWN = (words.ASLEEP, words.CATCHING_UP)
 """Names of ``no_event``: time that the trace does not know, and time that no other cause took."""
@@ -50,10 +61,11 @@ _VECTORS = {
 # -- what was seen -----------------------------------------------------------------------------------------------------
 
 
-def of_trace(report: EvidenceReport, load: str | None = None) -> SeenCauses:
+def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "") -> SeenCauses:
     """Return the causes of a traced run. ``load``: the kind of the noise that the chapter made beside the run, whose
-    tasks have the kind's name; None without. Causes that a learner would call one are one: all local timers, all moves,
-    all page faults, and each event with the gaps around it."""
+    tasks have the kind's name; None without. ``figure``: the figure that the chapter's change moves, "" for none; its
+    cause is listed, however small it is. Causes that a learner would call one are one: all local timers, all moves, all
+    page faults, and each event with the gaps around it."""
     took: dict[tuple[str, str], list[Cause]] = {}
     unknown = 0
     for cause in report.causes:
@@ -68,6 +80,7 @@ def of_trace(report: EvidenceReport, load: str | None = None) -> SeenCauses:
     ]
     return _seen(
         found,
+        figure,
         run=report.run,
         source="trace",
         stalls=report.stalls,
@@ -130,8 +143,9 @@ def _frequencies(report: EvidenceReport) -> Iterator[str]:
         yield f"The kernel asked for another frequency of CPU {seen.cpu}: {low:.2f} to {high:.2f} GHz."
 
 
-def of_counters(run: Run, why_no_trace: str = "") -> SeenCauses:
-    """Return the causes of a run without a trace, from its counters on the CPUs that its threads used."""
+def of_counters(run: Run, why_no_trace: str = "", figure: str = "") -> SeenCauses:
+    """Return the causes of a run without a trace, from its counters on the CPUs that its threads used. ``figure``: as
+    in :func:`of_trace`."""
     cpus = {str(cpu) for cpu in used_cpus(run)}
     waits = [t.waited_ns for t in run.threads if t.waited_ns is not None]
     # Two threads may have waited at the same time: the longer wait is what was lost for certain.
@@ -152,6 +166,7 @@ def of_counters(run: Run, why_no_trace: str = "") -> SeenCauses:
     timed = sum(one.total_ns or 0 for one in seen)
     return _seen(
         seen,
+        figure,
         run=run.id,
         source="counters",
         stalls=run.stalls.count,
@@ -201,9 +216,21 @@ def _suspect(kind: str, name: str, label: str, count: int | None, total_ns: int 
     return Suspect(f"{kind}:{clean(name, NAME)}", kind, name, label, count, total_ns)
 
 
-def _seen(found: list[Suspect], **fields: object) -> SeenCauses:
-    """Return what was seen, with the MOST largest causes in the order of their labels."""
+def _counts(figure: str, one: Suspect) -> bool:
+    """Return True if a figure counts the events of this cause."""
+    wanted = _NAMED.get(figure, ())
+    if figure.startswith(_WORK):
+        wanted = (("workqueue", figure.removeprefix(_WORK)),)
+    return any(one.kind == kind and name in (None, one.name) for kind, name in wanted)
+
+
+def _seen(found: list[Suspect], figure: str, **fields: object) -> SeenCauses:
+    """Return what was seen, with the MOST largest causes in the order of their labels. If none of them is what the
+    ``figure`` counts, the largest cause that is takes the last place."""
     ranked = sorted(found, key=lambda one: (-(one.total_ns or 0), -(one.count or 0), one.label))
+    counted = next((n for n, one in enumerate(ranked) if _counts(figure, one)), 0)
+    if counted >= MOST:
+        ranked.insert(MOST - 1, ranked.pop(counted))
     listed = sorted(ranked[:MOST], key=lambda one: (one.label.casefold(), one.id))
     return SeenCauses(suspects=tuple(listed), others=len(ranked[MOST:]), **fields)  # type: ignore[arg-type]
 
