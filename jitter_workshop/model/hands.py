@@ -25,12 +25,27 @@ class HandWrite:
 
 
 @dataclass(frozen=True, slots=True)
+class HandLine:
+    """Hold one line for root's shell, and the writes that it makes: one, or the moves of many tasks to one place."""
+
+    command: str
+    writes: tuple[HandWrite, ...]
+
+    @property
+    def state(self) -> HandState:
+        """Return the state that the learner has to know first: wrong, hidden, missing, then done, then gone."""
+        states = {one.state for one in self.writes}
+        order: tuple[HandState, ...] = ("wrong", "hidden", "missing", "done", "gone")
+        return next(state for state in order if state in states)
+
+
+@dataclass(frozen=True, slots=True)
 class HandsView:
     """Hold one look at the writes that a learner makes by hand.
 
-    ``writes``: in the order in which they have to be made. ``back``: the commands restore the old values.
-    ``journalled``: root's journal holds the old values, so that the workshop restores them. ``why_not``: why there is
-    no journal, or "". ``left_out``: writes that are not watched, each with its reason.
+    ``writes``: in the order in which they have to be made. ``lines``: the same as lines for a shell. ``back``: the
+    commands restore the old values. ``journalled``: root's journal holds the old values, so that the workshop restores
+    them. ``why_not``: why there is no journal, or "". ``left_out``: writes that are not watched, each with its reason.
     """
 
     writes: tuple[HandWrite, ...]
@@ -38,10 +53,15 @@ class HandsView:
     journalled: bool = True
     why_not: str = ""
     left_out: tuple[str, ...] = ()
+    lines: tuple[HandLine, ...] = ()
 
     def count(self, *states: HandState) -> int:
         """Return the number of writes in these states."""
         return sum(1 for one in self.writes if one.state in states)
+
+    def lines_in(self, *states: HandState) -> tuple[HandLine, ...]:
+        """Return the lines in these states."""
+        return tuple(one for one in self.lines if one.state in states)
 
     @property
     def complete(self) -> bool:

@@ -67,7 +67,7 @@ class PlainHands:
         if self.view is None:
             return []
         before, self.view = self.view, self._walk.hands.look()
-        return words.changed(before.writes, self.view.writes, self._talk.width)
+        return words.changed(before, self.view, self._talk.width)
 
     def heard(self, answer: str) -> bool:
         """Carry out a command that is meant for the watched writes; return False for any other one."""

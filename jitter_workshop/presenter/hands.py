@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.text import Text
 
-from jitter_workshop.model.hands import HandState, HandsView, HandWrite
+from jitter_workshop.model.hands import HandLine, HandState, HandsView, HandWrite
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.chapter import command_lines
 from jitter_workshop.presenter.lines import Lines, heading, wrap
@@ -39,21 +40,23 @@ _WORDS: dict[HandState, str] = {
     "hidden": "cannot be read",
 }
 
+_OF_TASKS: dict[HandState, str] = {"gone": "ended", "wrong": "in another set", "hidden": "cannot be read"}
+
 
 def watched(view: HandsView, width: int, copied: str = "") -> Lines:
     """Return every write with its sign and its line. The next one to make has an arrow. ``copied``: the words that name
     the key for copying the lines."""
     title = "THE OLD VALUES, BY YOUR HAND" if view.back else "BY YOUR HAND, WATCHED"
     lines = [heading(f"{title}   {copied}".rstrip()), *wrap(IN_ORDER, width), Text()]
-    following = next((one for one in view.writes if one.state in ("missing", "wrong")), None)
-    for one in view.writes:
+    following = next(iter(view.lines_in("missing", "wrong")), None)
+    for one in view.lines:
         sign, colour = _SIGNS[one.state]
         if one is following and one.state == "missing":
             sign, colour = "▸", "accent"
         made = list(command_lines(one.command, width, f" {sign}  "))
         made[0].stylize(f"bold {colour}", 0, 3)
         lines += made
-        if said := _detail(one):
+        if said := _detail_of(one):
             lines += wrap(Text(said, colour), width, "    ")
     if view.left_out:
         lines += [Text(), heading("NOT WATCHED")]
@@ -63,16 +66,19 @@ def watched(view: HandsView, width: int, copied: str = "") -> Lines:
 
 def said(view: HandsView) -> str:
     """Return how far the learner is, in a sentence: done, missing, wrong."""
-    total, done = len(view.writes), view.count("done", "gone")
+    # A line whose tasks have all ended needs nobody any more.
+    total, done = len(view.lines) - len(view.lines_in("gone")), len(view.lines_in("done"))
     what = "restored" if view.back else "made"
+    if not total:
+        return "All tasks have ended: nothing is left to do."
     if view.complete:
         return f"All {total} writes are {what}." if total != 1 else f"The write is {what}."
     if total == 1:
-        return f"The write is not {what} yet: {_WORDS[view.writes[0].state]}."
+        return f"The write is not {what} yet: {_WORDS[next(one.state for one in view.lines if one.state != 'gone')]}."
     parts = [f"{done} of {many(total, 'write')} {'is' if done == 1 else 'are'} {what}"]
-    if wrong := view.count("wrong"):
+    if wrong := len(view.lines_in("wrong")):
         parts.append(f"{wrong} {'has' if wrong == 1 else 'have'} another value than planned")
-    if hidden := view.count("hidden"):
+    if hidden := len(view.lines_in("hidden")):
         parts.append(f"{hidden} cannot be read")
     return f"{', '.join(parts)}."
 
@@ -105,17 +111,28 @@ def still_made(titles: Sequence[str]) -> str:
     return f"What you made by hand is still there, and only you can restore it: undo in {where} shows the lines."
 
 
-def changed(before: Sequence[HandWrite], now: Sequence[HandWrite], width: int) -> Lines:
-    """Return a line for each write whose state or value is another one than at the look before."""
-    known = {one.change.path: (one.state, one.found) for one in before}
+def changed(before: HandsView, now: HandsView, width: int) -> Lines:
+    """Return a line for each line of the shell whose writes have other states or values than at the look before."""
+    known = {one.command: [(write.state, write.found) for write in one.writes] for one in before.lines}
     lines: Lines = []
-    for one in now:
-        if known.get(one.change.path) == (one.state, one.found):
+    for one in now.lines:
+        if known.get(one.command) == [(write.state, write.found) for write in one.writes]:
             continue
-        more = f": {_detail(one)}" if _detail(one) else ""
-        text = f"{_WORDS[one.state]}: {clean(one.change.path, 200)}{more}"
-        lines += wrap(text, width, f"{_SIGNS[one.state][0]} {one.change.n:>3}  ", "       ")
+        first = one.writes[0].change
+        what = first.path if len(one.writes) == 1 else f"to {first.after}"
+        text = ": ".join(filter(None, (_WORDS[one.state], clean(what, 200), _detail_of(one))))
+        lines += wrap(text, width, f"{_SIGNS[one.state][0]} {first.n:>3}  ", "       ")
     return lines
+
+
+def _detail_of(line: HandLine) -> str:
+    """Return what the host shows of a line: for the moves of many tasks how many are made."""
+    if len(line.writes) == 1:
+        return _detail(line.writes[0])
+    count = Counter(one.state for one in line.writes)
+    told = [f"{count['done']} of {many(len(line.writes), 'task')} moved"]
+    told += [f"{count[state]} {words}" for state, words in _OF_TASKS.items() if count[state]]
+    return ", ".join(told)
 
 
 def _detail(one: HandWrite) -> str:

@@ -57,6 +57,20 @@ def line(change: Change) -> str:
     return ""
 
 
+def together(changes: Sequence[Change]) -> str:
+    """Return the line that moves the tasks of these changes to their one set. A task that has ended since is left
+    out by the shell."""
+    tasks = [found[1] for one in changes if (found := _TASK.fullmatch(one.path))]
+    place = _word(f"{_SETS}{changes[0].after.rstrip('/')}/tasks")
+    return f"for task in {' '.join(tasks)}; do echo $task > {place}; done"
+
+
+def moves_alike(change: Change) -> tuple[str, str] | None:
+    """Return where a change takes a task from and to, None for any other change. Those that are alike are one line."""
+    moves = change.kind == "task-cgroup" and _TASK.fullmatch(change.path) is not None
+    return (change.before, change.after) if moves else None
+
+
 def way_back(changes: Sequence[Change]) -> tuple[Change, ...]:
     """Return the changes that restore the old values, in an order in which each of them holds."""
     back = [dataclasses.replace(one, before=one.after, after=one.before) for one in reversed(changes)]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.codec import from_plain, to_plain
-from jitter_workshop.model.hands import HandState, HandsView, HandWrite
+from jitter_workshop.model.hands import HandLine, HandState, HandsView, HandWrite
 from jitter_workshop.model.session import ChapterProgress, HandWork
 from jitter_workshop.presenter.hands import changed, guarded, said, still_made, was_it_you, watched
 
@@ -22,8 +22,18 @@ def one(n: int, state: HandState, found: str | None = "1") -> HandWrite:
     return HandWrite(change, state, found, "not permitted" if state == "hidden" else "", f"echo 10 > {change.path}")
 
 
+def of(*writes: HandWrite) -> HandsView:
+    return HandsView(writes, lines=tuple(HandLine(one.command, (one,)) for one in writes))
+
+
 def view(*states: HandState) -> HandsView:
-    return HandsView(tuple(one(n, state) for n, state in enumerate(states, 1)))
+    return of(*(one(n, state) for n, state in enumerate(states, 1)))
+
+
+def tasks(*states: HandState) -> HandsView:
+    """A view of one line that moves a task for each state."""
+    writes = tuple(one(n, state) for n, state in enumerate(states, 1))
+    return HandsView(writes, lines=(HandLine("for task in 1 2 3; do echo $task > /sets/rest/tasks; done", writes),))
 
 
 @pytest.mark.parametrize(
@@ -31,9 +41,10 @@ def view(*states: HandState) -> HandsView:
     [
         (view("missing", "missing"), "0 of 2 writes are made."),
         (view("done", "missing"), "1 of 2 writes is made."),
-        (view("done", "wrong", "gone"), "2 of 3 writes are made, 1 has another value than planned."),
+        (view("done", "wrong", "gone"), "1 of 2 writes is made, 1 has another value than planned."),
         (view("missing", "hidden"), "0 of 2 writes are made, 1 cannot be read."),
-        (view("done", "gone"), "All 2 writes are made."),
+        (view("done", "gone"), "The write is made."),
+        (view("gone", "gone"), "All tasks have ended: nothing is left to do."),
         (view("done"), "The write is made."),
         (view("missing"), "The write is not made yet: missing."),
         (view("wrong"), "The write is not made yet: another value than planned."),
@@ -56,14 +67,34 @@ def test_who_restores_what_was_made() -> None:
 
 
 def test_only_what_changed_is_told_again() -> None:
-    before = (one(1, "missing"), one(2, "missing"), one(3, "wrong", "7"))
-    now = (one(1, "done", "10"), one(2, "missing"), one(3, "wrong", "8"))
+    before = of(one(1, "missing"), one(2, "missing"), one(3, "wrong", "7"))
+    now = of(one(1, "done", "10"), one(2, "missing"), one(3, "wrong", "8"))
     first, *rest = [line.plain for line in changed(before, now, 120)]
     assert first.startswith("✓")
     assert "setting_1" in first
     assert "the value is 8, the plan has 10" in " ".join(rest)
     assert "setting_2" not in " ".join(rest)
     assert changed(now, now, 120) == []
+
+
+@pytest.mark.parametrize(
+    ("states", "sign", "told"),
+    [
+        (("missing", "done", "gone"), "▸", "1 of 3 tasks moved, 1 ended"),
+        (("done", "wrong", "missing"), "✗", "1 of 3 tasks moved, 1 in another set"),
+        (("done", "done", "gone"), "✓", "2 of 3 tasks moved, 1 ended"),
+        (("gone", "gone", "gone"), "–", "0 of 3 tasks moved, 3 ended"),
+    ],
+)
+def test_the_moves_of_many_tasks_are_one_line(states: tuple[HandState, ...], sign: str, told: str) -> None:
+    seen = tasks(*states)
+    text = [line.plain for line in watched(seen, 100)]
+    assert sum("for task in" in line for line in text) == 1
+    assert any(line.startswith(f" {sign}") for line in text)
+    assert told in "\n".join(text)
+    assert told in "\n".join(line.plain for line in changed(of(), seen, 100))
+    # A task that has ended is not one that was moved.
+    assert said(tasks("gone", "missing")) == "The write is not made yet: missing."
 
 
 @given(st.lists(st.sampled_from(STATES), min_size=1, max_size=8), st.integers(40, 160))
@@ -78,9 +109,9 @@ def test_every_write_has_its_line_and_the_next_one_an_arrow(states: list[HandSta
 
 
 def test_a_value_of_the_host_cannot_reach_the_terminal() -> None:
-    seen = HandsView((dataclasses.replace(one(1, "wrong", "7\x1b[31m"), command="echo \x1b[2J > /tmp/x"),))
+    seen = of(dataclasses.replace(one(1, "wrong", "7\x1b[31m"), command="echo \x1b[2J > /tmp/x"))
     assert "\x1b" not in "\n".join(line.plain for line in watched(seen, 80))
-    assert "\x1b" not in "\n".join(line.plain for line in changed((), seen.writes, 80))
+    assert "\x1b" not in "\n".join(line.plain for line in changed(of(), seen, 80))
 
 
 def test_what_only_the_session_knows_comes_back_from_its_file() -> None:

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop.flow.chapters import hands
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change
-from jitter_workshop.report.shell_lines import line, way_back
+from jitter_workshop.model.hands import HandWrite
+from jitter_workshop.report.shell_lines import line, moves_alike, together, way_back
 from jitter_workshop.tuning import by_hand
 from tests import tuned_tree
 
@@ -100,3 +102,26 @@ def test_a_value_is_one_word_whatever_it_holds(value: str) -> None:
     said = line(change("/dev/stdout", "", value))
     shown = subprocess.run(["/bin/sh", "-c", said.replace(" > /dev/stdout", "")], capture_output=True, check=True)
     assert shown.stdout == value.strip().encode() + b"\n"
+
+
+def test_moves_of_tasks_to_one_set_are_one_line_for_the_shell(tmp_path: Path) -> None:
+    moves = [change(f"cgroup({tid}@9)", "/", "/rest", "task-cgroup") for tid in (71, 72, 73)]
+    assert len({moves_alike(one) for one in moves}) == 1
+    assert moves_alike(change("cgroup(71@9)", "/", "/other", "task-cgroup")) != moves_alike(moves[0])
+    assert moves_alike(change("/proc/sys/vm/stat_interval", "1", "10")) is None
+    place = tmp_path / "sys/fs/cgroup/cpuset/rest"
+    place.mkdir(parents=True)
+    subprocess.run(["sh", "-c", together(moves).replace("> /", f">> {tmp_path}/")], check=True)
+    assert (place / "tasks").read_text().split() == ["71", "72", "73"]
+
+
+def test_only_neighbours_are_joined() -> None:
+    set_up = change("/sys/fs/cgroup/cpuset/rest", "absent", "0 0", "cpuset")
+    moves = [change(f"cgroup({tid}@9)", "/", "/rest", "task-cgroup") for tid in (71, 72)]
+    writes = [
+        HandWrite(one, "missing", None, "", line(one)) for one in (set_up, *moves, change("/a", "1", "2"), moves[0])
+    ]
+    made = hands._lines(tuple(writes))
+    assert [len(one.writes) for one in made] == [1, 2, 1, 1]
+    assert made[1].command == together(moves)
+    assert [one.command for one in (made[0], made[2], made[3])] == [one.command for one in (writes[0], *writes[3:])]

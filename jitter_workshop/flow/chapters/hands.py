@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
@@ -17,11 +18,11 @@ from jitter_workshop.flow.host_ops.settings import look_at_settings, planned
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused
 from jitter_workshop.model.course import Course
-from jitter_workshop.model.hands import HandsView
+from jitter_workshop.model.hands import HandLine, HandsView, HandWrite
 from jitter_workshop.model.session import HandWork
 from jitter_workshop.model.text import tally
 from jitter_workshop.model.walk import ApplyView, PlanView
-from jitter_workshop.report.shell_lines import line, way_back
+from jitter_workshop.report.shell_lines import line, moves_alike, together, way_back
 from jitter_workshop.tuning import by_hand
 from jitter_workshop.tuning.by_hand import noted_only
 from jitter_workshop.tuning.journal import current_boot, read_journals
@@ -118,7 +119,7 @@ class Hands:
     def look(self) -> HandsView:
         """Read the host, and return the state of each write. Nothing is written."""
         seen = by_hand.look(self._host.context.root, self._typed(), line)
-        return HandsView(seen, self._back, self.journalled, self._why_not, self._left_out)
+        return HandsView(seen, self._back, self.journalled, self._why_not, self._left_out, _lines(seen))
 
     def asks_first(self, view: HandsView) -> bool:
         """Return True if a write of ``view`` has another value than planned, and the learner has not been asked about
@@ -229,6 +230,16 @@ def _journalled(root: HostRoot, journal_id: str) -> set[str]:
     """Return the paths of the settings whose old values are in a journal: only these may be typed. The agent leaves out
     a task whose mask has changed since the plan was shown, and does not report that."""
     return {entry.path for one in read_journals(root) if one.id == journal_id for entry in one.entries.values()}
+
+
+def _lines(writes: tuple[HandWrite, ...]) -> tuple[HandLine, ...]:
+    """Return the lines for a shell. Moves of tasks from one set to another, one behind the other, are one line."""
+    lines: list[HandLine] = []
+    for alike, group in itertools.groupby(writes, lambda one: moves_alike(one.change) or one.change.n):
+        made = tuple(group)
+        joined = isinstance(alike, tuple) and len(made) > 1
+        lines.append(HandLine(together([one.change for one in made]) if joined else made[0].command, made))
+    return tuple(lines)
 
 
 def _typed(change: Change) -> bool:

@@ -499,7 +499,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def action_copy(self) -> None:
         if self._page.hands is not None:
-            left = [one.command for one in self._page.hands.writes if one.state not in ("done", "gone")]
+            left = [one.command for one in self._page.hands.lines if one.state not in ("done", "gone")]
             self.copy(left, "The lines that are left to type are")
             return
         by_hand = self.walk.by_hand() if self.step == "explain" else ()
