@@ -66,7 +66,7 @@ def watched(view: HandsView, width: int, copied: str = "") -> Lines:
 
 def said(view: HandsView) -> str:
     """Return how far the learner is, in a sentence: done, missing, wrong."""
-    # A line whose tasks have all ended needs nobody any more.
+    # A line whose tasks have all ended is not needed any more.
     total, done = len(view.lines) - len(view.lines_in("gone")), len(view.lines_in("done"))
     what = "restored" if view.back else "made"
     if not total:
