@@ -14,7 +14,7 @@ import math
 import re
 import shutil
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -23,6 +23,8 @@ from rich.text import Text
 
 from jitter_workshop.chart.axes import GUTTER, LABELS_BELOW_FROM, Cell, Frame, framed, grid, snapped, y_ticks
 from jitter_workshop.chart.gap import Gap, put_gap
+from jitter_workshop.chart.marks import Kind, character, current, spelled
+from jitter_workshop.chart.probe import probe
 from jitter_workshop.chart.style import (
     FILLS,
     MARK_GLYPH,
@@ -92,7 +94,8 @@ def render(
     chosen = tuple(marks)
     palette = theme_named(theme)
     tinted = bool(palette.good) and theme != PLAIN
-    return _render(tuple(curves), width, height, palette, highlight, chosen, view, crowd, between, tinted, gap).copy()
+    looking = palette, highlight, chosen, view, crowd, between, tinted, gap, current()
+    return _render(tuple(curves), width, height, *looking).copy()
 
 
 @functools.lru_cache(maxsize=32)
@@ -108,6 +111,7 @@ def _render(
     between: Between,
     tinted: bool,
     gap: Gap | None,
+    kind: Kind,
 ) -> Text:
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:
         return Text("\n" * max(height - 1, 0), end="")
@@ -125,11 +129,12 @@ def _render(
     paths = view.paths
     order = [i for i in order if 0 <= i < len(curves) and paths[i]]
     drawn = {i: _dots(frame, view.solid[i], paths[i]) for i in order}
-    for (column, row), owners in _shared(drawn, crowd).items():
+    dotted = _shared(drawn, crowd)
+    for (column, row), owners in dotted.items():
         dots = functools.reduce(lambda a, b: a | b, (drawn[i][column, row] for i in owners))
         # Cells of several curves have their colours in turn: no curve seems to end where another one begins.
         line = every[owners[column % len(owners)]].line
-        cells[row][column] = (chr(_BRAILLE + dots), line + Style(bgcolor=cells[row][column][1].bgcolor))
+        cells[row][column] = (character(dots, kind), line + Style(bgcolor=cells[row][column][1].bgcolor))
     taken: set[tuple[int, int]] = set()
     named = [i for i in order if i >= crowd]
     for place, i in enumerate(reversed(named)):
@@ -137,11 +142,11 @@ def _render(
             if (column, row) not in taken:
                 taken.add((column, row))
                 cells[row][column] = (every[i].glyph, every[i].point + Style(bgcolor=cells[row][column][1].bgcolor))
-    _put_marks(frame, cells, marks, theme)
+    _put_marks(frame, cells, marks, theme, dotted)
     asked = [percentile for percentile, _ in marks]
     if gap is not None and put_gap(frame, cells, curves, gap, theme):
         asked.append(gap.percentile)
-    return framed(frame, cells, labels, asked, theme, rows_below)
+    return spelled(framed(frame, cells, labels, asked, theme, rows_below), kind)
 
 
 def _fill(
@@ -155,7 +160,7 @@ def _fill(
     """Fill the cells whose middle lies between two paths."""
     for piece in pieces(before, after):
         style = fill_style(theme, piece.better)
-        character = (TINTED_FILLS if tinted else FILLS)[piece.better]
+        filling = (TINTED_FILLS if tinted else FILLS)[piece.better]
         left, right = frame.across(piece.before[0][0]), frame.across(piece.before[-1][0])
         for column in range(max(math.ceil(left - 0.5), 0), min(math.floor(right + 0.5), frame.columns - 1) + 1):
             x = frame.at(min(max(column, left), right))
@@ -164,7 +169,7 @@ def _fill(
                 # Both curves are in one cell: a fill would tell of a difference that is not drawn.
                 continue
             for row in range(max(math.ceil(ends[0]), 0), min(math.floor(ends[1]), frame.rows - 1) + 1):
-                cells[row][column] = (character, style)
+                cells[row][column] = (filling, style)
 
 
 def _shared(drawn: Mapping[int, Mapping[tuple[int, int], int]], crowd: int) -> dict[tuple[int, int], list[int]]:
@@ -258,15 +263,22 @@ def _height(path: Sequence[Point], x: float) -> float:
     return path[-1][1]
 
 
-def _put_marks(frame: Frame, cells: list[list[Cell]], marks: Sequence[Mark], theme: Palette) -> None:
-    """Draw the predictions into ``cells``, each with a thin line down to the axis."""
+def _put_marks(
+    frame: Frame,
+    cells: list[list[Cell]],
+    marks: Sequence[Mark],
+    theme: Palette,
+    dotted: Collection[tuple[int, int]],
+) -> None:
+    """Draw the predictions into ``cells``, each with a thin line down to the axis. ``dotted``: the
+    cells that curves take."""
     for percentile, value_ns in marks:
         column = frame.column(scale.x_of_percentile(percentile))
         row = frame.row(scale.y_of_ns(value_ns))
         if not frame.holds(column, row):
             continue
         for below in range(row + 1, frame.rows):
-            if not "\u2800" <= cells[below][column][0] <= "\u28ff":
+            if (column, below) not in dotted:
                 cells[below][column] = ("╎", plain_style(theme.mark, dim=True))
         cells[row][column] = (MARK_GLYPH, plain_style(theme.mark, bold=True))
 
@@ -280,6 +292,7 @@ def printed(
     """Return the curves and their legend at the terminal's size (80×28 without a terminal), with a line break at the
     end. ``view``: another chart of the curves; None: value by percentile. ``crowd``: this number of curves, from the
     first, are faint and have no line in the legend. ``between``: as in :func:`render`."""
+    probe()
     console = Console(highlight=False)
     width, height = shutil.get_terminal_size(PLAIN_SIZE) if console.is_terminal else PLAIN_SIZE
     width = max(width, _LEAST_COLUMNS)

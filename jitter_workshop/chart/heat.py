@@ -15,6 +15,7 @@ from rich.text import Text
 
 from jitter_workshop.chart.axes import GUTTER, LABELS_BELOW_FROM, Cell, Frame, framed, grid, snapped, y_ticks
 from jitter_workshop.chart.canvas import LEAST_HEIGHT, LEAST_WIDTH, MOST_ROWS, PLAIN, PLAIN_SIZE
+from jitter_workshop.chart.marks import Kind, current, spelled
 from jitter_workshop.chart.style import plain_style, theme_named
 from jitter_workshop.model.palette import Palette, heat_shade
 from jitter_workshop.model.text import clean
@@ -32,14 +33,14 @@ _UPPER, _LOWER = "▀", "▄"
 def render(heat: Heat, width: int, height: int, theme: str = "dark") -> Text:
     """Draw a heat map in ``height`` lines of at most ``width`` columns; the last lines say what the shades mean and
     whose they are. Below 24×6 the text has empty lines only. ``theme``: as in ``canvas.render``."""
-    return _render(heat, width, height, theme_named(theme), theme != PLAIN).copy()
+    return _render(heat, width, height, theme_named(theme), theme != PLAIN, current()).copy()
 
 
 @functools.lru_cache(maxsize=16)
-def _render(heat: Heat, width: int, height: int, theme: Palette, coloured: bool) -> Text:
+def _render(heat: Heat, width: int, height: int, theme: Palette, coloured: bool, kind: Kind) -> Text:
     if width < LEAST_WIDTH or height < LEAST_HEIGHT + 2:
         return Text("\n" * max(height - 1, 0), end="")
-    tinted = coloured and bool(theme.cool)
+    tinted = coloured and bool(theme.cool) and kind != "ascii"
     below = 2 if height - 2 >= LABELS_BELOW_FROM else 1
     columns, rows = width - GUTTER - 1, height - 2 - below
     ranges = dataclasses.replace(snapped(heat.ranges, columns, rows), x_high=heat.ranges.x_high)
@@ -60,7 +61,7 @@ def _render(heat: Heat, width: int, height: int, theme: Palette, coloured: bool)
     for line in _meaning(heat, limits, width, theme, tinted):
         text.append("\n")
         text.append_text(line)
-    return text
+    return spelled(text, kind)
 
 
 def _cell(shades: list[int], theme: Palette) -> Cell:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from rich.style import Style
 from rich.text import Text
 
+from jitter_workshop.chart.marks import current, spelled
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import MONO, PALETTES, Palette, blended
 from jitter_workshop.model.text import clean
@@ -130,6 +131,7 @@ def legend(
         lines.append(line)
     for line in lines:
         line.truncate(max(width, 1), overflow="ellipsis")
+        spelled(line, current())
     return lines
 
 

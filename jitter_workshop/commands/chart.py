@@ -11,6 +11,7 @@ stdout. An SVG follows the light or dark theme of the viewer's system, a PNG is 
 length, '--kind rates' the gaps of spin per hour of sampled time.
 '--kind heatmap' shows when the values of one run came: time to the right, latency up, and the shade says how many. The
 step of time is a block, whose histogram the run keeps.
+JITTER_WORKSHOP_MARKS=octants, braille or ascii forces the characters of a chart in the terminal.
 Where exactly two runs of one workload are drawn, the space between their curves is filled: in the colour of better
 where the second run is lower, in that of worse where it is higher (░ and ▒ without colours).
 """

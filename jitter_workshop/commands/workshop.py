@@ -51,8 +51,11 @@ def run(args: argparse.Namespace) -> int:
             if no_screen and not args.plain:
                 sys.stdout.write(no_screen)
             return PlainWalk(workshop).run(args.chapter)
+        from jitter_workshop.chart.probe import probe
         from jitter_workshop.tui.app import run as run_screen
 
+        if not served():
+            probe()
         return run_screen(workshop, args.chapter)
     finally:
         # Say here what was restored while leaving: the screen has gone by then, or a signal ended it.

@@ -131,6 +131,9 @@ def test_the_space_between_two_runs_is_filled(
         opened.add_run(*make_run([[100] * 1000 + [20_000] * 100], run_id="b", label="after"))
     assert main(["chart", "a", "b"]) == 0
     better = capsys.readouterr().out
+    with pytest.MonkeyPatch.context() as forced:
+        forced.setenv("JITTER_WORKSHOP_MARKS", "ascii")
+        assert _said(capsys, ["chart", "a", "b"]).isascii()
     assert "░" in better
     assert "▒" not in better
     assert main(["chart", "b", "a", "-o", str(tmp_path / "x.svg")]) == 0

@@ -1,0 +1,93 @@
+"""Ask the terminal if it draws octants.
+
+A terminal can be asked two things: its name with its version (XTVERSION), and where its cursor is after an octant,
+which says how wide the octant was. Neither says what the reader sees: a terminal may move its cursor by one cell and
+draw a box for a character that its font lacks. So octants are used only where both fit: the width is one cell, and the
+terminal is known to draw octants itself, whatever its font has, from the version in ``_DRAWS_FROM`` on.
+
+Only a terminal whose environment names such a program is asked, so that no other terminal gets a question that it does
+not know. Nothing is asked in pipes, in CI, with TERM=dumb, on the Linux console, or where the user forces the marks.
+
+Sources: xterm's control sequences (XTVERSION, CPR); release notes of kitty, foot, Ghostty and WezTerm.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import select
+import termios
+import time
+import tty
+from collections.abc import Mapping
+
+from jitter_workshop.chart import marks
+
+_DRAWS_FROM = {"kitty": (0, 40), "foot": (1, 20), "ghostty": (1, 2), "wezterm": (20250101,)}
+_NAMED_BY = ("TERM", "TERM_PROGRAM", "KITTY_WINDOW_ID", "GHOSTTY_RESOURCES_DIR", "WEZTERM_PANE")
+_LIMIT_S = 0.2
+# Go to the left edge, save nothing, ask for the name; write an octant, ask for the cursor, and clear the line again.
+_QUESTION = b"\r\x1b[>0q\xf0\x9c\xb4\x80\x1b[6n\r\x1b[K"
+_WHERE = re.compile(rb"\x1b\[(\d+);(\d+)R")
+_NAME = re.compile(rb"\x1bP>\|([^\x1b\x07]{1,80})")
+_VERSION = re.compile(r"([a-z]+)[ (]+([0-9][0-9.]*)")
+
+
+def may_ask(environment: Mapping[str, str]) -> bool:
+    """Return True if the environment names a terminal that may draw octants, and nothing speaks against a question."""
+    term = environment.get("TERM", "")
+    if term in ("", "dumb", "linux") or environment.get("CI") or environment.get(marks.VARIABLE):
+        return False
+    told = " ".join(f"{name}={environment[name]}" for name in _NAMED_BY if environment.get(name)).lower()
+    return any(name in told for name in _DRAWS_FROM)
+
+
+def draws_octants(answer: bytes) -> bool:
+    """Return True if a terminal's answer names a program that draws octants, and its cursor moved by one cell."""
+    where, name = _WHERE.search(answer), _NAME.search(answer)
+    if where is None or name is None or int(where[2]) != 2:
+        return False
+    found = _VERSION.match(name[1].decode("ascii", "replace").lower())
+    least = _DRAWS_FROM.get(found[1]) if found else None
+    if found is None or least is None:
+        return False
+    return tuple(int(part) for part in found[2].split(".") if part)[: len(least)] >= least
+
+
+def probe(
+    source: int = 0, target: int = 1, environment: Mapping[str, str] = os.environ, limit_s: float = _LIMIT_S
+) -> bool:
+    """Ask the terminal, and use octants from now on if it draws them. Return True if it does.
+
+    ``source``, ``target``: the terminal's file descriptors for input and output. ``limit_s``: the longest wait for an
+    answer; without one the marks stay as they are. What a user typed meanwhile is lost.
+    """
+    if not may_ask(environment):
+        return False
+    with contextlib.suppress(OSError, termios.error, ValueError):
+        if not (os.isatty(source) and os.isatty(target)):
+            return False
+        if draws_octants(_answer(source, target, limit_s)):
+            marks.choose("octants")
+            return True
+    return False
+
+
+def _answer(source: int, target: int, limit_s: float) -> bytes:
+    """Return what the terminal answers, up to the place of its cursor; less where the time is over."""
+    before = termios.tcgetattr(source)
+    answer = b""
+    try:
+        tty.setcbreak(source, termios.TCSAFLUSH)
+        os.write(target, _QUESTION)
+        end = time.monotonic() + limit_s
+        while not _WHERE.search(answer) and len(answer) < 4096:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([source], [], [], left)[0]:
+                break
+            answer += os.read(source, 1024)
+    finally:
+        # Input that came too late must not be taken for keys.
+        termios.tcsetattr(source, termios.TCSAFLUSH, before)
+    return answer
