@@ -63,6 +63,8 @@ class FakeWorkshop(Workshop):
     measured = 0
     asked: MeasureRequest | None = None
     look_every_s = 0.01
+    mount_command = ""
+    """The command that mounts the kernel's trace; "" where it is mounted."""
     reached_gate: threading.Event
     starts: Starts
 

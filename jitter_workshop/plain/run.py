@@ -19,7 +19,7 @@ from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import Progress, Run, RunStarted
 from jitter_workshop.model.text import clean
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter.causes import explained
+from jitter_workshop.presenter.causes import explained, mounting
 from jitter_workshop.presenter.class_host import disturbed
 from jitter_workshop.presenter.progress import LateLine
 from jitter_workshop.presenter.run import remark
@@ -92,6 +92,9 @@ def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         further = None if walk.hunts else walk.traced_request()
         if further is None:
             talk.tell("Measure first: without a run there is nothing to explain.")
+            return
+        if walk.mount_command:
+            talk.tell(mounting(walk.mount_command, "then v looks again"))
             return
         talk.tell(
             "No run of this chapter has a trace: its own runs are measured without one, so that they can be compared."

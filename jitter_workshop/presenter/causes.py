@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
+from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import CounterReport, EvidenceReport, ExplainedStall, Residence
 from jitter_workshop.model.palette import CAUSES
@@ -209,6 +210,11 @@ def _percent(part: int, whole: int) -> str:
 def focused(evidence: Sequence[str]) -> bool:
     """Return True if the chapter shows a page of its own about a traced run, before the page with the causes."""
     return any(word in _FOCUS for word in evidence)
+
+
+def mounting(command: str, then: str) -> str:
+    """Say that the kernel's trace is not mounted, with the command that root can type. ``then``: what to do next."""
+    return f"{NOT_MOUNTED} As root: {command} ({then})"
 
 
 def offered(evidence: Sequence[str], traced: bool) -> str:

@@ -29,6 +29,10 @@ def test_one_more_run_is_offered_and_takes_no_place() -> None:
     workshop = open_workshop()
     to_explain(workshop)
     before, kept = workshop.measured, dict(workshop.walk("baseline").progress.runs)
+    workshop.mount_command = "mount -t tracefs nodev /sys/kernel/tracing"
+    assert f"As root: {workshop.mount_command} (then v looks again)" in said(workshop, "v|q")
+    assert workshop.measured == before
+    workshop.mount_command = ""
     text = said(workshop, "v|no|v||q")
     assert "v causes" in text
     assert text.count("Enter measures once more, with a trace") == 2

@@ -45,6 +45,9 @@ async def explained(app: WorkshopApp, pilot: Pilot[None]) -> EvidenceScreen:
     return screen
 
 
+MOUNT = "mount -t tracefs nodev /sys/kernel/tracing"
+
+
 async def at_explain(workshop: FakeWorkshop, pilot: Pilot[None]) -> ChapterSession:
     """The first chapter at its last step, by Enter alone."""
     walk = workshop.walk("baseline")
@@ -144,6 +147,16 @@ async def test_a_chapter_makes_one_more_run_where_none_was_traced() -> None:
         await settled(pilot)
         walk = await at_explain(workshop, pilot)
         kept = dict(walk.progress.runs)
+        made = workshop.measured
+        workshop.mount_command = MOUNT
+        await pilot.press("v")
+        await settled(pilot)
+        assert "trace is not mounted" in text_of(app)
+        assert MOUNT in text_of(app)
+        await pilot.press("y")
+        assert app.clipboard == MOUNT
+        assert workshop.measured == made
+        workshop.mount_command = ""
         await pilot.press("v")
         await settled(pilot)
         newest = workshop.runs()[-1]

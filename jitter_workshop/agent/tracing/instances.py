@@ -38,6 +38,7 @@ _FIRST_CLOCK = "time:[4026531834]"
 time_namespaces(7))."""
 
 FOLDERS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
+_MOUNT = f"mount -t tracefs nodev {FOLDERS[0]}"
 
 
 def tracefs(root: HostRoot) -> str:
@@ -49,8 +50,16 @@ def tracefs(root: HostRoot) -> str:
         if reading.reason != "no such file":
             raise HostError(f"the kernel's trace cannot be read: {reading.reason}")
     if root.is_dir(FOLDERS[0]):
-        raise HostError(f"the kernel's trace is not mounted on {FOLDERS[0]}", f"mount -t tracefs nodev {FOLDERS[0]}")
+        raise HostError(f"the kernel's trace is not mounted on {FOLDERS[0]}", _MOUNT)
     raise HostError("this kernel has no trace (tracefs)")
+
+
+def mount_command(root: HostRoot) -> str:
+    """Return the command that mounts the kernel's trace, where this kernel has one that is not mounted; "" else, and
+    where only root may see whether it is mounted."""
+    known = (root.reading(f"{folder}/trace_clock") for folder in FOLDERS)
+    absent = all(reading.text is None and reading.reason == "no such file" for reading in known)
+    return _MOUNT if absent and root.is_dir(FOLDERS[0]) else ""
 
 
 def own_numbers(writer: HostWriter) -> bool:

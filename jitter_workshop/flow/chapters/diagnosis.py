@@ -16,6 +16,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Diagnosis
 
 STEP: StepName = "diagnose"
+NOT_MOUNTED = "The kernel's trace is not mounted, so no run can say who took the time."
 NOT_ASKED = "a trace needs root's rights, and this run was made without them"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitter_workshop import paths
+from jitter_workshop.agent.tracing.instances import mount_command
 from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.attribution import Progress, explained, kept_report, unheard
@@ -94,6 +95,11 @@ class SessionContext:
     def recorded(self) -> bool:
         """Return True for a recorded host, which can be looked at but not measured."""
         return self.root.recorded
+
+    @property
+    def mount_command(self) -> str:
+        """Return the command that mounts the kernel's trace; "" where it is mounted, or this host has none."""
+        return "" if self.recorded else mount_command(self.root)
 
     @property
     def session(self) -> Session:

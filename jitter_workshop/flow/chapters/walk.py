@@ -15,7 +15,7 @@ from jitter_workshop.course.predictions import by_curve, outcome
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.attribution import explain_run, with_cpus
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
-from jitter_workshop.flow.chapters.diagnosis import ChapterDiagnosis
+from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED, ChapterDiagnosis
 from jitter_workshop.flow.chapters.hands import Hands
 from jitter_workshop.flow.chapters.path import blocked, current_step, step_after, step_before, views
 from jitter_workshop.flow.chapters.session_context import SessionContext
@@ -362,7 +362,21 @@ class ChapterSession:
         """Return a warning for the learner before a step is measured; "" if there is none."""
         settled = self.host.rehearsed or self.run_in("again") is not None or self._stands(step)
         besides = "" if settled else WITHOUT_SETTINGS
-        return " ".join(filter(None, (self._other_workload(step), self._without_load(step), besides)))
+        untraced = self._without_trace(step)
+        return " ".join(filter(None, (self._other_workload(step), self._without_load(step), untraced, besides)))
+
+    def _without_trace(self, step: StepName) -> str:
+        """Return the reason why a run that would be traced has no trace, and the command that helps; "" if there is
+        none. It is told before the run, because no run can be traced afterwards."""
+        if not self.unmeasured(step) or not (self.hunts or self.diagnosis.traces(step)):
+            return ""
+        command = self._context.mount_command
+        return f"{NOT_MOUNTED} As root, '{command}' mounts it." if command else ""
+
+    @property
+    def mount_command(self) -> str:
+        """Return the command that mounts the kernel's trace; "" where it is mounted, or this host has none."""
+        return self._context.mount_command
 
     def _without_load(self, step: StepName) -> str:
         """Return the reason why the chapter's load cannot run beside a step's measurement, and what to do; "" if it can

@@ -131,6 +131,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         """Begin a visit of the learner's present step."""
         page = self._page
         page.highlight = page.tried = page.planned = None
+        page.offers_mount = False
         page.hands = page.hands if self.walk.hands.opened else None
         self.now.enter()
         self.tell("")
@@ -498,6 +499,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.tell(hint)
 
     def action_copy(self) -> None:
+        if self._page.offers_mount and self.walk.mount_command:
+            self.copy([self.walk.mount_command], "The command is")
+            return
         if self._page.hands is not None:
             left = [one.command for one in self._page.hands.lines if one.state not in ("done", "gone")]
             self.copy(left, "The lines that are left to type are")

@@ -46,6 +46,8 @@ class ChapterPage:
         self.highlight: int | None = None
         """The index of the highlighted curve; None for the newest."""
         self.with_imports = False
+        self.offers_mount = False
+        """Whether the command that mounts the kernel's trace is on the screen."""
         self.planned: PlanView | None = None
         """The plan on the screen. It is made once a visit, so that exactly the shown plan is applied."""
         self.cpus: tuple[PlanView, CpuView] | None = None

@@ -11,7 +11,7 @@ from jitter_workshop.flow.turns.classhost import TurnOver, as_sentence
 from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter import class_host
+from jitter_workshop.presenter import causes, class_host
 from jitter_workshop.presenter.run import remark, stopped
 from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage
@@ -55,6 +55,10 @@ class ChapterRuns:
             self.show_causes_of(run)
         elif run is not None:
             page.screen.tell(clean(run.notes.get("evidence", "This run has no trace."), 300))
+        elif further is not None and walk.mount_command:
+            # Without the trace the run would be spent for nothing.
+            page.offers_mount = True
+            page.screen.tell(causes.mounting(walk.mount_command, "y copies this; v looks again."))
         elif further is not None:
             self.make(None, page.as_set(further))
         else:
