@@ -44,22 +44,24 @@ suite() {
         failed=1
         return
     fi
-    for test in tests/native/c/test_*.c; do
-        program=$(basename "$test" .c)
-        objects=$(for source in $SOURCES; do echo "$built/$(basename "$source" .c).o"; done)
-        # A test may replace a function of the library by its own: the first line of its file says which.
-        wrapped=$(sed -n '1s|^/\* link: \(.*\) \*/$|\1|p' "$test")
-        # shellcheck disable=SC2086
-        if ! "$CC" $flags $wrapped -o "$built/$program" "$built/$program.o" $objects -lpthread; then
-            echo "FAILED to link: $name, $program"
-            failed=1
-        elif ! timeout 120 "$built/$program"; then
-            echo "FAILED: $name, $program"
-            failed=1
-        else
-            echo "ok: $name, $program"
-        fi
-    done
+    objects=$(for source in $SOURCES; do echo "$built/$(basename "$source" .c).o"; done)
+    export objects
+    # They wait more than they work: a test is linked and run for each CPU at a time.
+    # shellcheck disable=SC2086
+    printf '%s\n' tests/native/c/test_*.c |
+        xargs -P "$(getconf _NPROCESSORS_ONLN)" -I{} sh -c '
+            name=$1 built=$2 source=$3 program=$(basename "$3" .c)
+            shift 3
+            # A test may replace a function of the library by its own: the first line of its file says which.
+            wrapped=$(sed -n "1s|^/\* link: \(.*\) \*/$|\1|p" "$source")
+            if ! "$@" $wrapped -o "$built/$program" "$built/$program.o" $objects -lpthread; then
+                echo "FAILED to link: $name, $program"
+                exit 1
+            elif ! timeout 120 "$built/$program"; then
+                echo "FAILED: $name, $program"
+                exit 1
+            fi
+            echo "ok: $name, $program"' run "$name" "$built" {} "$CC" $flags || failed=1
 }
 
 which=${1:-all}
