@@ -6,8 +6,10 @@ import dataclasses
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.text import Text
 from textual.pilot import Pilot
 
 from jitter_workshop.course.loader import builtin_course
@@ -21,9 +23,10 @@ from jitter_workshop.tui.screens.runs.runs import RunsScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import MOST_KEYS, KeyBar, KeyHint
 from jitter_workshop.tui.widgets.path_list import PathList
+from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import madeup
 from tests.fakes import FakeWorkshop, open_workshop
-from tests.screens import settled, text_of
+from tests.screens import opened, settled, text_of
 
 ESCAPES = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 
@@ -226,3 +229,24 @@ async def test_what_this_host_cannot_do_as_it_is_is_not_called_done() -> None:
         assert "can do now is done." in text
         assert "NOT ON THIS HOST AS IT IS" in text
         assert "not while CPU 1 is isolated" in text
+
+
+async def test_only_a_new_number_of_lines_lays_the_screen_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    laid_out: list[str] = []
+    was = HomeScreen._refresh_layout
+
+    def refresh_layout(screen: HomeScreen, *args: Any, **more: Any) -> None:
+        laid_out.append(str(screen))
+        was(screen, *args, **more)
+
+    async with opened(open_workshop(), (80, 24)) as (app, pilot):
+        monkeypatch.setattr(HomeScreen, "_refresh_layout", refresh_layout)
+        sheet = app.screen.query_one("#what", Sheet)
+        for wanted, layout in ((["one"], False), (["one"], False), (["two", "three"], True), (["four"], True)):
+            laid_out.clear()
+            monkeypatch.setattr(sheet, "_build", lambda _, lines=wanted: [Text(line) for line in lines])
+            sheet.renew()
+            sheet.renew()
+            await pilot.pause()
+            assert [line.strip() for line in text_of(app).splitlines()[1 : 1 + len(wanted)]] == wanted
+            assert bool(laid_out) == layout

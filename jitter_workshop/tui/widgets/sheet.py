@@ -30,10 +30,32 @@ class Sheet(Widget):
         self._build = build
         self._made_for: tuple[int, str] | None = None
         self._lines: list[Text] = []
+        self._shown: tuple[int, list[Text]] | None = None
+        """The width and the lines before a renewal that is still to be painted."""
 
     def renew(self) -> None:
-        """Have the lines made again."""
+        """Have the lines made again. The sheet is painted if they differ, and the screen is laid out anew only if their
+        number does: while a run is measured, most lines stay as they are."""
+        if self._made_for is not None and self._shown is None:
+            self._shown = self._made_for[0], self._lines
+            self.call_next(self._paint)
+        elif self._shown is None:
+            self._lay_out()
         self._made_for = None
+
+    def _paint(self) -> None:
+        if self._shown is None:
+            return
+        (width, before), self._shown = self._shown, None
+        # The lines of a hidden sheet are made when it is shown.
+        seen = self.screen.is_current and all(node.display for node in self.ancestors_with_self)
+        now = self.lines(width) if seen else []
+        if not seen or len(now) != len(before):
+            self._lay_out()
+        elif any(line.style != old.style or line != old for line, old in zip(now, before, strict=True)):
+            self.refresh()
+
+    def _lay_out(self) -> None:
         # Textual keeps the height that it found after an earlier renewal until that renewal's own layout is over.
         self._box_model_cache.clear()
         self.refresh(layout=True)
