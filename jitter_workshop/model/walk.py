@@ -152,13 +152,15 @@ class BootWay:
 @dataclass(frozen=True, slots=True)
 class ApplyView:
     """Hold the outcome of a chapter's plan. ``applied``: number of applied settings. ``refused``: (path or id, reason).
-    ``settled``: the chapter's tunables now need no improvement. ``text``: the outcome in words."""
+    ``settled``: the chapter's tunables now need no improvement. ``text``: the outcome in words. ``by_hand``: the
+    learner made the writes; ``refused`` then holds those that were not made as planned."""
 
     applied: int
     refused: tuple[tuple[str, str], ...]
     settled: bool
     needs_reboot: bool
     text: str
+    by_hand: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from jitter_workshop.model.course import SLOTS, PredictionTask, StepName
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView
+from jitter_workshop.plain import answering, diagnosing, proving, recalling, settings, views
 from jitter_workshop.plain import class_host as of_class
-from jitter_workshop.plain import diagnosing, proving, recalling, settings, views
 from jitter_workshop.plain import hunt as hunting
 from jitter_workshop.plain.by_hand import PlainCommands, PlainHands
 from jitter_workshop.plain.help import chapter_help, tell_help
@@ -30,8 +30,6 @@ from jitter_workshop.presenter.typed import ROLES, parse_cpus, parse_time_ns
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import counted
 from jitter_workshop.stats.scale import nice_ns
-
-_LETTERS = "abcdefghi"
 
 
 class PlainChapter:
@@ -110,7 +108,7 @@ class PlainChapter:
         if (task := self._question(step)) is not None:
             if task.kind == "mark":
                 return f"p{task.percentile} = (a time such as 300 us; Enter = no guess)"
-            return "your answer (a letter; Enter = no guess)"
+            return answering.menu("no guess")
         if diagnosing.asks(walk, step):
             return diagnosing.MENU
         if step == "apply" and self._hands.view is not None:
@@ -165,7 +163,7 @@ class PlainChapter:
         walk, talk = self._walk, self._talk
         word, _, rest = answer.partition(" ")
         task = self._question(step)
-        if task is not None and task.kind == "choice" and _letter(answer) in range(len(task.answers)):
+        if task is not None and task.kind == "choice" and answering.place(answer, len(task.answers)) is not None:
             # Answers come before commands: with enough answers b and c are answers, too.
             self._predict(task, answer)
         elif diagnosing.heard(self._workshop, walk, talk, step, answer):
@@ -217,8 +215,10 @@ class PlainChapter:
             chosen = parse_cpus(rest)
             walk.choose_cpus(*map(chosen.get, ROLES))
             talk.say("", *self._plan(), "")
-        elif task is not None and (task.kind == "mark" or not answer.isdigit()):
-            # At a mark "300" is a guess, and the learner is asked for the unit; beside letters it is a step's number.
+        elif task is not None and task.kind == "choice" and answering.is_number(answer):
+            talk.tell(answering.no_such(len(task.answers)))
+        elif task is not None:
+            # At a mark "300" is a guess, and the learner is asked for the unit.
             self._predict(task, answer)
         elif answer.isascii() and answer.isdigit():
             self._jump(int(answer[:4]))
@@ -292,7 +292,7 @@ class PlainChapter:
         talk.tell(task.question)
         talk.say("")
         if task.kind == "choice":
-            for letter, answer in zip(_LETTERS, task.answers, strict=False):
+            for letter, answer in zip(answering.LETTERS, task.answers, strict=False):
                 talk.tell(answer.text, f"  {letter}  ", "     ")
         kept = walk.progress.prediction
         if kept is not None:
@@ -395,8 +395,8 @@ class PlainChapter:
         if task.kind == "mark":
             walk.predict(Prediction(value_ns=parse_time_ns(answer)))
         else:
-            letter = _letter(answer)
-            walk.predict(Prediction(choice=task.answers[letter].id if letter in range(len(task.answers)) else answer))
+            place = answering.place(answer, len(task.answers))
+            walk.predict(Prediction(choice=task.answers[place].id if place is not None else answer))
         if task.slot is None:
             self._tell_outcome()
         walk.next()
@@ -456,8 +456,3 @@ class PlainChapter:
         if known:
             self._talk.chart((*curves.newest_imported(known), *self._walk.curves()))
         self._talk.tell(curves.imported_said(known, drawn=True))
-
-
-def _letter(answer: str) -> int:
-    """Return the index of an answer's letter; -1 if the answer is not a letter of ``_LETTERS``."""
-    return _LETTERS.find(answer.lower()) if len(answer) == 1 else -1

@@ -6,11 +6,11 @@ from jitter_workshop.flow.chapters.diagnosis import STEP
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import StepName
+from jitter_workshop.plain import answering
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter import diagnosis as words
 
-_LETTERS = "abcdefghi"
-MENU = "your answer (a letter; Enter = go on without)"
+MENU = answering.menu("go on without")
 
 
 def show(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
@@ -32,7 +32,7 @@ def show(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     if diagnosis.answered() is not None:
         _tell_judged(workshop, walk, talk)
         return
-    for letter, one in zip(_LETTERS, () if seen.quiet else seen.suspects, strict=False):
+    for letter, one in zip(answering.LETTERS, () if seen.quiet else seen.suspects, strict=False):
         often = words.seen_often(seen, one)
         talk.tell(f"{words.cause(one)}{f', {often}' if often else ''}", f"  {letter}  ", "     ")
     if seen.stall is not None and not seen.quiet:
@@ -45,12 +45,16 @@ def asks(walk: ChapterSession, step: StepName) -> bool:
 
 
 def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName, answer: str) -> bool:
-    """Take a letter as the answer, and tell the judgement. Return False if the answer is no letter of the list."""
+    """Take a letter or its number as the answer, and tell the judgement. Return False if the input is neither."""
     seen = walk.diagnosis.ready
-    letter = _LETTERS.find(answer.lower()) if len(answer) == 1 else -1
-    if not asks(walk, step) or seen is None or not 0 <= letter < len(seen.suspects):
+    if not asks(walk, step) or seen is None:
         return False
-    walk.diagnosis.answer(seen.suspects[letter].id)
+    place = answering.place(answer, len(seen.suspects))
+    if place is None:
+        if answering.is_number(answer):
+            talk.tell(answering.no_such(len(seen.suspects)))
+        return answering.is_number(answer)
+    walk.diagnosis.answer(seen.suspects[place].id)
     _tell_judged(workshop, walk, talk)
     return True
 

@@ -85,7 +85,8 @@ def of_step(view: ApplyView, checks: Sequence[Fact], width: int) -> Lines:
     again."""
     sign, colour = ("✓", "good") if view.settled and not view.refused else ("▸", "accent")
     lines = [heading("RESULT"), *wrap(clean(view.text, 600), width, f"{sign} ", style=f"bold {colour}")]
-    lines += [Text(), heading("REFUSED")] if view.refused else []
+    # No part of the host refused a write that the learner has not typed.
+    lines += [Text(), heading("NOT MADE AS PLANNED" if view.by_hand else "REFUSED")] if view.refused else []
     for where, reason in view.refused:
         lines += wrap(Text.assemble(f"{clean(where, 200)}: ", (clean(reason, 400), "dim")), width, " ✗ ")
     return [*lines, Text(), *facts(checks, width, "READ AGAIN ON THIS HOST")] if checks else lines

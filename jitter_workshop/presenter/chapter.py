@@ -82,7 +82,7 @@ _LEADS: dict[CommandState, tuple[str, str]] = {
     "open": ("▸ ", "bold accent"),
     "done": ("✓ ", "bold good"),
 }
-_SEEN = "▸ the workshop sees when you have run this   ✓ seen"
+_SEEN = "Marks: ▸ the workshop sees when you run this, ✓ seen, $ no check."
 
 
 def facts(found: Sequence[Fact], width: int, title: str = "ON THIS HOST") -> Lines:
@@ -266,6 +266,8 @@ def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) 
     shown = commands[first : first + OPEN] if fold.more else commands
     part = f" {first + 1}–{first + len(shown)} OF {len(commands)}" if len(shown) < len(commands) else ""
     lines: Lines = [heading(f"THE SAME BY HAND{part}   {fold.copied}".rstrip())]
+    if any(one.state in ("open", "done") for one in shown):
+        lines += wrap(Text(_SEEN, "dim"), width)
     for n, one in enumerate(shown):
         lines += [Text()] if fold.more and n else []
         made = list(command_lines(one.command, width, _LEADS[one.state][0]))
@@ -274,8 +276,6 @@ def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) 
         only = "Read-only. " if one.state == "reads" else ""
         lines += wrap(Text(f"{only}{clean(one.why, 500)}", "dim"), width, "    ")
     below: Lines = []
-    if any(one.state in ("open", "done") for one in shown):
-        below += wrap(Text(_SEEN, "dim"), width)
     if part:
         which = "the next ones" if first + OPEN < len(commands) else "the first ones again"
         below += wrap(Text(f"{len(commands) - len(shown)} more are folded: {fold.more} shows {which}.", "dim"), width)

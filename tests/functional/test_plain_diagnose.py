@@ -31,9 +31,17 @@ def test_a_letter_answers_and_enter_goes_on() -> None:
     assert walk.current == "again"
 
 
+def test_a_number_answers_too_and_never_leads_to_a_step() -> None:
+    workshop = at_diagnose()
+    text = said(workshop, "7|0|2|q")
+    assert text.count("The answers are 1 to") == 2
+    assert "You named: task evil[red]" in text
+    assert workshop.walk("baseline").current == "diagnose"
+
+
 def test_enter_goes_on_without_an_answer() -> None:
     workshop = at_diagnose()
-    assert "a letter; Enter = go on without" in said(workshop, "|q")
+    assert "a letter, or its number: 1 = a; Enter = go on without" in said(workshop, "|q")
     assert workshop.walk("baseline").current == "again"
     assert workshop.walk("baseline").progress.diagnosis is None
 

@@ -212,6 +212,15 @@ def test_at_most_three_commands_are_open_and_each_comes_up(count: int, turns: in
     assert seen == {one.command for one in commands}
 
 
+def test_the_marks_are_explained_above_the_commands() -> None:
+    """Below the last command the legend would read as this command's own mark."""
+    checked = HandCommand("first", "why", "done")
+    lines = [line.plain for line in by_hand([checked, HandCommand("last", "why")], 80)]
+    legend = next(n for n, line in enumerate(lines) if line.startswith("Marks: ▸"))
+    assert legend < next(n for n, line in enumerate(lines) if "first" in line)
+    assert not any(line.startswith("Marks:") for line in (one.plain for one in by_hand([HandCommand("a", "why")], 80)))
+
+
 def test_commands_name_the_cpus_of_a_recording(tmp_path: Path) -> None:
     """A learner without rights sees CPUs that exist on the host that is shown, and no placeholder."""
     workshop = open_workshop(recorded_host("lab-stock", None).root, course=builtin_course())

@@ -12,6 +12,8 @@ from jitter_workshop.model.change import Change
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.hands import HandLine, HandState, HandsView, HandWrite
 from jitter_workshop.model.session import ChapterProgress, HandWork
+from jitter_workshop.model.walk import ApplyView
+from jitter_workshop.presenter import changes
 from jitter_workshop.presenter.hands import changed, guarded, said, still_made, was_it_you, watched
 
 STATES: tuple[HandState, ...] = ("done", "missing", "wrong", "gone", "hidden")
@@ -125,3 +127,12 @@ def test_what_only_the_session_knows_comes_back_from_its_file() -> None:
 def test_what_only_the_learner_can_restore_is_named_on_leaving() -> None:
     assert still_made(()) == ""
     assert still_made(("Memory",)).endswith("undo in 'Memory' shows the lines.")
+
+
+def test_a_write_that_was_never_typed_is_not_called_refused() -> None:
+    rest = (("/proc/sys/vm/stat_interval", "not made yet"),)
+    for by_hand, title in ((True, "NOT MADE AS PLANNED"), (False, "REFUSED")):
+        made = ApplyView(1, rest, False, False, "Made.", by_hand=by_hand)
+        lines = [line.plain for line in changes.of_step(made, (), 80)]
+        assert title in lines
+        assert ("REFUSED" in lines) != by_hand

@@ -149,7 +149,8 @@ class Hands:
         settled = all(host.settled().values())
         refused = tuple((one.path or one.tunable, one.reason) for one in result.refused)
         other = len(refused) + (len(self._told_wrong) if wrong else 0)
-        return ApplyView(len(result.applied), refused, settled, False, self._told(result, other, settled))
+        told = self._told(result, other, settled)
+        return ApplyView(len(result.applied), refused, settled, False, told, by_hand=True)
 
     def leave(self) -> None:
         """Stop to watch because the chapter is left. What is made counts as applied, where the agent is alive."""
