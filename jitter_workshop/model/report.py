@@ -106,6 +106,21 @@ class Overlay:
 
 
 @dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Hold when the values of a run came, for a run whose longest values come in bursts. ``run``: its id. ``starts_s``:
+    each block's start, in s from the run's start; ``end_s``: the end of the last block; ``block_s``: the median length
+    of a block. ``counts``: for each block (bar, how many), where bar n holds 10^(n/40) ns to 10^((n+1)/40) ns.
+    ``text``: which blocks are the loud ones, in a sentence."""
+
+    run: str
+    starts_s: tuple[float, ...]
+    end_s: float
+    block_s: float
+    counts: tuple[tuple[tuple[int, float], ...], ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Culprits:
     """Hold the causes of a run's stolen time: the report on its trace, or sentences on its counters, or the reason why
     there is neither."""
@@ -171,7 +186,7 @@ class ReportDocument:
     writes that a proof made and restored: a proof lists its own changes. ``before`` and ``after``: None with the reason
     in ``notes`` (keys are field names). ``hosts``: the hosts on which this session measured, newest first, without
     duplicates. ``private``: made for other people (``flow.reporting.anonymizer``): names are replaced, and no raw data
-    are included.
+    are included. ``heats``: heat maps of the newest runs whose longest values come in bursts.
     """
 
     format_version: int
@@ -199,3 +214,4 @@ class ReportDocument:
     changes: tuple[ReportedChange, ...] = ()
     host_name: str = ""
     private: bool = False
+    heats: tuple[HeatMap, ...] = ()

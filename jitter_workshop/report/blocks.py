@@ -14,6 +14,7 @@ from jitter_workshop.model.evidence import ExplainedStall
 from jitter_workshop.model.report import Command
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.model.verdict import Verdict
+from jitter_workshop.stats.heat import Heat
 from jitter_workshop.stats.interval_plot import Axis
 
 UNKNOWN = "–"
@@ -128,6 +129,16 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
+class HeatChart:
+    """Hold the heat map of a run. ``number``: its place among all charts; ``text`` says what is seen in it."""
+
+    number: int
+    title: str
+    text: str
+    heat: Heat
+
+
+@dataclass(frozen=True, slots=True)
 class StallLine:
     """Hold one stall: its time and place, its largest causes with their time, and notes. ``drawn``: the stall that is
     drawn as a line of time; each of the largest causes has its own shade."""
@@ -163,7 +174,7 @@ class Part:
     id: str = ""
 
 
-Block: TypeAlias = Paragraph | Bullets | Facts | Table | Chart | Stalls | Shell | Part
+Block: TypeAlias = Paragraph | Bullets | Facts | Table | Chart | HeatChart | Stalls | Shell | Part
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from jitter_workshop.report.blocks import (
     Chart,
     Column,
     Facts,
+    HeatChart,
     Inline,
     Interval,
     IntervalAxis,
@@ -61,6 +62,7 @@ from jitter_workshop.report.diagnosis_words import label, took_most, undecided
 from jitter_workshop.report.proof_words import WORDS, company, given_back
 from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.heat import Heat
 from jitter_workshop.stats.interval_plot import Axis, axis_of
 from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, LEGEND, of_count, of_standings
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
@@ -154,6 +156,12 @@ _FACTS = {
     "boot_id": "boot",
 }
 
+HOW_HEAT = (
+    "A heat map shows when the values of a run came: time to the right, latency up. Each column is a block, and the "
+    "shade says how many values of this length the block has. A run has a heat map here where its longest values come "
+    "in bursts."
+)
+
 MOST_CAUSES = 14
 """The number of rows of causes that are visible at first."""
 STALL_CAUSES = 4
@@ -191,7 +199,9 @@ def sections(document: ReportDocument) -> Iterator[Section]:
     d = document
     links = {run.id: Span("link", name(run.label or run.id, 60), f"run-{n}") for n, run in enumerate(d.runs, 1)}
     if d.overlays:
-        yield Section("charts", "Curves", (Paragraph(HOW_CURVES, "how"), *_charts(d)))
+        heats = heat_charts(d)
+        how = (Paragraph(HOW_HEAT, "how"),) if heats else ()
+        yield Section("charts", "Curves", (Paragraph(HOW_CURVES, "how"), *_charts(d), *how, *heats))
     yield Section("verdicts", "Verdicts", tuple(_verdicts(d)))
     known = tuple(_culprits(one, links) for one in d.culprits)
     yield Section("culprits", "Who took the time", known or (_not_known(d, "culprits"),))
@@ -259,6 +269,20 @@ def _charts(document: ReportDocument) -> Iterator[Chart]:
         caption = f"Curves of the chart: {clean(overlay.title, 80)}. {FEW_IN_CURVES}"
         table = Table("curves", caption, columns, tuple(map(_curve, overlay.curves)))
         yield Chart(number, overlay.title, clean(overlay.text, 600), overlay.curves, table, overlay.between)
+
+
+def heat_charts(document: ReportDocument) -> tuple[HeatChart, ...]:
+    """Return the heat maps. Their numbers follow those of the charts of curves."""
+    labels = {run.id: run.label or run.id for run in document.runs}
+    return tuple(
+        HeatChart(
+            number,
+            f"When it was late: {clean(labels.get(one.run, one.run), 60)}",
+            clean(one.text, 600),
+            Heat(labels.get(one.run, one.run), one.starts_s, one.end_s, one.block_s, one.counts),
+        )
+        for number, one in enumerate(document.heats, len(document.overlays) + 1)
+    )
 
 
 def _curve(curve: PercentileCurve) -> Cells:

@@ -113,10 +113,14 @@ def shows_bursts(blocks: Sequence[Block]) -> bool:
     """Return True if a run's longest times come in bursts: in two blocks or more, and in at most half of all blocks,
     the longest value is ten times the median block's longest value. A run of fewer than eight blocks shows none."""
     longest = [block.max for block in blocks if block.max is not None]
-    if len(longest) < LEAST_BLOCKS:
-        return False
-    loud = sum(value >= _BURST * max(median(longest), 1) for value in longest)
-    return 2 <= loud <= _MOST_LOUD * len(longest)
+    return len(longest) >= LEAST_BLOCKS and 2 <= len(loud_blocks(blocks)) <= _MOST_LOUD * len(longest)
+
+
+def loud_blocks(blocks: Sequence[Block]) -> tuple[Block, ...]:
+    """Return the blocks whose longest value is at least ten times the median block's longest value."""
+    longest = [block.max for block in blocks if block.max is not None]
+    limit = _BURST * max(median(longest), 1) if longest else math.inf
+    return tuple(block for block in blocks if block.max is not None and block.max >= limit)
 
 
 def _bars(bins: Sequence[Bin]) -> tuple[tuple[int, float], ...]:

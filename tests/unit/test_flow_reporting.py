@@ -13,6 +13,7 @@ from jitter_workshop.errors import LessonError
 from jitter_workshop.flow.reporting import build as reporting
 from jitter_workshop.flow.reporting import files
 from jitter_workshop.flow.reporting import runs as reporting_runs
+from jitter_workshop.flow.reporting.anonymizer import for_others
 from jitter_workshop.flow.reporting.build import NothingToReport, build, keep_found
 from jitter_workshop.flow.reporting.runs import told_apart
 from jitter_workshop.host.root import HostRoot
@@ -20,6 +21,7 @@ from jitter_workshop.model.curve import ImportedRun, PercentileCurve
 from jitter_workshop.model.proof import ProofRound
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.session import ChapterProgress, HuntOutcome, Prediction
+from jitter_workshop.report import html, markdown
 from jitter_workshop.session import history
 from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.stats.curve import value_at
@@ -164,6 +166,32 @@ def test_without_a_chapter_it_is_a_good_report_too(make_run: MakeRun, tmp_path: 
     assert document.summary == ("1 run of ring on 2026-01-01; 1 stopped early.",)
     assert document.commands[-1].command == f"jitter-workshop report --session {document.session_id}"
     assert "no task is named" in document.notes["culprits"]
+
+
+def test_a_run_whose_late_messages_come_in_bursts_has_a_heat_map(make_run: MakeRun, tmp_path: Path) -> None:
+    with SessionStore(tmp_path).create("bursts", "lab03") as opened:
+        loud = [[100] * 200 + ([3_000_000] * 20 if n % 4 == 0 else [300]) for n in range(16)]
+        opened.add_run(*make_run(loud, run_id="20260101-000000-aaaa", label="loud one"))
+        opened.add_run(*make_run([[100] * 200 + [300]] * 16, run_id="20260101-000001-bbbb", label="even"))
+        opened.add_run(*make_run(loud, run_id="20260101-000002-cccc", label="no blocks"))
+        opened.blocks_file("20260101-000002-cccc").unlink()
+        document = build(opened)
+        private = for_others(document)
+        text = markdown.files(document, opened, opened.runs(), "x.md")
+    (one,) = document.heats
+    assert (one.run, len(one.counts), one.block_s) == ("20260101-000000-aaaa", 16, 0.25)
+    assert one.text == (
+        "In 4 of 16 blocks the longest time is at least ten times that of the median block. "
+        "These blocks begin at 0 s, 1.2 s, 2.4 s, 3.6 s."
+    )
+    page = html.render(document, None)
+    drawn = f'id="chart-{len(document.overlays) + 1}"'
+    assert drawn in page
+    assert "When it was late: loud one" in page
+    assert f"x-chart-{len(document.overlays) + 1}.svg" in text
+    assert "When it was late: loud one" in text["x.md"].decode()
+    assert private.heats == document.heats
+    assert "loud one" not in html.render(private, None)
 
 
 def test_imports_are_shown_and_never_counted(session: OpenSession) -> None:

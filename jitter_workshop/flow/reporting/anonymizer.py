@@ -33,7 +33,7 @@ from jitter_workshop.model.evidence import (
 )
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.report import Command, Culprits, OpenPoint, Overlay, ReportDocument, ReportedRun
+from jitter_workshop.model.report import Command, Culprits, HeatMap, OpenPoint, Overlay, ReportDocument, ReportedRun
 from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Run, Stalls
 from jitter_workshop.model.status import CheckState, Snapshot
 from jitter_workshop.model.text import called, clean
@@ -53,7 +53,7 @@ _UNSAID = frozenset({"reason", "stopped", "sentence"})
 
 T = TypeVar("T")
 
-_NAMELESS = Judgement | HistogramSummary | Standing | Stalls
+_NAMELESS = Judgement | HistogramSummary | HeatMap | Standing | Stalls
 """Records that hold only figures and the tool's own words. They are skipped: a large report has thousands of them."""
 
 AROUND = "around"

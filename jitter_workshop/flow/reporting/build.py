@@ -19,7 +19,7 @@ from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
 from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
 from jitter_workshop.flow.reporting.commands import commands
 from jitter_workshop.flow.reporting.host import HostPart, look, still_open
-from jitter_workshop.flow.reporting.runs import overlays, reported, roles
+from jitter_workshop.flow.reporting.runs import heat_maps, overlays, reported, roles
 from jitter_workshop.flow.reporting.subject import HERE, Progress, Subject, subject_of
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
@@ -112,6 +112,7 @@ def _document(subject: Subject, now: datetime.datetime | None) -> ReportDocument
         notes=subject.notes,
         changes=standing.changes,
         host_name=host_name,
+        heats=heat_maps(subject),
     )
 
 

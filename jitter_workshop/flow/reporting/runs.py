@@ -15,11 +15,12 @@ from jitter_workshop.model.course import SLOTS, TREATED
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.record import made_of
-from jitter_workshop.model.report import Overlay, ReportedRun
+from jitter_workshop.model.report import HeatMap, Overlay, ReportedRun
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import clean, many, minute
 from jitter_workshop.stats.curve import percentile_curve
+from jitter_workshop.stats.heat import loud_blocks, shows_bursts
 from jitter_workshop.stats.histogram import add, new_histogram
 from jitter_workshop.stats.sample_size import standings
 
@@ -29,6 +30,9 @@ _SUMS = (
     "One curve holds all messages of the runs without the change, the other those with it. The curves do not "
     "show how certain the difference is: runs differ, and the verdict compares rounds."
 )
+MOST_HEATS = 12
+"""Greatest number of heat maps in a report, of its newest runs: each has thousands of counts."""
+_NAMED_BLOCKS = 10
 LATEST = 6
 """Greatest number of runs in a chart of runs without a chapter: a reader cannot tell more curves apart."""
 ONE_RUN = "There is only one run, so nothing is compared."
@@ -78,6 +82,31 @@ def overlays(subject: Subject) -> tuple[Overlay, ...]:
     ours = [*_proofs(subject), *_course(subject), *_chapters(subject), *_others(subject)]
     charts = [*ours, *_published(subject), *_imports(subject)]
     return tuple(dataclasses.replace(chart, curves=told_apart(chart.curves)) for chart in charts if chart.curves)
+
+
+def heat_maps(subject: Subject) -> tuple[HeatMap, ...]:
+    """Return heat maps of the newest runs whose longest values come in bursts, oldest first. Runs of proofs have none,
+    and a run that keeps no histograms of its blocks cannot have one."""
+    found: list[HeatMap] = []
+    bursting = [run for run in subject.runs if run.proof is None and shows_bursts(run.blocks)]
+    for run in bursting[-MOST_HEATS:]:
+        try:
+            heat = subject.context.heat(run)
+        except SessionError:
+            continue
+        found.append(HeatMap(run.id, heat.starts_s, heat.end_s, heat.block_s, heat.counts, _of_bursts(run)))
+    return tuple(found)
+
+
+def _of_bursts(run: Run) -> str:
+    """Say which blocks of a run are the loud ones."""
+    loud = loud_blocks(run.blocks)
+    begins = [f"{block.start_ns / 1e9:.3g} s" for block in loud]
+    more = f" and {len(begins) - _NAMED_BLOCKS} more" if len(begins) > _NAMED_BLOCKS else ""
+    return (
+        f"In {len(loud)} of {len(run.blocks)} blocks the longest time is at least ten times that of the median block. "
+        f"These blocks begin at {', '.join(begins[:_NAMED_BLOCKS])}{more}."
+    )
 
 
 def told_apart(curves: Sequence[PercentileCurve]) -> tuple[PercentileCurve, ...]:
