@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
 from jitter_workshop.course.loader import builtin_course
@@ -103,11 +104,11 @@ class FakeWorkshop(Workshop):
         """The same for each write of it."""
         return () if self.root.root == Path("/") else super().written()
 
-    def _hide(self, placement: Placement, allowed: CpuSet) -> Hunt:
+    def _hide(self, placement: Placement, allowed: CpuSet, **how: Any) -> Hunt:
         """A hunt whose noise does nothing."""
         self.starts = Starts(*self.refused)
         kind, self.hidden = self.hidden[0], self.hidden[1:] or self.hidden
-        return Hunt(placement, allowed, start=self.starts, picker=Picks(*self.refused, kind))
+        return Hunt(placement, allowed, start=self.starts, picker=Picks(*self.refused, kind), **how)
 
     def measure(
         self,

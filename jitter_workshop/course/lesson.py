@@ -40,6 +40,7 @@ from jitter_workshop.model.course import (
     Shows,
     StepName,
 )
+from jitter_workshop.model.noise import HIDEABLE
 from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.spec import DUTIES, MEMORY_OF, PRESETS, Memory, Pacing, WorkloadName
 from jitter_workshop.model.text import Kind, split_code
@@ -143,6 +144,12 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
     hunt = bool(table.boolean("hunt"))
     if hunt and "again" not in steps:
         table.wrong("hunt", "a hunt needs the step 'again', which measures while the hidden noise runs")
+    suspects = table.texts("suspects", limit=40, most=20)
+    for word in suspects:
+        if word not in HIDEABLE:
+            table.wrong_word("suspects", word, f"{word!r} is no noise that a hunt hides: {', '.join(HIDEABLE)}")
+    if suspects and (not hunt or len(suspects) < 2):
+        table.wrong("suspects", "suspects are the noises of a hunt: name at least two, and set hunt = true")
     if tunables and not all(recordings):
         table.wrong("tunables", "a chapter with tunables needs the keys recording and recording_after")
     return Chapter(
@@ -167,6 +174,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
         page_when=_page_when(table, steps, folder),
         treats=treats,
         hunt=hunt,
+        suspects=suspects,
         look=table.choices("look", LOOK_TOPICS, required=False),
         learnt=table.texts("learnt", most=8),
         shows=_shows(table, steps),

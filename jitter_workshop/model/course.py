@@ -232,7 +232,8 @@ class Chapter:
     tunables; ``recording_after``: that host after the change. ``reboot``: the chapter's tunables take effect with the
     next boot. ``treats``: ids of tunables that the chapter explains but does not set. ``shows``: the effect of the
     chapter's change, None if the chapter changes nothing. ``recall``: questions that later chapters ask about it.
-    ``company``: the load beside its runs, None without."""
+    ``company``: the load beside its runs, None without. ``suspects``: the kinds of noise that a hunt hides, () for
+    all."""
 
     id: str
     title: str
@@ -260,6 +261,7 @@ class Chapter:
     shows: Shows | None = None
     recall: tuple[RecallQuestion, ...] = ()
     company: Company | None = None
+    suspects: tuple[str, ...] = ()
 
     @property
     def accompanied(self) -> bool:

@@ -31,13 +31,14 @@ class Diagnosis:
 class HuntOutcome:
     """Hold the end of a hunt. ``kind``: the hidden noise. ``named``: the learner named this noise, after
     ``wrong_answers`` wrong answers. ``stopped``: the learner ended the noise before naming it. ``cured``: the learner
-    kept the noise away from the measured thread."""
+    kept the noise away from the measured thread. ``seed``: what the noise was chosen by, None if the system chose."""
 
     kind: str
     named: bool
     stopped: bool = False
     wrong_answers: int = 0
     cured: bool = False
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

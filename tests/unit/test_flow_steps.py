@@ -164,8 +164,8 @@ def test_chapters_with_nothing_left_to_change_come_behind_those_whose_curve_can_
         found = next_entry(shown, WHOLE, current, of_class)
         return found.chapter_id if found else None
 
-    assert following({"pinning"}, "pinning") == "workqueues"
-    assert following({"pinning"}, "pinning", of_class) == "isolation"
+    assert following({"first-hunt"}, "first-hunt") == "workqueues"
+    assert following({"first-hunt"}, "first-hunt", of_class) == "isolation"
     assert following(set(), "isolation") == "isolation", "a learner who is in it goes on there"
     every = set(of_class) - {"interrupts"}
     assert following(every, "make-it-last") == "interrupts"

@@ -8,12 +8,13 @@ nothing is logged or stored. If the process refuses an order, its message is not
 from __future__ import annotations
 
 import dataclasses
+import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from jitter_workshop.bench.noisechild import NoiseChild
 from jitter_workshop.bench.noiseorder import NoiseOrder, known, order_for
@@ -26,7 +27,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import TREATED
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import EvidenceReport
-from jitter_workshop.model.noise import NOISES, Noise, is_cause, named
+from jitter_workshop.model.noise import HIDEABLE, NOISES, Noise, is_cause, named
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, HuntOutcome
 from jitter_workshop.model.spec import Placement
@@ -59,10 +60,17 @@ class HuntAnswer:
     sentences: tuple[str, ...]
 
 
-def suspects(placement: Placement, allowed: Collection[int]) -> tuple[Noise, ...]:
+def suspects(placement: Placement, allowed: Collection[int], kinds: Sequence[str] = ()) -> tuple[Noise, ...]:
     """Return the kinds of noise that can be hidden from runs on ``placement``. ``allowed``: the CPUs that our process
-    may use."""
-    return tuple(noise for noise in NOISES if _can_hide(noise.id, placement, allowed))
+    may use. ``kinds``: those that the chapter hides, () for all."""
+    return tuple(
+        noise for noise in NOISES if _can_hide(noise.id, placement, allowed) and (not kinds or noise.id in kinds)
+    )
+
+
+def seen_before(progress: Iterable[ChapterProgress]) -> tuple[str, ...]:
+    """Return the kinds that were hidden in a session's hunts already."""
+    return tuple(dict.fromkeys(outcome.kind for one in progress for outcome in one.hunts))
 
 
 class Hunt:
@@ -71,7 +79,9 @@ class Hunt:
 
     ``outcome``: the result that is kept; None until the learner names the noise or gives up. ``cured``: True once runs
     show that the learner kept the noise away. ``start`` starts the noise, ``picker`` chooses its kind, ``now_s`` is a
-    clock in seconds. Raises HostError if this host can hide no noise, UsageError for wrong ``seconds``.
+    clock in seconds. ``kinds``: the kinds that may be hidden, () for all. ``before``: kinds that come only if no other
+    one is left. ``seed``: the seed of the choice, which is kept with the outcome; None: the system chooses. Raises
+    HostError if this host can hide no noise, UsageError for wrong ``seconds``.
     """
 
     def __init__(
@@ -82,6 +92,9 @@ class Hunt:
         start: Callable[[NoiseOrder], NoiseChild] = NoiseChild,
         picker: random.Random | None = None,
         now_s: Callable[[], float] = time.monotonic,
+        kinds: Sequence[str] = (),
+        before: Collection[str] = (),
+        seed: int | None = None,
     ) -> None:
         if not 0 < seconds <= LONGEST_S:
             raise UsageError(f"a hunt lasts from 1 to {LONGEST_S} s")
@@ -92,11 +105,13 @@ class Hunt:
         self._now_s = now_s
         # Read before the noise begins, so that the noise cannot end by itself before this time.
         self._over_at_s = now_s() + seconds
-        self.suspects = suspects(placement, allowed)
+        self.suspects = suspects(placement, allowed, kinds)
+        self.seed = seed
         if picker is None:
             import random
 
-            picker = random.SystemRandom()
+            picker = random.SystemRandom() if seed is None else random.Random(seed)
+        self._before = frozenset(before)
         self._kind, self._noise = self._begin(placement, allowed, seconds, start, picker)
 
     @property
@@ -154,7 +169,7 @@ class Hunt:
     ) -> tuple[str, NoiseChild]:
         left = [suspect.id for suspect in self.suspects]
         while left:
-            kind = picker.choice(left)
+            kind = picker.choice([one for one in left if one not in self._before] or left)
             order = order_for(kind, placement, allowed, seconds, THREADS, seed=1 + picker.randrange(1 << 32))
             try:
                 return kind, start(order)
@@ -167,16 +182,14 @@ class Hunt:
         if self.outcome is None:
             # Ask before the noise is ended here: "stopped" means that the learner ended it.
             stopped = self.state == "stopped"
-            self.outcome = HuntOutcome(self._kind, right, stopped, self.wrong_answers, self.cured)
+            self.outcome = HuntOutcome(self._kind, right, stopped, self.wrong_answers, self.cured, self.seed)
         self.close()
         noise = known(self._kind)
         return HuntAnswer(right, noise.title, (noise.what, noise.found_as, noise.treatment))
 
 
 def _can_hide(kind: str, placement: Placement, allowed: Collection[int]) -> bool:
-    noise = known(kind)
-    # A noise that needs the measured threads, or is made in their process, ends with one run: a hunt has several.
-    if not noise.hides or noise.by != "child" or noise.aimed or (kind == "spinners" and len(allowed) < 2):
+    if kind not in HIDEABLE or (kind == "spinners" and len(allowed) < 2):
         return False
     try:
         order_for(kind, placement, allowed, LONGEST_S)
@@ -241,14 +254,18 @@ class Hunts:
 
     def suspects(self, walk: ChapterSession) -> tuple[Noise, ...]:
         """Return the kinds of noise that can be hidden in a chapter on this host. Raises HostError, UsageError."""
-        return suspects(*self._ground(walk))
+        return suspects(*self._ground(walk), walk.chapter.suspects)
 
     def begin(self, walk: ChapterSession) -> Hunt:
         """End the hunt before, and hide a noise while a chapter's next runs are measured. This takes a second. Raises
         HostError, UsageError, MeasureError."""
         self.end()
         placement, allowed = self._ground(walk)
-        self._hiding = Hiding(lambda: self.hide(placement, allowed), walk.chapter.id)
+        how: dict[str, Any] = {}
+        if walk.chapter.suspects:
+            before = seen_before(self._context.session.chapters.values())
+            how = {"kinds": walk.chapter.suspects, "before": before, "seed": secrets.randbits(32)}
+        self._hiding = Hiding(lambda: self.hide(placement, allowed, **how), walk.chapter.id)
         # Runs with an earlier noise leave the chapter's slots; the session keeps these runs.
         runs = {slot: run for slot, run in walk.progress.runs.items() if slot not in ("again", TREATED)}
         progress = dataclasses.replace(walk.progress, runs=runs, weighed={})
