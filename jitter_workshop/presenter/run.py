@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from rich.text import Text
 
-from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
 from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.run import (
     HUNTED,
@@ -22,7 +22,7 @@ from jitter_workshop.model.run import (
 )
 from jitter_workshop.model.spec import PRESETS
 from jitter_workshop.model.text import clean, many
-from jitter_workshop.presenter.lines import Lines, figure, filled, heading, labelled, sentence, table, wrap
+from jitter_workshop.presenter.lines import Lines, figure, filled, heading, labelled, table, wrap
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.comparison import rate_in_words
 from jitter_workshop.stats.scale import nice_ns, nice_number
@@ -54,7 +54,18 @@ def beside(request: MeasureRequest, company: str) -> str:
     """Describe the noise beside a run; "" without one. ``company``: the lesson's words for it, "" for none."""
     if not request.noise:
         return ""
-    return " ".join(filter(None, (sentence(clean(company, 100)), noise_called(request.noise).what)))
+    return f"{f'{clean(company, 100)}. ' if company else ''}{noise_called(request.noise).what}"
+
+
+def _length(request: MeasureRequest) -> str:
+    """Return the length of a run in blocks, and the name of its preset where the preset decides it."""
+    preset = PRESETS.get(request.preset)
+    if preset is None:
+        return clean(request.preset)
+    if request.duration_s is None:
+        return f"{preset.blocks} blocks of {preset.block_ns / 1e9:g} s ({clean(request.preset, 20)})"
+    found = blocks(request)
+    return f"{many(found.count, 'block')} of {found.block_ns / 1e9:.3g} s"
 
 
 def about_to_measure(
@@ -62,8 +73,6 @@ def about_to_measure(
 ) -> Lines:
     """Describe a run before it starts. ``reach``: the percentiles that the run will have
     (``flow.measuring.run_length``). ``company``: the lesson's words for the noise beside it."""
-    preset = PRESETS.get(request.preset)
-    length = f"{preset.blocks} blocks of {preset.block_ns / 1e9:g} s" if preset else clean(request.preset)
     cpus = (
         ("producer", request.producer_cpu),
         ("accumulator", request.accumulator_cpu),
@@ -76,7 +85,7 @@ def about_to_measure(
     lines = [heading("THIS RUN")]
     for name, value in (
         ("run", f"{clean(request.label, 40)} ({request.workload})"),
-        ("length", f"{length} ({clean(request.preset, 20)})"),
+        ("length", _length(request)),
         ("threads", where or ("wherever the scheduler puts them" if free else "CPUs that the workshop chooses")),
         ("noise", "a hidden noise" if request.hunted else noise),
         ("trace", TRACED_MEANWHILE if request.evidence else ""),

@@ -149,6 +149,8 @@ def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
     assert what.split(", ") == ["To be measured: 'after'", "ring", "quick", "with spinners"]
     assert how == said
     lines = [line.plain for line in about_to_measure(request, False, 60, said)]
+    whole = about_to_measure(dataclasses.replace(request, workload="spin", preset="quick", duration_s=10.0), False, 60)
+    assert "40 blocks of 0.25 s" in "\n".join(line.plain for line in whole)
     assert f"reach    {said}" in lines
     # What is wrong with a request is told by its run.
     assert run_length.reach(MeasureRequest(duration_s=-1.0), ()) == ""
