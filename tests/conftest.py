@@ -17,7 +17,7 @@ from jitter_workshop.agent.client import CHANGING, Purpose
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.measuring.host_load import VARIABLE
-from tests import hosttrees, madeup
+from tests import hosttrees, madecourse, madeup, tuned_tree
 
 # The same examples each time, and no verdict by the clock: a busy machine must not fail a test.
 settings.register_profile("workshop", deadline=None, derandomize=True, print_blob=True)
@@ -118,6 +118,18 @@ def _no_hands(monkeypatch: pytest.MonkeyPatch) -> None:
         raise HostError(f"{purpose.noun} needs root's rights", "tests have none")
 
     monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_session.connect", refuse)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A made host on which settings can be planned, applied and restored."""
+    return tuned_tree.make(tmp_path / "tree")
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    """A made course whose chapters change the settings of ``tree``."""
+    return madecourse.write(tmp_path / "course")
 
 
 @pytest.fixture

@@ -21,11 +21,6 @@ REPOSITORY = Path(__file__).parents[2]
 WORDS = ("thp", "stat-interval")
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return tuned_tree.make(tmp_path / "tree")
-
-
 def command(tree: Path, *options: str) -> tuple[str, ...]:
     code = (
         f"import sys; sys.path[:0] = [{str(REPOSITORY)!r}]; from tests import agent_on_tree as a; a.main(*sys.argv[1:])"

@@ -27,11 +27,6 @@ GOVERNOR = "/sys/devices/system/cpu/cpufreq/policy2/scaling_governor"
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return tuned_tree.make(tmp_path / "tree")
-
-
-@pytest.fixture
 def options() -> list[str]:
     """Return what the host's kernel is told to do, see ``tests.agent_on_tree``."""
     return []

@@ -22,11 +22,6 @@ TO_APPLY = ("1", "", "", "", "")
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return tuned_tree.make(tmp_path / "tree")
-
-
-@pytest.fixture
 def live(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorkshop]:
     workshop = open_live(tree, madecourse.write(tmp_path / "course"), monkeypatch)
     give_agent(workshop, tree, monkeypatch)

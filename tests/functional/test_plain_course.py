@@ -10,7 +10,7 @@ import pytest
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.model.course import Chapter, StepName
-from tests import hosttrees, livehost, madecourse, recorded
+from tests import hosttrees, livehost, recorded
 from tests.fakehands import FakeHands
 from tests.fakes import open_workshop
 from tests.recorded import contents, in_a_line
@@ -24,11 +24,6 @@ ENTERS = "|" * 400
 def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The recorded lab machine as it was installed."""
     return unpacked(recorded.RECORDINGS / "lab-stock.tar.xz", tmp_path_factory.mktemp("recordings"))
-
-
-@pytest.fixture
-def course(tmp_path: Path) -> Path:
-    return madecourse.write(tmp_path / "course")
 
 
 def pages(said: str, width: int) -> list[str]:

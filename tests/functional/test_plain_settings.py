@@ -15,7 +15,7 @@ from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.change import ApplyResult
 from jitter_workshop.plain.walkthrough import PlainWalk
-from tests import livehost, madecourse, tuned_tree
+from tests import livehost, tuned_tree
 from tests.fakehands import FakeHands
 from tests.fakes import FakeWorkshop
 from tests.functional.test_plain_walk import quad
@@ -26,16 +26,6 @@ INTERVAL = "proc/sys/vm/stat_interval"
 BOOT_ID = "proc/sys/kernel/random/boot_id"
 APPLIED = "1|||||"
 """Chapter 1 of the path and Enter until its plan is applied: look, no guess, measure, on, apply."""
-
-
-@pytest.fixture
-def course(tmp_path: Path) -> Path:
-    return madecourse.write(tmp_path / "course")
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return tuned_tree.make(tmp_path / "tree")
 
 
 @pytest.fixture

@@ -122,11 +122,6 @@ def test_a_proof_marks_its_writes_and_is_folded(live: FakeWorkshop) -> None:
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return tuned_tree.make(tmp_path / "tree")
-
-
-@pytest.fixture
 def say(tree: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., int]:
     livehost.give_verbs(tree, monkeypatch, lambda **_: AgentClient(command(tree)))
     for module in (session_module, verbs):

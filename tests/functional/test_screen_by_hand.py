@@ -27,11 +27,6 @@ INTERVAL = "/proc/sys/vm/stat_interval"
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return tuned_tree.make(tmp_path / "tree")
-
-
-@pytest.fixture
 def live(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorkshop]:
     monkeypatch.setattr(by_hand, "LOOK_EVERY_S", 0.1)
     workshop = open_live(tree, madecourse.write(tmp_path / "course"), monkeypatch)

@@ -46,11 +46,6 @@ sys.exit(cli.main(["--chapter", "pages"]))
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return tuned_tree.make(tmp_path / "tree")
-
-
-@pytest.fixture
 def terminal(tree: Path, tmp_path: Path) -> Iterator[Terminal]:
     course = madecourse.write(tmp_path / "course")
     with workshop_terminal(PROGRAM, str(tree), str(course)) as made:

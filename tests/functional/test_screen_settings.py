@@ -26,22 +26,12 @@ from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.loop import LoopLine
-from tests import hosttrees, madecourse, tuned_tree
+from tests import hosttrees, tuned_tree
 from tests.fakehands import FakeHands
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.livehost import give_agent, open_live
 from tests.screens import settled, text_of
 from tests.settings_screen import SIZES, THP, applied, offered
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return tuned_tree.make(tmp_path / "tree")
-
-
-@pytest.fixture
-def course(tmp_path: Path) -> Path:
-    return madecourse.write(tmp_path / "course")
 
 
 @pytest.fixture

@@ -15,22 +15,12 @@ from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.widgets.keybar import KeyHint
 from jitter_workshop.tui.widgets.sheet import Sheet
-from tests import madecourse, tuned_tree
+from tests import tuned_tree
 from tests.fakehands import FakeHands
 from tests.fakes import FakeWorkshop
 from tests.livehost import give_agent, open_live
 from tests.screens import settled, text_of
 from tests.settings_screen import SIZES, THP, applied, offered
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return tuned_tree.make(tmp_path / "tree")
-
-
-@pytest.fixture
-def course(tmp_path: Path) -> Path:
-    return madecourse.write(tmp_path / "course")
 
 
 @pytest.fixture

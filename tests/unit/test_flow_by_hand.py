@@ -23,11 +23,6 @@ INTERVAL = "/proc/sys/vm/stat_interval"
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return tuned_tree.make(tmp_path / "tree")
-
-
-@pytest.fixture
 def live(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorkshop]:
     workshop = livehost.open_live(tree, madecourse.write(tmp_path / "course"), monkeypatch)
     livehost.give_agent(workshop, tree, monkeypatch)

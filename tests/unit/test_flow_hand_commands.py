@@ -17,21 +17,11 @@ from jitter_workshop.flow.chapters.lessoncheck import check
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.model.hands import HandCommand
 from jitter_workshop.presenter.chapter import OPEN, Fold, by_hand
-from tests import hosttrees, livehost, madecourse, tuned_tree
+from tests import hosttrees, livehost
 from tests.fakes import FakeWorkshop, open_workshop
 
 LESSON = "01-pages/lesson.toml"
 WITHOUT = 'why = "How often each CPU is asked for its counters."\n'
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return tuned_tree.make(tmp_path / "tree")
-
-
-@pytest.fixture
-def course(tmp_path: Path) -> Path:
-    return madecourse.write(tmp_path / "course")
 
 
 def with_check(course: Path, more: str) -> Path:

@@ -38,16 +38,6 @@ BOOT_ID = "proc/sys/kernel/random/boot_id"
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return tuned_tree.make(tmp_path / "tree")
-
-
-@pytest.fixture
-def course(tmp_path: Path) -> Path:
-    return madecourse.write(tmp_path / "course")
-
-
-@pytest.fixture
 def live(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
     return livehost.open_live(tree, course, monkeypatch)
 
