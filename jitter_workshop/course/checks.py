@@ -17,6 +17,9 @@ from jitter_workshop.model.run import FORMAT_VERSION, UNSTEADY, Clock, Run, Stal
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.stats.figures import ReportedRun, figure
 
+_NO_CHANGE = ("slot", "label", "preset", "duration_s")
+"""Fields in which two measurements may differ without any effect to be shown."""
+
 
 def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None = None) -> dict[str, bool]:
     """Return mark → earned. ``curve`` is always there (without a check for ``curve`` it needs a finished run in each
@@ -113,12 +116,23 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
     if chapter.changes != "nothing" and not any(check.mark == "setting" for check in chapter.checks):
         message = f"this chapter changes {chapter.changes}, and no [[check]] has the mark 'setting'"
         found.append(Flaw(("changes",), f"{message}: no learner can earn the mark"))
-    if chapter.changes != "nothing" and len(chapter.measurements) > 1 and chapter.shows is None:
-        message = f"this chapter changes {chapter.changes}, and no [shows] names the figure that this moves"
+    what = chapter.changes if chapter.changes != "nothing" else differing(chapter)
+    if what and len(chapter.measurements) > 1 and chapter.shows is None:
+        message = f"this chapter changes {what}, and no [shows] names the figure that this moves"
         found.append(Flaw(("changes",), message))
     if chapter.changes == "tunables" and "apply" not in chapter.steps:
         found.append(Flaw(("steps",), "this chapter sets tunables but has no step 'apply' to apply them"))
     return tuple(found)
+
+
+def differing(chapter: Chapter) -> str:
+    """Return the fields by which a chapter's two measurements differ, such as ``sched_priority, memory``; "" for none.
+    A longer run alone is no change, and the noise of a hunt is not the lesson's."""
+    first, second = chapter.measurement("measure"), chapter.measurement("again")
+    if first is None or second is None or chapter.hunt:
+        return ""
+    names = [field.name for field in dataclasses.fields(Measurement) if field.name not in _NO_CHANGE]
+    return ", ".join(name for name in names if getattr(first, name) != getattr(second, name))
 
 
 def finished_run(measurement: Measurement) -> Run:

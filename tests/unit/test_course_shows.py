@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,21 @@ def test_a_chapter_that_changes_something_has_to_show_it(tmp_path: Path) -> None
     (flaw,) = flaws(chapter_of(written(tmp_path, SHOWS, "")))
     assert flaw.where == ("changes",)
     assert "[shows]" in flaw.message
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [('sched = "fifo:10"', "sched_priority"), ('noise = "none"', "noise"), ('memory = "fresh"', "memory")],
+)
+def test_so_has_a_chapter_whose_two_measurements_differ(tmp_path: Path, more: str, what: str) -> None:
+    made = chapter_of(written(tmp_path, PLACED, f"{PLACED}{more}\n"))
+    first = made.measurements[0].placement
+    alike = tuple(dataclasses.replace(one, placement=first) for one in made.measurements)
+    reading = dataclasses.replace(made, changes="nothing", measurements=alike, shows=None)
+    said = [flaw.message for flaw in flaws(reading) if "[shows]" in flaw.message]
+    assert said == [f"this chapter changes {what}, and no [shows] names the figure that this moves"]
+    same = tuple(dataclasses.replace(alike[0], slot=one.slot, duration_s=n + 1.0) for n, one in enumerate(alike))
+    assert not [f for f in flaws(dataclasses.replace(reading, measurements=same)) if "[shows]" in f.message]
 
 
 FALLS = """kind = "choice"

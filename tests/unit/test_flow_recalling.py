@@ -67,6 +67,24 @@ def test_a_missed_question_comes_back_in_the_next_chapter_and_a_right_one_later(
     assert first.key not in [one.key for one in found]
 
 
+def test_answers_are_in_one_order_for_a_visit_and_the_right_one_has_no_favourite_place(workshop: FakeWorkshop) -> None:
+    finish(workshop, "baseline")
+    walk = workshop.walk("migration")
+    baseline = workshop.course.chapter("baseline")
+    assert baseline is not None
+    places: set[int] = set()
+    for visits in range(30):
+        workshop.save(dataclasses.replace(workshop.session, recall=RecallBoxes(visits=visits)))
+        found = recalling.asked(workshop, walk)
+        assert found == recalling.asked(workshop, walk)
+        for one in found:
+            written = next(q for q in baseline.recall if one.key.endswith(f"/{q.id}"))
+            assert sorted(one.question.answers) == sorted(written.answers)
+            assert one.question.answers[one.question.right] == written.answers[written.right]
+        places.add(found[0].question.right)
+    assert places == {0, 1, 2}
+
+
 def test_the_session_on_the_disk_keeps_the_boxes_and_an_old_one_has_none(workshop: FakeWorkshop) -> None:
     finish(workshop, "baseline")
     walk = workshop.walk("migration")

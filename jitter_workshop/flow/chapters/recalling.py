@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 from dataclasses import dataclass
 
 from jitter_workshop.course import recall
@@ -14,7 +15,8 @@ from jitter_workshop.model.course import RecallQuestion
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Hold a question to ask: its ``key`` in the session, and the title of the chapter that it is about."""
+    """Hold a question to ask: its ``key`` in the session, and the title of the chapter that it is about. The answers of
+    ``question`` are in the order in which they are shown."""
 
     key: str
     chapter: str
@@ -43,7 +45,19 @@ def asked(workshop: Workshop, walk: ChapterSession) -> tuple[Asked, ...]:
                 key = f"{key_of(workshop.course_id, chapter.id)}/{question.id}"
                 found[key] = number, Asked(key, chapter.title, question)
     deck = [recall.Askable(key, number) for key, (number, _) in found.items()]
-    return tuple(found[key][1] for key in recall.chosen(deck, workshop.session.recall))
+    boxes = workshop.session.recall
+    seed = f"{workshop.session.id}/{boxes.visits}"
+    return tuple(_mixed(found[key][1], seed) for key in recall.chosen(deck, boxes))
+
+
+def _mixed(one: Asked, seed: str) -> Asked:
+    """Return a question with its answers in an order that the session and the visit decide. So every surface shows the
+    same order, and no place is more often right."""
+    order = list(range(len(one.question.answers)))
+    random.Random(f"{seed}/{one.key}").shuffle(order)
+    answers = tuple(one.question.answers[n] for n in order)
+    right = order.index(one.question.right)
+    return dataclasses.replace(one, question=dataclasses.replace(one.question, answers=answers, right=right))
 
 
 def answer(workshop: Workshop, one: Asked, choice: int) -> RecallResult:
