@@ -41,6 +41,7 @@ from jitter_workshop.model.course import (
     StepName,
 )
 from jitter_workshop.model.noise import HIDEABLE
+from jitter_workshop.model.picture import is_picture, parse
 from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.spec import DUTIES, MEMORY_OF, PRESETS, Memory, Pacing, WorkloadName
 from jitter_workshop.model.text import Kind, split_code
@@ -596,10 +597,17 @@ class _Markup:
         self._block: list[str] = []
         self._first = line
         self._open = 0
+        self._picture = ""
+        self._figures: list[str] = []
 
     def take(self, number: int, line: str, kind: Kind) -> None:
         if kind == "fence":
+            self._check_picture()
+            self._picture = line.strip("`~ ") if not self._open else ""
+            self._figures = []
             self._open = 0 if self._open else number
+        elif kind == "code":
+            self._figures.append(line)
         if kind == "text" and line.strip():
             if _FENCE_LIKE.match(line):
                 message = "a code block begins with ``` at the start of a line; at most one word may follow"
@@ -613,6 +621,14 @@ class _Markup:
         self._check()
         if self._open:
             self._problems.add(self._file, self._open, "this code block has no closing ```")
+
+    def _check_picture(self) -> None:
+        """Add a mistake if the code block that ends here is a picture that cannot be drawn."""
+        if self._open and is_picture(self._picture):
+            try:
+                parse(self._picture, self._figures)
+            except ValueError as error:
+                self._problems.add(self._file, self._open, str(error))
 
     def _check(self) -> None:
         # Removed text keeps its line ends, so that a later mistake keeps its line number.

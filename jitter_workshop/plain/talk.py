@@ -139,7 +139,7 @@ class Talk:
         self.say(Text(text))
 
     def page(self, markdown: str) -> None:
-        self.say(*prose(markdown, min(self.width, _PAGE)), "")
+        self.say(*prose(markdown, min(self.width, _PAGE), ascii_only=True), "")
 
     def refused(self, error: WorkshopError) -> None:
         """Show an error: what was not done, and what the user can do."""

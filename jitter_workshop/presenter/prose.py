@@ -11,8 +11,10 @@ import re
 from rich.cells import cell_len
 from rich.text import Text
 
+from jitter_workshop.model.picture import is_picture, parse
 from jitter_workshop.model.text import clean, split_code
 from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.pictures import drawn
 
 _INLINE = re.compile(
     r"`(?P<code>[^`]+)`|\*\*(?P<strong>[^*]+)\*\*|(?<![\w*])\*(?P<em>[^*\s][^*]*)\*(?![\w*])"
@@ -42,9 +44,10 @@ def styled(text: str, base: str = "") -> Text:
     return made
 
 
-def prose(source: str, width: int) -> list[Text]:
-    """Return Markdown as lines of at most ``width`` cells."""
+def prose(source: str, width: int, *, ascii_only: bool = False) -> list[Text]:
+    """Return Markdown as lines of at most ``width`` cells. ``ascii_only``: draw pictures in ASCII."""
     lines: list[Text] = []
+    kind_of_picture, figures = "", list[str]()
     paragraph: list[str] = []
     prefix = ("", "")
 
@@ -60,6 +63,14 @@ def prose(source: str, width: int) -> list[Text]:
     for raw, kind in split_code(source.splitlines()):
         if kind == "fence":
             flush()
+            if kind_of_picture:
+                lines.extend(_picture(kind_of_picture, figures, width, ascii_only))
+                kind_of_picture = ""
+            elif is_picture(word := raw.strip("`~ ")):
+                kind_of_picture, figures = word, []
+            continue
+        if kind_of_picture:
+            figures.append(raw)
             continue
         if kind == "code" or raw.lstrip().startswith("|"):
             flush()
@@ -88,6 +99,14 @@ def prose(source: str, width: int) -> list[Text]:
     while lines and not lines[-1].plain:
         lines.pop()
     return lines
+
+
+def _picture(kind: str, figures: list[str], width: int, ascii_only: bool) -> list[Text]:
+    """Return a picture; a damaged one as the code that it is (``lessons check`` names what is wrong with it)."""
+    try:
+        return drawn(parse(kind, figures), width, ascii_only=ascii_only)
+    except ValueError:
+        return [Text("  " + clean_code(line), style="code") for line in figures]
 
 
 def clean_code(raw: str) -> str:

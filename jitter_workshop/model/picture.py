@@ -1,0 +1,137 @@
+"""Read the pictures of a lesson's page: fenced blocks whose word names what is drawn, with the figures as lines.
+
+A picture is data. Each surface draws it in its own width, so a lesson needs no drawing for every terminal.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass
+
+PREFIX = "draw-"
+"""How the word behind a fence begins if the block is a picture."""
+
+KINDS = ("draw-mask", "draw-knees", "draw-second", "draw-ring")
+
+MOST_ROWS = 8
+MOST_CPUS = 256
+_TIME = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)(ns|us|µs|ms|s)")
+_UNITS_NS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Hold a mask of ``cpus`` CPUs from which the CPUs ``out`` are taken."""
+
+    cpus: int
+    out: CpuSet
+
+
+@dataclass(frozen=True, slots=True)
+class Knee:
+    """Hold one step of a curve: from ``percentile`` on the latency is ``value_ns``, because of ``words``."""
+
+    percentile: float
+    value_ns: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Knees:
+    """Hold a curve as steps, whose percentiles and latencies grow."""
+
+    steps: tuple[Knee, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Hold what happens on a CPU ``count`` times in a second, for ``length_ns`` each time."""
+
+    words: str
+    count: int
+    length_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """Hold one second of a CPU."""
+
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """Stand for the ring of the workload ``ring``, which has no figures of its own."""
+
+
+Picture = Mask | Knees | Second | Ring
+
+
+def is_picture(word: str) -> bool:
+    """Return True if the word behind a fence asks for a picture, also for an unknown one."""
+    return word.startswith(PREFIX)
+
+
+def parse(kind: str, lines: Sequence[str]) -> Picture:
+    """Return the picture in a fenced block. ``kind``: the word behind the fence. Raises ValueError, with what is wrong
+    as a sentence without its full stop."""
+    rows = [line.split() for line in lines if line.strip()]
+    if len(rows) > MOST_ROWS:
+        raise ValueError(f"a picture has at most {MOST_ROWS} lines")
+    if kind == "draw-ring":
+        if rows:
+            raise ValueError("draw-ring takes no lines")
+        return Ring()
+    if kind == "draw-mask":
+        return _mask(rows)
+    if kind == "draw-knees":
+        steps = tuple(_knee(row) for row in rows)
+        grows = all(a.percentile < b.percentile and a.value_ns < b.value_ns for a, b in itertools.pairwise(steps))
+        if len(steps) < 2 or not grows:
+            raise ValueError("draw-knees needs two lines or more, with growing percentiles and times")
+        return Knees(steps)
+    if kind == "draw-second":
+        if not rows:
+            raise ValueError("draw-second needs a line for each kind of event")
+        return Second(tuple(_event(row) for row in rows))
+    raise ValueError(f"there is no picture {kind[:40]!r}; there are {', '.join(KINDS)}")
+
+
+def _mask(rows: Sequence[Sequence[str]]) -> Mask:
+    found = {row[0]: row[1] for row in rows if len(row) == 2}
+    count = found.get("cpus", "")
+    if found.keys() != {"cpus", "out"} or len(rows) != 2 or not count.isdecimal() or not 1 <= int(count) <= MOST_CPUS:
+        raise ValueError(f"draw-mask needs the lines 'cpus N', at most {MOST_CPUS}, and 'out LIST'")
+    out = CpuSet.parse_list(found["out"], MOST_CPUS - 1)
+    if any(cpu >= int(count) for cpu in out):
+        raise ValueError("draw-mask takes out a CPU that the mask does not have")
+    return Mask(int(count), out)
+
+
+def _knee(row: Sequence[str]) -> Knee:
+    percentile = row[0].removeprefix("p")
+    if len(row) < 3 or not re.fullmatch(r"\d{1,2}(\.\d{1,6})?", percentile):
+        raise ValueError("a line of draw-knees is a percentile, a time such as 8us, and words")
+    return Knee(float(percentile), _time_ns(row[1]), " ".join(row[2:]))
+
+
+def _event(row: Sequence[str]) -> Event:
+    if len(row) < 3 or not row[0].isdecimal() or not 1 <= int(row[0][:9]) <= 1_000_000:
+        raise ValueError("a line of draw-second is a count, a time such as 5us, and words")
+    event = Event(" ".join(row[2:]), int(row[0]), _time_ns(row[1]))
+    if event.count * event.length_ns > _SECOND_NS:
+        raise ValueError("the events of draw-second take longer than a second")
+    return event
+
+
+def _time_ns(text: str) -> int:
+    found = _TIME.fullmatch(text)
+    value = round(float(found[1]) * _UNITS_NS[found[2]]) if found else 0
+    if not 1 <= value <= 60 * _SECOND_NS:
+        raise ValueError("a time is a number with ns, us, ms or s behind it, such as 5us")
+    return value

@@ -1,0 +1,202 @@
+"""Draw the pictures of a lesson's page, in any width."""
+
+from __future__ import annotations
+
+import math
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from jitter_workshop.model.picture import Event, Knees, Mask, Picture, Ring, Second
+from jitter_workshop.model.text import clean
+from jitter_workshop.presenter.lines import Lines, in_cells, labelled
+from jitter_workshop.stats.scale import nice_ns
+
+MESSAGES_A_SECOND = 100_000
+"""The rate of the workload ``ring`` on the lessons' pages, by which a second's events become a knee."""
+
+_DRAWN_FROM = 48
+"""In fewer columns the steps of a curve are a table."""
+_AXIS = 8
+_IN_ASCII = str.maketrans("─│╭╯┌┐└┘┬┴█▏▶▲…", "-|++++++++#:>^.")
+
+
+def drawn(picture: Picture, width: int, *, ascii_only: bool = False) -> Lines:
+    """Return a picture as lines of at most ``width`` cells, which are 34 or more. ``ascii_only``: draw lines and boxes
+    in ASCII."""
+    if isinstance(picture, Mask):
+        lines = _mask(picture, width)
+    elif isinstance(picture, Knees):
+        lines = _knees(picture, width) if width >= _DRAWN_FROM else _steps(picture, width)
+    elif isinstance(picture, Second):
+        lines = _second(picture, width)
+    else:
+        lines = _ring(picture, width)
+    for line in lines if ascii_only else ():
+        line.plain = line.plain.translate(_IN_ASCII)
+    return lines
+
+
+# -- a mask ------------------------------------------------------------------------------------------------------------
+
+
+def _mask(mask: Mask, width: int) -> Lines:
+    """Draw a mask as bits, the lowest CPU at the right: the highest CPU of each digit above, the digit below."""
+    digits = -(-mask.cpus // 4)
+    a_row = next((n for n in (16, 8, 4, 2) if 5 + 5 * n <= width), 1)
+    lines: Lines = []
+    for last in range(digits - 1 - (digits - 1) % a_row, -1, -a_row):
+        row = range(min(last + a_row, digits) - 1, last - 1, -1)
+        above, bits, below = Text("CPU  ", "dim"), Text("bit  ", "dim"), Text("hex  ", "dim")
+        for digit in row:
+            cpus = list(range(4 * digit + 3, 4 * digit - 1, -1))
+            out = [cpu for cpu in cpus if cpu in mask.out]
+            above.append(f"{min(cpus[0], mask.cpus - 1):<5}", "bold accent" if out else "dim")
+            for cpu in cpus:
+                stands = cpu < mask.cpus and cpu not in mask.out
+                bits.append("1" if stands else "0" if cpu < mask.cpus else " ", "accent" if cpu in mask.out else "text")
+            bits.append(" ")
+            value = sum(1 << (cpu % 4) for cpu in cpus if cpu < mask.cpus and cpu not in mask.out)
+            below.append(f"{value:x}    ", "bold accent" if out else "text")
+        lines += [above, bits, below]
+    for line in lines:
+        line.rstrip()
+    return lines
+
+
+# -- a curve with its causes -------------------------------------------------------------------------------------------
+
+
+def _steps(knees: Knees, width: int) -> Lines:
+    return [
+        line
+        for one in knees.steps
+        for line in labelled(
+            f"p{one.percentile:g}", f"{nice_ns(one.value_ns)}: {clean(one.words, 60)}", width, 10, "cool"
+        )
+    ]
+
+
+def _knees(knees: Knees, width: int) -> Lines:
+    """Draw a curve on logarithmic axes, two rows a decade. The words of a step stand left of it, where nothing else is
+    drawn, because all earlier steps are lower."""
+    steps = knees.steps
+    wide = width - _AXIS - 1
+    far = max(math.ceil(_rarity(steps[-1].percentile)) + 1, 2)
+    low, high = math.floor(math.log10(steps[0].value_ns)), math.ceil(math.log10(steps[-1].value_ns))
+    rows = 2 * (high - low) + 1
+
+    def row_of(value_ns: int) -> int:
+        return rows - 1 - round(2 * (math.log10(value_ns) - low))
+
+    columns = [0, *(round(_rarity(one.percentile) / far * (wide - 1)) for one in steps[1:]), wide - 1]
+    cells = [[" "] * wide for _ in range(rows)]
+    words: list[tuple[int, int, str]] = []
+    for n, one in enumerate(steps):
+        row, start, end = row_of(one.value_ns), columns[n], columns[n + 1]
+        for column in range(start, end + 1):
+            cells[row][column] = "─"
+        if n:
+            below = row_of(steps[n - 1].value_ns)
+            for between in range(row + 1, below):
+                cells[between][start] = "│"
+            if below != row:
+                cells[below][start], cells[row][start] = "╯", "╭"
+            told = in_cells(clean(one.words, 40), min(cell_len(clean(one.words, 40)), max(start - 1, 0)))
+            words.append((row, start - 1 - cell_len(told), told))
+        elif row:
+            words.append((row - 1, 0, in_cells(clean(one.words, 40), min(len(one.words), columns[1] - 1))))
+    lines: Lines = []
+    for row in range(rows):
+        label = nice_ns(10 ** (high - row // 2)) if row % 2 == 0 else ""
+        line = Text.assemble((f"{label:>{_AXIS - 1}} ", "dim"), ("│", "dim"))
+        drawn_row = "".join(cells[row])
+        at, text = next(((start, said) for where, start, said in words if where == row and said), (0, ""))
+        line.append(drawn_row[:at], "accent").append(text, "text").append(drawn_row[at + len(text) :], "accent")
+        line.rstrip()
+        lines.append(line)
+    return [*lines, _percentiles(far, wide)]
+
+
+def _percentiles(far: int, wide: int) -> Text:
+    """Return the axis of percentiles: 0 %, 90 %, 99 % and so on, as many as fit."""
+    line = Text(" " * (_AXIS + 1), "dim")
+    for nines in range(far):
+        at = _AXIS + 1 + round(nines / far * (wide - 1))
+        name = f"p{100 - 100 / 10**nines:g}"
+        if line.cell_len <= at and at + len(name) <= _AXIS + 1 + wide:
+            line.append(" " * (at - line.cell_len) + name + " ")
+    line.rstrip()
+    return line
+
+
+def _rarity(percentile: float) -> float:
+    """Return how many factors of ten rarer than all messages those beyond a percentile are."""
+    return -math.log10(1 - percentile / 100)
+
+
+# -- one second of a CPU -----------------------------------------------------------------------------------------------
+
+
+def knee_of(event: Event) -> float:
+    """Return the percentile from which messages are late because of an event. Each time makes one message late, or as
+    many as it lasts intervals between two messages."""
+    late = event.count * max(1.0, event.length_ns * MESSAGES_A_SECOND / 1e9)
+    return 100 - 100 * min(late / MESSAGES_A_SECOND, 1.0)
+
+
+def _second(second: Second, width: int) -> Lines:
+    """Draw each kind of event as a line of a second, with the knee that it makes."""
+    names = [clean(one.words, 16) for one in second.events]
+    counted = [f"{one.count} × {nice_ns(one.length_ns)}" for one in second.events]
+    ends = [f"p{knee_of(one):.4f}".rstrip("0").rstrip(".") for one in second.events]
+    name_width, counted_width = max(map(cell_len, [*names, "one second"])), max(map(cell_len, [*counted, "events"]))
+    lane = width - name_width - counted_width - max(map(len, ends)) - 8
+    if lane < 10:
+        rows = zip(names, counted, ends, strict=True)
+        column = name_width + 2
+        told = ((name, f"{count}, knee at {end}") for name, count, end in rows)
+        return [line for name, said in told for line in labelled(name, said, width, column, "cool")]
+    head = Text.assemble((in_cells("one second", name_width), "dim"), "  ", (in_cells("", lane + 2), "dim"))
+    head.append(f"{in_cells('events', counted_width)}  knee", "dim")
+    lines = [head]
+    for event, name, count, end in zip(second.events, names, counted, ends, strict=True):
+        line = Text.assemble((in_cells(name, name_width), "cool"), ("  ▏", "dim"), (_lane(event, lane), "accent"))
+        lines.append(
+            line.append("▏", "dim").append(f" {in_cells(count, counted_width)}  ", "text").append(end, "bold text")
+        )
+    return lines
+
+
+def _lane(event: Event, width: int) -> str:
+    """Return a second as cells: an event shorter than a cell is a stroke, a longer one a bar."""
+    cells = [" "] * width
+    long = round(event.length_ns / 1e9 * width)
+    for n in range(min(event.count, width)):
+        start = min(int((n + 0.5) / min(event.count, width) * width), width - 1)
+        for at in range(start, min(start + max(long, 1), width)):
+            cells[at] = "█" if long else "│"
+    return "".join(cells)
+
+
+# -- the ring ----------------------------------------------------------------------------------------------------------
+
+
+def _ring(_: Ring, width: int) -> Lines:
+    """Draw the ring: the producer writes a slot, the accumulator reads it one core further; a slot is two cache
+    lines (``native/ring.c``), so that two slots never share a line."""
+    slots = 6 if width >= 60 else 3
+    filled = ["17", "18", "19"][: slots - 1]
+    cells = [f" {one:<3}" for one in [*filled, *[""] * (slots - len(filled))]]
+    top, middle, bottom = "┬".join(["────"] * slots), "│".join(cells), "┴".join(["────"] * slots)
+    left, right = "producer ─▶ ", " ─▶ accumulator"
+    if width < len(left) + len(middle) + 2 + len(right):
+        left, right = "P ─▶ ", " ─▶ A"
+    blank = " " * len(left)
+    told = [
+        Text(f"{blank}┌{top}┐", "dim"),
+        Text.assemble((left, "cool"), ("│", "dim"), (middle, "text"), ("│", "dim"), (right, "accent")),
+        Text(f"{blank}└{bottom}┘", "dim"),
+        Text(in_cells(f"{blank}  ▲ each slot: two cache lines", width).rstrip(), "dim"),
+    ]
+    return [line for line in told if line.cell_len <= width]

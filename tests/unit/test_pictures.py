@@ -1,0 +1,124 @@
+"""The pictures of lessons: what each shows, what a block must hold, and that any width has room for them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.course.files import Problems
+from jitter_workshop.course.lesson import check_text
+from jitter_workshop.course.loader import load_course
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.picture import KINDS, Event, Knee, Knees, Mask, Picture, Ring, Second, parse
+from jitter_workshop.presenter.pictures import drawn, knee_of
+from jitter_workshop.presenter.prose import prose
+
+
+def shown(picture: Picture, width: int = 76, *, ascii_only: bool = False) -> list[str]:
+    return [line.plain for line in drawn(picture, width, ascii_only=ascii_only)]
+
+
+def test_the_mask_of_the_lesson_is_the_one_that_the_kernel_would_print() -> None:
+    mask = Mask(64, CpuSet.parse_list("16-19,48-51"))
+    above, bits, below, *_ = lines = shown(mask)
+    assert (
+        above.split()
+        == ["CPU", "63", "59", "55", "51", "47", "43", "39", "35", "31", "27", "23", "19"][: len(above.split())]
+    )
+    digits = "".join("".join(line.split()[1:]) for line in lines[2::3])
+    kernel = (CpuSet.of(range(64)) - mask.out).to_mask(2)
+    assert digits == kernel.replace(",", "") == "fff0fffffff0ffff"
+    assert bits[:24] == "bit  1111 1111 1111 0000"
+    assert below.startswith("hex  f    f    f    0")
+
+
+@given(st.integers(1, 256), st.sets(st.integers(0, 255)), st.integers(20, 160))
+def test_any_mask_has_the_digits_of_the_kernel_and_fits(cpus: int, out: set[int], width: int) -> None:
+    mask = Mask(cpus, CpuSet.of(cpu for cpu in out if cpu < cpus))
+    lines = shown(mask, width)
+    assert max(map(len, lines)) <= width
+    digits = "".join("".join(line.split()[1:]) for line in lines[2::3])
+    assert int(digits, 16) == sum(1 << cpu for cpu in range(cpus) if cpu not in mask.out)
+
+
+KNEES = Knees((Knee(0.0, 200, "the ring"), Knee(99.5, 8_000, "tick"), Knee(99.99, 3_000_000, "another task")))
+
+
+def test_each_knee_stands_at_its_percentile_and_time_with_its_words() -> None:
+    lines = shown(KNEES)
+    tick = next(line for line in lines if "tick" in line)
+    task = next(line for line in lines if "another task" in line)
+    assert tick.index("╭") > tick.index("tick")
+    assert lines.index(task) < lines.index(tick)
+    axis = lines[-1]
+    assert axis.index("p99 ") < tick.index("╭") < axis.index("p99.9") < task.index("╭")
+    # A column of a chapter is too narrow for axes: there the steps are a table.
+    assert shown(KNEES, 34)[1].split() == ["p99.5", "8", "µs:", "tick"]
+
+
+@given(st.lists(st.tuples(st.integers(1, 10**6), st.integers(1, 10**10)), min_size=2, max_size=8), st.integers(34, 160))
+def test_any_curve_fits_and_is_ascii_where_that_is_asked(pairs: list[tuple[int, int]], width: int) -> None:
+    far = sorted({one for one, _ in pairs})
+    values = sorted({one for _, one in pairs})
+    steps = tuple(Knee(n / 10_001 * 0.01, value, f"cause {n}") for n, value in zip(far, values, strict=False))
+    lines = shown(Knees(steps), width, ascii_only=True) if len(steps) > 1 else []
+    assert all(len(line) <= width for line in lines)
+    assert all(line.replace("µ", "u").isascii() for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("count", "length_ns", "knee"), [(250, 5_000, 99.75), (1, 100, 99.999), (10, 1_000_000, 99.0), (1, 4_000_000, 99.6)]
+)
+def test_the_knee_of_a_seconds_events_is_that_of_the_lesson(count: int, length_ns: int, knee: float) -> None:
+    assert knee_of(Event("x", count, length_ns)) == pytest.approx(knee)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 1_000), st.integers(1, 1_000_000)), min_size=1, max_size=8), st.integers(34, 160)
+)
+def test_any_second_and_the_ring_fit(events: list[tuple[int, int]], width: int) -> None:
+    second = Second(tuple(Event(f"cause {n}", count, length) for n, (count, length) in enumerate(events)))
+    for lines in (shown(second, width), shown(Ring(), width), shown(second, width, ascii_only=True)):
+        assert all(len(line) <= width for line in lines)
+    if width >= 76:
+        assert len(shown(second, width)) == len(events) + 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines", "what"),
+    [
+        ("draw-cat", [], "there is no picture 'draw-cat'"),
+        ("draw-ring", ["x"], "takes no lines"),
+        ("draw-mask", ["cpus 8"], "needs the lines"),
+        ("draw-mask", ["cpus 0", "out 0"], "needs the lines"),
+        ("draw-mask", ["cpus 257", "out 0"], "at most 256"),
+        ("draw-mask", ["cpus 8", "out 8"], "does not have"),
+        ("draw-knees", ["p0 1us a"], "two lines or more"),
+        ("draw-knees", ["p0 2us a", "p99 1us b"], "growing"),
+        ("draw-knees", ["p0 1us a", "p100 2us b"], "a percentile"),
+        ("draw-knees", ["p0 1 a", "p9 2us b"], "a time is"),
+        ("draw-second", [], "needs a line"),
+        ("draw-second", ["2 1s x"], "longer than a second"),
+        ("draw-second", ["x 1us y"], "a count"),
+        ("draw-second", ["1 1us x"] * 9, "at most 8 lines"),
+    ],
+)
+def test_a_block_that_cannot_be_drawn_is_a_mistake_with_its_line(kind: str, lines: list[str], what: str) -> None:
+    with pytest.raises(ValueError, match=what):
+        parse(kind, lines)
+    problems = Problems()
+    body = "\n".join(["Words.", "", f"```{kind}", *lines, "```"])
+    check_text("lesson.md", 10, body, problems)
+    assert [(one.line, what in one.message) for one in problems.found] == [(12, True)]
+    # A page with such a block is still shown.
+    assert prose(body, 60)
+
+
+def test_the_pages_of_the_course_show_each_kind() -> None:
+    pages = [page for chapter in load_course().chapters for page in chapter.pages.values()]
+    for kind in KINDS:
+        page = next(page for page in pages if f"```{kind}" in page)
+        text = "\n".join(line.plain for line in prose(page, 76))
+        assert kind not in text
+        assert all(line.plain.replace("…", ".").isprintable() for line in prose(page, 76, ascii_only=True))
