@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rich.text import Text
+
 from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
@@ -282,7 +284,7 @@ class PlainChapter:
         """Return the lines of the plan, which Enter agrees to from now on."""
         self._shown = self._walk.plan()
         drawn = boxes(self._walk.cpus(), self._talk.width, self._shown.changes, ascii_only=True)
-        return [*drawn, *plan_view.line_by_line(self._shown, self._talk.width)]
+        return [*drawn, Text(), *plan_view.line_by_line(self._shown, self._talk.width)]
 
     def _show_prediction(self) -> None:
         walk, talk = self._walk, self._talk

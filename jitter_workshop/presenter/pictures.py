@@ -155,7 +155,7 @@ def _second(second: Second, width: int) -> Lines:
     if lane < 10:
         rows = zip(names, counted, ends, strict=True)
         column = name_width + 2
-        told = ((name, f"{count}, knee at {end}") for name, count, end in rows)
+        told = ((name, f"{count}: {end}") for name, count, end in rows)
         return [line for name, said in told for line in labelled(name, said, width, column, "cool")]
     head = Text.assemble((in_cells("one second", name_width), "dim"), "  ", (in_cells("", lane + 2), "dim"))
     head.append(f"{in_cells('events', counted_width)}  knee", "dim")

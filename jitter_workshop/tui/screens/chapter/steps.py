@@ -374,7 +374,7 @@ class Apply(Step):
         planned = page.planned = page.planned or walk.plan()
         words = (planned.words or walk.chapter.tunables) if walk.chapter.changes == "tunables" else ()
         drawn = boxes(page.cpus_of(planned), width, planned.changes)
-        return [*drawn, *plan_view.of_step(planned, words, walk.host.rehearsed, width)]
+        return [*drawn, Text(), *plan_view.of_step(planned, words, walk.host.rehearsed, width)]
 
     def said(self) -> list[str]:
         view = self.page.hands
