@@ -177,7 +177,7 @@ def _notes(
 
 def _no_cpufreq(hypervisor: Hypervisor) -> str:
     if hypervisor.guest:
-        return "a guest has no cpufreq: the hypervisor's host sets the frequency"
+        return "this guest has no cpufreq: the hypervisor's host sets the frequency"
     return "this kernel has no cpufreq driver for this processor"
 
 

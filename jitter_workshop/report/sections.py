@@ -66,6 +66,7 @@ from jitter_workshop.stats.heat import Heat
 from jitter_workshop.stats.interval_plot import Axis, axis_of
 from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, LEGEND, of_count, of_standings
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
+from jitter_workshop.stats.verdicts import span_told
 
 SIGNS: dict[VerdictWord, str] = {"lower": "▼", "higher": "▲", "no_change": "=", "cannot_tell": "?"}
 """The sign beside the word of each verdict. The word alone is enough to understand it."""
@@ -371,7 +372,7 @@ def _judged(judged: Judgement, subject: str) -> Iterator[Block]:
 
 
 def _verdict(one: Verdict, axis: Axis) -> Cells:
-    span = f"{times(one.low)} to {times(one.high) if one.high is not None else 'any ratio'}"
+    span = span_told(one.low, one.high)
     # The words contain the interval and the verdict, but here both have their own columns.
     said = one.words.partition(": ")[2].replace(f" ({span})", "").removeprefix("cannot tell").lstrip(":; ")
     return (

@@ -144,13 +144,20 @@ def line_in_words(
         return f"cannot tell: {line.gate}"
     if line.counts == (0, 0):
         return f"cannot tell: none without and none with the change, so each time {rarer_than(min(line.seconds))}"
-    span = f"{times(low)} to {times(high) if high is not None else 'any ratio'}"
+    span = span_told(low, high)
     if word == "no_change":
         return f"no change beyond ±{NO_CHANGE_WITHIN:.0%} ({span})".replace("%", " %")
     if word == "cannot_tell":
         alone = ", too weak if all lines count" if rounds >= ENOUGH_ROUNDS and _tells_alone(low, high) else ""
         return f"cannot tell ({span}{alone}); {_what_would(rounds, needed, line.pairs.coarseness > 0)}"
     return f"{_change(line, word, ratio)} ({span}){_SMALL if even else ''}"
+
+
+def span_told(low: float, high: float | None) -> str:
+    """Return the range of a ratio in words. ``high``: None where the rounds set no upper limit."""
+    if high is None:
+        return f"{times(low)} or more" if low > 0 else "every ratio is possible"
+    return f"{times(low)} to {times(high)}"
 
 
 def headline_in_words(first: Verdict, rows: Sequence[Verdict]) -> str:

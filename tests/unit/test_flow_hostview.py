@@ -92,7 +92,10 @@ def test_two_cpus_are_said_for_one_thread_and_for_two(host_tree: Trees) -> None:
     topology, host = look_at(root)
     assert len(topology.online) == 2
     (fact,) = facts(View(root, host, topology), ("cpus",))
-    assert fact.meaning == "one of our threads leaves one CPU for all other tasks, two leave none"
+    assert (
+        fact.meaning
+        == "with one measured thread, one CPU is left for all other tasks; with two measured threads, none is left"
+    )
 
 
 @pytest.mark.parametrize(

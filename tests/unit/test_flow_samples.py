@@ -54,14 +54,14 @@ def test_the_rate_of_spin_is_known_by_its_first_run(make_run: MakeRun) -> None:
 
 
 def test_stalls_of_a_run_like_it_say_how_many_distinct_ones_there_will_be(make_run: MakeRun) -> None:
-    run = placed(make_run([[100] * 24_000 + [50_000] * 1_000], label="mine"))
+    run = placed(make_run([[100] * 24_000 + [50_000] * 999 + [60_000]], label="mine"))
     run = stalled(run, [50_000] * 25, 40)
     found = run_length.outlook(MeasureRequest(), (run,))
     assert found.like == "'mine'"
     assert found.messages == pytest.approx(500_000, rel=0.01)
     assert (found.solid, found.distinct) == ("99.99", "99.9")
-    assert "to p99.9 with ten distinct stalls" in run_length.sentence(found)
-    assert "as many as in 'mine'" in run_length.sentence(found)
+    assert "ten of them lie beyond p99.9" in run_length.sentence(found)
+    assert "as often as in 'mine'" in run_length.sentence(found)
 
 
 @pytest.mark.parametrize(

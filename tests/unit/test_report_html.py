@@ -20,7 +20,8 @@ from jitter_workshop.report.html import Html, block, inline, shown, tag
 from jitter_workshop.session import reportfile
 from jitter_workshop.stats.comparison import measure_name
 from jitter_workshop.stats.curve import value_at
-from jitter_workshop.stats.scale import nice_ns, times
+from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.stats.verdicts import span_told
 from tests import madereports
 from tests.madereports import HOSTILE
 
@@ -146,7 +147,7 @@ def test_its_figures_are_those_of_the_document(parsed: Parsed, document: ReportD
     for proof in document.proofs:
         for one in proof.judgement.rows if proof.judgement is not None else ():
             assert measure_name(one.measure) in text
-            assert f"{times(one.low)} to {times(one.high) if one.high is not None else 'any ratio'}" in text
+            assert span_told(one.low, one.high) in text
         if proof.judgement is not None:
             assert proof.judgement.headline.text in text
             assert proof.judgement.worst in text

@@ -13,7 +13,7 @@ from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.run import StallRate
 from jitter_workshop.model.verdict import Judgement, Round, Side, Verdict, VerdictWord
 from jitter_workshop.stats.sample_size import MANY_ROUNDS, rounds_needed
-from jitter_workshop.stats.verdicts import headline_in_words, judge
+from jitter_workshop.stats.verdicts import headline_in_words, judge, span_told
 from tests.maderounds import LAPTOP, NOISY, QUIET, make_rounds
 
 OVER_100_US = "stalls_per_second_over_100000_ns"
@@ -329,3 +329,11 @@ def test_as_many_rounds_as_are_named_do_tell(ratio: float, spread: float) -> Non
 
 def test_what_the_clock_cannot_tell_no_rounds_will() -> None:
     assert rounds_needed(0.05, 0.1, 10, 0.05, coarseness=0.2) is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(0.5, 2.0, "0.50× to 2.00×"), (0.5, None, "0.50× or more"), (0.0, None, "every ratio is possible")],
+)
+def test_a_range_without_an_upper_limit_is_told_in_words(low: float, high: float | None, said: str) -> None:
+    assert span_told(low, high) == said

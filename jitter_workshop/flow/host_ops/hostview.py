@@ -68,7 +68,9 @@ def _cpus(view: View) -> Fact:
     if online == 1:
         meaning = "every other task takes its time from our threads"
     elif online == 2:
-        meaning = "one of our threads leaves one CPU for all other tasks, two leave none"
+        meaning = (
+            "with one measured thread, one CPU is left for all other tasks; with two measured threads, none is left"
+        )
     return Fact("CPUs", value, meaning, "/sys/devices/system/cpu")
 
 

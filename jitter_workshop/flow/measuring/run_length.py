@@ -63,7 +63,7 @@ def sentence(found: Outlook) -> str:
     said = f"{_takes(found.seconds)}, about {found.messages:,} {what}: "
     said += f"solid to p{found.solid}" if found.solid else "too few for any percentile"
     if found.distinct is not None and found.distinct != found.solid:
-        said += f", and to p{found.distinct} with ten distinct stalls if there are as many as in {found.like}"
+        said += f". If stalls come as often as in {found.like}, ten of them lie beyond p{found.distinct}"
     return f"{said}."
 
 

@@ -292,7 +292,7 @@ def hot_policies(host: Host) -> Sequence[FrequencyPolicy]:
         return host.hot_policies
     if host.guest:
         raise Unavailable(
-            "a guest has no cpufreq: the hypervisor's host sets the clock; ask that host's owner", only_host=True
+            "this guest has no cpufreq: the hypervisor's host sets the clock; ask that host's owner", only_host=True
         )
     raise Unavailable("this kernel has no cpufreq driver for this processor")
 

@@ -195,7 +195,9 @@ class HomeScreen(HostChangeScreen, scope="home"):
         """Return why no run of the learner's is shown among the bars. The bars show only runs of ``ring``."""
         count = len(apart_from_proofs(self.workshop.runs()))
         if count:
-            return f"{many(count, 'run')} of your own, none with the laptop's workload 'ring': c shows them."
+            return (
+                f"You have {many(count, 'run')}, none of the workload 'ring', which this bar is about: c shows yours."
+            )
         if self.workshop.recorded:
             return "This is a recorded host, so nothing can be measured."
         return "No run of your own yet: press m, and your curve grows in seconds."
