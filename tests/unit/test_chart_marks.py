@@ -73,8 +73,11 @@ def test_the_variable_forces_a_kind_and_all_stays_in_its_place(monkeypatch: pyte
     assert "10 us" in found["ascii"]
     plain = "\n".join(canvas.in_plain(CURVES, 80, 20, between=(0, 1)))
     assert "*" in plain
+    # The grid has no character of the space between two curves.
     assert "." in plain
     assert ":" in plain
+    alone = "\n".join(canvas.in_plain(CURVES, 80, 20)).split("\n")[:18]
+    assert not set(".:") & set("".join(line[8:] for line in alone))
     monkeypatch.setenv(marks.VARIABLE, "nonsense")
     assert marks.current() == "braille"
 
