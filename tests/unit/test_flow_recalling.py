@@ -82,7 +82,7 @@ def test_answers_are_in_one_order_for_a_visit_and_the_right_one_has_no_favourite
             assert sorted(one.question.answers) == sorted(written.answers)
             assert one.question.answers[one.question.right] == written.answers[written.right]
         places.add(found[0].question.right)
-    assert places == {0, 1, 2}
+    assert len(places) >= 3
 
 
 def test_the_session_on_the_disk_keeps_the_boxes_and_an_old_one_has_none(workshop: FakeWorkshop) -> None:
