@@ -71,7 +71,7 @@ def test_what_a_host_is_to_a_chapter(live: FakeWorkshop, tree: Path) -> None:
     (tree / THP).write_text("always madvise [never]\n")
     (tree / INTERVAL).write_text("60\n")
     again = live.walk("pages")
-    assert {f.value.partition(":")[0] for f in again.host.look()[-2:]} == {"good"}
+    assert {f.value.partition(":")[0] for f in again.host.look()[-2:]} == {"ok"}
     assert "Here all is good already." in again.page("look")
     assert [m for m in again.chapter.steps if again.measures(m)] == ["measure", "again"]
 
@@ -82,7 +82,7 @@ def test_look_reads_anew_and_ends_with_the_tunables_own_words(live: FakeWorkshop
     assert thp.value == "can be better: always, madvise → madvise"
     assert interval.value.startswith("can be better: ")
     (tree / THP).write_text("always madvise [never]\n")
-    assert walk.host.look()[-2].value == "good: never, madvise"
+    assert walk.host.look()[-2].value == "ok: never, madvise"
 
 
 def test_the_plan_is_the_planners_and_names_the_hot_cpus(live: FakeWorkshop) -> None:
