@@ -60,7 +60,7 @@ def compared(found: Effects, runs: tuple[Run, Run], same_state: bool, width: int
     if same_state:
         badge, role = _LUCK, "accent"
         line = Text("Nothing was changed. ", "bold accent")
-        line.append(_said(shown, shown.factor < 1.05), "text")
+        line.append(f"The largest difference is {_said(shown, shown.factor < 1.05)}", "text")
     elif found.lead is None:
         badge, role = _BADGES["same"], "accent"
         line = Text("No figure moved", "bold accent")
