@@ -76,7 +76,7 @@ async def test_without_an_import_the_key_says_how_to_bring_one() -> None:
 
 
 def test_line_by_line() -> None:
-    said = talking.talk(with_imports(1), "i|" + "|" * 9 + "?|i|q", "pinning", 80)
+    said = talking.talk(with_imports(1), "i|" + "|" * 8 + "?|i|q", "pinning", 80)
     assert "Unknown command 'i'" in said
     assert "the imported curves of other tools" in said
     assert "by cyclictest 2.40" in said
@@ -84,5 +84,5 @@ def test_line_by_line() -> None:
 
 
 def test_line_by_line_without_an_import() -> None:
-    nothing = " ".join(talking.talk(open_workshop(), "|" * 9 + "i|q", "pinning", 80).split())
+    nothing = " ".join(talking.talk(open_workshop(), "|" * 8 + "i|q", "pinning", 80).split())
     assert NOTHING in nothing
