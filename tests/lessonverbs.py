@@ -50,7 +50,7 @@ def built_in_chapter(folder: str, into: Path) -> Path:
 
 def blocks(kind: str) -> list[tuple[str, str]]:
     """(what stands in backticks on the line before, text) of the code blocks in docs/writing-lessons.md."""
-    listed = re.findall(r"(?:^`([^`\n]+)`\n\n|^)```(\w*)\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
+    listed = re.findall(r"(?:^`([^`\n]+)`\n\n|^)```([\w-]*)\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
     return [(name, text) for name, language, text in listed if language == kind]
 
 
