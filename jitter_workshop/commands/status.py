@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.common.base import add_json, print_json
@@ -27,7 +26,6 @@ from jitter_workshop.errors import UsageError
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.host_ops.host_status import HostStatus
-    from jitter_workshop.model.host_load import HostLoad
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,29 +48,20 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--explain takes only one check", "leave out the other names")
     from jitter_workshop.flow.host_ops.host_status import look
 
-    whole = not (args.ids or args.explain or args.prometheus)
-    load = None
-    if whole and args.root == Path("/"):
-        from jitter_workshop.flow.measuring.host_load import begun
-
-        load = begun()
     # The checks make many small objects, few of them in cycles: garbage collection would take a tenth of the time.
     gc.disable()
     try:
         checkup = look(args.root, [args.explain] if args.explain is not None else args.ids, args.cpus)
     finally:
         gc.enable()
-    found = load() if load is not None else None
     if args.json:
-        from jitter_workshop.model.codec import to_plain
-
-        print_json({**_plain(args, checkup), "load": None if found is None else to_plain(found)})
+        print_json(_plain(args, checkup))
     else:
-        _show(args, checkup, found)
+        _show(args, checkup)
     return 1 if checkup.summary["improve"] else 0
 
 
-def _show(args: argparse.Namespace, checkup: HostStatus, load: HostLoad | None) -> None:
+def _show(args: argparse.Namespace, checkup: HostStatus) -> None:
     if args.prometheus:
         from jitter_workshop.report.formats import prometheus
 
@@ -88,13 +77,7 @@ def _show(args: argparse.Namespace, checkup: HostStatus, load: HostLoad | None) 
         page_of_one = explained(checkup.tunables[0], check, checkup.host)
         output.show(status.page(check, page_of_one, checkup.host.root.recorded, output.width))
         return
-    told = ""
-    if load is not None:
-        from jitter_workshop.presenter.host_load import said
-
-        told = said(load)
-    brief = not args.ids
-    output.show(status.table(checkup.line, checkup.head, checkup.groups(), output.width, brief=brief, load=told))
+    output.show(status.table(checkup.line, checkup.head, checkup.groups(), output.width, brief=not args.ids))
 
 
 def _taught(checkup: HostStatus) -> list[dict[str, object]]:

@@ -54,13 +54,10 @@ def table(
     width: int,
     *,
     brief: bool = True,
-    load: str = "",
 ) -> Lines:
     """Return every check under its heading. ``host``: a line with the host's name, its kernel and its kind. ``groups``:
-    (heading, checks). ``brief``: a check that needs no action has at most two lines. ``load``: a sentence on the load,
-    "" if it was not looked at."""
+    (heading, checks). ``brief``: a check that needs no action has at most two lines."""
     lines = [*wrap(clean(host, 400), width, style="bold"), *_above(page, width)]
-    lines += wrap(load, width, style="dim") if load else []
     for title, checks in groups:
         lines += [Text(), heading(title.upper())]
         before = ""

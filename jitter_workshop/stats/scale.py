@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.record import dataclass
 
 X_LIMIT = 12.0
 """The right end of every curve: 10^12 samples."""

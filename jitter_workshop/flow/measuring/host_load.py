@@ -24,9 +24,6 @@ WINDOW_S = 1.5
 """Seconds of the look at the start. The kernel counts a task's time in ticks of 10 ms at most kernels, so shares are
 known to about 1 %."""
 
-SHORT_WINDOW_S = 0.3
-"""Seconds of the look of the verb ``status``, whose reader waits for it: shares are known to about 3 %."""
-
 DROWNS_BUSY_PERCENT = 25.0
 """A quarter of the time of all CPUs. On two CPUs this is one task that takes half of a CPU: the two measured threads
 have nowhere to go from it. On a large host many tasks are needed, because a placed run has free CPUs there."""
@@ -50,9 +47,7 @@ def at_start() -> HostLoad | None:
     return None if stop.is_set() else found
 
 
-def begun(
-    window_s: float = SHORT_WINDOW_S, wait: Callable[[float], object] = time.sleep
-) -> Callable[[], HostLoad | None]:
+def begun(window_s: float = WINDOW_S, wait: Callable[[float], object] = time.sleep) -> Callable[[], HostLoad | None]:
     """Begin to look at this host's load, and return what ends the look: it waits until ``window_s`` seconds are over,
     and returns the load, or None if nothing can be told or the user wants no look. ``wait``: waits for some seconds."""
     if os.environ.get(VARIABLE) == "off":
