@@ -48,7 +48,7 @@ SPOKEN_OF = {
         "timer-migration": "`kernel.timer_migration`",
         "skew-tick": "`skew_tick=1`",
         "rcu-nocb-poll": "`rcu_nocb_poll`",
-        "hotplug": "**offline**",
+        "hotplug": "**Offline and back.**",
     },
     "memory": {
         "thp": "(`thp`)",
