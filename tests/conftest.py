@@ -38,12 +38,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Group tests for parallel workers, and leave out what is marked ``soak``: it runs by ``-m`` or by its own name.
 
     Functional tests of one file share fixtures, so they stay together; those marked ``host`` use what this machine has
-    once (the turn to measure, its trace, its control groups), so one worker has them all. The groups begin in this
-    order, so that no long one is left for the end: ``host``, those with a test marked ``slow``, then the largest.
+    once (the turn to measure, its trace, its control groups), so one worker has them all. It has the native tests, too:
+    those need every CPU, and a test that isolates one moves all tasks off it. The groups begin in this order, so that
+    no long one is left for the end: ``host``, those with a test marked ``slow``, then the largest.
     """
     groups: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("host"):
+        if item.get_closest_marker("host") or "/native/" in item.nodeid:
             group = "host"
         elif "/unit/" not in item.nodeid:
             group = item.nodeid.partition("::")[0]
