@@ -127,7 +127,7 @@ def test_a_page_that_is_left_takes_its_workshop_with_it_and_a_workshop_its_page(
 def test_another_size_is_another_screen(page: Browser, server: Serving) -> None:
     page.size(1280, 800)
     page.open(server.address)
-    shown(page, b"THIS HOST\x1b")
+    shown(page, b"PATH FOR THIS HOST")
     page.events.clear()
     page.size(700, 480)
     page.until("Network.webSocketFrameSent", lambda event: '"resize"' in event["response"]["payloadData"])
