@@ -31,7 +31,7 @@ Cell = tuple[str, Style]
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PlotFrame:
     """Hold the size of the plot, and convert x and y to cells. The plot has ``columns`` × ``rows`` cells, beside a
     gutter. x and y are log10; they fall on the centres of cells. ``units``: the units of x and of y."""
 
@@ -105,7 +105,7 @@ def _even_ticks(ends: tuple[float, float], cells: float) -> list[int]:
     return [n for n in range(math.ceil(ends[0] - 1e-9), math.floor(ends[1] + 1e-9) + 1) if n % every == 0]
 
 
-def y_ticks(frame: Frame) -> tuple[scale.Tick, ...]:
+def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
     """Return one tick for each decade, or for each two, three or six decades: the closest ticks that are equally far
     apart in rows."""
     for every in (1, 2, 3, 6):
@@ -116,7 +116,7 @@ def y_ticks(frame: Frame) -> tuple[scale.Tick, ...]:
     return ()
 
 
-def grid(frame: Frame, labels: Sequence[scale.Tick], theme: Palette) -> list[list[Cell]]:
+def grid(frame: PlotFrame, labels: Sequence[scale.Tick], theme: Palette) -> list[list[Cell]]:
     """Return the cells of the grid: faint lines at the ticks, or only dots at their crossings if there would be too
     many lines or the theme has no faint colour."""
     faint = plain_style(theme.grid, dim=True)
@@ -137,7 +137,7 @@ def grid(frame: Frame, labels: Sequence[scale.Tick], theme: Palette) -> list[lis
 
 
 def framed(
-    frame: Frame,
+    frame: PlotFrame,
     cells: list[list[Cell]],
     labels: Sequence[scale.Tick],
     asked: Sequence[float],
@@ -176,7 +176,7 @@ def _append_cells(text: Text, content: Sequence[Cell]) -> None:
             start = at
 
 
-def _x_labels(frame: Frame, ticks: Sequence[scale.Tick], asked: Sequence[float]) -> str:
+def _x_labels(frame: PlotFrame, ticks: Sequence[scale.Tick], asked: Sequence[float]) -> str:
     """Return the line of percentiles, each centred below its tick. A label that would touch its neighbour is left out.
     The percentiles of the marks, ``asked``, are placed first."""
     width = GUTTER + 1 + frame.columns

@@ -21,9 +21,9 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from jitter_workshop.chart.axes import GUTTER, LABELS_BELOW_FROM, Cell, Frame, framed, grid, snapped, y_ticks
+from jitter_workshop.chart.axes import GUTTER, LABELS_BELOW_FROM, Cell, PlotFrame, framed, grid, snapped, y_ticks
 from jitter_workshop.chart.gap import Gap, put_gap
-from jitter_workshop.chart.marks import Kind, character, current, spelled
+from jitter_workshop.chart.marks import DotKind, character, current, spelled
 from jitter_workshop.chart.probe import probe
 from jitter_workshop.chart.style import (
     FILLS,
@@ -111,14 +111,14 @@ def _render(
     between: Between,
     tinted: bool,
     gap: Gap | None,
-    kind: Kind,
+    kind: DotKind,
 ) -> Text:
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:
         return Text("\n" * max(height - 1, 0), end="")
     rows_below = 2 if height >= LABELS_BELOW_FROM else 1
     columns, rows = width - GUTTER - 1, height - rows_below
     view = percentiles(curves, marks) if view is None else view
-    frame = Frame(columns, rows, snapped(view.ranges, columns, rows), (view.x, view.y))
+    frame = PlotFrame(columns, rows, snapped(view.ranges, columns, rows), (view.x, view.y))
     labels = y_ticks(frame)
 
     cells = grid(frame, labels, theme)
@@ -150,7 +150,7 @@ def _render(
 
 
 def _fill(
-    frame: Frame,
+    frame: PlotFrame,
     cells: list[list[Cell]],
     before: Sequence[Point],
     after: Sequence[Point],
@@ -182,7 +182,7 @@ def _shared(drawn: Mapping[int, Mapping[tuple[int, int], int]], crowd: int) -> d
     return {cell: [i for i in owners if i >= crowd] or owners[-1:] for cell, owners in found.items()}
 
 
-def _dots(frame: Frame, solid: int, path: Sequence[Point]) -> dict[tuple[int, int], int]:
+def _dots(frame: PlotFrame, solid: int, path: Sequence[Point]) -> dict[tuple[int, int], int]:
     """Return the dots of a curve by (column, row), as the bits of a braille character. ``solid``: the number of the
     path's solid points; the others are dotted."""
     with _one_owner:
@@ -204,7 +204,7 @@ def _dots(frame: Frame, solid: int, path: Sequence[Point]) -> dict[tuple[int, in
     }
 
 
-def _figure(frame: Frame) -> Any:
+def _figure(frame: PlotFrame) -> Any:
     import plotext
 
     plotext.terminal.limit(False, False)
@@ -228,7 +228,7 @@ def _signal(figure: Any, path: Sequence[Point]) -> Any:
     return figure.signal([x for x, _ in path], [y for _, y in path], marker=plotext.marker("braille"))
 
 
-def _spaced(frame: Frame, path: Sequence[Point]) -> list[Point]:
+def _spaced(frame: PlotFrame, path: Sequence[Point]) -> list[Point]:
     """Return points along a path at even distances on the screen, so that a steep dotted line has no gaps."""
     spaced: list[Point] = []
     ahead = _DOT_GAP
@@ -244,7 +244,7 @@ def _spaced(frame: Frame, path: Sequence[Point]) -> list[Point]:
     return spaced
 
 
-def _stations(frame: Frame, path: Sequence[Point], place: int, total: int) -> list[tuple[int, int]]:
+def _stations(frame: PlotFrame, path: Sequence[Point], place: int, total: int) -> list[tuple[int, int]]:
     """Return the cells for a curve's mark: at its end, and at regular distances. Curves use different columns."""
     stride = max(frame.columns // 4, 14)
     places = [(frame.column(path[-1][0]), frame.row(path[-1][1]))]
@@ -264,7 +264,7 @@ def _height(path: Sequence[Point], x: float) -> float:
 
 
 def _put_marks(
-    frame: Frame,
+    frame: PlotFrame,
     cells: list[list[Cell]],
     marks: Sequence[Mark],
     theme: Palette,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.style import Style
 
-from jitter_workshop.chart.axes import Cell, Frame
+from jitter_workshop.chart.axes import Cell, PlotFrame
 from jitter_workshop.chart.style import FILLS, TINTED_FILLS, plain_style
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import Palette
@@ -29,7 +29,9 @@ class Gap:
     label: str
 
 
-def put_gap(frame: Frame, cells: list[list[Cell]], curves: Sequence[PercentileCurve], gap: Gap, theme: Palette) -> bool:
+def put_gap(
+    frame: PlotFrame, cells: list[list[Cell]], curves: Sequence[PercentileCurve], gap: Gap, theme: Palette
+) -> bool:
     """Draw a line between two curves at a percentile into ``cells``, and its label beside it, where it covers the
     fewest dots. Return False if one of the curves has no value there."""
     column = frame.column(scale.x_of_percentile(gap.percentile))

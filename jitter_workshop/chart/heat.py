@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from jitter_workshop.chart.axes import GUTTER, LABELS_BELOW_FROM, Cell, Frame, framed, grid, snapped, y_ticks
+from jitter_workshop.chart.axes import GUTTER, LABELS_BELOW_FROM, Cell, PlotFrame, framed, grid, snapped, y_ticks
 from jitter_workshop.chart.canvas import LEAST_HEIGHT, LEAST_WIDTH, MOST_ROWS, PLAIN, PLAIN_SIZE
-from jitter_workshop.chart.marks import Kind, current, spelled
+from jitter_workshop.chart.marks import DotKind, current, spelled
 from jitter_workshop.chart.style import plain_style, theme_named
 from jitter_workshop.model.palette import Palette, heat_shade
 from jitter_workshop.model.text import clean
@@ -37,14 +37,14 @@ def render(heat: Heat, width: int, height: int, theme: str = "dark") -> Text:
 
 
 @functools.lru_cache(maxsize=16)
-def _render(heat: Heat, width: int, height: int, theme: Palette, coloured: bool, kind: Kind) -> Text:
+def _render(heat: Heat, width: int, height: int, theme: Palette, coloured: bool, kind: DotKind) -> Text:
     if width < LEAST_WIDTH or height < LEAST_HEIGHT + 2:
         return Text("\n" * max(height - 1, 0), end="")
     tinted = coloured and bool(theme.cool) and kind != "ascii"
     below = 2 if height - 2 >= LABELS_BELOW_FROM else 1
     columns, rows = width - GUTTER - 1, height - 2 - below
     ranges = dataclasses.replace(snapped(heat.ranges, columns, rows), x_high=heat.ranges.x_high)
-    frame = Frame(columns, rows, ranges, ("elapsed", "time"))
+    frame = PlotFrame(columns, rows, ranges, ("elapsed", "time"))
     labels = y_ticks(frame)
     cells = grid(frame, labels, theme)
     halves = 2 if tinted else 1

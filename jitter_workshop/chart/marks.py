@@ -13,8 +13,8 @@ from typing import Literal, get_args
 
 from rich.text import Text
 
-Kind = Literal["octants", "braille", "ascii"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+DotKind = Literal["octants", "braille", "ascii"]
+KINDS: tuple[DotKind, ...] = get_args(DotKind)
 VARIABLE = "JITTER_WORKSHOP_MARKS"
 """The environment variable that forces a kind."""
 
@@ -36,7 +36,7 @@ _SPELLED = str.maketrans("┤│─└┬┴┈┊┼·╎×●■◆▲▼★�
 _POWER = re.compile("10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 _RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
-_chosen: Kind = "braille"
+_chosen: DotKind = "braille"
 
 
 def _octants() -> str:
@@ -48,19 +48,19 @@ def _octants() -> str:
 OCTANTS = _octants()
 
 
-def current() -> Kind:
+def current() -> DotKind:
     """Return the kind that the user forces, else the kind chosen at the start, else braille."""
     forced = os.environ.get(VARIABLE, "")
     return next((kind for kind in KINDS if kind == forced), _chosen)
 
 
-def choose(kind: Kind) -> None:
+def choose(kind: DotKind) -> None:
     """Draw in this kind from now on, unless the user forces another one."""
     global _chosen
     _chosen = kind
 
 
-def character(dots: int, kind: Kind) -> str:
+def character(dots: int, kind: DotKind) -> str:
     """Return the character for the dots of a cell, given as the low byte of a braille character."""
     if kind == "octants":
         return OCTANTS[sum(1 << octant for bit, octant in enumerate(_OCTANT_OF_DOT) if dots >> bit & 1)]
@@ -69,7 +69,7 @@ def character(dots: int, kind: Kind) -> str:
     return chr(_BRAILLE + dots)
 
 
-def spelled(text: Text, kind: Kind) -> Text:
+def spelled(text: Text, kind: DotKind) -> Text:
     """Return a chart's text in the characters of a kind: in ASCII, axes, marks, shades and units are replaced one by
     one, so that all stays in its place."""
     if kind == "ascii":

@@ -15,7 +15,7 @@ from jitter_workshop.model.course import Chapter, Check, Measurement
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import FORMAT_VERSION, UNSTEADY, Clock, Run, Stalls
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.stats.figures import ReportedRun, figure
+from jitter_workshop.stats.figures import KnownRun, figure
 
 _NO_CHANGE = ("slot", "label", "preset", "duration_s")
 """Fields in which two measurements may differ without any effect to be shown."""
@@ -70,7 +70,7 @@ def _holds(chapter: Chapter, check: Check, runs: Mapping[str, Run]) -> bool:
 def _shows(check: Check, run: Run) -> bool:
     """Return True if the run's figure is as small as the check asks for. A figure that this host does not have is not
     held against the learner."""
-    value = figure(check.figure or "").of(ReportedRun(run))
+    value = figure(check.figure or "").of(KnownRun(run))
     return value is None or value <= (check.at_most or 0.0)
 
 

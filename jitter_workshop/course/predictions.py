@@ -11,7 +11,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PredictionOutcome
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED
-from jitter_workshop.stats.figures import Figure, ReportedRun, figure, moved, ratio
+from jitter_workshop.stats.figures import Figure, KnownRun, figure, moved, ratio
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
 
 NEAR_FACTOR = 3.0
@@ -21,8 +21,8 @@ NEAR_FACTOR = 3.0
 def outcome(
     task: PredictionTask,
     prediction: Prediction,
-    seen: ReportedRun | None,
-    before: ReportedRun | None = None,
+    seen: KnownRun | None,
+    before: KnownRun | None = None,
     shows: Shows | None = None,
 ) -> PredictionOutcome | None:
     """Return the judged prediction; None where a run that decides it is missing. ``near`` is None where nothing can
@@ -60,7 +60,7 @@ def _choice(task: PredictionTask, prediction: Prediction) -> PredictionOutcome:
 
 
 def _by_runs(
-    task: PredictionTask, prediction: Prediction, before: ReportedRun, seen: ReportedRun, shows: Shows | None
+    task: PredictionTask, prediction: Prediction, before: KnownRun, seen: KnownRun, shows: Shows | None
 ) -> PredictionOutcome:
     """Judge a choice by runs of this host. The figure that decides is in the text, other figures are in the
     explanation."""
@@ -81,7 +81,7 @@ def _by_runs(
     return PredictionOutcome(text, given is right, explanation, None, None)
 
 
-def _fell_most(task: PredictionTask, before: ReportedRun, seen: ReportedRun) -> tuple[Answer, str, str] | None:
+def _fell_most(task: PredictionTask, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:
     """Return the answer with the figure that fell most, or the one without a figure where none moved; the figure that
     fell most, in words; and the other figures."""
     none = next(a for a in task.answers if a.figure is None)
@@ -98,7 +98,7 @@ def _fell_most(task: PredictionTask, before: ReportedRun, seen: ReportedRun) -> 
 
 
 def _in_range(
-    task: PredictionTask, before: ReportedRun, seen: ReportedRun, shows: Shows | None
+    task: PredictionTask, before: KnownRun, seen: KnownRun, shows: Shows | None
 ) -> tuple[Answer, str, str] | None:
     """Return the answer whose range holds the factor, the ratio or the value that decides, and that figure in
     words."""
@@ -119,7 +119,7 @@ def _in_range(
     return next(a for a in task.answers if a.up_to is None or value <= a.up_to), told, ""
 
 
-def _second_to_first(one: Figure, before: ReportedRun, seen: ReportedRun) -> float | None:
+def _second_to_first(one: Figure, before: KnownRun, seen: KnownRun) -> float | None:
     """Return the figure of the second run divided by that of the first; 1 where both runs counted nothing."""
     first, second = one.of(before), one.of(seen)
     if first is None or second is None:

@@ -69,7 +69,7 @@ class Ring:
     """Stand for the ring of the workload ``ring``, which has no figures of its own."""
 
 
-Picture = Mask | Knees | Second | Ring
+LessonPicture = Mask | Knees | Second | Ring
 
 
 def is_picture(word: str) -> bool:
@@ -77,7 +77,7 @@ def is_picture(word: str) -> bool:
     return word.startswith(PREFIX)
 
 
-def parse(kind: str, lines: Sequence[str]) -> Picture:
+def parse(kind: str, lines: Sequence[str]) -> LessonPicture:
     """Return the picture in a fenced block. ``kind``: the word behind the fence. Raises ValueError, with what is wrong
     as a sentence without its full stop."""
     rows = [line.split() for line in lines if line.strip()]

@@ -25,7 +25,7 @@ from jitter_workshop.stats.comparison import (
     ratio_told,
 )
 from jitter_workshop.stats.effect import effects
-from jitter_workshop.stats.figures import ReportedRun
+from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.stats.gate import Gate, GateVerdict
 from jitter_workshop.stats.scale import times
 
@@ -70,7 +70,7 @@ def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) 
         lines += wrap(f"{clean(baseline.label or baseline.id, 34)} → {clean(other.label or other.id, 34)}", width)
     lines += [*wrap(f"{baseline.id} → {other.id} · {clean(metric, 30)}", width), Text()]
     if found.comparable and metric == baseline.main_histogram:
-        largest = effects(ReportedRun(baseline), ReportedRun(other))
+        largest = effects(KnownRun(baseline), KnownRun(other))
         lines += [*effect.compared(largest, (baseline, other), same_state(baseline, other), width), Text()]
     if found.rows:
         marks = [_marks(one, metric) for one in (baseline, other)]

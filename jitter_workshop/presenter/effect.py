@@ -17,7 +17,7 @@ from jitter_workshop.model.text import called
 from jitter_workshop.presenter.lines import Lines, table, wrap
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED, effect_on, tail_of
-from jitter_workshop.stats.figures import FIGURES, ReportedRun, figure
+from jitter_workshop.stats.figures import FIGURES, KnownRun, figure
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 NOT_PROVEN = "Two runs are no proof: they differ by luck, too."
@@ -27,7 +27,7 @@ _LUCK = " LUCK "
 _NAMED = 2
 
 
-def measured(seen: ReportedRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
+def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
     """Return the result of one run: its percentile that counts, the chapter's figure, and who disturbed the run.
     ``asked``: the percentile of the guess."""
     workload = seen.run.workload
@@ -96,7 +96,7 @@ def counts(found: Sequence[Effect], width: int) -> Lines:
 
 def gap(first: Run, second: Run, percentile: str) -> str:
     """Return ``p99.9: 210 µs → 12 µs, 17 times shorter`` for a chart; "" where a run does not know the percentile."""
-    found = effect_on(percentile, ReportedRun(first), ReportedRun(second))
+    found = effect_on(percentile, KnownRun(first), KnownRun(second))
     return "" if found is None else _said(found, found.factor < 1.05)
 
 

@@ -7,7 +7,7 @@ import math
 from rich.cells import cell_len
 from rich.text import Text
 
-from jitter_workshop.model.picture import Event, Knees, Mask, Picture, Ring, Second
+from jitter_workshop.model.picture import Event, Knees, LessonPicture, Mask, Ring, Second
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.lines import Lines, in_cells, labelled
 from jitter_workshop.stats.scale import nice_ns
@@ -21,7 +21,7 @@ _AXIS = 8
 _IN_ASCII = str.maketrans("─│╭╯┌┐└┘┬┴█▏▶▲…", "-|++++++++#:>^.")
 
 
-def drawn(picture: Picture, width: int, *, ascii_only: bool = False) -> Lines:
+def drawn(picture: LessonPicture, width: int, *, ascii_only: bool = False) -> Lines:
     """Return a picture as lines of at most ``width`` cells, which are 34 or more. ``ascii_only``: draw lines and boxes
     in ASCII."""
     if isinstance(picture, Mask):

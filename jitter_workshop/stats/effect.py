@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import Direction, Effect, Effects
-from jitter_workshop.stats.figures import FIGURES, Figure, ReportedRun, figure
+from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, figure
 from jitter_workshop.stats.sample_size import FEW_SAMPLES, of_run
 
 MOVED = 2.0
@@ -42,7 +42,7 @@ def tail_of(workload: str, asked: str | None = None) -> str:
     return asked if asked in FIGURES else _TAIL.get(workload, "99.9")
 
 
-def effects(before: ReportedRun, after: ReportedRun, shows: Shows | None = None, asked: str | None = None) -> Effects:
+def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked: str | None = None) -> Effects:
     """Return the effect of the change between two runs. ``shows``: the chapter's figure, which leads where it moved as
     the chapter says. ``asked``: the percentile of the guess, which takes part, too."""
     workload = before.run.workload
@@ -64,12 +64,12 @@ def effects(before: ReportedRun, after: ReportedRun, shows: Shows | None = None,
     return Effects(lead, against, nearest)
 
 
-def effect_on(name: str, before: ReportedRun, after: ReportedRun) -> Effect | None:
+def effect_on(name: str, before: KnownRun, after: KnownRun) -> Effect | None:
     """Return the effect on the figure with this id, however few samples it has; None where a run does not have it."""
     return _effect(figure(name), before, after, of_chapter=True)
 
 
-def counted(before: ReportedRun, after: ReportedRun, shows: Shows | None = None) -> tuple[Effect, ...]:
+def counted(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tuple[Effect, ...]:
     """Return the counts of two runs that both have and that are not 0 in both. ``shows``: the chapter's figure, which
     comes first."""
     names = dict.fromkeys((*([shows.figure] if shows is not None else []), *_COUNTS))
@@ -77,7 +77,7 @@ def counted(before: ReportedRun, after: ReportedRun, shows: Shows | None = None)
     return tuple(e for e in found if e is not None and (e.factor > 1.0 or e.values[0] != "0"))
 
 
-def _as_wanted(shows: Shows | None, before: ReportedRun, after: ReportedRun) -> bool:
+def _as_wanted(shows: Shows | None, before: KnownRun, after: KnownRun) -> bool:
     if shows is None:
         return False
     one = figure(shows.figure)
@@ -92,7 +92,7 @@ def _largest(found: Iterable[Effect]) -> Effect | None:
     return max(found, key=lambda e: e.factor, default=None)
 
 
-def _effect(one: Figure, before: ReportedRun, after: ReportedRun, *, of_chapter: bool = False) -> Effect | None:
+def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool = False) -> Effect | None:
     """Return the effect on one figure; None where a run does not have the figure, or has too few events or samples.
     ``of_chapter``: take few events and few samples, too, because the lesson says what the figure means."""
     first, second = one.of(before), one.of(after)

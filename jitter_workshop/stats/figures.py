@@ -19,7 +19,7 @@ from jitter_workshop.stats.scale import nice_hz, nice_ns, nice_number
 
 
 @dataclass(frozen=True, slots=True)
-class ReportedRun:
+class KnownRun:
     """Hold all that is known of a run. ``report``: the report on the run's trace, None without a trace."""
 
     run: Run
@@ -35,8 +35,8 @@ class Figure:
     id: str
     title: str
     unit: str
-    of: Callable[[ReportedRun], float | None]
-    least: Callable[[ReportedRun], float]
+    of: Callable[[KnownRun], float | None]
+    least: Callable[[KnownRun], float]
     traced: bool = False
 
     @property
@@ -62,19 +62,19 @@ class Figure:
         return f"{self.shown(before)} → {self.with_unit(after)}"
 
 
-def _rate(count: Callable[[Run], int | None]) -> Callable[[ReportedRun], float | None]:
-    def rate(seen: ReportedRun) -> float | None:
+def _rate(count: Callable[[Run], int | None]) -> Callable[[KnownRun], float | None]:
+    def rate(seen: KnownRun) -> float | None:
         counted, seconds = count(seen.run), seen.run.duration_s
         return None if counted is None or seconds <= 0 else counted / seconds
 
     return rate
 
 
-def _one_event(seen: ReportedRun) -> float:
+def _one_event(seen: KnownRun) -> float:
     return 1 / seen.run.duration_s if seen.run.duration_s > 0 else 1.0
 
 
-def _one_stall(seen: ReportedRun) -> float:
+def _one_stall(seen: KnownRun) -> float:
     """Return the rate of a single stall in the time to which the rates of stalls refer."""
     return 1 / seen.run.rated_s if seen.run.rated_s > 0 else 1.0
 
@@ -93,20 +93,20 @@ def _summed(field: str) -> Callable[[Run], int | None]:
     return added
 
 
-def _stalls_over(threshold_ns: int) -> Callable[[ReportedRun], float | None]:
-    def rate(seen: ReportedRun) -> float | None:
+def _stalls_over(threshold_ns: int) -> Callable[[KnownRun], float | None]:
+    def rate(seen: KnownRun) -> float | None:
         return next((r.per_second for r in seen.run.stalls.rates if r.threshold_ns == threshold_ns), None)
 
     return rate
 
 
-def _without_a_switch(seen: ReportedRun) -> float | None:
+def _without_a_switch(seen: KnownRun) -> float | None:
     """Return how many stalls of 100 µs and more a second cannot be preemptions, because there were fewer of these."""
     stalls, preempted = _stalls_over(100_000)(seen), _rate(_preempted)(seen)
     return None if stalls is None or preempted is None else max(stalls - preempted, 0.0)
 
 
-def _slowest_block(seen: ReportedRun) -> float | None:
+def _slowest_block(seen: KnownRun) -> float | None:
     """Return the highest frequency of a block divided by the lowest; None where fewer than two blocks have one."""
     known = [block.core_hz for block in seen.run.blocks if block.core_hz]
     return max(known) / min(known) if len(known) > 1 else None
@@ -126,8 +126,8 @@ def _on_hot(of_softirqs: bool, wanted: Callable[[str], bool]) -> Callable[[Run],
     return added
 
 
-def _percentile(name: str, histogram: str | None = None) -> Callable[[ReportedRun], float | None]:
-    def value(seen: ReportedRun) -> float | None:
+def _percentile(name: str, histogram: str | None = None) -> Callable[[KnownRun], float | None]:
+    def value(seen: KnownRun) -> float | None:
         summary = seen.run.histograms.get(histogram or seen.run.main_histogram)
         if summary is None:
             return None
@@ -141,15 +141,15 @@ INTENDED = "accumulator_intended"
 UNSWITCHED = "stalls of 100 µs and more beyond the number of preemptions"
 
 
-def _one_ns(seen: ReportedRun) -> float:
+def _one_ns(seen: KnownRun) -> float:
     del seen
     return 1.0
 
 
-def _on_trace(wanted: Callable[[InterferingTask], bool]) -> Callable[[ReportedRun], float | None]:
+def _on_trace(wanted: Callable[[InterferingTask], bool]) -> Callable[[KnownRun], float | None]:
     """Return a function that adds up how often a second the wanted tasks and events ran on the hot CPUs."""
 
-    def rate(seen: ReportedRun) -> float | None:
+    def rate(seen: KnownRun) -> float | None:
         report = seen.report
         if report is None or report.residence is None or report.measured_ns <= 0:
             return None
@@ -158,7 +158,7 @@ def _on_trace(wanted: Callable[[InterferingTask], bool]) -> Callable[[ReportedRu
     return rate
 
 
-def _idle_exit(seen: ReportedRun) -> float | None:
+def _idle_exit(seen: KnownRun) -> float | None:
     """Return the mean exit latency of the idle states that the measured CPUs entered, in ns; 0 if they entered none."""
     entries, exit_us = seen.run.idle_entries, seen.run.idle_exit_us
     return None if entries is None or exit_us is None else exit_us * 1e3 / max(entries, 1)
@@ -218,7 +218,7 @@ def figure(ident: str) -> Figure:
     return Figure(ident, f"work items {name}", "a second", _on_trace(is_it), _one_event, traced=True)
 
 
-def ratio(one: Figure, before: ReportedRun, after: ReportedRun, *, rises: bool = False) -> float | None:
+def ratio(one: Figure, before: KnownRun, after: KnownRun, *, rises: bool = False) -> float | None:
     """Return by which factor a figure fell from ``before`` to ``after``, or rose where ``rises``; None where one of the
     runs does not have it."""
     first, second = one.of(before), one.of(after)
@@ -228,6 +228,6 @@ def ratio(one: Figure, before: ReportedRun, after: ReportedRun, *, rises: bool =
     return above / max(below, one.least(before if rises else after))
 
 
-def moved(one: Figure, before: ReportedRun, after: ReportedRun) -> str:
+def moved(one: Figure, before: KnownRun, after: KnownRun) -> str:
     """Return ``The thread preempted: 129.6 → 5.4 a second.``"""
     return f"{one.headline}: {one.change(one.of(before), one.of(after))}."

@@ -12,7 +12,7 @@ from jitter_workshop.course.predictions import outcome
 from jitter_workshop.model.course import Answer, PredictionTask, Shows
 from jitter_workshop.model.run import Run, ThreadRecord
 from jitter_workshop.model.session import Prediction
-from jitter_workshop.stats.figures import ReportedRun
+from jitter_workshop.stats.figures import KnownRun
 from tests import madeup
 
 FALLS = PredictionTask(
@@ -57,10 +57,10 @@ VALUE = PredictionTask(
 SHOWS = Shows("preempted", 3.0)
 
 
-def run(switches: int, faults: int = 0) -> ReportedRun:
+def run(switches: int, faults: int = 0) -> KnownRun:
     threads = (ThreadRecord("accumulator", {}, involuntary_switches=switches, minor_faults=faults),)
     made: Run = madeup.make_run([[100]])[0]
-    return ReportedRun(replace(made, workload="ring", duration_s=10.0, threads=threads, core_hz=None))
+    return KnownRun(replace(made, workload="ring", duration_s=10.0, threads=threads, core_hz=None))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_nothing_is_judged_before_both_runs_exist(task: PredictionTask) -> None:
 
 
 def test_without_the_figure_there_is_no_judgement() -> None:
-    bare = ReportedRun(replace(run(1).run, threads=()))
+    bare = KnownRun(replace(run(1).run, threads=()))
     for task, shows in ((FALLS, None), (FACTOR, SHOWS), (FACTOR, None), (RATIO, None), (VALUE, None)):
         judged = outcome(task, Prediction(choice=task.answers[0].id), bare, bare, shows)
         assert judged is not None
@@ -165,7 +165,7 @@ def test_an_answer_that_the_lesson_no_longer_has_is_told(task: PredictionTask) -
 def test_a_percentile_keeps_its_small_letter_in_the_sentence(name: str, begins: str) -> None:
     made = run(1).run
     summary = replace(made.histograms[made.main_histogram], percentiles={"50": 100})
-    seen = ReportedRun(replace(made, histograms={made.main_histogram: summary}))
+    seen = KnownRun(replace(made, histograms={made.main_histogram: summary}))
     judged = outcome(replace(VALUE, figure=name), Prediction(choice="many"), seen)
     assert judged is not None
     assert f" {begins}" in judged.text

@@ -26,7 +26,7 @@ from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.run import Block, Counter, ForeignLoad, Run, StallRate, Stalls, ThreadRecord
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.stats.figures import ReportedRun
+from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.stats.histogram import new_histogram, record, summary
 from tests import madeup
 from tests.fakes import short_course
@@ -242,16 +242,16 @@ def test_every_value_has_its_answer(value: int) -> None:
 
 def test_a_mark_is_judged_and_explained() -> None:
     run = run_with()
-    far = outcome(MARK, Prediction(percentile="99.9", value_ns=2_000_000), ReportedRun(run))
+    far = outcome(MARK, Prediction(percentile="99.9", value_ns=2_000_000), KnownRun(run))
     assert (far.near, far.guessed_ns, far.measured_ns) == (False, 2_000_000, 200)
     assert "marked 2 ms at p99.9;" in far.text
     assert "; the run had 200 ns" in far.text
     assert "Quiet." in far.explanation
     assert "Queued." in far.explanation
-    near = outcome(MARK, Prediction(percentile="99.9", value_ns=210), ReportedRun(run))
+    near = outcome(MARK, Prediction(percentile="99.9", value_ns=210), KnownRun(run))
     assert near.near is True
     assert near.explanation.count("Quiet.") == 1
-    empty = outcome(replace(MARK, percentile="99.9999"), Prediction(value_ns=5), ReportedRun(run))
+    empty = outcome(replace(MARK, percentile="99.9999"), Prediction(value_ns=5), KnownRun(run))
     assert empty.near is None
     assert "too few messages" in empty.text
 
@@ -263,11 +263,11 @@ def test_a_choice_is_judged() -> None:
         "again",
         (Answer("x", "This.", "No.", right=False), Answer("y", "That.", "Yes.", right=True)),
     )
-    wrong = outcome(task, Prediction(choice="x"), ReportedRun(run_with()))
+    wrong = outcome(task, Prediction(choice="x"), KnownRun(run_with()))
     assert (wrong.near, wrong.explanation) == (False, "No.")
     assert "The answer is: That." in wrong.text
-    assert outcome(task, Prediction(choice="y"), ReportedRun(run_with())).near is True
-    assert outcome(task, Prediction(choice="gone"), ReportedRun(run_with())).near is None
+    assert outcome(task, Prediction(choice="y"), KnownRun(run_with())).near is True
+    assert outcome(task, Prediction(choice="gone"), KnownRun(run_with())).near is None
 
 
 def placed(mode: str, producer: int | None) -> Placement:

@@ -10,12 +10,12 @@ from jitter_workshop.course.files import Problems
 from jitter_workshop.course.lesson import check_text
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.picture import KINDS, Event, Knee, Knees, Mask, Picture, Ring, Second, parse
+from jitter_workshop.model.picture import KINDS, Event, Knee, Knees, LessonPicture, Mask, Ring, Second, parse
 from jitter_workshop.presenter.pictures import drawn, knee_of
 from jitter_workshop.presenter.prose import prose
 
 
-def shown(picture: Picture, width: int = 76, *, ascii_only: bool = False) -> list[str]:
+def shown(picture: LessonPicture, width: int = 76, *, ascii_only: bool = False) -> list[str]:
     return [line.plain for line in drawn(picture, width, ascii_only=ascii_only)]
 
 

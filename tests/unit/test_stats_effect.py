@@ -13,7 +13,7 @@ from jitter_workshop.model.run import ForeignLoad, Run, ThreadRecord
 from jitter_workshop.presenter import effect
 from jitter_workshop.presenter.lines import written
 from jitter_workshop.stats.effect import MOVED, effects, tail_of
-from jitter_workshop.stats.figures import ReportedRun
+from jitter_workshop.stats.figures import KnownRun
 from tests import madeup
 
 
@@ -25,7 +25,7 @@ def run(p50: int = 100, p90: int = 200, tail: int = 5_000, worst: int = 9_000, p
 
 
 def between(before: Run, after: Run, shows: Shows | None = None, asked: str | None = None) -> Effects:
-    return effects(ReportedRun(before), ReportedRun(after), shows, asked)
+    return effects(KnownRun(before), KnownRun(after), shows, asked)
 
 
 def said(found: Effects, *runs: Run, same_state: bool = False, width: int = 100) -> str:
@@ -89,7 +89,7 @@ def test_no_change_and_luck_are_said_as_such_and_company_is_named() -> None:
     assert "and 1 more" in text
     assert "Both runs were disturbed by" in said(none, disturbed, disturbed)
     assert " LUCK  Nothing was changed." in said(none, same_state=True)
-    one = written(effect.measured(ReportedRun(disturbed), 100, Shows("preempted", 3.0), "99.9"))
+    one = written(effect.measured(KnownRun(disturbed), 100, Shows("preempted", 3.0), "99.9"))
     assert one.startswith("p99.9 is 5 µs · the thread preempted: 0 a second · disturbed by qemu")
     assert [tail_of("spin"), tail_of("ring"), tail_of("spin", "99.99")] == ["99.9999", "99.9", "99.99"]
 

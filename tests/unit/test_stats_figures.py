@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jitter_workshop.model.evidence import EvidenceReport, InterferingTask, QuietCpus, Residence
 from jitter_workshop.model.run import Counter, Run, StallRate, ThreadRecord
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.stats.figures import FIGURES, Figure, ReportedRun, figure, ratio
+from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, figure, ratio
 from tests import madeup
 
 
@@ -71,13 +71,13 @@ def run() -> Run:
     ],
 )
 def test_a_figure_is_a_rate_over_the_run_and_of_the_hot_cpus(run: Run, name: str, value: float) -> None:
-    assert FIGURES[name].of(ReportedRun(run)) == value
+    assert FIGURES[name].of(KnownRun(run)) == value
 
 
 def test_percentiles_are_those_of_the_main_histogram(run: Run) -> None:
     summary = run.histograms[run.main_histogram]
-    assert FIGURES["max"].of(ReportedRun(run)) == summary.max
-    assert FIGURES["50"].of(ReportedRun(run)) == summary.percentiles["50"]
+    assert FIGURES["max"].of(KnownRun(run)) == summary.max
+    assert FIGURES["50"].of(KnownRun(run)) == summary.percentiles["50"]
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -86,7 +86,7 @@ def test_a_run_that_counted_nothing_of_a_kind_has_no_figure_or_zero(run: Run, na
         run, threads=(), interrupts=None, softirqs=None, histograms={}, blocks=(), core_hz=None, duration_s=0.0
     )
     stalls = dataclasses.replace(empty.stalls, rates=(), stolen_ns_per_second=0.0)
-    assert FIGURES[name].of(ReportedRun(dataclasses.replace(empty, stalls=stalls))) in (None, 0.0)
+    assert FIGURES[name].of(KnownRun(dataclasses.replace(empty, stalls=stalls))) in (None, 0.0)
 
 
 def with_switches(run: Run, count: int) -> Run:
@@ -105,17 +105,17 @@ def with_switches(run: Run, count: int) -> Run:
     ],
 )
 def test_a_factor_counts_at_least_one_event(run: Run, before: int, after: int, rises: bool, factor: float) -> None:
-    sides = ReportedRun(with_switches(run, before)), ReportedRun(with_switches(run, after))
+    sides = KnownRun(with_switches(run, before)), KnownRun(with_switches(run, after))
     assert ratio(FIGURES["preempted"], *sides, rises=rises) == pytest.approx(factor)
 
 
 def test_without_a_value_there_is_no_factor(run: Run) -> None:
-    assert ratio(FIGURES["core-hz"], ReportedRun(run), ReportedRun(dataclasses.replace(run, core_hz=None))) is None
+    assert ratio(FIGURES["core-hz"], KnownRun(run), KnownRun(dataclasses.replace(run, core_hz=None))) is None
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**6))
 def test_falling_and_rising_are_each_others_inverse(before: int, after: int) -> None:
-    sides = [ReportedRun(with_switches(RUN, count)) for count in (before, after)]
+    sides = [KnownRun(with_switches(RUN, count)) for count in (before, after)]
     preempted: Figure = FIGURES["preempted"]
     fell, rose = ratio(preempted, *sides), ratio(preempted, *sides, rises=True)
     assert fell is not None
@@ -132,7 +132,7 @@ RUN = _made(madeup.make_run)
 
 
 def test_stalls_that_no_preemption_explains_are_counted_at_least(run: Run) -> None:
-    assert FIGURES["stalls-unswitched"].of(ReportedRun(with_switches(run, 3))) == 1.0
+    assert FIGURES["stalls-unswitched"].of(KnownRun(with_switches(run, 3))) == 1.0
 
 
 def test_a_figure_is_told_with_its_unit() -> None:
@@ -150,11 +150,11 @@ VISITORS = (
 )
 
 
-def traced(visitors: tuple[InterferingTask, ...], measured_ns: int = 2_000_000_000) -> ReportedRun:
+def traced(visitors: tuple[InterferingTask, ...], measured_ns: int = 2_000_000_000) -> KnownRun:
     proof = QuietCpus((1, 2), measured_ns, False, 0, 0, 0, "")
     present = Residence((), visitors, (), (), (), proof)
     report = EvidenceReport(1, "r", "trace", 1_000, "mono", 1, 0, (), (), measured_ns, residence=present)
-    return ReportedRun(RUN, report)
+    return KnownRun(RUN, report)
 
 
 @pytest.mark.parametrize(
@@ -170,16 +170,16 @@ def traced(visitors: tuple[InterferingTask, ...], measured_ns: int = 2_000_000_0
 def test_a_trace_counts_what_ran_on_the_hot_cpus(name: str, value: float) -> None:
     assert figure(name).of(traced(VISITORS)) == value
     assert figure(name).traced
-    assert figure(name).of(ReportedRun(RUN)) is None  # without a trace it is not known: not zero
+    assert figure(name).of(KnownRun(RUN)) is None  # without a trace it is not known: not zero
     assert figure(name).of(traced(VISITORS, 0)) is None
 
 
 def test_the_exit_latency_is_the_mean_over_all_entries() -> None:
-    seen = ReportedRun(dataclasses.replace(RUN, idle_entries=40, idle_exit_us=4_000))
+    seen = KnownRun(dataclasses.replace(RUN, idle_entries=40, idle_exit_us=4_000))
     assert figure("idle-exit").of(seen) == 100_000  # ns
-    assert figure("idle-exit").of(ReportedRun(dataclasses.replace(RUN, idle_entries=0, idle_exit_us=0))) == 0
-    assert figure("idle-exit").of(ReportedRun(RUN)) is None
-    assert figure("cpu-hz").of(ReportedRun(dataclasses.replace(RUN, cpu_hz=8))) == 8
+    assert figure("idle-exit").of(KnownRun(dataclasses.replace(RUN, idle_entries=0, idle_exit_us=0))) == 0
+    assert figure("idle-exit").of(KnownRun(RUN)) is None
+    assert figure("cpu-hz").of(KnownRun(dataclasses.replace(RUN, cpu_hz=8))) == 8
 
 
 @pytest.mark.parametrize("name", ["work:", "work:a b", "work:é", "work:1x", "nothing", "", f"work:{'x' * 80}"])
@@ -190,4 +190,4 @@ def test_a_name_that_means_no_figure_is_refused(name: str) -> None:
 
 def test_without_hot_cpus_their_counters_are_not_known(run: Run) -> None:
     free = dataclasses.replace(run, placement=Placement("none"))
-    assert [FIGURES[name].of(ReportedRun(free)) for name in ("ticks", "device-interrupts", "net-rx")] == [None] * 3
+    assert [FIGURES[name].of(KnownRun(free)) for name in ("ticks", "device-interrupts", "net-rx")] == [None] * 3

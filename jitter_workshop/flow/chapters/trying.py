@@ -30,7 +30,7 @@ from jitter_workshop.model.run import Run, RunObserver
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.session.store import SessionStore
-from jitter_workshop.stats.figures import Figure, ReportedRun, figure, ratio
+from jitter_workshop.stats.figures import Figure, KnownRun, figure, ratio
 
 Half = Literal["before", "after"]
 MOST_ROUNDS = 100
@@ -156,7 +156,7 @@ class _Runs:
     trial: Trial
     cancel: CancelToken
 
-    def in_rounds(self, rounds: int) -> Iterator[tuple[ReportedRun, ReportedRun]]:
+    def in_rounds(self, rounds: int) -> Iterator[tuple[KnownRun, KnownRun]]:
         """Yield the runs before and after the chapter's change, which is restored after each round."""
         walk, shown = self.walk, None
         for number in range(rounds):
@@ -178,7 +178,7 @@ class _Runs:
                     walk.undo()
             yield before, after
 
-    def after_a_boot(self, rounds: int) -> Iterator[tuple[ReportedRun, ReportedRun]]:
+    def after_a_boot(self, rounds: int) -> Iterator[tuple[KnownRun, KnownRun]]:
         """Yield each kept run of the first half with a new one. Raises UsageError if the session keeps too few."""
         self.walk.restart()
         asked = self.walk.request("measure")
@@ -192,7 +192,7 @@ class _Runs:
         for run in kept[-rounds:]:
             yield self._reported(run), self.measured("again")
 
-    def measured(self, step: StepName) -> ReportedRun:
+    def measured(self, step: StepName) -> KnownRun:
         """Measure a step, with a trace if the chapter's figure is read from the trace."""
         request, trial = self.walk.request(step), self.trial
         length = request.duration_s if trial.duration_s is None else trial.duration_s
@@ -204,11 +204,11 @@ class _Runs:
         self.walk.record(step, run)
         return self._reported(run)
 
-    def _reported(self, run: Run) -> ReportedRun:
+    def _reported(self, run: Run) -> KnownRun:
         """Return a run with the report on its trace, if the chapter's figure needs the report and there is a trace."""
         needed = figure(self.shows.figure).traced and self.workshop.handle.has_trace(run.id)
         report = explained(self.workshop.handle, run) if needed else None
-        return ReportedRun(run, report if isinstance(report, EvidenceReport) else None)
+        return KnownRun(run, report if isinstance(report, EvidenceReport) else None)
 
 
 @contextmanager
@@ -242,7 +242,7 @@ def _not_here(walk: ChapterSession, half: Half | None) -> str | None:
     return None
 
 
-def _compared(shows: Shows, before: ReportedRun, after: ReportedRun) -> TriedRound:
+def _compared(shows: Shows, before: KnownRun, after: KnownRun) -> TriedRound:
     one = figure(shows.figure)
     factor = ratio(one, before, after, rises=shows.rises)
     shown = factor is not None and factor >= shows.at_least * LENGTHS
@@ -250,7 +250,7 @@ def _compared(shows: Shows, before: ReportedRun, after: ReportedRun) -> TriedRou
     return TriedRound(one.of(before), one.of(after), factor, shown, why)
 
 
-def _lacking(one: Figure, seen: ReportedRun) -> str:
+def _lacking(one: Figure, seen: KnownRun) -> str:
     """Return the reason why a run does not have a figure."""
     if not one.traced or seen.report is not None:
         return f"This host's runs do not have the figure: {one.title}."

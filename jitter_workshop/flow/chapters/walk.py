@@ -41,7 +41,7 @@ from jitter_workshop.model.walk import (
     StepView,
 )
 from jitter_workshop.stats.effect import effects
-from jitter_workshop.stats.figures import ReportedRun, figure, moved
+from jitter_workshop.stats.figures import KnownRun, figure, moved
 from jitter_workshop.stats.scale import nice_ns
 
 TRACED = ", traced"
@@ -198,9 +198,9 @@ class ChapterSession:
             return None
         return by_curve(task, prediction, shown[-1].curve)
 
-    def seen(self, run: Run) -> ReportedRun:
+    def seen(self, run: Run) -> KnownRun:
         """Return a run with the kept report on its trace, if there is one."""
-        return ReportedRun(run, self._context.known_causes(run))
+        return KnownRun(run, self._context.known_causes(run))
 
     def plan(self) -> PlanView:
         """Return the plan of the chapter: the writes of :meth:`apply`, or a CPU for each thread. Raises HostError if
