@@ -98,7 +98,7 @@ def _busy_seconds() -> dict[int, float]:
     """Return the seconds that each CPU spent on tasks since boot: without interrupts, which belong to no task, and
     without steal."""
     stat = read_stat(HostRoot())
-    return {cpu: (t.user + t.nice + t.system) / stat.ticks_per_second for cpu, t in stat.per_cpu.items()}
+    return {cpu: t.tasks / stat.ticks_per_second for cpu, t in stat.per_cpu.items()}
 
 
 def own_seconds() -> float:

@@ -52,7 +52,7 @@ LEAST_HEIGHT = 4
 
 PLAIN = "mono"
 """The theme of a chart whose colours are not printed: shapes say all."""
-PLAIN_SIZE = (80, 28)
+_PLAIN_SIZE = (80, 28)
 _LEAST_COLUMNS = 20
 _NARROW = 40
 """Below this width, figures are shown in place of the chart."""
@@ -293,17 +293,29 @@ def printed(
     end. ``view``: another chart of the curves; None: value by percentile. ``crowd``: this number of curves, from the
     first, are faint and have no line in the legend. ``between``: as in :func:`render`."""
     probe()
-    console = Console(highlight=False)
-    width, height = shutil.get_terminal_size(PLAIN_SIZE) if console.is_terminal else PLAIN_SIZE
+    console, plain, width, height = output()
     width = max(width, _LEAST_COLUMNS)
     below_it = legend(curves[crowd:], width=width)
     below = len(curves) - crowd + (_BELOW_A_CROWD if crowd else 0)
     rows = max(min(height - 2 - below, MOST_ROWS), LEAST_HEIGHT)
-    if not console.is_terminal or console.is_dumb_terminal:
+    if plain:
         return "".join(f"{line}\n" for line in in_plain(curves, width, rows, view, crowd, between))
     chart = render(curves, width, rows, view=view, crowd=crowd, between=between)
+    return escaped(console, Text("\n").join([chart, *below_it]))
+
+
+def output() -> tuple[Console, bool, int, int]:
+    """Return the console of this program's output, True if it shows no colours, its columns and its lines (80×28
+    without a terminal)."""
+    console = Console(highlight=False)
+    width, height = shutil.get_terminal_size(_PLAIN_SIZE) if console.is_terminal else _PLAIN_SIZE
+    return console, not console.is_terminal or console.is_dumb_terminal, width, height
+
+
+def escaped(console: Console, text: Text) -> str:
+    """Return a text as this console's terminal takes it, cut at its width, with a line break at the end."""
     with console.capture() as captured:
-        console.print(Text("\n").join([chart, *below_it]), no_wrap=True, overflow="crop", crop=True)
+        console.print(text, no_wrap=True, overflow="crop", crop=True)
     return captured.get()
 
 

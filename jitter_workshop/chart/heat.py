@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import shutil
 
-from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
 from jitter_workshop.chart.axes import GUTTER, LABELS_BELOW_FROM, Cell, PlotFrame, framed, grid, snapped, y_ticks
-from jitter_workshop.chart.canvas import LEAST_HEIGHT, LEAST_WIDTH, MOST_ROWS, PLAIN, PLAIN_SIZE
+from jitter_workshop.chart.canvas import LEAST_HEIGHT, LEAST_WIDTH, MOST_ROWS, PLAIN, escaped, output
 from jitter_workshop.chart.marks import DotKind, current, spelled
 from jitter_workshop.chart.style import plain_style, theme_named
 from jitter_workshop.model.palette import Palette, heat_shade
@@ -101,17 +99,12 @@ def _short(count: int) -> str:
 
 def printed(heat: Heat) -> str:
     """Return the heat map at the terminal's size (80×28 without a terminal), with a line break at the end."""
-    console = Console(highlight=False)
-    plain = not console.is_terminal or console.is_dumb_terminal
-    width, height = shutil.get_terminal_size(PLAIN_SIZE) if console.is_terminal else PLAIN_SIZE
+    console, plain, width, height = output()
     rows = max(min(height - 2, MOST_ROWS), LEAST_HEIGHT + 2)
     width = max(width, LEAST_WIDTH)
     if plain:
         return "".join(f"{line}\n" for line in in_plain(heat, width, rows))
-    text = render(heat, width, rows)
-    with console.capture() as captured:
-        console.print(text, no_wrap=True, overflow="crop", crop=True)
-    return captured.get()
+    return escaped(console, render(heat, width, rows))
 
 
 def in_plain(heat: Heat, width: int, rows: int) -> list[str]:

@@ -136,7 +136,8 @@ def legend(
 
 
 def _names(asked: float) -> tuple[tuple[str, float | None], ...]:
-    return ("p50", 50.0), (f"p{99.9 if asked == 50 else asked:.10g}", 99.9 if asked == 50 else asked), ("max", None)
+    further = 99.9 if asked == 50 else asked
+    return ("p50", 50.0), (f"p{further:.10g}", further), ("max", None)
 
 
 def _figures(curve: PercentileCurve, asked: float) -> list[tuple[str, str]]:

@@ -54,8 +54,8 @@ WITHOUT = "none"
 CHANGES = ("nothing", "placement", "tunables")
 DURATIONS_S = (0.5, 60.0)
 EFFECTS = (1.1, 1000.0)
-MOST_SETTLE_S = 60.0
 """The least and the largest factor by which a chapter can say that its figure changes."""
+MOST_SETTLE_S = 60.0
 AT_MOST = (0.0, 60e9)
 """The least and the largest ``at_most`` of a check, in its figure's unit."""
 LIMITS = {"factor": (1.0, EFFECTS[1]), "ratio": (0.001, EFFECTS[1]), "value": (0.001, 60e9)}

@@ -160,24 +160,25 @@ def by_curve(task: PredictionTask, prediction: Prediction, curve: PercentileCurv
     measured = value_at(curve, float(percentile))
     if prediction.value_ns is None or measured is None:
         return PredictionOutcome("The curve of the other machine cannot judge this guess.", None, "", None, measured)
-    near, words = judge(prediction.value_ns, measured)
+    near, words = judge(prediction.value_ns, measured, "machine")
     marked = f"You marked {nice_ns(prediction.value_ns)} at p{percentile}"
-    text = f"{marked}; '{clean(curve.label, 40)}' had {nice_ns(measured)}. {words.replace('host', 'machine')}"
+    text = f"{marked}; '{clean(curve.label, 40)}' had {nice_ns(measured)}. {words}"
     answer = answer_for_value(task, measured)
     explanation = f"{nice_ns(measured)} ({answer.text}): {answer.explanation}"
     return PredictionOutcome(text, near, explanation, prediction.value_ns, measured)
 
 
-def judge(guessed_ns: int, measured_ns: int) -> tuple[bool, str]:
-    """Return (True if the guess is near the measured value, a sentence that compares both)."""
+def judge(guessed_ns: int, measured_ns: int, whose: str = "host") -> tuple[bool, str]:
+    """Return (True if the guess is near the measured value, a sentence that compares both). ``whose``: what was
+    measured."""
     measured_ns = max(measured_ns, 1)
     ratio = max(guessed_ns / measured_ns, measured_ns / guessed_ns)
     if ratio <= 1.25:
         return True, "That is practically exact."
     side = "slower" if measured_ns > guessed_ns else "faster"
     if ratio <= NEAR_FACTOR:
-        return True, f"Near: the host was {_times(ratio)} {side} than you thought."
-    return False, f"The host was {_times(ratio)} {side} than you thought."
+        return True, f"Near: the {whose} was {_times(ratio)} {side} than you thought."
+    return False, f"The {whose} was {_times(ratio)} {side} than you thought."
 
 
 def _times(ratio: float) -> str:

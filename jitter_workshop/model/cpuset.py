@@ -33,6 +33,11 @@ class CpuSet:
         if self.cpus and (self.cpus[0] < 0 or self.cpus[-1] > MAX_CPU):
             raise ValueError(f"CPU numbers go from 0 to {MAX_CPU}")
 
+    @property
+    def named(self) -> str:
+        """Return ``CPU 3`` or ``CPUs 2-3``."""
+        return f"{'CPU' if len(self.cpus) == 1 else 'CPUs'} {self}"
+
     @classmethod
     def of(cls, cpus: Iterable[int]) -> CpuSet:
         """Return a set made from any iterable of numbers."""

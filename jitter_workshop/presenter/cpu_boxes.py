@@ -9,20 +9,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from rich.text import Text
 
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import many
 from jitter_workshop.model.walk import CpuView
-from jitter_workshop.presenter.lines import Lines
+from jitter_workshop.presenter.lines import Lines, in_ascii
 
 MOST_IDLE_CORES = 2
 """Up to this number hot cores without a thread have a box of their own."""
 
-_IN_ASCII = str.maketrans("┌┐└┘─│", "++++-|")
 _OF_CPU = re.compile(r"/(?:cpu|policy)(\d{1,6})/", re.ASCII)
 _GAP = 2
 
@@ -51,12 +50,7 @@ def boxes(view: CpuView, width: int, changes: Iterable[Change] = (), *, ascii_on
         rows[-1].append(box)
         left -= box.inner + 4 + _GAP
     lines = [line for row in rows for line in _row(row, width)]
-    return [_in_ascii(line) for line in lines] if ascii_only else lines
-
-
-def _in_ascii(line: Text) -> Text:
-    line.plain = line.plain.translate(_IN_ASCII)
-    return line
+    return in_ascii(lines) if ascii_only else lines
 
 
 def _row(row: Sequence[_Box], width: int) -> Lines:
@@ -88,11 +82,11 @@ def _boxes(view: CpuView, writes: Counter[int]) -> list[_Box]:
     if together:
         cpus = CpuSet.of(cpu for core in together for cpu in core)
         told = Text.assemble(("hot", "accent"), (_written(sum(writes[cpu] for cpu in cpus)), "dim"))
-        found.append(_Box(_named(cpus), (told, Text("no thread of ours", "dim"))))
+        found.append(_Box(cpus.named, (told, Text("no thread of ours", "dim"))))
     rest = online - CpuSet.of(cpu for core in cores for cpu in core)
     if rest:
         told = Text.assemble(("housekeeping", "cool"), (_written(sum(writes[cpu] for cpu in rest)), "dim"))
-        found.append(_Box(_named(rest), (told, Text("all other work", "dim"))))
+        found.append(_Box(rest.named, (told, Text("all other work", "dim"))))
     return found
 
 
@@ -119,11 +113,7 @@ def _core(view: CpuView, core: CpuSet, writes: Counter[int]) -> _Box:
             line.append("  ").append(name, "bold text")
         line.append(_written(writes[cpu]), "dim")
         lines.append(line)
-    return _Box(_named(core) + (", one core" if len(core) > 1 else ""), tuple(lines))
-
-
-def _named(cpus: CpuSet) -> str:
-    return f"{'CPU' if len(cpus) == 1 else 'CPUs'} {cpus}"
+    return _Box(core.named + (", one core" if len(core) > 1 else ""), tuple(lines))
 
 
 def _written(count: int) -> str:

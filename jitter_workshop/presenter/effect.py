@@ -16,7 +16,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import called
 from jitter_workshop.presenter.lines import Lines, table, wrap
 from jitter_workshop.stats.curve import value_at
-from jitter_workshop.stats.effect import MOVED, effect_on, tail_of
+from jitter_workshop.stats.effect import ALIKE, MOVED, effect_on, tail_of
 from jitter_workshop.stats.figures import FIGURES, KnownRun, figure
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
@@ -60,11 +60,11 @@ def compared(found: Effects, runs: tuple[Run, Run], same_state: bool, width: int
     if same_state:
         badge, role = _LUCK, "accent"
         line = Text("Nothing was changed. ", "bold accent")
-        line.append(f"The largest difference is {_said(shown, shown.factor < 1.05)}", "text")
+        line.append(f"The largest difference is {_said(shown)}", "text")
     elif found.lead is None:
         badge, role = _BADGES["same"], "accent"
         line = Text("No figure moved", "bold accent")
-        nearest = "" if shown.factor < 1.05 else f", the nearest is {_said(shown)}"
+        nearest = "" if shown.factor < ALIKE else f", the nearest is {_said(shown)}"
         line.append(f" by a factor of 2{nearest}", "text")
     else:
         badge, role = _BADGES[found.direction], _ROLES[found.direction]
@@ -97,7 +97,7 @@ def counts(found: Sequence[Effect], width: int) -> Lines:
 def gap(first: Run, second: Run, percentile: str) -> str:
     """Return ``p99.9: 210 µs → 12 µs, 17 times shorter`` for a chart; "" where a run does not know the percentile."""
     found = effect_on(percentile, KnownRun(first), KnownRun(second))
-    return "" if found is None else _said(found, found.factor < 1.05)
+    return "" if found is None else _said(found)
 
 
 def disturbed(run: Run) -> str:
@@ -115,15 +115,12 @@ def _company(runs: Sequence[Run]) -> list[str]:
     return [f"The {which} run was disturbed by {company}." for which, company in told]
 
 
-def _said(effect: Effect, alike: bool = False) -> str:
-    """Return ``p99.9: 210 µs → 12 µs, 17 times shorter``. ``alike``: leave out a difference below 5 %."""
+def _said(effect: Effect) -> str:
+    """Return ``p99.9: 210 µs → 12 µs, 17 times shorter``, and the values alone where they are called the same."""
     values = f"{effect.name}: {effect.values[0]} → {effect.values[1]}"
-    least = "at least " if effect.at_least else ""
-    return (
-        values
-        if alike or effect.direction == "same"
-        else f"{values}, {least}{_times(effect.factor)} times {effect.how}"
-    )
+    if effect.factor < ALIKE:
+        return values
+    return f"{values}, {'at least ' if effect.at_least else ''}{_times(effect.factor)} times {effect.how}"
 
 
 def _times(factor: float) -> str:

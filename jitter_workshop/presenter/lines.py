@@ -51,6 +51,7 @@ _ON_A_TERMINAL = {
     "cause_fault": "bright_cyan",
 }
 """The roles in the sixteen colours that every terminal has."""
+_IN_ASCII = str.maketrans("─│╭╯┌┐└┘┬┴█▏▶▲…", "-|++++++++#:>^.")
 _BLANK = re.compile(r"(?<!\d) | (?!(?:ns|µs|ms|s|min|GHz|%)(?!\w))")
 _WAITING_BAR = 60
 _LONGEST = 4_000
@@ -93,6 +94,13 @@ class Output:
 def written(lines: Iterable[Text], colour: bool = False) -> str:
     """Return the lines as one string, each with a line break at its end. ``colour``: with escapes for the styles."""
     return "".join(f"{_escaped(line) if colour else line.plain.rstrip()}\n" for line in lines)
+
+
+def in_ascii(lines: Lines) -> Lines:
+    """Return drawn lines with ASCII in the place of lines, boxes and bars, one character for each."""
+    for line in lines:
+        line.plain = line.plain.translate(_IN_ASCII)
+    return lines
 
 
 def in_colours(line: Text, palette: Palette | None) -> Text:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from jitter_workshop.model.picture import Event, Knees, LessonPicture, Mask, Ring, Second
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter.lines import Lines, in_cells, labelled
+from jitter_workshop.presenter.lines import Lines, in_ascii, in_cells, labelled
 from jitter_workshop.stats.scale import nice_ns
 
 MESSAGES_A_SECOND = 100_000
@@ -18,7 +18,6 @@ MESSAGES_A_SECOND = 100_000
 _DRAWN_FROM = 48
 """In fewer columns the steps of a curve are a table."""
 _AXIS = 8
-_IN_ASCII = str.maketrans("─│╭╯┌┐└┘┬┴█▏▶▲…", "-|++++++++#:>^.")
 
 
 def drawn(picture: LessonPicture, width: int, *, ascii_only: bool = False) -> Lines:
@@ -32,9 +31,7 @@ def drawn(picture: LessonPicture, width: int, *, ascii_only: bool = False) -> Li
         lines = _second(picture, width)
     else:
         lines = _ring(picture, width)
-    for line in lines if ascii_only else ():
-        line.plain = line.plain.translate(_IN_ASCII)
-    return lines
+    return in_ascii(lines) if ascii_only else lines
 
 
 # -- a mask ------------------------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def of_host(drawn: Plan, width: int, why_hot: str = "", recorded: bool = False, 
     count = len(drawn.changes)
     lines = [Text(f"{many(count, 'write')}, in this order." if count else "Nothing would be written.", "bold")]
     why = f": {clean(why_hot, 300)}" if why_hot else ""
-    lines += wrap(f"Hot {'CPU' if len(drawn.hot_cpus) == 1 else 'CPUs'} {CpuSet(drawn.hot_cpus)}{why}", width)
+    lines += wrap(f"Hot {CpuSet(drawn.hot_cpus).named}{why}", width)
     lines += wrap(clean(note, 300), width, "▲ ", style="accent") if note else []
     lines += [Text("This is a recorded host, not this machine.", "accent")] if recorded else []
     lines += [*every(drawn.changes, width), *_afterwards(drawn.changes, width)]
@@ -205,7 +205,7 @@ def value_told(value: str | None, kind: str, limit: int = 120) -> str:
         cpus = CpuSet.parse_mask(value)
     except ValueError:
         return shown
-    return f"{shown} ({'no CPU' if not cpus else f'CPU {cpus}' if len(cpus) == 1 else f'CPUs {cpus}'})"
+    return f"{shown} ({cpus.named if cpus else 'no CPU'})"
 
 
 def _words(change: Change) -> tuple[str, str, str]:

@@ -48,12 +48,7 @@ def _above(page: StatusHead, width: int) -> Iterator[Text]:
 
 
 def table(
-    host: str,
-    page: StatusHead,
-    groups: Sequence[tuple[str, Sequence[Assessment]]],
-    width: int,
-    *,
-    brief: bool = True,
+    host: str, page: StatusHead, groups: Sequence[tuple[str, Sequence[Assessment]]], width: int, *, brief: bool = True
 ) -> Lines:
     """Return every check under its heading. ``host``: a line with the host's name, its kernel and its kind. ``groups``:
     (heading, checks). ``brief``: a check that needs no action has at most two lines."""

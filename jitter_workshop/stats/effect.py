@@ -11,11 +11,13 @@ from collections.abc import Iterable
 
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import Direction, Effect, Effects
-from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, figure
+from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, figure, ratio
 from jitter_workshop.stats.sample_size import FEW_SAMPLES, of_run
 
 MOVED = 2.0
 """A figure that differs by less than this factor is not called moved: two runs of one host differ by as much."""
+ALIKE = 1.05
+"""Two values whose ratio is below this are called the same."""
 LEAST_EVENTS = 10
 
 _ALWAYS = ("50", "90", "99.9", "max", "stalls-1ms", "stalls-100us", "stalls-10us", "preempted")
@@ -47,11 +49,11 @@ def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked
     the chapter says. ``asked``: the percentile of the guess, which takes part, too."""
     workload = before.run.workload
     names = dict.fromkeys((*_ALWAYS, tail_of(workload), tail_of(workload, asked)))
-    every = [e for name in names if (e := _effect(FIGURES[name], before, after)) is not None]
+    known = {name: e for name in names if (e := _effect(FIGURES[name], before, after)) is not None}
+    shown = None if shows is None else known.get(shows.figure)
     if shows is not None and shows.figure not in names:
         shown = _effect(figure(shows.figure), before, after, of_chapter=True)
-    else:
-        shown = next((e for e in every if shows is not None and e.name == figure(shows.figure).title), None)
+    every = list(known.values())
     moved = [e for e in every if e.factor >= MOVED]
     lead = shown if shown is not None and _as_wanted(shows, before, after) else None
     lead = lead or _largest(e for e in moved if not e.one_event) or _largest(moved)
@@ -80,12 +82,8 @@ def counted(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tu
 def _as_wanted(shows: Shows | None, before: KnownRun, after: KnownRun) -> bool:
     if shows is None:
         return False
-    one = figure(shows.figure)
-    first, second = one.of(before), one.of(after)
-    if first is None or second is None:
-        return False
-    low, high = (first, second) if shows.rises else (second, first)
-    return high >= shows.at_least * max(low, one.least(before if shows.rises else after))
+    factor = ratio(figure(shows.figure), before, after, rises=shows.rises)
+    return factor is not None and factor >= shows.at_least
 
 
 def _largest(found: Iterable[Effect]) -> Effect | None:

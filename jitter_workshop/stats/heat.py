@@ -129,7 +129,7 @@ def _bars(bins: Sequence[Bin]) -> tuple[tuple[int, float], ...]:
     found: dict[int, float] = {}
     for low, high, samples in bins:
         first, last = (math.log10(max(value, 1)) * PER_DECADE for value in (low, high + 1))
-        parts = [(bar, part) for bar, part in _parts(first, last, 20 * PER_DECADE)] if last - first > 1 else []
+        parts = _parts(first, last, 20 * PER_DECADE) if last - first > 1 else []
         if not parts:
             parts = [(math.floor((first + last) / 2 + 1e-9), 1.0)]
         whole = sum(part for _, part in parts)

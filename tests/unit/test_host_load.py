@@ -98,7 +98,6 @@ def test_a_measurement_ends_the_look_which_then_tells_nothing(monkeypatch: pytes
     assert found == [None]
     monkeypatch.setenv(host_load.VARIABLE, "off")
     assert host_load.at_start() is None
-    assert host_load.begun()() is None
 
 
 def test_the_words_name_who_takes_the_cpus() -> None:

@@ -57,9 +57,11 @@ def tracefs(root: HostRoot) -> str:
 def mount_command(root: HostRoot) -> str:
     """Return the command that mounts the kernel's trace, where this kernel has one that is not mounted; "" else, and
     where only root may see whether it is mounted."""
-    known = (root.reading(f"{folder}/trace_clock") for folder in FOLDERS)
-    absent = all(reading.text is None and reading.reason == "no such file" for reading in known)
-    return _MOUNT if absent and root.is_dir(FOLDERS[0]) else ""
+    try:
+        tracefs(root)
+    except HostError as error:
+        return error.advice
+    return ""
 
 
 def own_numbers(writer: HostWriter) -> bool:

@@ -236,10 +236,9 @@ def _journalled(root: HostRoot, journal_id: str) -> set[str]:
 def _lines(writes: tuple[HandWrite, ...]) -> tuple[HandLine, ...]:
     """Return the lines for a shell. Moves of tasks from one set to another, one behind the other, are one line."""
     lines: list[HandLine] = []
-    for alike, group in itertools.groupby(writes, lambda one: moves_alike(one.change) or one.change.n):
+    for _, group in itertools.groupby(writes, lambda one: moves_alike(one.change) or one.change.n):
         made = tuple(group)
-        joined = isinstance(alike, tuple) and len(made) > 1
-        lines.append(HandLine(together([one.change for one in made]) if joined else made[0].command, made))
+        lines.append(HandLine(made[0].command if len(made) == 1 else together([one.change for one in made]), made))
     return tuple(lines)
 
 

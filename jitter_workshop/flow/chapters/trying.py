@@ -75,10 +75,10 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Hold the functions that a trial calls. ``plan``: with the writes that come next, if the
-    round before did not make the same ones. ``round_done``: with the figure,
-    the number and the result of a round. ``observer``: the observer of the runs. ``queued``: with the reason to wait
-    for other measurements. ``duration_s``: the length of each run, None for the chapter's own."""
+    """Hold the functions that a trial calls. ``plan``: with the writes that come next, if the round before did not make
+    the same ones. ``round_done``: with the figure, the number and the result of a round. ``observer``: the observer of
+    the runs. ``queued``: with the reason to wait for other measurements. ``duration_s``: the length of each run, None
+    for the chapter's own."""
 
     plan: Callable[[PlanView], None]
     round_done: Callable[[Figure, int, TriedRound], None]

@@ -348,7 +348,7 @@ class ChapterSession:
 
     def workload(self, slot: str | None) -> str:
         """Return the workload of a slot's run, or of the run that would be made; "" if the slot has no measurement."""
-        asked = next((m for m in self.chapter.measurements if m.slot == slot), None)
+        asked = self.chapter.measurement(slot) if slot is not None else None
         if asked is None:
             return ""
         if (run := self.run_in(slot)) is not None:
@@ -465,13 +465,14 @@ class ChapterSession:
         strayed = () if good else stack_notes(self.chapter, first, second)
         if self._context.handle.has_trace(first.id) != self._context.handle.has_trace(second.id):
             strayed = (*strayed, ONE_TRACED)
-        headline = " ".join([*strayed, *self._effect(first, second), view.headline])
+        effect = self._effect(first, second)
+        headline = " ".join([*strayed, *effect, view.headline])
         if not view.comparison.comparable:
             return dataclasses.replace(view, headline=headline, notes=strayed)
         task, shows = self.chapter.prediction, self.chapter.shows
         found = effects(self.seen(first), self.seen(second), shows, task.percentile if task is not None else None)
         if found.lead is None or shows is None or found.lead.name != figure(shows.figure).title:
-            strayed = (*strayed, *self._effect(first, second))
+            strayed = (*strayed, *effect)
         return dataclasses.replace(view, headline=headline, effects=found, notes=strayed)
 
     def _effect(self, first: Run, second: Run) -> tuple[str, ...]:

@@ -9,10 +9,7 @@ from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.walk import CompareView
-from jitter_workshop.stats.effect import tail_of
-
-_SAME = 1.05
-"""Two values whose ratio is below this are called the same."""
+from jitter_workshop.stats.effect import ALIKE, tail_of
 
 _HOST_FACTS = (
     "kernel",
@@ -108,7 +105,7 @@ def luck(a: Run, b: Run) -> str:
     if not known:
         return start + "they are too short to show how much they differ."
     company = " Other tasks on these CPUs made a part of the difference." if a.disturbed or b.disturbed else ""
-    said = [known[0], *(f for f in known[1:] if f[1] >= _SAME or f[0] == f"p{tail}")]
+    said = [known[0], *(f for f in known[1:] if f[1] >= ALIKE or f[0] == f"p{tail}")]
     while True:
         text = f"{start}{_differ(said)}.{company} Only a larger difference can be the effect of a change."
         if len(said) == 1 or len(textwrap.wrap(text, _COLUMNS)) <= _LINES:
@@ -158,6 +155,6 @@ def _ratio(a: float | None, b: float | None) -> float | None:
 
 
 def _times(ratio: float) -> str:
-    if ratio < _SAME:
+    if ratio < ALIKE:
         return "less than 5 %"
     return f"{ratio:.1f}×" if ratio < 10 else f"{ratio:,.0f}×"

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
-from collections.abc import Callable
 
 from jitter_workshop.bench import foreign_activity
 from jitter_workshop.flow.measuring.background_gate import HERE
@@ -38,30 +36,17 @@ _MOST_NAMED = 8
 
 
 def at_start() -> HostLoad | None:
-    """Look at this host's load for WINDOW_S. Return None if a measurement began meanwhile, which looks at other tasks
-    itself, and if the user wants no look."""
-    stop = threading.Event()
-    with HERE.beside(stop.set):
-        ended = begun(WINDOW_S, lambda left_s: stop.wait(left_s))
-        found = ended()
-    return None if stop.is_set() else found
-
-
-def begun(window_s: float = WINDOW_S, wait: Callable[[float], object] = time.sleep) -> Callable[[], HostLoad | None]:
-    """Begin to look at this host's load, and return what ends the look: it waits until ``window_s`` seconds are over,
-    and returns the load, or None if nothing can be told or the user wants no look. ``wait``: waits for some seconds."""
+    """Look at this host's load for WINDOW_S. Return None if nothing can be told, if a measurement began meanwhile,
+    which looks at other tasks itself, and if the user wants no look."""
     if os.environ.get(VARIABLE) == "off":
-        return lambda: None
-    root = HostRoot()
-    before, earlier = foreign_activity.snapshot(), read_stat(root)
-
-    def ended() -> HostLoad | None:
-        wait(max(before.at_s + window_s - time.monotonic(), 0))
+        return None
+    stop, root = threading.Event(), HostRoot()
+    with HERE.beside(stop.set):
+        before, earlier = foreign_activity.snapshot(), read_stat(root)
+        stop.wait(WINDOW_S)
         later, activity = read_stat(root), foreign_activity.since(before, ())
         own_s = foreign_activity.own_seconds() - before.own_s
-        return judged(_average(root), earlier, later, activity.loads, own_s)
-
-    return ended
+    return None if stop.is_set() else judged(_average(root), earlier, later, activity.loads, own_s)
 
 
 def judged(
@@ -73,7 +58,7 @@ def judged(
     whole = sum(later.per_cpu[cpu].total - earlier.per_cpu[cpu].total for cpu in cpus)
     if whole <= 0:
         return None
-    busy = sum(_on_tasks(later, cpu) - _on_tasks(earlier, cpu) for cpu in cpus) - own_s * later.ticks_per_second
+    busy = sum(later.per_cpu[cpu].tasks - earlier.per_cpu[cpu].tasks for cpu in cpus) - own_s * later.ticks_per_second
     busy_percent = min(max(100 * busy / whole, 0.0), 100.0)
     steal_ns = steal_between(earlier, later, cpus)
     steal_percent = None if steal_ns is None else 100 * steal_ns / (whole * later.tick_ns)
@@ -85,11 +70,6 @@ def judged(
         tuple(task for task in tasks if task.cpu_percent >= NAMED_PERCENT)[:_MOST_NAMED],
         busy_percent >= DROWNS_BUSY_PERCENT or (steal_percent or 0) >= DROWNS_STEAL_PERCENT,
     )
-
-
-def _on_tasks(stat: CpuStat, cpu: int) -> int:
-    times = stat.per_cpu[cpu]
-    return times.user + times.nice + times.system
 
 
 def _average(root: HostRoot) -> float | None:

@@ -219,7 +219,7 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
     hot, topology = drawn.hot.cpus, drawn.host.topology
     fresh = tuple(one for one in wanted if one.id not in {entry.tunable for entry in ours})
     changes = tuple(_change_of(entry) for entry in ours)
-    notices = [f"Hot {'CPU' if len(hot) == 1 else 'CPUs'} {hot}: {drawn.hot.why}."]
+    notices = [f"Hot {hot.named}: {drawn.hot.why}."]
     notices += [f"{drawn.hot.note[0].upper()}{drawn.hot.note[1:]}."] if drawn.hot.note else []
     if fresh:
         plan = drawn.plan if not ours else draw_up(HERE, fresh, request.cpus).plan

@@ -37,9 +37,14 @@ class CpuTimes:
     guest_nice: int = 0
 
     @property
+    def tasks(self) -> int:
+        """Return the ticks that tasks took, in their programs and in the kernel."""
+        return self.user + self.nice + self.system
+
+    @property
     def total(self) -> int:
         """Return the sum of all ticks. Guest time is not added, because user time includes it."""
-        return self.user + self.nice + self.system + self.idle + self.iowait + self.irq + self.softirq + self.steal
+        return self.tasks + self.idle + self.iowait + self.irq + self.softirq + self.steal
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _draw_chart(self) -> None:
         if self.now.with_chart:
-            between, gap = self.compare.gap() if self.step == "compare" else (None, None)
+            between, gap = self.now.gap()
             # Before and after count alike at compare; elsewhere the newest curve does.
             chosen = self._page.highlight
             highlight = chosen if chosen is not None else None if between is not None else -1
@@ -201,8 +201,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         step = self.now
         if self._page.table:
             return step.table(width)
-        if self.step == "compare" and step.with_chart and not self.walk.host.rehearsed and not self.walk.hunts:
-            return self.compare.counts(width)
+        if (below := step.below_chart(width)) is not None:
+            return below
         figures = step.figures(width)
         if self.wide or self.step == "compare" or step.alone:
             return figures

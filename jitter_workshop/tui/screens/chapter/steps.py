@@ -92,6 +92,15 @@ class Step:
             return []
         return [(float(task.percentile or "99.9"), kept.value_ns)]
 
+    def gap(self) -> tuple[tuple[int, int] | None, Gap | None]:
+        """Return the indexes of the curves before and after a change, and their distance at the percentile of the
+        guess; None for what is not there."""
+        return None, None
+
+    def below_chart(self, width: int) -> Lines | None:
+        """Return the lines in the place of the figures while the chart is shown; None for the figures."""
+        return None
+
     def figures(self, width: int) -> Lines:
         """Return the step's figures, or the error that explains why there are none."""
         try:
@@ -534,8 +543,6 @@ class Compare(Step):
         return first, second
 
     def gap(self) -> tuple[tuple[int, int] | None, Gap | None]:
-        """Return the indexes of the curves before and after the change, and their distance at the percentile of the
-        guess; None for what is not there."""
         both = self._both()
         shown = {c.run.id: n for n, c in enumerate(self.page.curves()) if c.run is not None}
         if both is None or not all(run.id in shown for run in both):
@@ -544,6 +551,10 @@ class Compare(Step):
         asked = tail_of(both[0].workload, self.asked)
         said = effect.gap(*both, asked)
         return (before, after), Gap(float(asked), before, after, said) if said else None
+
+    def below_chart(self, width: int) -> Lines | None:
+        shown = self.with_chart and not self.walk.host.rehearsed and not self.walk.hunts
+        return self.counts(width) if shown else None
 
     def counts(self, width: int) -> Lines:
         """Return the counts before and after the change."""

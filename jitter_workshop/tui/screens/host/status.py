@@ -97,8 +97,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
         """Return the check under the cursor."""
         shown = self.shown()
         # The list opens on what the learner can act on, not on a line that says "not here".
-        first = sorted(shown, key=_turn)[:1]
-        return next((f for f in shown if f.check.id == self._under), first[0] if first else None)
+        return next((f for f in shown if f.check.id == self._under), min(shown, key=_turn, default=None))
 
     def redraw(self) -> None:
         self.set_class(self._reading, "-page")
