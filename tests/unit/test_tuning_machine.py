@@ -177,7 +177,7 @@ def test_elsewhere_the_command_is_told(tmp_path: Path) -> None:
 
 
 def test_only_the_process_is_left_to_name(tmp_path: Path) -> None:
-    root = with_services(tmp_path, "dockerd", init="process_api")
+    root = with_services(tmp_path, "dockerd", init="own-init")
     assert "kill 300" in assess("services", root).reason
 
 
