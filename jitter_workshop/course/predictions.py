@@ -67,7 +67,7 @@ def _by_runs(
     given = next((a for a in task.answers if a.id == prediction.choice), None)
     if given is None:
         return PredictionOutcome("Your answer is no longer in the lesson.", None, "", None, None)
-    found = _fell_most(task, before, seen) if task.by == "falls" else _in_range(task, before, seen, shows)
+    found = _decide(task, before, seen, shows)
     if found is None:
         these = "this run does" if task.by == "value" else "these two runs do"
         text = f"Your guess is not judged: {these} not have the figure that decides it."
@@ -79,6 +79,21 @@ def _by_runs(
     if given is not right:
         explanation += f"\n\nYour answer ({given.text}): {given.explanation}"
     return PredictionOutcome(text, given is right, explanation, None, None)
+
+
+def judged_by(task: PredictionTask, seen: KnownRun | None, before: KnownRun | None, shows: Shows | None) -> bool:
+    """Return True if these runs have the figure that decides a choice by the figures of runs."""
+    if seen is None or (before is None and task.by != "value"):
+        return False
+    return _decide(task, before or seen, seen, shows) is not None
+
+
+def _decide(
+    task: PredictionTask, before: KnownRun, seen: KnownRun, shows: Shows | None
+) -> tuple[Answer, str, str] | None:
+    """Return the answer that is right by these runs, the figure that decides, and the other figures, in words; None if
+    the runs do not have the figure."""
+    return _fell_most(task, before, seen) if task.by == "falls" else _in_range(task, before, seen, shows)
 
 
 def _fell_most(task: PredictionTask, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:

@@ -34,7 +34,7 @@ class SeenCauses:
     counters, all time that belongs to causes without a time. ``others``: the number of smaller causes that are not in
     the list. ``why_no_trace``: a reason, "" if there is a trace. ``notes``: further sentences about the run. ``stall``:
     one stall of the run that can be read piece by piece, with its main pieces alone; None if there is no such
-    stall."""
+    stall. ``recorded``: when and on what machine a recorded run was measured, "" for a run of one's own."""
 
     run: str
     source: Source
@@ -46,6 +46,7 @@ class SeenCauses:
     why_no_trace: str = ""
     notes: tuple[str, ...] = ()
     stall: ExplainedStall | None = None
+    recorded: str = ""
 
     def suspect(self, ident: str) -> Suspect | None:
         return next((one for one in self.suspects if one.id == ident), None)

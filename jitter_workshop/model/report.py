@@ -54,7 +54,8 @@ class ReportedDiagnosis:
     evidence, ``trace`` or ``counters``; "" if it is not there any more. ``chosen``: the cause that the learner named;
     ``right``: None if the evidence cannot decide. ``most``: the cause that took most, None if not known. The time of a
     cause is 0 if it is not known. ``share``: the share (0..1) that ``most`` has of the stalled time ``stalled_ns``;
-    the cause of ``unknown_ns`` of it is not known."""
+    the cause of ``unknown_ns`` of it is not known. ``recorded``: when and on what machine the first run was recorded,
+    "" for a run of the learner's own."""
 
     run: str
     source: str
@@ -64,6 +65,7 @@ class ReportedDiagnosis:
     share: float
     stalled_ns: int
     unknown_ns: int
+    recorded: str = ""
 
 
 @dataclass(frozen=True, slots=True)

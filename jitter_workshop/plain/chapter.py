@@ -304,7 +304,7 @@ class PlainChapter:
         if walk.run_in(task.slot) is not None:
             talk.tell("The answer is measured already, so a guess no longer counts.")
         elif walk.host.rehearsed and task.slot is not None:
-            talk.tell(chapter_view.decided_on_recording(task, bool(walk.recorded_curves(task.slot)[0])))
+            talk.tell(chapter_view.decided_on_recording(task, walk.decided_by_recording))
         elif (last := walk.last_curve() if task.kind == "mark" else None) is not None:
             percentile = task.percentile or "99.9"
             value = nice_ns(value_at(last.curve, float(percentile)))
@@ -325,7 +325,15 @@ class PlainChapter:
             kept = bool(walk.recorded_curves(step)[0])
             known = "" if kept or not walk.host.rehearsed else " The course has no such run from another machine."
             talk.tell(f"Nothing is measured here. On a host that can do this chapter the run is: {there}.{known}")
+            if (seen := walk.known(step)) is not None:
+                talk.say("", *effect.measured(seen, talk.width, walk.chapter.shows, self._asked))
             talk.say("")
+
+    @property
+    def _asked(self) -> str | None:
+        """Return the percentile of the guess; None if the guess is not about one."""
+        task = self._walk.chapter.prediction
+        return task.percentile if task is not None else None
 
     def _show_comparison(self) -> None:
         walk, talk = self._walk, self._talk
@@ -375,11 +383,14 @@ class PlainChapter:
             talk.chart(shown)
             talk.table(shown)
             talk.tell(f"Nothing was measured here. {curves.made_elsewhere(shown, source)}")
+            talk.say("", *effect.of_recorded(walk, talk.width))
+            if (both := walk.before_and_after()) is not None:
+                talk.say("", *effect.counts(counted(*both, chapter.shows), talk.width, recorded=True))
         else:
             talk.tell("Nothing was measured, so there are no curves to compare.")
         talk.say("")
         task = chapter.prediction
-        if task is not None and task.kind == "mark" and walk.outcome() is not None:
+        if walk.decided_by_recording and walk.outcome() is not None:
             self._tell_outcome()
             talk.say("")
         if task is not None and task.slot is not None:
@@ -444,8 +455,7 @@ class PlainChapter:
         talk.table(curves)
         run, task = walk.run_in(step), walk.chapter.prediction
         if run is not None:
-            asked = task.percentile if task is not None else None
-            talk.say("", *effect.measured(walk.seen(run), talk.width, walk.chapter.shows, asked))
+            talk.say("", *effect.measured(walk.seen(run), talk.width, walk.chapter.shows, self._asked))
         if task is not None and task.slot == step:
             self._tell_outcome()
         if step == "measure" and (offer := walk.offer_noise()):

@@ -17,7 +17,7 @@ def show(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     """Show the question and the list of causes, or the answer that was given before."""
     diagnosis = walk.diagnosis
     if not diagnosis.open:
-        talk.tell(words.RECORDED)
+        talk.tell(words.NOT_RECORDED)
         return
     if diagnosis.ready is None:
         talk.tell(words.READING)

@@ -368,10 +368,11 @@ def settings_compared(changes: Sequence[SettingChange], width: int) -> Lines:
     return lines
 
 
-def decided_on_recording(task: PredictionTask, shown: bool) -> str:
-    """Say who decides a guess on a recording. ``shown``: the chapter shows the curve of another machine."""
-    if task.kind == "mark" and shown:
-        return "On a recording the curve of another machine decides this."
+def decided_on_recording(task: PredictionTask, decided: bool) -> str:
+    """Say who decides a guess on a recording. ``decided``: what was recorded on another machine decides it."""
+    if decided:
+        what = "curve" if task.kind == "mark" else "recorded runs"
+        return f"On a recording the {what} of another machine decide{'s' if task.kind == 'mark' else ''} this."
     return "On a recording no run can decide this; compare shows what the answers mean."
 
 

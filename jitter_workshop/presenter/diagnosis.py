@@ -18,19 +18,23 @@ from jitter_workshop.stats.scale import nice_ns
 
 QUESTION = "Who took it?"
 READING = "Reading the evidence of the first run…"
-RECORDED = "Nothing was measured here, so there is no run to read. The worked example stands for it."
+NOT_RECORDED = "Nothing was measured here, so there is no run to read. The worked example stands for it."
 CHOOSE = "↑ ↓ or a number chooses a cause, and Enter names it."
 _TRACED = "These causes were seen in the stalls of your first run, by the kernel's trace. Which of them took most time?"
+_ON_RECORD = "recorded, not measured here: these causes were seen in the stalls of a first run"
 _COUNTED = "These counters grew during your first run. Which cause took most time?"
 _NEEDS = (
     "There are only counters, because a trace needs root's rights: run the workshop as root, and each cause has a time."
 )
+NOT_HERE = "This is what was recorded on another machine."
 OWN_LOAD = "this chapter's own load"
 _BAR, _LEAD = 12, 6
 
 
 def asked(seen: SeenCauses) -> str:
     """Return the question about a run, or the sentence that there is nothing to ask."""
+    if not seen.quiet and seen.recorded:
+        return f"{sentence(f'{_ON_RECORD} ({clean(seen.recorded, 120)})')} Which of them took most time?"
     if not seen.quiet:
         return _TRACED if seen.source == "trace" else _COUNTED
     if not seen.stalls:
@@ -135,14 +139,14 @@ def sign(right: bool | None) -> str:
 
 
 def judged(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
-    """Return the judgement of an answer in at most two sentences."""
+    """Return the judgement of an answer in at most two sentences, and one more that calls recorded evidence so."""
     first, second = verdict(found, seen, chapter, course)
-    return f"{sign(found.right)}{first} {second}"
+    return f"{sign(found.right)}{first} {second}{f' {NOT_HERE}' if seen.recorded else ''}"
 
 
 def lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
     """Return the whole list with its question, and what else is known about the run."""
-    found: Lines = [heading(QUESTION.upper()), *wrap(asked(seen), width)]
+    found: Lines = [heading(f"{QUESTION.upper()}{'   RECORDED' if seen.recorded else ''}"), *wrap(asked(seen), width)]
     if needs := without_trace(seen):
         found += wrap(needs, width, style="dim")
     found.append(Text())

@@ -6,6 +6,7 @@ The line names its direction in a word, so that it can be read without colours.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -20,20 +21,25 @@ from jitter_workshop.stats.effect import ALIKE, MOVED, effect_on, tail_of
 from jitter_workshop.stats.figures import FIGURES, KnownRun, figure
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
+if TYPE_CHECKING:
+    from jitter_workshop.flow.chapters.walk import ChapterSession
+
 NOT_PROVEN = "Two runs are no proof: they differ by luck, too."
 _ROLES = {"better": "good", "worse": "bad", "same": "accent"}
 _BADGES = {"better": " BETTER ", "worse": " WORSE ", "same": " NO CHANGE "}
 _LUCK = " LUCK "
+_RECORDED = "recorded: "
 _NAMED = 2
 
 
 def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
-    """Return the result of one run: its percentile that counts, the chapter's figure, and who disturbed the run.
-    ``asked``: the percentile of the guess."""
+    """Return the result of one run: its percentile that counts, the chapter's figure, and who disturbed the run; a
+    recorded run is called so. ``asked``: the percentile of the guess."""
     workload = seen.run.workload
     tail = next((FIGURES[p] for p in (tail_of(workload, asked), tail_of(workload)) if FIGURES[p].of(seen)), None)
     line = Text()
     if tail is not None:
+        line.append(_RECORDED if seen.recorded is not None else "", "dim")
         line.append(f"{tail.title} is {tail.with_unit(tail.of(seen))}", "bold accent")
     shown = figure(shows.figure) if shows is not None else None
     if shown is not None and shown is not tail and (value := shown.of(seen)) is not None:
@@ -50,9 +56,10 @@ def so_far(curve: PercentileCurve, workload: str, asked: str | None, width: int)
     return wrap(Text.assemble((f"p{tail} so far: {nice_ns(value)}", "bold accent")), width)
 
 
-def compared(found: Effects, runs: tuple[Run, Run], same_state: bool, width: int) -> Lines:
+def compared(found: Effects, runs: Sequence[Run], same_state: bool, width: int, recorded: bool = False) -> Lines:
     """Return the result of two runs: the largest effect, loud; then, quiet, the largest one against it, and which run
-    was disturbed. ``same_state``: nothing was changed between the runs, so the difference is luck."""
+    was disturbed. ``same_state``: nothing was changed between the runs, so the difference is luck. ``recorded``: the
+    runs were recorded on another machine."""
     if found.nearest is None:
         return []
     shown = found.lead or found.nearest
@@ -71,6 +78,8 @@ def compared(found: Effects, runs: tuple[Run, Run], same_state: bool, width: int
         line = Text(_said(shown), f"bold {role}")
         if found.but is not None:
             quiet.append(f"But {_said(found.but)}{' (one event)' if found.but.one_event else ''}.")
+    if recorded:
+        line = Text.assemble((_RECORDED, "dim"), line)
     if shown.one_event:
         quiet.append("The maximum is one event.")
     lines = wrap(line, width, f"{badge} ", " ")
@@ -79,11 +88,20 @@ def compared(found: Effects, runs: tuple[Run, Run], same_state: bool, width: int
     return [*lines, *wrap(Text(" ".join(quiet), "text"), width, " ")] if quiet else lines
 
 
-def counts(found: Sequence[Effect], width: int) -> Lines:
-    """Return the counts before and after a change in two columns. A row is tinted where the figure moved."""
+def of_recorded(walk: ChapterSession, width: int) -> Lines:
+    """Return the result of a chapter's two recorded runs; [] where there are not two."""
+    both, found = walk.before_and_after(), walk.recorded_effects()
+    if both is None:
+        return []
+    return compared(found, [seen.run for seen in both], walk.repeats, width, recorded=True)
+
+
+def counts(found: Sequence[Effect], width: int, recorded: bool = False) -> Lines:
+    """Return the counts before and after a change in two columns. A row is tinted where the figure moved. ``recorded``:
+    they are those of recorded runs."""
     if not found:
         return []
-    rows = [["COUNTS, A SECOND", "before", "after", ""]]
+    rows = [[f"{'RECORDED ' if recorded else ''}COUNTS, A SECOND", "before", "after", ""]]
     for e in found:
         told = f"{_times(e.factor)}× {e.how}" if e.factor >= MOVED else ""
         rows.append([e.name, *(value.removesuffix(" a second") for value in e.values), told])
@@ -94,9 +112,9 @@ def counts(found: Sequence[Effect], width: int) -> Lines:
     return lines
 
 
-def gap(first: Run, second: Run, percentile: str) -> str:
+def gap(first: KnownRun, second: KnownRun, percentile: str) -> str:
     """Return ``p99.9: 210 µs → 12 µs, 17 times shorter`` for a chart; "" where a run does not know the percentile."""
-    found = effect_on(percentile, KnownRun(first), KnownRun(second))
+    found = effect_on(percentile, first, second)
     return "" if found is None else _said(found)
 
 

@@ -36,8 +36,10 @@ _NO_EVENTS = {
     words.NOT_TRACED: "on a CPU not traced",
     words.CATCHING_UP: "catching up afterwards",
 }
-_STAND_IN = re.compile(r"task \d{1,6}")
-"""The name that replaces a task's name in a private report."""
+ANOTHER_TASK = "another task"
+"""The name in recorded runs of all tasks that are neither the kernel's nor part of the measurement."""
+_STAND_IN = re.compile(rf"task \d{{1,6}}|{ANOTHER_TASK}")
+"""The names that replace a task's name: the first in a private report."""
 _NOBODY = {words.IDLE: "waking from idle", words.THROTTLED: "throttled while the CPU was idle"}
 _ABOUT = {
     "around": f"around: a gap of at most {nice_ns(AROUND_NS)} that touches the named event ({nice_ns(ARRIVAL_NS)} "

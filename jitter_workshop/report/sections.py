@@ -507,7 +507,7 @@ def _prediction(one: ReportedChapter) -> Facts:
             told += [" ", Span("badge", "near" if one.outcome.near else "far", "plain")]
         if one.outcome.explanation:
             told.append(below(clean(one.outcome.explanation, 900)))
-        rows.append(("Measured", tuple(told)))
+        rows.append(("Recorded" if one.rehearsed else "Measured", tuple(told)))
     return Facts(tuple(rows))
 
 
@@ -527,6 +527,9 @@ def _diagnosis(one: ReportedDiagnosis) -> Facts:
         named = (chosen, " ", Span("badge", "right" if one.right else "not this one", "plain"))
     asked = "Who took most of the time that the first run lost?"
     heads = {"trace": "The trace", "counters": "The counters"}
+    if one.recorded:
+        heads = {"trace": "The recorded trace"}
+        said = f"{said} The first run was not made here: it was {clean(one.recorded, 120)}."
     rows: list[tuple[str, Inline]] = [("Asked", asked), ("Named", named), (heads.get(one.source, "Evidence"), said)]
     return Facts(tuple(rows))
 

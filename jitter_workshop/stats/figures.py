@@ -10,7 +10,7 @@ which function a kernel worker ran, and on which CPU.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from jitter_workshop.model.evidence import EvidenceReport, InterferingTask
 from jitter_workshop.model.record import dataclass
@@ -20,24 +20,31 @@ from jitter_workshop.stats.scale import nice_hz, nice_ns, nice_number
 
 @dataclass(frozen=True, slots=True)
 class KnownRun:
-    """Hold all that is known of a run. ``report``: the report on the run's trace, None without a trace."""
+    """Hold all that is known of a run. ``report``: the report on the run's trace, None without a trace. ``recorded``:
+    the figures of a run on another machine by their ids, and nothing else is known of it; None for a run of one's
+    own."""
 
     run: Run
     report: EvidenceReport | None = None
+    recorded: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Hold one figure. ``unit``: "a second" for a rate, "ns" for a time, "" for a ratio. ``of`` returns its value in a
-    run, None where the run does not have it. ``least`` returns the smallest value other than 0 that this run could have
-    shown. ``traced``: only a run with a trace has it."""
+    """Hold one figure. ``unit``: "a second" for a rate, "ns" for a time, "" for a ratio. ``read`` returns its value in
+    a run of one's own, None where the run does not have it. ``least`` returns the smallest value other than 0 that this
+    run could have shown. ``traced``: only a run with a trace has it."""
 
     id: str
     title: str
     unit: str
-    of: Callable[[KnownRun], float | None]
+    read: Callable[[KnownRun], float | None]
     least: Callable[[KnownRun], float]
     traced: bool = False
+
+    def of(self, seen: KnownRun) -> float | None:
+        """Return the value in a run, None where the run does not have it."""
+        return self.read(seen) if seen.recorded is None else seen.recorded.get(self.id)
 
     @property
     def headline(self) -> str:

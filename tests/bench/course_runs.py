@@ -1,9 +1,9 @@
 """Measure the course's chapters on this machine, for those who rehearse it: ``python -m tests.bench.course_runs``.
 
 Each chapter that can be done here is walked as a learner would: its first run, its settings applied, its second run,
-its settings given back. What is kept is each run's percentiles, with what machine it was, in
+its settings given back. What is kept is each run's percentiles, counts and causes, with what machine it was, in
 ``assets/recorded-runs.json``: they are shown as recorded, never as measured. As root, on a machine on which nothing
-else of yours runs.
+else of yours runs. Tasks that are neither the kernel's nor part of the measurement are kept without their names.
 """
 
 from __future__ import annotations
@@ -18,17 +18,27 @@ from typing import Any
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.attribution import explained
+from jitter_workshop.flow.chapters.suspects import of_trace
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.model.course import StepName
+from jitter_workshop.flow.reporting.anonymizer import is_private
+from jitter_workshop.model.course import Shows, StepName
+from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import Run, SilentObserver
+from jitter_workshop.report.cause_words import ANOTHER_TASK
+from jitter_workshop.stats.figures import FIGURES, KnownRun, figure
 
 ASSET = Path(__file__).resolve().parents[2] / "assets" / "recorded-runs.json"
 
 
-def figures(run: Run) -> dict[str, Any]:
-    """A run's label, percentiles and settings, as the asset keeps them."""
+def figures(run: Run, report: EvidenceReport | None, shows: Shows | None) -> dict[str, Any]:
+    """A run's label, percentiles, settings, counts and causes, as the asset keeps them."""
     summary = run.histograms[run.main_histogram]
+    known = KnownRun(run, report)
+    names = [name for name, one in FIGURES.items() if one.unit in ("a second", "ns a second", "Hz", "")]
+    wanted = dict.fromkeys((*([shows.figure] if shows is not None else []), *names))
+    counts = {name: value for name in wanted if (value := figure(name).of(known)) is not None}
     return {
         "label": run.label,
         "workload": run.workload,
@@ -38,21 +48,53 @@ def figures(run: Run) -> dict[str, Any]:
         "mean": summary.mean,
         "max": summary.max,
         **{f"p{name}": value for name, value in summary.percentiles.items() if value is not None},
+        "noise": run.noise,
+        "duration_s": run.duration_s,
+        "counts": counts,
+        **({} if report is None else seen(report, run, shows)),
     }
 
 
-def measure(workshop: Workshop, walk: ChapterSession, slot: StepName) -> Run:
+def seen(report: EvidenceReport, run: Run, shows: Shows | None) -> dict[str, Any]:
+    """The causes of a traced run, as the step *diagnose* lists them."""
+    found = of_trace(report, run.noise, shows.figure if shows is not None else "")
+    causes = [
+        {"kind": c.kind, "name": c.name, "count": c.count, "total_ns": c.total_ns, "own_load": c.own_load}
+        for c in found.suspects
+    ]
+    told = {"causes": without_names(causes, found.stalls), "stalls": found.stalls, "stalled_ns": found.stalled_ns}
+    return {"seen": {**told, "unknown_ns": found.unknown_ns, "others": found.others}}
+
+
+def without_names(causes: list[dict[str, Any]], stalls: int) -> list[dict[str, Any]]:
+    """The causes with one cause in the place of all tasks that are neither the kernel's nor part of the measurement. A
+    stall with two of them counts twice, but no cause is in more than all stalls."""
+    others = [c for c in causes if c["kind"] == "task" and not c["own_load"] and not _is_public(c["name"])]
+    if not others:
+        return causes
+    count, total_ns = (sum(c[key] for c in others) for key in ("count", "total_ns"))
+    merged = {"kind": "task", "name": ANOTHER_TASK, "count": min(count, stalls), "total_ns": total_ns}
+    return [*(c for c in causes if c not in others), {**merged, "own_load": False}]
+
+
+def _is_public(name: str) -> bool:
+    # All kernel workers of a CPU are one cause: "kworker/1".
+    return name == ANOTHER_TASK or name.startswith("kworker/") or not is_private(name)
+
+
+def measure(workshop: Workshop, walk: ChapterSession, slot: StepName) -> dict[str, Any]:
     run = workshop.measure(walk.request(slot), SilentObserver(), CancelToken())
     walk.record(slot, run)
-    return run
+    report = explained(workshop.handle, run) if workshop.handle.has_trace(run.id) else None
+    return figures(run, report if isinstance(report, EvidenceReport) else None, walk.chapter.shows)
 
 
 def chapter(workshop: Workshop, ident: str) -> dict[str, Any] | None:
     """Both runs of a chapter, the first alone where nothing was applied; None where it measures nothing here."""
     walk = workshop.walk(ident)
-    if not walk.measures("measure"):
+    if not walk.measures("measure") or walk.chapter.hunt:
         return None
-    runs = {"measure": figures(measure(workshop, walk, "measure"))}
+    runs: dict[str, Any] = {"measure": measure(workshop, walk, "measure")}
     changed = True
     try:
         if walk.chapter.changes == "tunables":
@@ -61,7 +103,7 @@ def chapter(workshop: Workshop, ident: str) -> dict[str, Any] | None:
             # Where nothing was written, a second run would be a second first one under another name.
             changed = view.applied > 0 and not view.needs_reboot
         if changed and walk.measures("again"):
-            runs["again"] = figures(measure(workshop, walk, "again"))
+            runs["again"] = measure(workshop, walk, "again")
     finally:
         if walk.chapter.changes == "tunables":
             walk.undo()

@@ -15,7 +15,7 @@ import pytest
 from jitter_workshop.cli import main
 from jitter_workshop.course.lesson import ID_PATTERN
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.flow.measuring.curves import recorded_runs
+from jitter_workshop.flow.chapters.recorded import recorded_runs
 from jitter_workshop.model import course as words
 from jitter_workshop.model.spec import DUTIES, PRESETS
 from jitter_workshop.tuning.tunables import registry

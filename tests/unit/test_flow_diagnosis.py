@@ -197,10 +197,13 @@ def test_a_damaged_trace_counts_as_missing(workshop: FakeWorkshop) -> None:
     assert "not a trace" in words.without_trace(seen)
 
 
-def test_on_a_recording_there_is_nothing_to_ask(workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_recorded_runs_a_recording_asks_nothing(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     measured(workshop)
     walk = workshop.walk("baseline")
     monkeypatch.setattr(type(walk.host), "rehearsed", property(lambda _: True))
+    monkeypatch.setattr(type(walk.host), "recorded", property(lambda _: None))
     assert not walk.diagnosis.open
     assert walk.diagnosis.read() is None
 

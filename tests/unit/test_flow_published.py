@@ -13,17 +13,9 @@ from jitter_workshop.course.files import Problems
 from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.course.newlesson import new_lesson
 from jitter_workshop.flow.chapters.lessoncheck import check
+from jitter_workshop.flow.chapters.recorded import FILE, misfits, read_recorded, recorded_in, recorded_runs
 from jitter_workshop.flow.host_ops.recordings import assets, recorded_host
-from jitter_workshop.flow.measuring.curves import (
-    FILE,
-    ORIGIN,
-    RECORDED,
-    misfits,
-    published_curves,
-    read_recorded,
-    recorded_in,
-    recorded_runs,
-)
+from jitter_workshop.flow.measuring.curves import ORIGIN, RECORDED, published_curves
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.presenter.chapter import nothing_measured
 from tests.bench import course_runs
@@ -40,6 +32,8 @@ MEASURED = [c.id for c in COURSE.chapters if c.measurements and c.id not in NOT_
 
 
 SOURCE = "measured on 2026-01-01: a desk machine, 8 CPUs"
+CAUSE: dict[str, Any] = {"kind": "task", "name": "kswapd0", "count": 10, "total_ns": 900, "own_load": False}
+SEEN: dict[str, Any] = {"causes": [CAUSE], "stalls": 10, "stalled_ns": 1000, "unknown_ns": 0, "others": 0}
 
 
 def chapter(ident: str) -> Chapter:
@@ -130,8 +124,7 @@ def test_what_is_recorded_for_the_course_leaves_out_a_run_for_which_nothing_was_
     monkeypatch.setattr(type(walk), "measures", lambda self, step: True)
     monkeypatch.setattr(walk, "apply", Nothing)
     monkeypatch.setattr(walk, "undo", lambda: None)
-    monkeypatch.setattr(course_runs, "measure", lambda workshop, walk, slot: measured.append(slot))
-    monkeypatch.setattr(course_runs, "figures", lambda run: {})
+    monkeypatch.setattr(course_runs, "measure", lambda workshop, walk, slot: measured.append(slot) or {})
     assert course_runs.chapter(workshop, "pinning") == {"measure": {}}
     assert measured == ["measure"]
     monkeypatch.setattr(Nothing, "applied", 2)
@@ -188,6 +181,27 @@ def test_a_course_brings_recorded_runs_of_its_own(own: tuple[Path, Chapter]) -> 
         ({"label": "a\x1b[2Jb"}, "label must be printable text"),
         ({"p42": 80}, "unknown key 'p42'"),
         ({"applied": ["thp"]}, "applied must be a list"),
+        ({"noise": "disk"}, "must have the noise unbound, not disk"),
+        ({"noise": "thunder"}, "unknown noise"),
+        ({"noise": ["disk"]}, "unknown noise"),
+        ({"duration_s": -1}, "duration_s must be a number"),
+        ({"duration_s": 1e9}, "duration_s must be a number"),
+        ({"counts": []}, "counts must be an object"),
+        ({"counts": {"preemted": 1}}, "counts has no figure 'preemted'"),
+        ({"counts": {"preempted": -1}}, "preempted must be a number"),
+        ({"counts": {"preempted": True}}, "preempted must be a number"),
+        ({"seen": None}, "seen needs causes"),
+        ({"seen": {**SEEN, "more": 1}}, "seen needs causes"),
+        ({"seen": {**SEEN, "others": -1}}, "others must be a whole number"),
+        ({"seen": {**SEEN, "causes": [CAUSE] * 10}}, "at most 9 causes"),
+        ({"seen": {**SEEN, "causes": [CAUSE] * 2}}, "a cause twice"),
+        ({"seen": {**SEEN, "causes": [{**CAUSE, "kind": "weather"}]}}, "unknown kind"),
+        ({"seen": {**SEEN, "causes": [{**CAUSE, "kind": ["task"]}]}}, "unknown kind"),
+        ({"seen": {**SEEN, "causes": [{**CAUSE, "name": "a\x1b[2J"}]}}, "name must be printable"),
+        ({"seen": {**SEEN, "causes": [{**CAUSE, "kind": "irq", "own_load": True}]}}, "own_load is true for a task"),
+        ({"seen": {**SEEN, "causes": [{**CAUSE, "count": 11}]}}, "in more stalls than there were"),
+        ({"seen": {**SEEN, "causes": [{**CAUSE, "total_ns": 1001}]}}, "took more than all stalls"),
+        ({"seen": {**SEEN, "causes": [{**CAUSE, "pid": 1}]}}, "a cause has count"),
     ],
 )
 def test_recorded_runs_that_are_none_of_the_chapters_are_mistakes_and_not_shown(

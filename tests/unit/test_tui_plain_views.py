@@ -13,7 +13,7 @@ from jitter_workshop.chart.canvas import in_plain
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.path import in_order
-from jitter_workshop.flow.measuring.curves import recorded_runs
+from jitter_workshop.flow.chapters.recorded import recorded_runs
 from jitter_workshop.model.walk import Fact, PathEntry
 from jitter_workshop.plain import views
 from jitter_workshop.presenter.chapter import facts as facts_view

@@ -6,6 +6,7 @@ import dataclasses
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.path import is_rehearsed, reason_not_here
+from jitter_workshop.flow.chapters.recorded import RecordedChapter, recorded_chapter
 from jitter_workshop.flow.chapters.session_context import SessionContext, look_at
 from jitter_workshop.flow.host_ops.hostview import View, facts
 from jitter_workshop.flow.host_ops.recordings import recorded_host
@@ -42,6 +43,11 @@ class ChapterHost:
     def rehearsed(self) -> bool:
         """Return True if the chapter is taught on a recording: its own, or the one that the workshop was given."""
         return is_rehearsed(self.chapter, self.reason, self.context.recorded)
+
+    @property
+    def recorded(self) -> RecordedChapter | None:
+        """Return the chapter's runs on another machine, for a rehearsal; None if the course has none that fit."""
+        return recorded_chapter(self.chapter, self.context.course_dir, self.context.course_id)
 
     @property
     def recording(self) -> str:

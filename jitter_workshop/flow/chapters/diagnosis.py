@@ -21,7 +21,8 @@ NOT_ASKED = "a trace needs root's rights, and this run was made without them"
 
 
 class ChapterDiagnosis:
-    """Hold the diagnosis of one chapter: which causes its first run shows, and the learner's answer."""
+    """Hold the diagnosis of one chapter: which causes its first run shows, and the learner's answer. In a rehearsal the
+    first run is the recorded one, if its causes were recorded."""
 
     def __init__(self, chapter: Chapter, context: SessionContext, host: ChapterHost) -> None:
         self._chapter = chapter
@@ -43,11 +44,13 @@ class ChapterDiagnosis:
     @property
     def open(self) -> bool:
         """Return True if there is a run of which the question can be asked."""
-        return self._run() is not None and not self._host.rehearsed
+        return (self._recorded() if self._host.rehearsed else self._run()) is not None
 
     @property
     def ready(self) -> SeenCauses | None:
         """Return what was seen in the first run; None if :meth:`read` has not read the run yet."""
+        if self._host.rehearsed:
+            return self._recorded()
         run = self._run()
         return self._seen if run is not None and self._seen is not None and self._seen.run == run.id else None
 
@@ -60,17 +63,17 @@ class ChapterDiagnosis:
     def read(self, progress: Progress = unheard) -> SeenCauses | None:
         """Read the evidence of the first run, and return what was seen; None without a run. A long trace takes some
         seconds. A damaged trace counts as missing. Raises the errors of ``progress``."""
-        run = self._run()
-        if run is None or self._host.rehearsed:
-            return None
-        if self.ready is None:
+        run = None if self._host.rehearsed else self._run()
+        if run is not None and self.ready is None:
             self._seen = self._read(run, progress)
-        return self._seen
+        return self.ready
 
     def known(self) -> tuple[Diagnosis, SeenCauses | None, Diagnosed | None] | None:
         """Return the kept answer about the present first run, what was seen in this run, and the judged answer; None
         without an answer. Nothing is computed: what was seen is None if no report on the run's trace was kept."""
-        kept, run = self._context.progress(self._chapter.id).diagnosis, self._run()
+        kept, run, recorded = self._context.progress(self._chapter.id).diagnosis, self._run(), self._recorded()
+        if kept is not None and recorded is not None and kept.run == recorded.run:
+            return kept, recorded, judge(recorded, kept.choice)
         if kept is None or run is None or kept.run != run.id:
             return None
         if not self._context.handle.has_trace(run.id):
@@ -111,6 +114,11 @@ class ChapterDiagnosis:
         """Return the judged answer about the present first run; None if there is none, or the run is not read yet."""
         kept, seen = self._context.progress(self._chapter.id).diagnosis, self.ready
         return judge(seen, kept.choice) if kept is not None and seen is not None and kept.run == seen.run else None
+
+    def _recorded(self) -> SeenCauses | None:
+        """Return what was seen in the recorded first run; None if this was not recorded."""
+        entry = self._host.recorded
+        return None if entry is None else entry.runs["measure"].seen
 
     def _run(self) -> Run | None:
         ident = self._context.progress(self._chapter.id).runs.get("measure")

@@ -12,9 +12,9 @@ from jitter_workshop.course.files import MAX_PROBLEMS, Problem, Problems
 from jitter_workshop.course.loader import Reading, read_course
 from jitter_workshop.course.table import Places
 from jitter_workshop.errors import UsageError, WorkshopError
+from jitter_workshop.flow.chapters.recorded import FILE, misfits, read_recorded
 from jitter_workshop.flow.host_ops.recordings import assets, recorded_host
 from jitter_workshop.flow.host_ops.settings import Seen, look_at_settings, planned
-from jitter_workshop.flow.measuring.curves import FILE, misfits, read_recorded
 from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
 from jitter_workshop.flow.measuring.request import check as check_request
 from jitter_workshop.host.cpu.topology import read_topology

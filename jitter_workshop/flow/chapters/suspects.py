@@ -107,11 +107,17 @@ def _group(cause: Cause, causes: Iterable[Cause]) -> tuple[str, str]:
 
 
 def _merged(kind: str, name: str, causes: list[Cause]) -> Suspect:
+    count, total_ns = max(cause.count for cause in causes), sum(cause.total_ns for cause in causes)
+    return suspect(kind, name, count, total_ns, threads=max(cause.threads for cause in causes))
+
+
+def suspect(kind: str, name: str, count: int, total_ns: int, own_load: bool = False, threads: int = 1) -> Suspect:
+    """Return a cause that was seen by a trace, in words. ``threads``: the number of tasks of this name."""
     worker = kind == "task" and _WORKER.fullmatch(name) is not None
-    threads = 1 if worker else max(cause.threads for cause in causes)
     several = ":… (kernel workers)" if worker else f" ({threads:,} threads)" if threads > 1 else ""
-    count = max(cause.count for cause in causes)
-    return _suspect(kind, name, f"{label(kind, name)}{several}", count, sum(cause.total_ns for cause in causes))
+    return dataclasses.replace(
+        _suspect(kind, name, f"{label(kind, name)}{several}", count, total_ns), own_load=own_load
+    )
 
 
 def _readable(report: EvidenceReport) -> ExplainedStall | None:

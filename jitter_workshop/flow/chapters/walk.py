@@ -11,22 +11,24 @@ import dataclasses
 from collections.abc import Collection
 
 from jitter_workshop.course.checks import marks
-from jitter_workshop.course.predictions import by_curve, outcome
+from jitter_workshop.course.predictions import by_curve, judged_by, outcome
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
 from jitter_workshop.flow.attribution import explain_run, with_cpus
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED, ChapterDiagnosis
 from jitter_workshop.flow.chapters.hands import Hands
 from jitter_workshop.flow.chapters.path import blocked, current_step, step_after, step_before, views
+from jitter_workshop.flow.chapters.recorded import recorded_in
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
-from jitter_workshop.flow.measuring.curves import further_curves, recorded_in
+from jitter_workshop.flow.measuring.curves import further_curves
 from jitter_workshop.flow.measuring.placement_plan import bound, noise_refused, plan_on, request_of
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import NOISE_KINDS, SLOTS, TREATED, Chapter, PredictionTask, StepName
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.effect import Effects
 from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import HUNTED, Run
 from jitter_workshop.model.session import ALONE, ChapterProgress, Prediction
@@ -40,6 +42,7 @@ from jitter_workshop.model.walk import (
     RunCurve,
     StepView,
 )
+from jitter_workshop.stats.comparison import differences
 from jitter_workshop.stats.effect import effects
 from jitter_workshop.stats.figures import KnownRun, figure, moved
 from jitter_workshop.stats.scale import nice_ns
@@ -51,6 +54,8 @@ ONE_TRACED = "The kernel was traced during one of the runs only, and a trace tak
 
 QUIET_NS = 10_000
 """If the first run's p99.99 is below this, the run shows hardly any jitter, and the workshop offers a noise."""
+
+BY_RECORDED = "This is judged by the recorded runs of another machine."
 
 WITHOUT_SETTINGS = (
     "This chapter's settings are not applied now, so a run measures the host without them. 'apply' makes them."
@@ -173,7 +178,7 @@ class ChapterSession:
         task, prediction = self.chapter.prediction, self.progress.prediction
         if task is None or prediction is None:
             return None
-        if self.host.rehearsed and task.kind == "mark":
+        if self.decided_by_recording:
             return self._outcome_on_recording(task, prediction)
         run = self.run_in(task.slot)
         asked = self.chapter.measurement(task.slot) if task.slot is not None else None
@@ -187,11 +192,29 @@ class ChapterSession:
         before = None if first is None else self.seen(first)
         return outcome(task, prediction, None if run is None else self.seen(run), before, self.chapter.shows)
 
+    @property
+    def decided_by_recording(self) -> bool:
+        """Return True if the guess is judged by what was recorded on another machine: a mark by the curve, a choice by
+        the figure that its answers are about."""
+        task = self.chapter.prediction
+        if task is None or not self.host.rehearsed:
+            return False
+        if task.kind == "mark":
+            return task.slot is not None and bool(self.recorded_curves(task.slot)[0])
+        return task.by is not None and judged_by(task, *self._decisive(task), self.chapter.shows)
+
+    def _decisive(self, task: PredictionTask) -> tuple[KnownRun | None, KnownRun | None]:
+        """Return the run that decides a guess, and the run of ``measure``; None for a run that is missing."""
+        return None if task.slot is None else self.known(task.slot), self.known("measure")
+
     def _outcome_on_recording(self, task: PredictionTask, prediction: Prediction) -> PredictionOutcome | None:
-        """Judge a mark by the curve of another machine that the chapter shows; None before the learner saw it."""
+        """Judge a guess by what another machine measured; None before the learner saw it."""
         slot = task.slot
         if slot is None or not (slot in self.progress.seen or self.current in (slot, "compare", "explain")):
             return None
+        if task.kind == "choice":
+            found = outcome(task, prediction, *self._decisive(task), self.chapter.shows)
+            return None if found is None else dataclasses.replace(found, text=f"{found.text} {BY_RECORDED}")
         shown, _ = self.recorded_curves(slot)
         both = self.chapter.measurement("measure") is not None and self.chapter.measurement("again") is not None
         if not shown or (slot == "again" and both and len(shown) < 2):
@@ -201,6 +224,37 @@ class ChapterSession:
     def seen(self, run: Run) -> KnownRun:
         """Return a run with the kept report on its trace, if there is one."""
         return KnownRun(run, self._context.known_causes(run))
+
+    def known(self, slot: str) -> KnownRun | None:
+        """Return what is known of a slot's run: of the learner's own or, in a rehearsal, of the recorded one. None if
+        there is no such run."""
+        if self.host.rehearsed:
+            return None if (entry := self.host.recorded) is None else entry.known(slot)
+        run = self.run_in(slot)
+        return None if run is None else self.seen(run)
+
+    def before_and_after(self) -> tuple[KnownRun, KnownRun] | None:
+        """Return what is known of the runs before and after the change; None until both exist, and where they cannot be
+        compared."""
+        first, second = self.known("measure"), self.known("again")
+        if first is None or second is None or (first.recorded is None and differences(first.run, second.run)):
+            return None
+        return first, second
+
+    @property
+    def repeats(self) -> bool:
+        """Return True if the chapter's second run repeats the first one, so that the two differ by luck."""
+        alike = {dataclasses.replace(one, slot="measure", label="") for one in self.chapter.measurements}
+        return self.chapter.changes == "nothing" and len(alike) == 1
+
+    def recorded_effects(self) -> Effects:
+        """Return the effect of the change between the two recorded runs; none of it where they were not recorded."""
+        both = self.before_and_after() if self.host.rehearsed else None
+        return Effects(None, None, None) if both is None else self._effects(*both)
+
+    def _effects(self, before: KnownRun, after: KnownRun) -> Effects:
+        task = self.chapter.prediction
+        return effects(before, after, self.chapter.shows, task.percentile if task is not None else None)
 
     def plan(self) -> PlanView:
         """Return the plan of the chapter: the writes of :meth:`apply`, or a CPU for each thread. Raises HostError if
@@ -469,8 +523,7 @@ class ChapterSession:
         headline = " ".join([*strayed, *effect, view.headline])
         if not view.comparison.comparable:
             return dataclasses.replace(view, headline=headline, notes=strayed)
-        task, shows = self.chapter.prediction, self.chapter.shows
-        found = effects(self.seen(first), self.seen(second), shows, task.percentile if task is not None else None)
+        shows, found = self.chapter.shows, self._effects(self.seen(first), self.seen(second))
         if found.lead is None or shows is None or found.lead.name != figure(shows.figure).title:
             strayed = (*strayed, *effect)
         return dataclasses.replace(view, headline=headline, effects=found, notes=strayed)

@@ -272,6 +272,7 @@ def _diagnosis(walk: ChapterSession) -> ReportedDiagnosis | None:
         share=judged.share,
         stalled_ns=seen.stalled_ns,
         unknown_ns=seen.unknown_ns,
+        recorded=seen.recorded,
     )
 
 

@@ -185,7 +185,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return chapter_view.recording_lines(self.walk.host.reason, self.walk.host.recording, width)
 
     def _result(self, width: int) -> Iterable[Text]:
-        return () if self.walk.host.rehearsed else self.now.result(width)
+        return self.now.result(width)
 
     def _lesson(self, width: int) -> Iterable[Text]:
         return prose(self.walk.page(self.step) or "This step has no page of its own.", width)
@@ -226,7 +226,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return [f"Nothing is measured on a recording. {curves.made_elsewhere(shown, source)}"]
         task = self.walk.chapter.prediction
         if self.step == "predict" and task is not None and task.slot is not None:
-            return [chapter_view.decided_on_recording(task, bool(self.walk.recorded_curves(task.slot)[0]))]
+            return [chapter_view.decided_on_recording(task, self.walk.decided_by_recording)]
         return ["Nothing is written on a recording."] if self.step == "apply" else []
 
     def say_lines(self, width: int) -> Iterable[Text]:

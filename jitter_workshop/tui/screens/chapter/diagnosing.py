@@ -67,7 +67,7 @@ class Diagnose(Step):
 
     def _lines(self, width: int) -> Lines:
         if not self.alone:
-            return wrap(words.RECORDED, width, style="dim")
+            return wrap(words.NOT_RECORDED, width, style="dim")
         if self._failed:
             return wrap(Text(clean(self._failed, 300), "bold bad"), width, "! ")
         diagnosis = self.walk.diagnosis
@@ -82,6 +82,9 @@ class Diagnose(Step):
         if seen is None or answered is None:
             return [words.CHOOSE] if self._open else []
         return [words.judged(answered, seen, self.walk.chapter, self.page.workshop.course)]
+
+    def judged_on_recording(self) -> list[str]:
+        return self.said()
 
     # -- keys ------------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,6 @@ from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.proof import Proof
-from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import BootWay, CureView
@@ -31,7 +30,6 @@ from jitter_workshop.presenter.curves import percentile_table
 from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.plan import NO_RIGHTS, PLAN_IS_ANOTHER
 from jitter_workshop.presenter.run import about_to_measure
-from jitter_workshop.stats.comparison import differences
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import counted, tail_of
 from jitter_workshop.tui.screens.chapter.page import ChapterPage
@@ -139,8 +137,8 @@ class Step:
     def judged_on_recording(self) -> list[str]:
         """Return sentences on the guess that the curve of another machine has decided; [] at steps before it."""
         task = self.walk.chapter.prediction
-        decides = task is not None and task.kind == "mark" and self.name in (task.slot, "compare")
-        return self._judged() if decides else []
+        decides = task is not None and self.name in (task.slot, "compare")
+        return self._judged() if decides and self.walk.decided_by_recording else []
 
     def _judged(self) -> list[str]:
         outcome = self.walk.outcome()
@@ -319,13 +317,13 @@ class Measure(Step):
         return about_to_measure(request, battery, width, known, self.walk.company(request))
 
     def result(self, width: int) -> Lines:
-        running, run = self.page.run, self.walk.run_in(self.name)
+        running, seen = self.page.run, self.walk.known(self.name)
         if running is not None:
             now = running.progress
             return effect.so_far(now.curve, running.request.workload, self.asked, width) if now is not None else []
-        if run is None:
+        if seen is None:
             return []
-        return effect.measured(self.walk.seen(run), width, self.walk.chapter.shows, self.asked)
+        return effect.measured(seen, width, self.walk.chapter.shows, self.asked)
 
     def said(self) -> list[str]:
         told = self._outcome()
@@ -535,34 +533,31 @@ class Compare(Step):
         self.screen.redraw()
         return "stay"
 
-    def _both(self) -> tuple[Run, Run] | None:
-        """Return the runs before and after the change; None until both exist, and where they cannot be compared."""
-        first, second = self.walk.run_in("measure"), self.walk.run_in("again")
-        if first is None or second is None or self.walk.host.rehearsed or differences(first, second):
-            return None
-        return first, second
-
     def gap(self) -> tuple[tuple[int, int] | None, Gap | None]:
-        both = self._both()
-        shown = {c.run.id: n for n, c in enumerate(self.page.curves()) if c.run is not None}
-        if both is None or not all(run.id in shown for run in both):
+        both = self.walk.before_and_after()
+        # A recorded curve has no run: of a rehearsal, the two curves are those of the two recorded runs.
+        shown = {"" if c.run is None else c.run.id: n for n, c in enumerate(self.page.curves())}
+        if both is None or not all(seen.run.id in shown for seen in both):
             return None, None
-        before, after = (shown[run.id] for run in both)
-        asked = tail_of(both[0].workload, self.asked)
+        before, after = (0, 1) if self.walk.host.rehearsed else (shown[seen.run.id] for seen in both)
+        asked = tail_of(both[0].run.workload, self.asked)
         said = effect.gap(*both, asked)
         return (before, after), Gap(float(asked), before, after, said) if said else None
 
     def below_chart(self, width: int) -> Lines | None:
-        shown = self.with_chart and not self.walk.host.rehearsed and not self.walk.hunts
-        return self.counts(width) if shown else None
+        if not self.with_chart or self.walk.hunts:
+            return None
+        counted = self.counts(width)
+        if not self.walk.host.rehearsed:
+            return counted
+        return [*counted, *([Text()] if counted else []), *self.figures(width)]
 
     def counts(self, width: int) -> Lines:
         """Return the counts before and after the change."""
-        both = self._both()
+        both = self.walk.before_and_after()
         if both is None or self._mitigated() is not None:
             return []
-        first, second = map(self.walk.seen, both)
-        return effect.counts(counted(first, second, self.walk.chapter.shows), width)
+        return effect.counts(counted(*both, self.walk.chapter.shows), width, self.walk.host.rehearsed)
 
     def _mitigated(self) -> CureView | None:
         return mitigation.view(self.walk) if self.walk.hunts else None
@@ -581,6 +576,8 @@ class Compare(Step):
         return chapter_view.comparison(compared, width) if compared else []
 
     def result(self, width: int) -> Lines:
+        if self.walk.host.rehearsed:
+            return effect.of_recorded(self.walk, width)
         first, second = self.walk.run_in("measure"), self.walk.run_in("again")
         view = self.walk.compare() if self._mitigated() is None else None
         if first is None or second is None or view is None or view.effects is None:

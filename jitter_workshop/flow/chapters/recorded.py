@@ -1,0 +1,339 @@
+"""Read a course's runs on another machine, which stand in a rehearsal for runs that cannot be made.
+
+They are in ``recorded-runs.json`` in the course's folder, and among the assets for the built-in course. The file may
+come from anyone, and is checked as strictly as lessons. Wherever such a run is shown, it is called recorded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from jitter_workshop.course.files import Problems, read_source
+from jitter_workshop.course.loader import BUILTIN_ID
+from jitter_workshop.flow.chapters.suspects import MOST, suspect
+from jitter_workshop.flow.host_ops.recordings import assets
+from jitter_workshop.flow.measuring.curves import RECORDED, Curves, published_before_and_after
+from jitter_workshop.model.course import SLOTS, Chapter, StepName
+from jitter_workshop.model.diagnosis import SeenCauses, Suspect
+from jitter_workshop.model.evidence import CAUSE_KINDS
+from jitter_workshop.model.noise import NOISE_KINDS
+from jitter_workshop.model.run import PERCENTILES, Clock, HistogramSummary, Run, Stalls
+from jitter_workshop.model.spec import KINDS, Placement
+from jitter_workshop.model.text import NAME
+from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.stats.curve import curve_from_percentiles
+from jitter_workshop.stats.figures import KnownRun, figure
+
+FILE = "recorded-runs.json"
+FIGURES = ("min", "mean", "max", *(f"p{name}" for name in PERCENTILES))
+MOST_NS = 10**14
+_MOST_SOURCE = 120
+_MOST_COUNTS = 60
+_MOST_S = 86_400
+_KEYS = {"label", "workload", "applied", "count", "noise", "duration_s", "counts", "seen", *FIGURES}
+_TOTALS = ("stalls", "stalled_ns", "unknown_ns", "others")
+_CAUSE = {"kind", "name", "count", "total_ns", "own_load"}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """Hold the figures of one run. ``applied``: ids of the tunables that were applied then. ``values``: name of the
+    figure → ns, for the names in ``FIGURES``. ``noise``: the kind of the noise beside the run, None without one, "" in
+    files that do not say. ``duration_s``: 0 in files that do not say. ``counts``: id of a figure of ``stats.figures`` →
+    its value. ``seen``: the causes of a traced run, None without."""
+
+    label: str
+    workload: str
+    applied: frozenset[str]
+    count: int
+    values: dict[str, float]
+    noise: str | None = ""
+    duration_s: float = 0.0
+    counts: dict[str, float] = field(default_factory=dict)
+    seen: SeenCauses | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedChapter:
+    """Hold a chapter's recorded runs by slot. ``source``: when and on what machine they were measured."""
+
+    source: str
+    runs: dict[str, RecordedRun]
+    line: int = 1
+
+    def known(self, slot: str) -> KnownRun | None:
+        """Return what is known of a slot's run; None where none was recorded."""
+        run = self.runs.get(slot)
+        return None if run is None else KnownRun(_as_run(run), recorded=_figures(run))
+
+
+# -- the file ----------------------------------------------------------------------------------------------------------
+
+
+def read_recorded(folder: Path, problems: Problems) -> dict[str, RecordedChapter]:
+    """Return the recorded runs in ``folder`` by chapter id; {} if there are none. Mistakes are added to ``problems``,
+    and entries with a mistake are left out."""
+    if not (folder / FILE).exists():
+        return {}
+    source = read_source(folder, FILE, problems)
+    if source is None:
+        return {}
+    try:
+        data = json.loads(source.text, parse_constant=_no_number)
+        _expect(isinstance(data, dict) and data.get("unit") == "ns", 'the file must be an object with "unit": "ns"')
+        chapters = data.get("chapters")
+        _expect(isinstance(chapters, dict), '"chapters" must be an object of chapter ids')
+    except (ValueError, RecursionError) as error:
+        problems.add(FILE, getattr(error, "lineno", 1), f"the runs cannot be read: {str(error)[:200]}")
+        return {}
+    found: dict[str, RecordedChapter] = {}
+    for ident, entry in chapters.items():
+        line = source.text.count("\n", 0, max(source.text.find(f'"{ident}"'), 0)) + 1
+        try:
+            found[ident] = _chapter(entry, line)
+        except ValueError as error:
+            problems.add(FILE, line, f"{str(ident)[:40]!r}: {error}")
+    return found
+
+
+def misfit(chapter: Chapter, slot: str, run: RecordedRun) -> str:
+    """Return the reason why a recorded run does not fit a slot of the chapter, or "". A run does not fit if the lesson
+    measures something else there, or if the run was made without the chapter's settings or beside another noise."""
+    asked = chapter.measurement(slot)
+    if asked is None:
+        return f"the chapter has nothing to measure in {slot!r}"
+    if (run.label, run.workload) != (asked.label, asked.workload):
+        return f"{slot!r} must be '{asked.label}' of {asked.workload}, not '{run.label}' of {run.workload}"
+    if run.noise != "" and run.noise != asked.noise:
+        return f"{slot!r} must have the noise {asked.noise or 'none'}, not {run.noise or 'none'}"
+    ids = {word.partition("=")[0] for word in chapter.tunables}
+    if slot == "again" and ids and not ids & run.applied:
+        return f"{slot!r} was made with none of the chapter's tunables applied"
+    strange = sorted(run.applied - (ids if slot == "again" else frozenset()))
+    return f"{slot!r} was made with {', '.join(strange[:4])} applied" if strange else ""
+
+
+def misfits(chapters: Mapping[str, Chapter], recorded: Mapping[str, RecordedChapter]) -> list[tuple[int, str]]:
+    """Return (line, sentence) for each recorded run that no chapter shows."""
+    found: list[tuple[int, str]] = []
+    for ident, entry in recorded.items():
+        chapter = chapters.get(ident)
+        if chapter is None:
+            found.append((entry.line, f"there is no chapter {ident[:40]!r} in this course"))
+            continue
+        found += [
+            (entry.line, f"{ident!r}: {why}") for s, run in entry.runs.items() if (why := misfit(chapter, s, run))
+        ]
+    return found
+
+
+def _chapter(entry: Any, line: int) -> RecordedChapter:
+    _expect(isinstance(entry, dict), "the chapter's entry must be an object")
+    source = _text(entry.get("source"), "source", _MOST_SOURCE)
+    runs = entry.get("runs")
+    _expect(
+        isinstance(runs, dict) and set(runs) <= set(SLOTS) and "measure" in runs,
+        "runs must have 'measure' and may have 'again'",
+    )
+    return RecordedChapter(source, {slot: _run(slot, runs[slot], source) for slot in SLOTS if slot in runs}, line)
+
+
+def _run(slot: str, entry: Any, source: str) -> RecordedRun:
+    _expect(isinstance(entry, dict), f"{slot} must be an object")
+    applied = entry.get("applied", [])
+    _expect(
+        isinstance(applied, list) and all(isinstance(a, dict) and isinstance(a.get("id"), str) for a in applied),
+        f'{slot}: applied must be a list of {{"id": …, "value": …}}',
+    )
+    count = _whole(entry.get("count"), f"{slot}: count", 1)
+    values = {name: entry[name] for name in FIGURES if entry.get(name) is not None}
+    for name, value in values.items():
+        _expect(_is_number(value), f"{slot}: {name} must be a time in ns")
+    _expect({"min", "max", "p50"} <= values.keys(), f"{slot}: min, p50 and max are needed")
+    rising = [values[name] for name in FIGURES if name in values and name.startswith("p")]
+    _expect(rising == sorted(rising) and values["min"] <= rising[0], f"{slot}: the percentiles must rise or stay equal")
+    noise, duration_s = entry.get("noise", ""), entry.get("duration_s", 0.0)
+    _expect(noise in ("", None, *NOISE_KINDS) if isinstance(noise, str | None) else False, f"{slot}: unknown noise")
+    _expect(_is_number(duration_s) and duration_s <= _MOST_S, f"{slot}: duration_s must be a number of seconds")
+    strange = set(entry) - _KEYS
+    _expect(not strange, f"{slot}: unknown key {', '.join(sorted(map(repr, strange)))[:80]}")
+    return RecordedRun(
+        _text(entry.get("label"), f"{slot}: label", 40),
+        _text(entry.get("workload"), f"{slot}: workload", 20),
+        frozenset(one["id"] for one in applied),
+        count,
+        values,
+        noise,
+        float(duration_s),
+        _counts(slot, entry.get("counts", {})),
+        _seen(slot, entry["seen"], source) if "seen" in entry else None,
+    )
+
+
+def _counts(slot: str, counts: Any) -> dict[str, float]:
+    _expect(isinstance(counts, dict) and len(counts) <= _MOST_COUNTS, f"{slot}: counts must be an object of figures")
+    for name, value in counts.items():
+        try:
+            figure(name)
+        except KeyError:
+            raise ValueError(f"{slot}: counts has no figure {name[:40]!r}") from None
+        _expect(_is_number(value), f"{slot}: counts: {name[:40]} must be a number of at least 0")
+    return {name: float(value) for name, value in counts.items()}
+
+
+def _seen(slot: str, entry: Any, source: str) -> SeenCauses:
+    _expect(isinstance(entry, dict) and set(entry) == {"causes", *_TOTALS}, f"{slot}: seen needs causes, and {_TOTALS}")
+    stalls, stalled_ns, unknown_ns, others = (_whole(entry[name], f"{slot}: seen: {name}") for name in _TOTALS)
+    causes = entry["causes"]
+    _expect(isinstance(causes, list) and len(causes) <= MOST, f"{slot}: seen has at most {MOST} causes")
+    found = [_cause(f"{slot}: seen", one, stalls) for one in causes]
+    _expect(len({one.id for one in found}) == len(found), f"{slot}: seen has a cause twice")
+    known = sum(one.total_ns or 0 for one in found) + unknown_ns
+    _expect(known <= stalled_ns, f"{slot}: seen: the causes took more than all stalls")
+    listed = tuple(sorted(found, key=lambda one: (one.label.casefold(), one.id)))
+    run = f"{RECORDED}-{slot}"
+    return SeenCauses(run, "trace", listed, stalls, stalled_ns, unknown_ns, others, recorded=source)
+
+
+def _cause(where: str, entry: Any, stalls: int) -> Suspect:
+    _expect(isinstance(entry, dict) and set(entry) == _CAUSE, f"{where}: a cause has {', '.join(sorted(_CAUSE))}")
+    kind, name, own = entry["kind"], entry["name"], entry["own_load"]
+    _expect(isinstance(kind, str) and kind in CAUSE_KINDS, f"{where}: unknown kind of cause")
+    named = isinstance(name, str) and len(name) <= NAME and name.isprintable()
+    _expect(named, f"{where}: name must be printable text of at most {NAME} characters")
+    _expect(isinstance(own, bool) and (not own or kind == "task"), f"{where}: own_load is true for a task alone")
+    count = _whole(entry["count"], f"{where}: count")
+    _expect(count <= stalls, f"{where}: a cause was in more stalls than there were")
+    return suspect(kind, name, count, _whole(entry["total_ns"], f"{where}: total_ns"), own)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value <= MOST_NS
+
+
+def _whole(value: Any, what: str, least: int = 0) -> int:
+    _expect(type(value) is int and least <= value <= MOST_NS, f"{what} must be a whole number of at least {least}")
+    return int(value)
+
+
+def _text(value: Any, what: str, most: int) -> str:
+    good = isinstance(value, str) and 0 < len(value) <= most and value.isprintable()
+    _expect(good, f"{what} must be printable text of at most {most} characters")
+    return str(value)
+
+
+def _expect(good: bool, message: str) -> None:
+    if not good:
+        raise ValueError(message)
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is not a number")
+
+
+# -- a chapter's runs --------------------------------------------------------------------------------------------------
+
+
+def recorded_chapter(chapter: Chapter, course_dir: str = "", course_id: str = BUILTIN_ID) -> RecordedChapter | None:
+    """Return a chapter's first and second run on another machine, from the course's own folder or, for the built-in
+    course, from the assets. Runs that do not fit the chapter are left out, and so is a second run without a first one.
+    None if no first run is left."""
+    builtin = course_id == BUILTIN_ID
+    for place in (*([Path(course_dir)] if course_dir else []), *([assets()] if builtin else [])):
+        entry = _read(place, _stamp(place / FILE)).get(chapter.id)
+        runs = {s: r for s, r in entry.runs.items() if not misfit(chapter, s, r)} if entry is not None else {}
+        if entry is not None and "measure" in runs:
+            return RecordedChapter(entry.source, runs, entry.line)
+    return None
+
+
+@lru_cache(maxsize=4)
+def _read(folder: Path, stamp: tuple[int, int]) -> dict[str, RecordedChapter]:
+    del stamp
+    return read_recorded(folder, Problems())
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Return by what a changed file is known: a screen asks for the runs at each redraw."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
+def recorded_runs(chapter: Chapter, course_dir: str = "", course_id: str = BUILTIN_ID) -> Curves:
+    """Return the curves of a chapter's first and second run on another machine. If the built-in course has no recorded
+    runs of a chapter, published curves are returned."""
+    entry = recorded_chapter(chapter, course_dir, course_id)
+    if entry is not None:
+        return tuple(_curve(f"recorded-{chapter.id}-{slot}", run) for slot, run in entry.runs.items()), entry.source
+    return published_before_and_after(chapter.id) if course_id == BUILTIN_ID else ((), "")
+
+
+def recorded_in(step: StepName, chapter: Chapter, course_dir: str, course_id: str) -> Curves:
+    """Return the recorded curves that a step shows, and their source."""
+    if step not in ("measure", "again", "compare"):
+        return (), ""
+    curves, source = recorded_runs(chapter, course_dir, course_id)
+    if step == "measure":
+        return curves[:1], source
+    lacking = len(curves) == 1 and chapter.measurement("again") is not None
+    return curves, f"{source}; no run after the change was recorded" if lacking else source
+
+
+def _curve(key: str, run: RecordedRun) -> RunCurve:
+    return RunCurve(key, run.label, curve_from_percentiles(run.label, run.values, run.count, RECORDED), None)
+
+
+def _figures(run: RecordedRun) -> dict[str, float]:
+    """Return all figures of a run by the ids of ``stats.figures``."""
+    return {**{name.removeprefix("p"): value for name, value in run.values.items() if name in _BY_ID}, **run.counts}
+
+
+_BY_ID = ("max", *(f"p{name}" for name in PERCENTILES))
+
+
+def _as_run(run: RecordedRun) -> Run:
+    """Return a run that has what is recorded and nothing else: counters are unknown, and no list has an entry."""
+    whole = {name: round(value) for name, value in run.values.items() if name != "mean"}
+    percentiles = {name: whole.get(f"p{name}") for name in PERCENTILES}
+    summary = HistogramSummary("ns", run.count, whole["min"], whole["max"], run.values.get("mean"), percentiles)
+    return Run(
+        format_version=1,
+        id="",
+        label=run.label,
+        workload=run.workload,
+        pacing="",
+        interval_ns=0,
+        preset=None,
+        started_at="",
+        duration_s=run.duration_s,
+        sched="",
+        duty=0,
+        noise=run.noise or None,
+        clock=Clock("", 0.0, 1, None, None, None),
+        placement=Placement("none"),
+        histograms={KINDS[run.workload].histogram if run.workload in KINDS else "": summary},
+        blocks=(),
+        stalls=Stalls(0, 0, 0.0, 0.0),
+        blocked_publishes=None,
+        negative_deltas=0,
+        threads=(),
+        interrupts=None,
+        softirqs=None,
+        steal_ns=None,
+        steal_resolution_ns=None,
+        core_hz=None,
+        throttled_periods=None,
+        mlocked=False,
+        complete=True,
+        disturbed=(),
+        host={},
+        applied=tuple({"id": ident} for ident in sorted(run.applied)),
+    )

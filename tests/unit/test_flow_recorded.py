@@ -1,0 +1,227 @@
+"""A rehearsal with recorded runs: figures, counts and causes, which are called recorded wherever they are shown."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop.course.files import Problems
+from jitter_workshop.course.loader import builtin_course
+from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.chapters.recorded import FILE, read_recorded
+from jitter_workshop.flow.chapters.walk import BY_RECORDED
+from jitter_workshop.flow.host_ops.recordings import assets, recorded_host
+from jitter_workshop.flow.reporting.anonymizer import is_private
+from jitter_workshop.flow.reporting.build import build
+from jitter_workshop.model.session import Prediction
+from jitter_workshop.presenter import diagnosis as words
+from jitter_workshop.presenter import effect
+from jitter_workshop.report.cause_words import ANOTHER_TASK
+from jitter_workshop.report.markdown import render
+from jitter_workshop.stats.effect import counted
+from tests.bench.course_runs import without_names
+from tests.fakes import FakeWorkshop, open_workshop
+from tests.talking import talk
+
+ENTRY = {
+    "source": "measured on 2026-01-01: a desk machine",
+    "runs": {
+        "measure": {
+            "label": "before",
+            "workload": "spin",
+            "applied": [{"id": "thp", "value": "never"}],
+            "count": 500,
+            "min": 1,
+            "mean": 2.5,
+            "max": 900,
+            "p50": 2,
+            "p99.9999": 700,
+            "noise": "disk",
+            "duration_s": 5.0,
+            "counts": {"preempted": 1.5, "work:vmstat_update": 0.0},
+            "seen": {
+                "causes": [{"kind": "task", "name": "kswapd0", "count": 2, "total_ns": 30, "own_load": False}],
+                "stalls": 3,
+                "stalled_ns": 40,
+                "unknown_ns": 5,
+                "others": 0,
+            },
+        }
+    },
+}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@pytest.fixture
+def workshop() -> Iterator[FakeWorkshop]:
+    opened = open_workshop(recorded_host("lab-stock").root, course=builtin_course())
+    yield opened
+    opened.close()
+
+
+def paths(value: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The way to each part of a document."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [here, *(path for key, part in inside for path in paths(part, (*here, key)))]
+
+
+def plain(lines: Any) -> str:
+    return "\n".join(line.plain for line in lines)
+
+
+# -- the file ----------------------------------------------------------------------------------------------------------
+
+
+@given(path=st.sampled_from(paths(ENTRY)), value=JSON)
+def test_any_part_of_the_file_may_be_anything(path: tuple[Any, ...], value: Any) -> None:
+    """A file that comes from anyone is read or refused, and what was read can be shown."""
+    document = {"unit": "ns", "chapters": {"c": deepcopy(ENTRY)}}
+    part: Any = document["chapters"]
+    for key in ("c", *path)[:-1]:
+        part = part[key]
+    part[("c", *path)[-1]] = value
+    problems = Problems()
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / FILE).write_text(json.dumps(document))
+        found = read_recorded(Path(folder), problems)
+    assert bool(found) != bool(problems.found)
+    for entry in found.values():
+        seen = entry.known("measure")
+        assert seen is not None
+        assert plain(effect.measured(seen, 80)).startswith("recorded: ") or "p99.9999" in path
+        assert entry.runs["measure"].seen is None or words.lines(entry.runs["measure"].seen, 0, None, 80)
+
+
+def test_no_name_of_anybodys_task_is_among_the_assets() -> None:
+    kept = read_recorded(assets(), Problems())
+    runs = [run for entry in kept.values() for run in entry.runs.values()]
+    tasks = [one for run in runs if run.seen is not None for one in run.seen.suspects if one.kind == "task"]
+    named = {one.name for one in tasks if not one.own_load and not one.name.startswith("kworker/")}
+    assert {name for name in named if is_private(name)} == {ANOTHER_TASK}
+
+
+def test_tasks_of_others_become_one_when_runs_are_recorded() -> None:
+    def cause(name: str, count: int, own: bool = False, kind: str = "task") -> dict[str, Any]:
+        return {"kind": kind, "name": name, "count": count, "total_ns": 10 * count, "own_load": own}
+
+    kept = [cause("kworker/1", 3), cause("unbound", 7, own=True), cause("vi", 2, kind="softirq")]
+    merged = without_names([cause("vi", 4), *kept, cause("gcc", 5)], stalls=8)
+    assert merged == [*kept, {**cause(ANOTHER_TASK, 8), "total_ns": 90}]
+    assert without_names(kept, stalls=8) == kept
+
+
+# -- figures -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_recorded_run_has_the_recorded_figures_and_no_other(workshop: FakeWorkshop) -> None:
+    walk = workshop.walk("isolation")
+    both = walk.before_and_after()
+    assert both is not None
+    assert [len(seen.recorded or ()) > 10 for seen in both] == [True, True]
+    assert walk.chapter.shows is not None
+    counts = counted(*both, walk.chapter.shows)
+    assert counts[0].name == "the thread preempted"
+    assert walk.recorded_effects().lead == counts[0]
+    assert "faults" in (both[0].recorded or {})
+    assert "intended-99" not in (both[0].recorded or {})
+    result = plain(effect.of_recorded(walk, 80))
+    assert result.startswith(" BETTER  recorded: ")
+    assert "RECORDED COUNTS" in plain(effect.counts(counts, 80, recorded=True))
+
+
+def test_runs_that_were_made_alike_differ_by_luck_on_a_recording_too(workshop: FakeWorkshop) -> None:
+    assert workshop.walk("baseline").repeats
+    assert plain(effect.of_recorded(workshop.walk("baseline"), 80)).startswith(" LUCK ")
+    assert not workshop.walk("migration").repeats  # its second run is made beside a load
+    assert effect.of_recorded(workshop.walk("tick"), 80) == []
+
+
+def test_a_choice_by_figures_is_judged_by_the_recorded_ones_once_they_were_seen(workshop: FakeWorkshop) -> None:
+    walk = workshop.walk("isolation")
+    assert walk.decided_by_recording
+    walk.predict(Prediction(choice="most"))
+    assert walk.outcome() is None  # the learner has not seen them yet
+    walk.go("again")
+    outcome = walk.outcome()
+    assert outcome is not None
+    assert outcome.near is True
+    assert outcome.text.endswith(BY_RECORDED)
+    with pytest.raises(UsageError):
+        walk.predict(Prediction(choice="same"))
+
+
+def test_a_choice_stays_open_where_its_figure_was_not_recorded(workshop: FakeWorkshop) -> None:
+    walk = workshop.walk("temperature")
+    assert walk.known("measure") is not None
+    assert not walk.decided_by_recording
+    walk.predict(Prediction(choice="steady"))
+    walk.go("measure")
+    assert walk.outcome() is None
+
+
+# -- the diagnosis -----------------------------------------------------------------------------------------------------
+
+
+def test_the_recorded_causes_are_asked_about_and_judge_the_answer(workshop: FakeWorkshop) -> None:
+    walk = workshop.walk("isolation")
+    walk.go("diagnose")
+    assert walk.diagnosis.asks
+    seen = walk.diagnosis.read()
+    assert seen is not None
+    assert seen.recorded.startswith("measured on")
+    assert words.asked(seen).startswith("Recorded, not measured here")
+    named = seen.suspect("task:unbound")
+    assert named is not None
+    assert named.own_load
+    found = walk.diagnosis.answer(named.id)
+    assert found.right is True
+    assert words.judged(found, seen, walk.chapter, workshop.course).endswith(words.NOT_HERE)
+    assert walk.diagnosis.known() == (walk.progress.diagnosis, seen, found)
+    assert not walk.diagnosis.asks
+    assert not workshop.runs()
+
+
+def test_a_report_of_a_rehearsal_calls_the_evidence_recorded(workshop: FakeWorkshop) -> None:
+    walk = workshop.walk("isolation")
+    walk.predict(Prediction(choice="most"))
+    walk.go("diagnose")
+    walk.diagnosis.answer("task:unbound")
+    walk.go("compare")
+    document = build(workshop)
+    (chapter,) = document.chapters
+    assert chapter.diagnosis is not None
+    assert chapter.diagnosis.recorded.startswith("measured on")
+    text = render(document, {})
+    for told in ("The recorded trace", "The first run was not made here", "Recorded"):
+        assert told in text
+    assert "**Measured**" not in text
+
+
+def test_a_run_of_ones_own_is_asked_about_anew_after_a_recorded_one(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walk = workshop.walk("isolation")
+    walk.go("diagnose")
+    walk.diagnosis.answer("task:unbound")
+    monkeypatch.setattr(type(walk.host), "rehearsed", property(lambda _: False))
+    assert walk.diagnosis.answered() is None
+    assert not walk.diagnosis.open
+
+
+def test_line_by_line_the_recorded_runs_are_told_and_asked_about() -> None:
+    opened = open_workshop(recorded_host("lab-stock").root, course=builtin_course())
+    said = " ".join(talk(opened, "|d||e|||||q", chapter="isolation").split())
+    for told in ("recorded: p99.9999 is", "Recorded, not measured here:", words.NOT_HERE, "RECORDED COUNTS, A SECOND"):
+        assert told in said
