@@ -71,6 +71,7 @@ def _list(args: argparse.Namespace) -> int:
     for entry in path:
         state = "done" if entry.done or (entry.curve and entry.setting is not False) else "open"
         note = f"   not on this host: {clean(entry.reason, 600)}" if entry.reason else ""
+        note = f": {clean(entry.held, 600)}" if entry.held else note
         chance = CHANCE_WORDS[entry.chance]
         line = f"{entry.chapter_id:<{wide}}  {state}  {entry.minutes:>3} min  {clean(entry.title)}   {chance}{note}"
         sys.stdout.write(f"{line}\n")
@@ -80,13 +81,15 @@ def _list(args: argparse.Namespace) -> int:
 def _as_json(entry: PathEntry) -> dict[str, object]:
     """Return a chapter of the path as JSON fields. ``here``: "yes", or "recorded" if the chapter cannot be done on this
     host (``reason`` tells why). ``chance``: what it can show here (``model.walk.Chance``). ``setting``: null if the
-    chapter changes no setting (``notes`` tells so)."""
+    chapter changes no setting. ``notes`` tells so, and why a chance is ``held``."""
+    notes = {"setting": "this chapter changes nothing"} if entry.setting is None else {}
+    notes |= {"chance": entry.held} if entry.held else {}
     return {
         "id": entry.chapter_id,
         **picked(entry, "title", "minutes"),
         "here": "yes" if entry.here else "recorded",
         **picked(entry, "setting", "curve", "summary", "reason", "done", "chance"),
-        "notes": {"setting": "this chapter changes nothing"} if entry.setting is None else {},
+        "notes": notes,
     }
 
 

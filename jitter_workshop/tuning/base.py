@@ -179,6 +179,12 @@ class Tunable:
         if there is no such setting."""
         return ""
 
+    def held(self, host: Host) -> str:
+        """Return the reason why a change of this tunable moves hardly anything on this host: most of what it is about
+        stays. Return "" if it moves something, or if this is not known."""
+        del host
+        return ""
+
     @property
     def changes_host(self) -> bool:
         """Return True if the tunable can be planned and applied."""

@@ -14,6 +14,7 @@ from jitter_workshop.course.checks import marks
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.flow.chapters import path as loop
 from jitter_workshop.flow.chapters.path import entry, in_order, next_entry, reason_not_here
+from jitter_workshop.flow.host_ops.settings import StateHere
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.course import STEPS, Chapter, HostState, StepName
 from jitter_workshop.model.cpuset import CpuSet
@@ -143,14 +144,25 @@ def test_the_path_puts_first_what_can_be_done_here() -> None:
 def test_each_chapter_says_what_it_can_show_here(ident: str, state: HostState, may_change: bool, chance: str) -> None:
     chapter = WHOLE.chapter(ident)
     assert chapter is not None
-    assert entry(chapter, FRESH, None, machine(4), False, (state, ""), may_change=may_change).chance == chance
-    there = entry(chapter, FRESH, None, machine(4), True, ("not_here", "a reason"))
+    assert entry(chapter, FRESH, None, machine(4), False, StateHere(state), may_change=may_change).chance == chance
+    there = entry(chapter, FRESH, None, machine(4), True, StateHere("not_here", "a reason"))
     assert there.chance == ("recording" if there.rehearsed else "not_here")
 
 
+def test_a_change_that_moves_hardly_anything_here_is_not_promised() -> None:
+    chapter = WHOLE.chapter("interrupts")
+    assert chapter is not None
+    here = StateHere(held="the busy interrupts here cannot be moved")
+    found = entry(chapter, FRESH, None, machine(4), False, here)
+    assert (found.chance, found.held) == ("held", here.held)
+    assert entry(chapter, FRESH, None, machine(4), False, here, may_change=False).held == ""
+    assert entry(chapter, FRESH, None, machine(4), True, here).held == ""
+
+
 def test_chapters_with_nothing_left_to_change_come_behind_those_whose_curve_can_move() -> None:
-    def state(chapter: Chapter) -> tuple[HostState, str]:
-        return ("good", "") if chapter.id in ("isolation", "interrupts") else ("available", "")
+    def state(chapter: Chapter) -> StateHere:
+        held = "they stay" if chapter.id == "interrupts" else ""
+        return StateHere("good" if chapter.id == "isolation" else "available", held=held)
 
     path = in_order(tuple(entry(c, FRESH, None, machine(4), False, state(c)) for c in WHOLE.chapters))
     assert [e.chapter_id for e in path][-2:] == ["isolation", "interrupts"]

@@ -57,6 +57,20 @@ def board(root: Path, hot: str = "1") -> Host:
     return Host(HostRoot(root), CpuSet.parse_list(hot))
 
 
+@pytest.mark.parametrize(("moved", "stay", "held"), [(9, 10, True), (10, 10, False), (11, 10, False), (0, 0, False)])
+def test_interrupts_are_held_where_most_that_arrived_on_hot_cpus_cannot_move(
+    moved: int, stay: int, held: bool, tmp_path: Path
+) -> None:
+    rows: dict[str, tuple[Iterable[int], str]] = {
+        "24": ((500, moved), "PCI-MSIX-0000:00:03.0   0-edge      eth0-rx-0"),
+        "26": ((900, stay), "PCI-MSIX-0000:00:04.0   1-edge      nvme0q1"),
+    }
+    host = board(tmp_path)
+    hosttrees.write(tmp_path, {"proc/interrupts": hosttrees.interrupts([0, 1], rows)})
+    assert bool(find("irq-affinity").held(host)) is held
+    assert find("irqbalance").held(host) == ""
+
+
 def test_interrupts_leave_the_hot_cpus(tmp_path: Path) -> None:
     host = board(tmp_path)
     assessed = find("irq-affinity").assess(host)

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jitter_workshop.flow.host_ops.recordings import Recordings
+from jitter_workshop.flow.host_ops.settings import USUAL, StateHere
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
-from jitter_workshop.model.course import STEPS, Chapter, Course, HostState, StepName
+from jitter_workshop.model.course import STEPS, Chapter, Course, StepName
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import Chance, PathEntry, StepState, StepView
 
@@ -118,18 +119,19 @@ def entry(
     guess: bool | None,
     room: CpuBudget,
     recorded: bool,
-    state: tuple[HostState, str] = ("available", ""),
+    state: StateHere = USUAL,
     recordings: Recordings | None = None,
     may_change: bool = True,
 ) -> PathEntry:
     """Return one line of the path. ``guess``: True if the prediction was near or a hunt was won; None if there is
-    nothing to judge. ``state``: the host's state for the chapter's tunables, and why the host has none of them.
-    ``recordings``: the course's recordings, which are read only if the chapter is taught on one; None if no recording
-    may be read. ``may_change``: root's rights can be had here."""
-    reason = reason_not_here(chapter, room, recorded, state[1])
+    nothing to judge. ``state``: what the host is for the chapter's tunables. ``recordings``: the course's recordings,
+    which are read only if the chapter is taught on one; None if no recording may be read. ``may_change``: root's rights
+    can be had here."""
+    reason = reason_not_here(chapter, room, recorded, state.missing)
     rehearsed = is_rehearsed(chapter, reason, recorded)
     if rehearsed and recordings is not None and (unreadable := recordings.unreadable(chapter)):
         reason, rehearsed = f"{unreadable}; {reason}", False
+    chance = _chance(chapter, state, may_change)
     return PathEntry(
         chapter_id=chapter.id,
         title=chapter.title,
@@ -145,18 +147,21 @@ def entry(
         guess=guess,
         rehearsed=rehearsed,
         measures=bool(chapter.measurements),
-        chance=_chance(chapter, state[0], may_change) if not reason else "recording" if rehearsed else "not_here",
+        chance=chance if not reason else "recording" if rehearsed else "not_here",
+        held=state.held if not reason and chance == "held" else "",
     )
 
 
-def _chance(chapter: Chapter, state: HostState, may_change: bool) -> Chance:
+def _chance(chapter: Chapter, state: StateHere, may_change: bool) -> Chance:
     """Return what a chapter that can be done on this host can show there."""
     if not chapter.measurements:
         return "reads"
-    if chapter.changes == "tunables" and state == "good":
+    if chapter.changes == "tunables" and state.state == "good":
         return "good"
     if chapter.changes == "tunables" and not may_change:
         return "rights"
+    if state.held:
+        return "held"
     return "moves" if chapter.shows is not None else "measures"
 
 
@@ -167,7 +172,7 @@ def whole_path(
     recordings: Recordings,
     of_class: Sequence[str],
     progress: Callable[[str], ChapterProgress],
-    state: Callable[[Chapter], tuple[HostState, str]],
+    state: Callable[[Chapter], StateHere],
     guess: Callable[[Chapter], bool | None] = lambda chapter: None,
     may_change: bool = True,
 ) -> tuple[PathEntry, ...]:
@@ -198,8 +203,8 @@ def in_order(entries: tuple[PathEntry, ...], of_class: Sequence[str] = ()) -> tu
 
 
 def _waits(entry: PathEntry) -> bool:
-    """Return True if a chapter would change nothing here, though it teaches a change."""
-    return entry.chance in ("good", "rights")
+    """Return True if a chapter would move nothing here, though it teaches a change."""
+    return entry.chance in ("good", "rights", "held")
 
 
 _State = Literal["here", "recording", "neither", "left_out"]

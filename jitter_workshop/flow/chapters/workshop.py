@@ -20,7 +20,7 @@ from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.host_ops.host_status import Findings, find
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.host_ops.recordings import Recordings
-from jitter_workshop.flow.host_ops.settings import Seen, plan_view, planned, state_here
+from jitter_workshop.flow.host_ops.settings import Seen, StateHere, plan_view, planned, state_here
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.curves import imported_curves
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -28,7 +28,7 @@ from jitter_workshop.flow.turns.classhost import turn_for
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.change import ApplyResult, RestoreResult
-from jitter_workshop.model.course import Chapter, Course, HostState
+from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.host import HostSummary, Topology
 from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.run import Run, RunObserver
@@ -50,7 +50,7 @@ class Workshop(SessionContext):
         super().__init__(handle, root, host, topology, course_dir=course.source, course_id=course.id)
         self.course = course
         self.hunts = Hunts(self)
-        self._states: dict[str, tuple[HostState, str]] = {}
+        self._states: dict[str, StateHere] = {}
         self._recordings = Recordings(course.source)
 
     @classmethod
@@ -126,9 +126,9 @@ class Workshop(SessionContext):
         outcome = ChapterSession(chapter, self).outcome()
         return outcome.near if outcome is not None else None
 
-    def _state(self, chapter: Chapter) -> tuple[HostState, str]:
-        """Return this host's state for a chapter's tunables, and why the host has none of them, or "". Both are read
-        once, so the state is that from before the chapter's own change."""
+    def _state(self, chapter: Chapter) -> StateHere:
+        """Return this host's state for a chapter's tunables. It is read once, so it is that from before the chapter's
+        own change."""
         if chapter.id not in self._states:
             self._states[chapter.id] = state_here(self.root, chapter, self.topology)
         return self._states[chapter.id]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Sequence
 
 from jitter_workshop.errors import HostError, LessonError, UsageError
@@ -15,7 +16,7 @@ from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.status import Assessment
 from jitter_workshop.model.walk import BootWay, PlanView
 from jitter_workshop.tuning import status
-from jitter_workshop.tuning.base import Unavailable
+from jitter_workshop.tuning.base import Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import active
 from jitter_workshop.tuning.planning import plan
@@ -31,7 +32,8 @@ _CHECK = "'jitter-workshop lessons check' names the line"
 class Seen:
     """Hold the state of a chapter's tunables. ``checks``: their assessments in the lesson's order. ``state``: the
     host's state for the chapter. ``reason``: why the host has none of the tunables, or "". ``asked``: the tunables for
-    which the lesson gives a value, as ``ID=VALUE``."""
+    which the lesson gives a value, as ``ID=VALUE``. ``held``: the reason why a change of the tunables moves hardly
+    anything here, or ""."""
 
     host: Host
     hot: HotCpus
@@ -39,6 +41,7 @@ class Seen:
     state: HostState
     reason: str = ""
     asked: tuple[str, ...] = ()
+    held: str = ""
 
     def settled(self) -> dict[str, bool]:
         """Return tunable id → True if it needs no improvement or, if the lesson gives a value, no write for that value.
@@ -77,19 +80,38 @@ def look_at_settings(root: HostRoot, chapter: Chapter, topology: Topology | None
     by_hand = chapter.reboot and host.boot_loader.means not in ("grub-dropin", "grubby")
     if by_hand and boot_way(seen, chapter.tunables, always=False).why_not:
         return Seen(host, hot, checks, "not_here", host.boot_loader.reason, asked)
-    return seen
+    return dataclasses.replace(seen, held=_held(host, tunables, checks))
 
 
-def state_here(root: HostRoot, chapter: Chapter, topology: Topology) -> tuple[HostState, str]:
-    """Return this host's state for a chapter's tunables (``available`` if the chapter names none), and the reason why
-    the host has none of them, or ""."""
+def _held(host: Host, tunables: Sequence[Tunable], checks: Sequence[Assessment]) -> str:
+    """Return the reason why none of the tunables that can be improved would move anything, or ""."""
+    told = [t.held(host) for t, check in zip(tunables, checks, strict=True) if check.state == "improve"]
+    return told[0] if told and all(told) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class StateHere:
+    """Hold what this host is for a chapter's tunables. ``missing``: why the host has none of them, or "". ``held``: as
+    in :class:`Seen`."""
+
+    state: HostState = "available"
+    missing: str = ""
+    held: str = ""
+
+
+USUAL = StateHere()
+"""The state for a chapter that names no tunables."""
+
+
+def state_here(root: HostRoot, chapter: Chapter, topology: Topology) -> StateHere:
+    """Return what this host is for a chapter's tunables."""
     if not chapter.tunables:
-        return "available", ""
+        return USUAL
     try:
         seen = look_at_settings(root, chapter, topology)
     except HostError as error:
-        return "not_here", error.message
-    return seen.state, seen.reason
+        return StateHere("not_here", error.message)
+    return StateHere(seen.state, seen.reason, seen.held)
 
 
 def boot_way(seen: Seen, words: Sequence[str], *, always: bool) -> BootWay:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jitter_workshop.host.irq.interrupts import read_interrupts
 from jitter_workshop.host.irq.irq_affinity import (
     DEFAULT_AFFINITY,
     Irq,
@@ -156,6 +157,16 @@ class IrqAffinity(Settings):
 
     def stays(self, host: Host, value: str | None) -> str:
         return "" if value == "all" else super().stays(host, value)
+
+    def held(self, host: Host) -> str:
+        """Judge by the interrupts that arrived on the hot CPUs since boot: those that cannot be moved are the most."""
+        table = read_interrupts(host.root)
+        arrived = {True: 0, False: 0}
+        for setting in self.settings(host, None):
+            row = None if setting.path == DEFAULT_AFFINITY else table.get(str(_number(setting.path)))
+            if row is not None:
+                arrived[bool(setting.refuses)] += sum(row.per_cpu.get(str(cpu), 0) for cpu in host.kept_clear)
+        return "the busy interrupts here cannot be moved" if arrived[True] > arrived[False] else ""
 
 
 def refuses(irq: Irq) -> str:

@@ -132,7 +132,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if entry is None:
             return ()
         told = entry.here or (entry.rehearsed and self.workshop.recorded)
-        said = f"{entry.minutes} min · {entry.summary}" if told else entry.reason
+        held = f"It cannot show here: {entry.held}. " if entry.held else ""
+        said = f"{entry.minutes} min · {held}{entry.summary}" if told else entry.reason
         return wrap(Text(clean(said, 400), "dim"), width, "  ")
 
     def _host(self, width: int) -> Iterable[Text]:
