@@ -251,7 +251,7 @@ def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[ob
     together, quiet = same_core(a, b), a.id in isolated and b.id in isolated
     return (
         together or not quiet,
-        _crowded(topology, a, b),
+        _crowded(topology, a, b) or (together and 0 in a.smt_siblings),
         a.node != b.node or (together and 0 in a.smt_siblings),
         together,
         not quiet,

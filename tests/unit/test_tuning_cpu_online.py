@@ -63,12 +63,18 @@ def test_an_isolated_sibling_is_idle_already(tmp_path: Path) -> None:
     assert assess(machine(tmp_path, isolated="1,3"), 1).state == "ok"
 
 
-def test_siblings_that_are_both_hot_are_a_matter_of_choice(tmp_path: Path) -> None:
+def test_both_threads_of_the_only_hot_core_are_a_matter_of_choice_where_there_is_another_core(tmp_path: Path) -> None:
     root = machine(tmp_path)
     found = assess(root, 1, 3)
-    assert found.state == "info"
-    assert found.fix.endswith("CPU of each core: --cpus 1")
+    assert (found.state, found.fix) == ("info", "")
     assert not plan(root, "smt", 1, 3).changes
+    files = kernel("box") | cpu_lists("0-2")
+    for n in range(3):
+        files |= cpu_files(n, core=min(n, 1), siblings=(0,) if n == 0 else (1, 2), online=None if n == 0 else True)
+    assert assess(write(tmp_path / "one", files), 1, 2).fix == ""
+    for n in (3, 4):
+        files |= cpu_files(n, core=n, siblings=(n,), online=True)
+    assert assess(write(tmp_path / "more", files | cpu_lists("0-4")), 1, 2).fix
 
 
 def test_the_last_housekeeping_cpu_stays(tmp_path: Path) -> None:

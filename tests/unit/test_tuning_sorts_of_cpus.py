@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jitter_workshop.bench.placement import Wish, choose
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
@@ -167,6 +168,43 @@ def test_what_is_chosen_and_what_is_said_of_it(
     assert said in why
     assert (noted in note) if noted else not note
     assert bool(host.housekeeping & host.siblings) == ("sibling" in note)
+
+
+CCX = tuple(tuple((core, core + 8) for core in range(first, first + 4)) for first in (0, 4))
+"""An AMD processor of two core complexes (CCX): four cores of two threads each share a last-level cache."""
+
+
+@pytest.mark.parametrize(
+    ("cores", "caches", "hot", "idle", "ring", "rest", "smt"),
+    [
+        ([(0, 1)], (), "1", "", (0, 1), "0", "in use"),
+        ([(0,), (1,)], (), "1", "", (0, 1), "0", "idle"),
+        ([(0, 1), (2, 3)], (), "2-3", "", (2, 3), "0-1", "shared"),
+        ([(0, 2), (1, 3)], (), "1,3", "", (1, 3), "0,2", "shared"),
+        ([(0, 1), (2,)], (), "1-2", "", (1, 2), "0", "in use"),
+        ([(0, 1), (2, 3), (4, 5), (6, 7)], (), "2-7", "3,5,7", (2, 4), "0-1", "in use"),
+        ([*CCX[0], *CCX[1]], [sum(ccx, ()) for ccx in CCX], "1-3,9-11", "9-11", (1, 2), "0,4-8,12-15", "in use"),
+    ],
+    ids=["1x2", "2x1", "2x2", "2x2 thread by thread", "2x2 one sibling offline", "4x2", "two CCX"],
+)
+def test_the_choice_on_small_machines_and_on_core_complexes(
+    cores: Sequence[Core],
+    caches: Sequence[Core],
+    hot: str,
+    idle: str,
+    ring: tuple[int, int],
+    rest: str,
+    smt: str,
+    tmp_path: Path,
+) -> None:
+    root = machine(tmp_path, (cores,), caches)
+    host, _, _ = looked_at(root)
+    assert (str(host.hot), str(host.hot_siblings), str(host.housekeeping)) == (hot, idle, rest)
+    placed = choose(host.topology, Wish())
+    assert (placed.producer, placed.accumulator) == ring
+    assert not CpuSet.of(ring) & host.hot_siblings
+    assert find("smt").assess(host).value == smt
+    assert choose(host.topology, Wish(workload="spin")).sampler in host.hot - host.hot_siblings
 
 
 def test_performance_cores_are_hot_before_efficiency_cores(tmp_path: Path) -> None:

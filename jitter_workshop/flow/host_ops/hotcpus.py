@@ -1,8 +1,9 @@
 """Choose the hot CPUs, which are kept free for the latency-critical threads, for ``status``, ``plan`` and ``apply``.
 
 The workshop chooses whole cores: a hardware thread of a hot core is hot, too (:func:`whole_cores`). A measured thread
-gets the first thread of a core, and the core's other threads stay idle. CPUs that somebody has named or isolated are
-taken as they are; a note names the siblings that are not among them.
+gets the first thread of a core, and the core's other threads stay idle. On a host of two cores only one core can be
+hot, and two threads that exchange messages use both of its threads. CPUs that somebody has named or isolated are taken
+as they are; a note names the siblings that are not among them.
 """
 
 from __future__ import annotations

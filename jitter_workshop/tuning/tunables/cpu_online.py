@@ -36,10 +36,11 @@ class Smt(Tunable):
     def judge(self, host: Host) -> Assessment:
         both = _shared(host)
         if both and not host.hot_siblings:
-            reason = f"CPU {both} are hot and share a core: each slows the other down"
-            first = CpuSet.of((host.core(cpu) & host.hot).cpus[0] for cpu in host.hot)
-            fix = f"choose one CPU of each core: --cpus {first}"
-            return self.answer("info", "shared", reason, wanted="one hot CPU a core", fix=fix)
+            others = {host.core(cpu) for cpu in host.not_hot}
+            two = "two threads that exchange messages need both, and each slows the other down"
+            fix = "choose the threads of two cores as hot CPUs" if len(others) > 1 else ""
+            reason = f"CPU {both} are one core, the only hot one: {two}"
+            return self.answer("info", "shared", reason, wanted="two hot cores", fix=fix)
         siblings = _siblings(host)
         if not siblings:
             if host.guest:
@@ -162,7 +163,7 @@ def _spare_siblings(host: Host) -> CpuSet:
     if no housekeeping CPU would stay."""
     both, siblings = _shared(host), _siblings(host)
     if both and not host.hot_siblings:
-        raise Unavailable(f"CPU {both} are hot and share a core: choose one CPU of each core")
+        raise Unavailable(f"CPU {both} are the only hot core, and two threads that exchange messages need both")
     going = _removable(host, siblings)
     if siblings and not going:
         raise Unavailable(f"CPU {siblings} cannot be taken offline on this host")
