@@ -257,6 +257,7 @@ jw_workload *jw_ack_new(const jw_workload_config *config, int *error) {
         return NULL;
     }
     ack->client = ack->server = -1;
-    jw_workload_sample(&ack->base, 2, (size_t)config->most + 1);
+    jw_workload_sample(&ack->base, JW_ACK_SENDER, (size_t)config->most + 1);
+    jw_workload_sample(&ack->base, JW_ACK_RECEIVER, (size_t)config->most + 1);
     return jw_workload_made(&ack->base, jw_loopback_pair(&ack->client, &ack->server), error);
 }

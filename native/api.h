@@ -231,8 +231,11 @@ void jw_workload_free(jw_workload *workload);
 
 /* ---- ring.c: producer -> accumulator, journaller ------------------------------------------------------------------- */
 
-/* Threads, and series of samples: one each. */
+/* Threads, and series of samples: one each. The producer's samples are the moments just before it published, a reader's
+ * those at which it had read all of a message. */
 enum { JW_PRODUCER = 0, JW_ACCUMULATOR = 1, JW_JOURNALLER = 2 };
+/* One more series, without CPUs: the moments at which messages were ready, before they were copied into their slots. */
+enum { JW_READY = 3 };
 enum { JW_PACING_SPIN = 0, JW_PACING_SCHEDULE = 1 };
 enum { JW_RECORD_BYTES = 64, JW_JOURNAL_BYTES = 32 };
 

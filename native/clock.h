@@ -57,6 +57,16 @@ JW_INLINE uint64_t jw_now(int source) {
     return jw_posix_ns(CLOCK_MONOTONIC);
 }
 
+/* Keep the compiler from moving loads and stores across a reading. The processor may still do so, by some ns. */
+JW_INLINE void jw_in_this_order(void) {
+    __asm__ volatile("" ::: "memory");
+}
+
+/* Have the compiler load all that was copied to `where` before what follows: a reading of the clock. */
+JW_INLINE void jw_have(const void *where) {
+    __asm__ volatile("" ::"r"(where) : "memory");
+}
+
 JW_INLINE unsigned jw_this_cpu(void) {
     int cpu = sched_getcpu();
     return cpu < 0 ? 0U : (unsigned)cpu;

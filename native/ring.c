@@ -19,8 +19,8 @@ enum { WARM_ENTRIES = 1024 };
 /* What a message asks of its readers besides being read. */
 enum { MARK_NONE = 0, MARK_PING = 1, MARK_START = 2, MARK_END = 3, MARK_CLOCK = 4 };
 
-/* Two lines. A consumer polls `sequence` in line 0, so that one transfer brings sequence, stamp and most of the payload;
- * it reads line 1 after it has stamped. `entry` says where in their arrays the readers note this message: the producer
+/* Two lines: 64 bytes and a sequence do not fit into one. A consumer polls `sequence` in line 0, so that one transfer
+ * brings sequence, stamp and most of the payload; it needs line 1, too, before it stamps. `entry` says where in their arrays the readers note this message: the producer
  * alone decides what is recorded, and readers do exactly the same work for recorded and unrecorded messages. */
 typedef struct {
     _Alignas(JW_APART) _Atomic uint64_t sequence; /* of the message + 1; 0: never used */
@@ -56,7 +56,7 @@ typedef struct {
     uint64_t next;  /* sequence of the next message */
     uint64_t read;  /* what the slower consumer had read when last looked at */
     uint64_t blocked;
-    uint64_t last; /* stamp of the last publish */
+    uint64_t last; /* when the last message was published */
     uint64_t interval_ticks;
     uint64_t lead_ticks;
     /* schedule */
@@ -109,20 +109,25 @@ JW_INLINE bool publish(producer *p, int source, uint32_t entry, uint32_t mark) {
     }
     jw_slot *slot = slot_of(ring, p->next);
     const uint64_t *record = record_of(ring, p->next);
+    /* The message is ready, and its time begins: what copying it costs, and taking its lines back, is in its transit. */
+    const uint64_t ready = jw_now(source);
+    jw_in_this_order();
     /* Line 1 first: line 0, which the consumers poll, is then written in one burst and travels once. */
     memcpy(slot->tail, record + 6, sizeof slot->tail);
     slot->entry = entry;
     slot->mark = mark;
     memcpy(slot->head, record, sizeof slot->head);
-    uint64_t stamp = jw_now(source);
-    slot->stamp = stamp;
+    slot->stamp = ready;
+    jw_in_this_order();
+    const uint64_t published = jw_now(source);
     atomic_store_explicit(&slot->sequence, p->next + 1, memory_order_release);
-    p->last = stamp;
+    p->last = published;
     p->next++;
     /* After the publish, where it costs no latency: the reading that names the CPU. */
     unsigned cpu;
     (void)jw_now_ordered(source, &cpu);
-    ring->base.samples[JW_PRODUCER].stamps[entry] = stamp;
+    ring->base.samples[JW_READY].stamps[entry] = ready;
+    ring->base.samples[JW_PRODUCER].stamps[entry] = published;
     ring->base.samples[JW_PRODUCER].cpus[entry] = (uint16_t)cpu;
     return true;
 }
@@ -310,7 +315,8 @@ JW_INLINE uint64_t *copy_of(const jw_ring *ring, uint32_t entry) {
     return entry <= most ? ring->kept + entry * words : ring->kept_warm + (entry - most - 1) * words;
 }
 
-/* `keeps`: a message has arrived when its copy is written, so that what the copy costs is in the message's time. */
+/* A message has arrived when all of it is read. `keeps`: when its copy is written, too, so that what the copy costs is in
+ * the message's time. */
 JW_INLINE void consume(jw_ring *ring, int source, int who, bool keeps) {
     const jw_samples own = ring->base.samples[who];
     uint64_t sum = 0;
@@ -322,21 +328,19 @@ JW_INLINE void consume(jw_ring *ring, int source, int who, bool keeps) {
                 return;
             }
         }
-        const uint64_t *head = slot->head, *tail = slot->tail;
+        uint64_t words[JW_RECORD_BYTES / sizeof(uint64_t)];
+        memcpy(words, slot->head, sizeof slot->head);
+        memcpy(words + 6, slot->tail, sizeof slot->tail);
         if (keeps) {
-            uint64_t *copy = copy_of(ring, slot->entry);
-            memcpy(copy, slot->head, sizeof slot->head);
-            memcpy(copy + 6, slot->tail, sizeof slot->tail);
-            head = copy;
-            tail = copy + 6;
+            memcpy(copy_of(ring, slot->entry), words, sizeof words);
         }
+        jw_have(words);
         unsigned cpu;
-        uint64_t received = jw_now_ordered(source, &cpu);
+        const uint64_t received = jw_now_ordered(source, &cpu);
         uint64_t read = 0;
-        for (size_t w = 0; w < 6; w++) {
-            read ^= head[w] + w;
+        for (size_t w = 0; w < JW_RECORD_BYTES / sizeof(uint64_t); w++) {
+            read ^= words[w] + w;
         }
-        read ^= (tail[0] + 6) ^ (tail[1] + 7);
         const uint32_t entry = slot->entry, mark = slot->mark;
         /* Entry 0 is the reference: the block's own messages begin behind it. */
         sum = entry == 0 ? 0 : entry <= ring->base.config.most ? sum ^ read : sum;
@@ -421,6 +425,10 @@ jw_workload *jw_ring_new(const jw_workload_config *config, const jw_ring_options
         made->kept = jw_workload_map(&made->base, made->kept_bytes);
         made->kept_warm = jw_workload_map(&made->base, (size_t)WARM_ENTRIES * JW_RECORD_BYTES);
     }
-    jw_workload_sample(&made->base, threads, (size_t)config->most + 1 + WARM_ENTRIES);
+    const size_t entries = (size_t)config->most + 1 + WARM_ENTRIES;
+    for (int thread = 0; thread < threads; thread++) {
+        jw_workload_sample(&made->base, thread, entries);
+    }
+    jw_workload_sample(&made->base, JW_READY, entries);
     return jw_workload_made(&made->base, 0, error);
 }

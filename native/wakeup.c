@@ -122,6 +122,7 @@ jw_workload *jw_wakeup_new(const jw_workload_config *config, int *error) {
     if (wakeup == NULL) {
         return NULL;
     }
-    jw_workload_sample(wakeup, 2, (size_t)config->most + 1);
+    jw_workload_sample(wakeup, JW_DUE, (size_t)config->most + 1);
+    jw_workload_sample(wakeup, JW_WOKEN, (size_t)config->most + 1);
     return jw_workload_made(wakeup, 0, error);
 }

@@ -51,10 +51,8 @@ void *jw_workload_map(jw_workload *workload, size_t bytes) {
 }
 
 void jw_workload_sample(jw_workload *workload, int series, size_t entries) {
-    for (int i = 0; i < series; i++) {
-        workload->samples[i].stamps = jw_workload_map(workload, entries * sizeof(uint64_t));
-        workload->samples[i].cpus = jw_workload_map(workload, entries * sizeof(uint16_t));
-    }
+    workload->samples[series].stamps = jw_workload_map(workload, entries * sizeof(uint64_t));
+    workload->samples[series].cpus = jw_workload_map(workload, entries * sizeof(uint16_t));
 }
 
 jw_workload *jw_workload_made(jw_workload *workload, int failed, int *error) {

@@ -72,7 +72,7 @@ struct jw_workload {
 void *jw_workload_make(const jw_kind *kind, const jw_workload_config *config, int threads, int *error);
 /* Return zeroed memory that is locked and freed with the workload. NULL: jw_workload_made will report it. */
 void *jw_workload_map(jw_workload *workload, size_t bytes);
-/* Give the first `series` series of samples `entries` entries each. */
+/* Give one series of samples `entries` entries. */
 void jw_workload_sample(jw_workload *workload, int series, size_t entries);
 /* Return the workload with *error = 0. Where memory is missing, or with a `failed` of < 0: free it and return NULL. */
 jw_workload *jw_workload_made(jw_workload *workload, int failed, int *error);

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jitter_workshop.bench.protocol import BlockDone, HistogramBlock
-from jitter_workshop.model.run import Block, Clock, Run, Stalls, StallTotal
+from jitter_workshop.model.run import READY, Block, Clock, Run, Stalls, StallTotal
 from jitter_workshop.model.spec import STALL_DECADES_NS, Placement
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats import stalls as st
@@ -67,6 +67,7 @@ def make_run(
         "host": {},
         "applied": (),
         "notes": {"interrupts": "not asked for"},
+        "transit_from": READY if name == "accumulator_transit" else None,
     }
     return Run(**{**fields, **changed}), done
 

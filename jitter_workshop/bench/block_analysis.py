@@ -74,33 +74,39 @@ def thresholds(threshold_ns: int) -> tuple[int, ...]:
 
 
 def ring_block(
-    clock: Any, spec: RunSpec, index: int, count: int, producer: Stamps, consumers: Mapping[str, Stamps]
+    clock: Any, spec: RunSpec, index: int, count: int, ready: Any, producer: Stamps, consumers: Mapping[str, Stamps]
 ) -> BlockDone:
-    """Digest a block of the ring with ``count`` messages, at least 1. ``clock``: a ``jw_clock *``. ``consumers``:
-    ``accumulator`` and, where there is one, ``journaller``. Raise MeasureError for a block without messages, or without
+    """Digest a block of the ring with ``count`` messages, at least 1. ``clock``: a ``jw_clock *``. ``ready``
+    (``uint64_t *``, ticks): when each message was ready, before it was copied; ``producer``: when it was published.
+    ``consumers``: ``accumulator`` and, where there is one, ``journaller``. Transit begins when a message is ready,
+    hand-off when it is published; stalls are late transits. Raise MeasureError for a block without messages, or without
     enough memory."""
     if count < 1:
         raise MeasureError("a block ended before its first message")
     start = int(producer.times[0])
     scheduled = spec.pacing == "schedule"
-    expected_ns = spec.interval_ns if scheduled else int(lib.jw_digest_median_gap(clock, producer.times, count))
+    expected_ns = spec.interval_ns if scheduled else int(lib.jw_digest_median_gap(clock, ready, count))
     if expected_ns < 0:
         raise MeasureError("there is not enough memory to analyse a block")
     recorders = {"publisher_interval": Recorder()}
     lib.jw_digest_intervals(clock, producer.times, count, recorders["publisher_interval"].native)
-    stalls = {"producer": _producer_stalls(clock, start, count, expected_ns, scheduled, spec.threshold_ns, producer)}
+    sent = Stamps(ready, producer.cpus)
+    stalls = {"producer": _producer_stalls(clock, start, count, expected_ns, scheduled, spec.threshold_ns, sent)}
     negative = 0
     for name, consumer in consumers.items():
-        transit, interval, intended = (Recorder() for _ in range(3))
-        lib.jw_digest_transit(clock, producer.times, consumer.times, count, transit.native)
+        transit, handoff, interval, intended = (Recorder() for _ in range(4))
+        lib.jw_digest_transit(clock, ready, consumer.times, count, transit.native)
+        lib.jw_digest_transit(clock, producer.times, consumer.times, count, handoff.native)
         lib.jw_digest_intervals(clock, consumer.times, count, interval.native)
         if scheduled:
             lib.jw_digest_intended_schedule(clock, start, consumer.times, count, expected_ns, intended.native)
         else:
-            lib.jw_digest_intended_spin(clock, producer.times, consumer.times, count, expected_ns, intended.native)
-        recorders |= {f"{name}_transit": transit, f"{name}_interval": interval, f"{name}_intended": intended}
-        stalls[name] = _consumer_stalls(clock, start, count, spec.threshold_ns, producer, consumer)
-        negative += transit.negative
+            lib.jw_digest_intended_spin(clock, ready, consumer.times, count, expected_ns, intended.native)
+        recorders |= {f"{name}_transit": transit, f"{name}_handoff": handoff}
+        recorders |= {f"{name}_interval": interval, f"{name}_intended": intended}
+        stalls[name] = _consumer_stalls(clock, start, count, spec.threshold_ns, sent, consumer)
+        # Of both times of a message, hand-off is the shorter one: it turns negative first.
+        negative += handoff.negative
     threads = {"producer": producer, **consumers}
     end = max(int(stamps.times[count]) for stamps in threads.values())
     by_cpu = {name: _residence(stamps, count) for name, stamps in threads.items()}

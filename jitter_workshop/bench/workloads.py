@@ -112,7 +112,8 @@ class Ring(Workload):
                 raise MeasureError(f"the {name} received other messages than the producer sent")
         stamps = {name: self._stamps(i) for i, name in enumerate(self.threads)}
         producer = stamps.pop("producer")
-        found = block_analysis.ring_block(self._clock.native, spec, index, int(result.count), producer, stamps)
+        ready = lib.jw_workload_stamps(self._native, lib.JW_READY)
+        found = block_analysis.ring_block(self._clock.native, spec, index, int(result.count), ready, producer, stamps)
         notes: dict[str, str] = {}
         if self._unrecorded < UNRECORDED:
             notes["unrecorded"] = (

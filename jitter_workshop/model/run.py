@@ -238,6 +238,9 @@ class Counters:
 UNSTEADY = "applied"
 """The key in a run's notes where settings of this tool changed during the run."""
 
+READY = "ready"
+HANDOFF = "hand-off"
+"""What the transit of older runs is called, where it stands beside a transit that begins when the message is ready."""
 HUNTED = "hunt"
 """The key in a run's notes where a hidden noise ran during the run."""
 
@@ -272,6 +275,9 @@ class Run:
     ``proof``: id of the proof that the run belongs to (``model.proof``), else None. ``settle_s``: time at the run's
     start that was not recorded because a change had just been made, None if all was recorded. ``memory``: what a
     measured thread did with memory besides (``model.spec.Memory``), None for nothing.
+
+    ``transit_from``: where the ring's transit begins. ``ready``: before the message is copied into its slot. None in
+    runs of older versions, where it begins at the publication (now ``accumulator_handoff``), and for other workloads.
     """
 
     format_version: int
@@ -319,12 +325,18 @@ class Run:
     cpu_hz: int | None = None
     idle_entries: int | None = None
     idle_exit_us: int | None = None
+    transit_from: str | None = None
 
     @property
     def main_histogram(self) -> str:
         """Return the name of the histogram that the charts and tables of this workload show first."""
         kind = KINDS.get(self.workload)
         return kind.histogram if kind is not None else next(iter(self.histograms), "")
+
+    @property
+    def by_handoff(self) -> bool:
+        """Return True if the ring's transit begins when a message is published, as in runs of older versions."""
+        return self.workload == "ring" and self.transit_from is None
 
     @property
     def main_thread(self) -> str:

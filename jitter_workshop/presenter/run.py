@@ -11,6 +11,7 @@ from rich.text import Text
 from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
 from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.run import (
+    HANDOFF,
     HUNTED,
     PERCENTILES,
     UNSTEADY,
@@ -285,12 +286,17 @@ def _latencies(run: Run, width: int) -> list[Lines]:
         names = [name for name in run.histograms if name.endswith("_interval") == interval]
         for at in range(0, len(names), _PER_TABLE):
             group = names[at : at + _PER_TABLE]
-            columns = [_column(name, run.histograms[name], marks[name] if legend else {}) for name in group]
+            columns = [_column(_called(run, n), run.histograms[n], marks[n] if legend else {}) for n in group]
             labels = ["", "", "mean", "min", *(f"{p} %" for p in PERCENTILES), "max", "count", "beyond range"]
             rows = [[label, *cells] for label, *cells in zip(labels, *columns, strict=True) if label or any(cells)]
             rows = rows if rows[-1][1:] != [_NONE_BEYOND] * len(group) else rows[:-1]
             tables.append(table(rows, width, right=range(1, 5), gap=4))
     return [*tables, [Text(line) for line in legend]]
+
+
+def _called(run: Run, name: str) -> str:
+    """Return a histogram's name; what older runs call transit is called a hand-off, as it is."""
+    return name.replace("_transit", f"_{HANDOFF}") if run.by_handoff else name
 
 
 def _column(name: str, found: HistogramSummary, marks: Mapping[str, str]) -> list[str]:

@@ -21,7 +21,7 @@ from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.curve import ImportedRun
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.run import FORMAT_VERSION as RUN_VERSION
-from jitter_workshop.model.run import Run, apart_from_proofs
+from jitter_workshop.model.run import HANDOFF, Run, apart_from_proofs
 from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import PATH, REASON, clean
 from jitter_workshop.session import files, hlog, ids, imports, proofs, traces
@@ -244,8 +244,10 @@ class OpenSession:
             histogram = self.histogram(run.id, wanted)
         except SessionError as error:
             self._notice(error.sentence())
-            return curve_from_summary(label, summary)
-        return percentile_curve(histogram, label, min_ns=summary.min, max_ns=summary.max)
+            found = curve_from_summary(label, summary)
+        else:
+            found = percentile_curve(histogram, label, min_ns=summary.min, max_ns=summary.max)
+        return dataclasses.replace(found, origin=HANDOFF) if run.by_handoff and wanted == run.main_histogram else found
 
     def heat(self, run: Run, name: str | None = None) -> Heat:
         """Return the heat map of a run's histogram, by the histograms of its blocks. ``name`` None: the main histogram

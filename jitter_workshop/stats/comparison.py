@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Sequence
 
 from jitter_workshop.model.curve import Comparison, ComparisonRow, ImportedRun
-from jitter_workshop.model.run import PERCENTILES, HistogramSummary, Run, StallRate
+from jitter_workshop.model.run import HANDOFF, PERCENTILES, HistogramSummary, Run, StallRate
 from jitter_workshop.model.spec import KINDS, PACED
 from jitter_workshop.model.text import clean
 from jitter_workshop.stats.curve import imported_curve, value_at
@@ -30,8 +30,9 @@ _TEXT_LINES, _TEXT_COLUMNS = 3, 76
 
 def differences(a: Run, b: Run) -> tuple[str, ...]:
     """Return in words why two runs cannot be compared: workload, pacing, interval, clock, payload, duty, pause or use
-    of memory differ. Two uses of memory can be compared with each other, but not with none. Return () if the runs can
-    be compared. Only the ring has a pacing; all workloads but spin have an interval."""
+    of memory differ, or one has a hand-off where the other has a transit. Two uses of memory can be compared with each
+    other, but not with none. Return () if the runs can be compared. Only the ring has a pacing; all workloads but spin
+    have an interval."""
     found: list[str] = []
     alike = a.workload == b.workload
     pacing = ("pacing", a.pacing, b.pacing)
@@ -40,6 +41,7 @@ def differences(a: Run, b: Run) -> tuple[str, ...]:
         ("workload", a.workload, b.workload),
         *((pacing,) if alike and a.workload == "ring" else ()),
         *((interval,) if alike and a.workload in PACED else ()),
+        *((("time", *(HANDOFF if run.by_handoff else "transit" for run in (a, b))),) if alike else ()),
         ("clock", a.clock.source, b.clock.source),
         ("payload", *(KINDS[run.workload].payload if run.workload in KINDS else "" for run in (a, b))),
         ("duty", f"{a.duty} %", f"{b.duty} %"),

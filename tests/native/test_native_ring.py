@@ -60,6 +60,9 @@ def check_whole(ring: LiveRing, result: Any) -> None:
     sent = lib.jw_payload_sum(ring.records, RECORDS, result.ring.first_sequence + 1, result.count)
     assert list(result.ring.payload_sum) == [sent] * 3
     published = ring.times(lib.JW_PRODUCER, result.count)
+    ready = ring.times(lib.JW_READY, result.count)
+    # Each message is ready after the one before is sent, and published after it is copied.
+    assert all(a <= b <= c for a, b, c in zip(published, ready[1:], published[1:], strict=False))
     for consumer in (lib.JW_ACCUMULATOR, lib.JW_JOURNALLER):
         received = ring.times(consumer, result.count)
         assert received == sorted(received)
@@ -78,7 +81,7 @@ def test_every_message_once_and_whole_block_after_block(free_ring: LiveRing) -> 
 
 def test_the_journal_says_who_got_what_when(free_ring: LiveRing) -> None:
     result = free_ring.block(1_000)
-    published = free_ring.times(lib.JW_PRODUCER, 1_000)
+    ready = free_ring.times(lib.JW_READY, 1_000)
     received = free_ring.times(lib.JW_JOURNALLER, 1_000)
     for i in range(1, 1_001):
         sequence = result.ring.first_sequence + i
@@ -86,9 +89,9 @@ def test_the_journal_says_who_got_what_when(free_ring: LiveRing) -> None:
         fields = [record[a:b] for a, b in ((0, 4), (4, 12), (12, 20), (20, 28), (28, 32))]
         assert [int.from_bytes(f, "big") for f in fields] == [
             0x55555555,
-            published[i],
+            ready[i],
             received[i],
-            received[i] - published[i],
+            received[i] - ready[i],
             sequence % 2**32,
         ]
 

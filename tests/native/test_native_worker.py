@@ -89,7 +89,9 @@ def test_a_run_of_the_ring(spec: RunSpec, pacing: Any) -> None:
     assert [b.index for b in blocks] == [0, 1, 2]
     for done in blocks:
         names = {
-            f"{who}_{what}" for who in ("accumulator", "journaller") for what in ("transit", "interval", "intended")
+            f"{who}_{what}"
+            for who in ("accumulator", "journaller")
+            for what in ("transit", "handoff", "interval", "intended")
         }
         assert set(done.histograms) == {"publisher_interval", *names}
         sent = done.histograms["publisher_interval"].count

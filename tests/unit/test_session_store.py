@@ -189,6 +189,16 @@ def test_checking_the_runs_of_all_sessions(store: SessionStore, make_run: MakeRu
     assert store.list()[0][0].runs == ()
 
 
+@pytest.mark.parametrize(("begins", "origin"), [("ready", ""), (None, "hand-off")])
+def test_the_curve_of_an_older_ring_is_marked_as_hand_off(
+    store: SessionStore, make_run: MakeRun, begins: str | None, origin: str
+) -> None:
+    run, blocks = make_run(transit_from=begins)
+    with store.create("s", "h") as opened:
+        opened.add_run(run, blocks)
+        assert opened.curve(run).origin == origin
+
+
 def test_a_damaged_histogram_leaves_the_table(store: SessionStore, make_run: MakeRun) -> None:
     run, blocks = make_run()
     with store.create("s", "h") as opened:

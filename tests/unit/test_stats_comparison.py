@@ -77,6 +77,7 @@ def test_differences_below_the_clocks_resolution_are_the_same(make_run: MakeRun)
         ({"interval_ns": 20_000}, "interval: 10 µs against 20 µs"),
         ({"clock": Clock("monotonic", 20, 1, None, None, None)}, "clock: tsc against monotonic"),
         ({"duty": 50}, "duty: 100 % against 50 %"),
+        ({"transit_from": None}, "time: transit against hand-off"),
     ],
 )
 def test_unlike_runs_are_not_compared(make_run: MakeRun, change: dict[str, Any], said: str) -> None:

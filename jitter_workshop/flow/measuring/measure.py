@@ -42,6 +42,7 @@ from jitter_workshop.model.run import (
     BESIDE,
     FORMAT_VERSION,
     HUNTED,
+    READY,
     UNSTEADY,
     BurstTotal,
     Counters,
@@ -329,6 +330,7 @@ def _as_run(
         cpu_hz=gathered.cpu_hz(),
         idle_entries=gathered.sum_of("idle_entries"),
         idle_exit_us=gathered.sum_of("idle_exit_us"),
+        transit_from=READY if spec.workload == "ring" else None,
     )
     return with_notes(run, spec, result, host, company.unnamed_percent, request.hunted)
 

@@ -116,6 +116,7 @@ _NULLS = {
     "pause": "only spin with a duty below 100 % has pauses",
     "counters": "the run counts only if --evidence was asked for and no trace could be made",
     "missed_wakeups": "only the workload wakeup sleeps until a set time",
+    "transit_from": "only the workload ring has a transit",
     "interrupts": _UNSEEN,
     "softirqs": _UNSEEN,
     "steal_ns": _UNSEEN,

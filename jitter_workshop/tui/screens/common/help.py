@@ -13,7 +13,7 @@ from jitter_workshop.tui.screens.common.base import Page
 
 WORDS: tuple[tuple[str, str], ...] = (
     ("p99.9", "999 of 1,000 messages were at least this fast; one was slower. The tail is beyond it."),
-    ("transit", "from the producer's stamp to the moment a consumer has read the message."),
+    ("transit", "from the moment a message is ready to the moment a consumer has read it."),
     ("producer", "the thread that publishes messages into the ring buffer."),
     ("accumulator", "the consumer whose transit the charts show."),
     ("journaller", "a second consumer that also writes each record to a journal."),
