@@ -51,6 +51,8 @@ def flat(run: Run) -> str:
         ),
         (made(noise="greedy", notes={"noise_bursts": "it gave\x1b[1m no log"}), "noise greedy: it gave [1m no log"),
         (made(memory="fresh"), "keeps messages in fresh memory"),
+        (made(), "accumulator transit"),
+        (made(transit_from=None), "accumulator hand-off"),
         (made(workload="spin", duty=50, pause="busy"), "samples 50 % of the time"),
         (made(workload="wakeup", interval_ns=1_000_000), "wakeup · placement auto · a wake-up every 1 ms"),
         (made(workload="wakeup", notes={"timer_slack": "slack of 1 ns"}), "note slack of 1 ns"),
