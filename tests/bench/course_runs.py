@@ -48,6 +48,7 @@ def figures(run: Run, report: EvidenceReport | None, shows: Shows | None) -> dic
         "mean": summary.mean,
         "max": summary.max,
         **{f"p{name}": value for name, value in summary.percentiles.items() if value is not None},
+        **({} if run.transit_from is None else {"transit_from": run.transit_from}),
         "noise": run.noise,
         "duration_s": run.duration_s,
         "counts": counts,

@@ -17,6 +17,7 @@ from jitter_workshop.flow.chapters.recorded import FILE, misfits, read_recorded,
 from jitter_workshop.flow.host_ops.recordings import assets, recorded_host
 from jitter_workshop.flow.measuring.curves import ORIGIN, RECORDED, published_curves
 from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.run import HANDOFF
 from jitter_workshop.presenter.chapter import nothing_measured
 from tests.bench import course_runs
 from tests.fakes import open_workshop
@@ -79,7 +80,7 @@ def test_every_chapter_that_measures_has_curves_to_rehearse_with(ident: str) -> 
     assert "guest" in source or "laptop" in source
     for one in curves:
         assert one.run is None, "nothing recorded is a run of one's own"
-        assert one.curve.origin in (RECORDED, ORIGIN)
+        assert one.curve.origin.startswith((RECORDED, ORIGIN))
         assert one.curve.points
         # A legend says where a curve is from beside its label, and would have to shorten one that says it, too.
         assert RECORDED not in one.label
@@ -159,11 +160,14 @@ def test_another_courses_chapter_of_the_same_id_has_none_of_the_built_in_runs(ow
 
 def test_a_course_brings_recorded_runs_of_its_own(own: tuple[Path, Chapter]) -> None:
     folder, mine = own
-    write(folder, {slot: run_of(mine, slot) for slot in ("measure", "again")})
+    write(folder, {slot: run_of(mine, slot, transit_from="ready") for slot in ("measure", "again")})
     curves, source = recorded_runs(mine, str(folder), "c2")
     assert source == SOURCE
     assert [(c.label, c.curve.origin, c.run) for c in curves] == [(m.label, RECORDED, None) for m in mine.measurements]
     assert check(folder).problems == ()
+    write(folder, {"measure": run_of(mine, "measure")})
+    ((older,), _) = recorded_runs(mine, str(folder), "c2")
+    assert older.curve.origin == f"{RECORDED}, {HANDOFF}", "its transit began at the publication"
 
 
 @pytest.mark.parametrize(
@@ -183,6 +187,7 @@ def test_a_course_brings_recorded_runs_of_its_own(own: tuple[Path, Chapter]) -> 
         ({"applied": ["thp"]}, "applied must be a list"),
         ({"noise": "disk"}, "must have the noise unbound, not disk"),
         ({"noise": "thunder"}, "unknown noise"),
+        ({"transit_from": "here"}, "unknown transit_from"),
         ({"noise": ["disk"]}, "unknown noise"),
         ({"duration_s": -1}, "duration_s must be a number"),
         ({"duration_s": 1e9}, "duration_s must be a number"),

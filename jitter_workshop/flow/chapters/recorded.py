@@ -22,7 +22,7 @@ from jitter_workshop.model.course import SLOTS, Chapter, StepName
 from jitter_workshop.model.diagnosis import SeenCauses, Suspect
 from jitter_workshop.model.evidence import CAUSE_KINDS
 from jitter_workshop.model.noise import NOISE_KINDS
-from jitter_workshop.model.run import PERCENTILES, Clock, HistogramSummary, Run, Stalls
+from jitter_workshop.model.run import HANDOFF, PERCENTILES, READY, Clock, HistogramSummary, Run, Stalls
 from jitter_workshop.model.spec import KINDS, Placement
 from jitter_workshop.model.text import NAME
 from jitter_workshop.model.walk import RunCurve
@@ -35,7 +35,7 @@ MOST_NS = 10**14
 _MOST_SOURCE = 120
 _MOST_COUNTS = 60
 _MOST_S = 86_400
-_KEYS = {"label", "workload", "applied", "count", "noise", "duration_s", "counts", "seen", *FIGURES}
+_KEYS = {"label", "workload", "applied", "count", "noise", "duration_s", "counts", "seen", "transit_from", *FIGURES}
 _TOTALS = ("stalls", "stalled_ns", "unknown_ns", "others")
 _CAUSE = {"kind", "name", "count", "total_ns", "own_load"}
 
@@ -45,7 +45,7 @@ class RecordedRun:
     """Hold the figures of one run. ``applied``: ids of the tunables that were applied then. ``values``: name of the
     figure → ns, for the names in ``FIGURES``. ``noise``: the kind of the noise beside the run, None without one, "" in
     files that do not say. ``duration_s``: 0 in files that do not say. ``counts``: id of a figure of ``stats.figures`` →
-    its value. ``seen``: the causes of a traced run, None without."""
+    its value. ``seen``: the causes of a traced run, None without. ``transit_from``: as in ``model.run.Run``."""
 
     label: str
     workload: str
@@ -56,6 +56,7 @@ class RecordedRun:
     duration_s: float = 0.0
     counts: dict[str, float] = field(default_factory=dict)
     seen: SeenCauses | None = None
+    transit_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +161,8 @@ def _run(slot: str, entry: Any, source: str) -> RecordedRun:
     noise, duration_s = entry.get("noise", ""), entry.get("duration_s", 0.0)
     _expect(noise in ("", None, *NOISE_KINDS) if isinstance(noise, str | None) else False, f"{slot}: unknown noise")
     _expect(_is_number(duration_s) and duration_s <= _MOST_S, f"{slot}: duration_s must be a number of seconds")
+    begins = entry.get("transit_from")
+    _expect(begins is None or (begins == READY and entry.get("workload") == "ring"), f"{slot}: unknown transit_from")
     strange = set(entry) - _KEYS
     _expect(not strange, f"{slot}: unknown key {', '.join(sorted(map(repr, strange)))[:80]}")
     return RecordedRun(
@@ -172,6 +175,7 @@ def _run(slot: str, entry: Any, source: str) -> RecordedRun:
         float(duration_s),
         _counts(slot, entry.get("counts", {})),
         _seen(slot, entry["seen"], source) if "seen" in entry else None,
+        begins,
     )
 
 
@@ -288,7 +292,8 @@ def recorded_in(step: StepName, chapter: Chapter, course_dir: str, course_id: st
 
 
 def _curve(key: str, run: RecordedRun) -> RunCurve:
-    return RunCurve(key, run.label, curve_from_percentiles(run.label, run.values, run.count, RECORDED), None)
+    origin = f"{RECORDED}, {HANDOFF}" if _as_run(run).by_handoff else RECORDED
+    return RunCurve(key, run.label, curve_from_percentiles(run.label, run.values, run.count, origin), None)
 
 
 def _figures(run: RecordedRun) -> dict[str, float]:
@@ -336,4 +341,5 @@ def _as_run(run: RecordedRun) -> Run:
         disturbed=(),
         host={},
         applied=tuple({"id": ident} for ident in sorted(run.applied)),
+        transit_from=run.transit_from,
     )

@@ -311,7 +311,7 @@ class _Anonymizer:
         return dataclasses.replace(chart, curves=curves)
 
     def _label(self, curve: PercentileCurve, number: int) -> str:
-        if curve.origin in (ORIGIN, RECORDED):
+        if curve.origin == ORIGIN or curve.origin.startswith(RECORDED):
             return curve.label
         if curve.origin:
             return f"import {number}"
