@@ -29,13 +29,12 @@ from jitter_workshop.model.status import CheckState, HostEvent, Snapshot
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.model.walk import PredictionOutcome
 from jitter_workshop.report.proof_words import headline
-from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.comparison import compare
 from jitter_workshop.stats.curve import curve_from_percentiles, percentile_curve
 from jitter_workshop.stats.sample_size import standings
 from jitter_workshop.stats.verdicts import judge
 from tests.maderounds import NOISY, make_rounds
-from tests.madeup import make_run
+from tests.madeup import histogram_of, make_run
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -98,9 +97,7 @@ def values(seed: int, count: int = 4_000, slow: float = 1.0) -> list[int]:
 
 def reported(run: Run, seen: Sequence[int], **changed: object) -> ReportedRun:
     """A run as a report has it. ``seen``: the values that it measured."""
-    whole = hg.new_histogram()
-    for value in seen:
-        hg.record(whole, value)
+    whole = histogram_of(seen)
     name = run.main_histogram
     fields: dict[str, object] = {
         "id": run.id,

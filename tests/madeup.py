@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.bench.protocol import BlockDone, HistogramBlock
 from jitter_workshop.model.run import READY, Block, Clock, Run, Stalls, StallTotal
 from jitter_workshop.model.spec import STALL_DECADES_NS, Placement
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats import stalls as st
+
+if TYPE_CHECKING:
+    from hdrh.histogram import HdrHistogram
 
 
 def make_run(
@@ -22,10 +28,8 @@ def make_run(
 ) -> tuple[Run, tuple[BlockDone, ...]]:
     """A run and its blocks from the values (ns) that each block measured; ``changed``: other fields of the run."""
     done = tuple(_block(i, values, name, block_s) for i, values in enumerate(blocks))
-    whole = hg.new_histogram()
     everything = [v for values in blocks for v in values]
-    for value in everything:
-        hg.record(whole, value)
+    whole = histogram_of(everything)
     totals = [total for block in done for total in block.stall_totals]
     duration_s = block_s * len(done)
     stalls: Stalls = st.of_run(1_000, totals, (), duration_s)
@@ -72,22 +76,33 @@ def make_run(
     return Run(**{**fields, **changed}), done
 
 
-def _block(index: int, values: Sequence[int], name: str, block_s: float) -> BlockDone:
+def histogram_of(values: Sequence[int]) -> HdrHistogram:
+    """The histogram of these values; equal ones are recorded at once."""
     h = hg.new_histogram()
-    for value in values:
-        hg.record(h, value)
+    for value, count in Counter(values).items():
+        hg.record(h, value, count)
+    return h
+
+
+@functools.lru_cache(maxsize=64)
+def _encoded(values: tuple[int, ...]) -> str:
+    return hg.encode(histogram_of(values))
+
+
+def _block(index: int, values: Sequence[int], name: str, block_s: float) -> BlockDone:
     start_ns = int(index * (block_s + 0.05) * 1e9)
+    ordered = sorted(values)
+    stalls = {t: ordered[bisect_left(ordered, t) :] for t in STALL_DECADES_NS}
+    whole = HistogramBlock(_encoded(tuple(values)), len(values), min(values), max(values), sum(values), 0)
     return BlockDone(
         index=index,
         start_ns=start_ns,
         end_ns=start_ns + int(block_s * 1e9),
         wall_start_s=1_767_225_600.25 + start_ns / 1e9,
-        histograms={name: HistogramBlock(hg.encode(h), len(values), min(values), max(values), sum(values), 0)},
+        histograms={name: whole},
         threads=(),
         stalls=(),
-        stall_totals=tuple(
-            StallTotal(t, sum(v >= t for v in values), sum(v for v in values if v >= t)) for t in STALL_DECADES_NS
-        ),
+        stall_totals=tuple(StallTotal(t, len(over), sum(over)) for t, over in stalls.items()),
         blocked_publishes=0,
         negative_deltas=0,
         core_hz=None,
