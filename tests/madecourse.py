@@ -17,7 +17,7 @@ format_version = 1
 id = "{id}"
 title = "{title}"
 summary = "A chapter for tests."
-minutes = 3
+minutes = {minutes}
 hot_cpus = 1
 hints = ["The only hint of {id}."]
 learnt = ["Take this along from {id}."]
@@ -143,7 +143,9 @@ def write(folder: Path, tunables: tuple[str, ...] = ("thp", "stat-interval")) ->
     (folder / "course.toml").write_text(COURSE)
     for name, (ident, title, text, steps) in lessons.items():
         (folder / name).mkdir(exist_ok=True)
-        (folder / name / "lesson.toml").write_text(_COMMON.format(id=ident, title=title) + text)
+        (folder / name / "lesson.toml").write_text(
+            _COMMON.format(id=ident, title=title, minutes=1 if steps != measured else 2) + text
+        )
         pages = "".join(f"## {step}\n\nThe page of {ident} for {step}.\n\n" for step in steps)
         (folder / name / "lesson.md").write_text(f"# {title}\n\n{pages}")
     return folder

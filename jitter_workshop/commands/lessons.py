@@ -81,14 +81,15 @@ def _list(args: argparse.Namespace) -> int:
 def _as_json(entry: PathEntry) -> dict[str, object]:
     """Return a chapter of the path as JSON fields. ``here``: "yes", or "recorded" if the chapter cannot be done on this
     host (``reason`` tells why). ``chance``: what it can show here (``model.walk.Chance``). ``setting``: null if the
-    chapter changes no setting. ``notes`` tells so, and why a chance is ``held``."""
+    chapter changes no setting. ``notes`` tells so, and why a chance is ``held``. ``seconds``: the computed time of each
+    step (``course.pace``)."""
     notes = {"setting": "this chapter changes nothing"} if entry.setting is None else {}
     notes |= {"chance": entry.held} if entry.held else {}
     return {
         "id": entry.chapter_id,
         **picked(entry, "title", "minutes"),
         "here": "yes" if entry.here else "recorded",
-        **picked(entry, "setting", "curve", "summary", "reason", "done", "chance"),
+        **picked(entry, "setting", "curve", "summary", "reason", "done", "chance", "seconds"),
         "notes": notes,
     }
 

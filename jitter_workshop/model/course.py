@@ -64,6 +64,9 @@ PLACEHOLDERS = (
 )
 """Words in braces that a ``by_hand`` command and its ``why`` may hold. Values of the explained run replace them."""
 
+OPEN = 3
+"""The number of by-hand commands that are open at a time; the others are folded."""
+
 CHECK_FORMS = ("affinity", "running", "file")
 """Forms of a ``by_hand`` check besides a tunable: ``affinity:CPUS``, ``running:WORDS`` and ``file:PATH``."""
 

@@ -160,6 +160,12 @@ PRESETS: dict[str, Preset] = {
     "long": Preset("long", 3600, 1_000_000_000),
 }
 
+START_S = 1.0
+"""Seconds that a run takes in addition to its blocks: the child starts, calibrates, locks memory, and ends (measured).
+"""
+BETWEEN_S = 0.11
+"""Seconds between two blocks."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:

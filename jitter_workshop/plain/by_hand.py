@@ -8,6 +8,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.model.course import OPEN
 from jitter_workshop.model.hands import HandCommand, HandsView
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView
@@ -15,7 +16,7 @@ from jitter_workshop.plain.class_host import have_turn
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter import chapter as chapter_view
 from jitter_workshop.presenter import hands as words
-from jitter_workshop.presenter.chapter import OPEN, Fold
+from jitter_workshop.presenter.chapter import Fold
 from jitter_workshop.presenter.lines import Lines, wrap
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from jitter_workshop.flow.chapters.walk import ChapterSession
-from jitter_workshop.model.course import SLOTS
+from jitter_workshop.model.course import OPEN, SLOTS
 from jitter_workshop.plain import hunt as hunting
 from jitter_workshop.plain import proving
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter.chapter import OPEN
 
 _LEAVES = ("q", "leave the workshop (progress is kept; the next start goes on here)")
 

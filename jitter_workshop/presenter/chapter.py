@@ -10,7 +10,7 @@ from rich.text import Text
 
 from jitter_workshop.course.predictions import answer_for_value
 from jitter_workshop.host.summary import steal_words
-from jitter_workshop.model.course import SLOTS, TREATED, Answer, PredictionTask
+from jitter_workshop.model.course import OPEN, SLOTS, TREATED, Answer, PredictionTask
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.hands import CommandState, HandCommand
 from jitter_workshop.model.host import HostSummary
@@ -56,10 +56,6 @@ CHANCES = {chance: (words, _LOUD.get(chance, "dim")) for chance, words in CHANCE
 
 WHAT_THIS_IS = "Measure what makes programs late on Linux, name it, change it, compare."
 """The sentence that tells a newcomer what the workshop is; the first screen shows it until a chapter is begun."""
-
-
-OPEN = 3
-"""The number of by-hand commands that are open at a time; the others are folded."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ import pytest
 
 from jitter_workshop.cli import main
 from jitter_workshop.course.loader import builtin_course, load_course
+from jitter_workshop.course.pace import minutes
+from jitter_workshop.flow.chapters import lessoncheck
 from jitter_workshop.flow.chapters.tour import take
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.host_ops.host_status import look
@@ -327,11 +329,29 @@ def test_one_chapter_with_a_mistake_does_not_hide_those_of_the_others(tmp_path: 
     assert lessons("new", "second", "--course", course)[0] == 0
     first, second = (course / name / "lesson.toml" for name in ("02-governor", "03-second"))
     first.write_text(first.read_text().replace('"lab-tuned"', '"lab-stock"'))
-    second.write_text(second.read_text().replace("minutes = 5", "minutes = 0"))
+    second.write_text(second.read_text().replace("minutes = 4", "minutes = 0"))
     code, out, _ = lessons("check", "--course", course)
     assert code == 1
     assert re.search(r"^03-second/lesson.toml:\d+: minutes must be", out, re.MULTILINE)
     assert re.search(r"^02-governor/lesson.toml:\d+: governor must be 'ok'", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("stated", [1, 60])
+def test_minutes_far_from_the_computed_ones_are_a_mistake(tmp_path: Path, stated: int) -> None:
+    course = built_in_chapter("02-governor", tmp_path / "c")
+    lesson = course / "02-governor" / "lesson.toml"
+    chapter = load_course(course).chapters[0]
+    lesson.write_text(lesson.read_text().replace(f"minutes = {chapter.minutes}\n", f"minutes = {stated}\n"))
+    [(file, line, message)] = found(course)
+    assert (file, lesson.read_text().splitlines()[line - 1]) == ("02-governor/lesson.toml", f"minutes = {stated}")
+    assert f"write minutes = {round(minutes(chapter))}" in message
+
+
+def test_a_slow_step_is_a_mistake_in_the_built_in_course_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lessoncheck, "LONGEST_STEP_S", 20.0)
+    slow = [problem.message for problem in lessoncheck.check(None).problems]
+    assert any("'explain'" in message for message in slow)
+    assert found(built_in_chapter("02-governor", tmp_path / "c")) == []
 
 
 def test_a_draft_is_named_and_not_checked(tmp_path: Path) -> None:

@@ -10,6 +10,13 @@ from jitter_workshop.course import checks
 from jitter_workshop.course.alike import alike, recalled_twice
 from jitter_workshop.course.files import MAX_PROBLEMS, Problem, Problems
 from jitter_workshop.course.loader import Reading, read_course
+from jitter_workshop.course.pace import (
+    ALLOWED_MIN,
+    ALLOWED_SHARE,
+    LONGEST_STEP_S,
+    minutes,
+    pace,
+)
 from jitter_workshop.course.table import Places
 from jitter_workshop.errors import UsageError, WorkshopError
 from jitter_workshop.flow.chapters.recorded import FILE, misfits, read_recorded
@@ -83,6 +90,7 @@ class _Chapter:
         for flaw in checks.flaws(self._chapter):
             yield self._problem(flaw.message, *flaw.where)
         yield from self._not_measured()
+        yield from self._pace()
         wrong = list(self._no_values())
         yield from wrong
         yield from self._boot()
@@ -116,6 +124,18 @@ class _Chapter:
             except UsageError as error:
                 words = f"'{measurement.slot}' can never be measured: {error.sentence()}"
                 yield self._problem(words, "measurement", n)
+
+    def _pace(self) -> Iterator[Problem]:
+        """Yield a problem if ``minutes`` is far from the computed time, and for each step of the built-in course that
+        takes too long."""
+        stated, computed = self._chapter.minutes, minutes(self._chapter)
+        if abs(stated - computed) > max(ALLOWED_MIN, ALLOWED_SHARE * computed):
+            words = f"the chapter says {stated} minutes, but its pages, runs and steps take about {computed:.1f}"
+            yield self._problem(f"{words}: write minutes = {max(1, round(computed))}", "minutes")
+        for one in pace(self._chapter) if not self._course_dir else ():
+            if one.own_s > LONGEST_STEP_S:
+                words = f"the step '{one.step}' takes {one.own_s:.0f} s without its run"
+                yield self._problem(f"{words}, more than {LONGEST_STEP_S:.0f} s: shorten what is read there", "steps")
 
     def _no_values(self) -> Iterator[Problem]:
         """Yield a problem for each value that its tunable does not accept."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from jitter_workshop.course.pace import pace
 from jitter_workshop.flow.host_ops.recordings import Recordings
 from jitter_workshop.flow.host_ops.settings import USUAL, StateHere
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
@@ -149,6 +150,7 @@ def entry(
         measures=bool(chapter.measurements),
         chance=chance if not reason else "recording" if rehearsed else "not_here",
         held=state.held if not reason and chance == "held" else "",
+        seconds={one.step: round(one.seconds) for one in pace(chapter)},
     )
 
 

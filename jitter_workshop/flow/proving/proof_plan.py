@@ -25,17 +25,12 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Topology
 from jitter_workshop.model.proof import MOST_ROUNDS, PLACEMENT, SETTLE_S, ProofPlan
 from jitter_workshop.model.record import made_of
-from jitter_workshop.model.spec import KINDS, PRESETS, TWO_THREADS, Placement, WorkloadName
+from jitter_workshop.model.spec import BETWEEN_S, KINDS, PRESETS, START_S, TWO_THREADS, Placement, WorkloadName
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS
 from jitter_workshop.tuning.journal import Entry, stack
 from jitter_workshop.tuning.tunables.registry import find, parse_wanted
 
-START_S = 1.0
-"""Seconds that a run takes in addition to its blocks: the child starts, calibrates, locks memory, and ends (measured).
-"""
-BETWEEN_S = 0.11
-"""Seconds between two blocks."""
 CHANGE_S = 0.5
 """Seconds to apply and restore a change; the first measured time replaces this estimate."""
 

@@ -15,7 +15,7 @@ from jitter_workshop.flow.chapters import mitigation
 from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.run_length import reach
-from jitter_workshop.model.course import StepName
+from jitter_workshop.model.course import OPEN, StepName
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
@@ -24,7 +24,7 @@ from jitter_workshop.presenter import causes, changes, effect, hands, proof
 from jitter_workshop.presenter import chapter as chapter_view
 from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.changes import as_root
-from jitter_workshop.presenter.chapter import OPEN, Fold
+from jitter_workshop.presenter.chapter import Fold
 from jitter_workshop.presenter.cpu_boxes import boxes
 from jitter_workshop.presenter.curves import percentile_table
 from jitter_workshop.presenter.lines import Lines, wrap

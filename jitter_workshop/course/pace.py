@@ -1,0 +1,117 @@
+"""Compute how long a chapter takes a newcomer: the time to read it, its runs, and a look at each step's screen.
+
+The rate of reading is an assumption. Adults read 238 words of English non-fiction a minute (M. Brysbaert, "How many
+words do we read per minute?", Journal of Memory and Language 109, 2019). Readers with another first language are
+slower, and so is technical text. The allowances are assumptions, too, and no learner was timed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from jitter_workshop.course.recall import AT_ONCE
+from jitter_workshop.model.course import OPEN, Chapter, Measurement, PredictionTask, StepName
+from jitter_workshop.model.spec import BETWEEN_S, PRESETS, START_S
+from jitter_workshop.model.text import split_code
+
+WORDS_A_MINUTE = 180
+"""The assumed rate of a reader with another first language than English: about three quarters of 238."""
+SCREEN_S = 15.0
+"""Seconds to look at what a step shows beside its page (facts, a chart, a list, a plan), and to press its keys."""
+BOOT_S = 120.0
+"""Seconds of the boot that a chapter with ``reboot`` waits for."""
+HUNT_S = 120.0
+"""Seconds to look for a hidden noise and to cure it."""
+LONGEST_STEP_S = 180.0
+"""The most time of a step of the built-in course, without its fixed time."""
+ALLOWED_MIN, ALLOWED_SHARE = 1.0, 0.2
+"""How far the ``minutes`` of a lesson may be from the computed ones: the larger one of a minute and of this share."""
+
+_SOURCES = re.compile(r"^Source:", re.MULTILINE)
+_WORD = re.compile(r"\S*\w\S*")
+
+
+@dataclass(frozen=True, slots=True)
+class StepPace:
+    """Hold the time of one step. ``words``: all that is read. ``fixed_s``: the time of its run, of a boot or of a hunt,
+    in seconds."""
+
+    step: StepName
+    words: int
+    fixed_s: float
+
+    @property
+    def own_s(self) -> float:
+        """Return the seconds to read the step and to look at its screen."""
+        return self.words * 60 / WORDS_A_MINUTE + SCREEN_S
+
+    @property
+    def seconds(self) -> float:
+        return self.own_s + self.fixed_s
+
+
+def pace(chapter: Chapter) -> tuple[StepPace, ...]:
+    """Return the time of each step, in the order of the steps.
+
+    Of texts of which a learner sees one, the longest counts: of the texts for a state of the host, and of the
+    explanations of a guess. The first step has two recall questions. They come from earlier chapters, and this
+    chapter's own ones stand for them. The by-hand commands that are folded do not count, because they are for who wants
+    more. Hints do not count either.
+    """
+    return tuple(StepPace(step, _words(chapter, step), _fixed_s(chapter, step)) for step in chapter.steps)
+
+
+def minutes(chapter: Chapter) -> float:
+    """Return the time of the whole chapter in minutes."""
+    return sum(one.seconds for one in pace(chapter)) / 60
+
+
+def run_s(measurement: Measurement) -> float:
+    """Return the seconds of a run, with its start and the time between its blocks."""
+    preset = PRESETS[measurement.preset]
+    block_s = preset.block_ns / 1e9
+    length_s = measurement.duration_s or preset.blocks * block_s
+    return START_S + length_s * (1 + BETWEEN_S / block_s)
+
+
+def words_of_page(page: str) -> int:
+    """Return the number of words of a page without its sources, which are for looking up. Words in code and in the
+    lines of a picture count, the fences around them do not."""
+    read = _SOURCES.split(page, maxsplit=1)[0]
+    return sum(_count(line) for line, kind in split_code(read.splitlines()) if kind != "fence")
+
+
+def _words(chapter: Chapter, step: StepName) -> int:
+    added = [words_of_page(one.text) for one in chapter.page_when if one.step == step]
+    read = words_of_page(chapter.pages.get(step, "")) + max(added, default=0)
+    if step == chapter.steps[0] and chapter.recall:
+        asked = [_count(one.question, *one.answers, one.explanation) for one in chapter.recall]
+        read += round(min(AT_ONCE, len(asked)) * sum(asked) / len(asked))
+    if chapter.prediction is not None:
+        read += _of_the_guess(chapter.prediction, step)
+    if step == "explain":
+        read += _count(*chapter.learnt, *(text for one in chapter.by_hand[:OPEN] for text in (one.command, one.why)))
+    return read
+
+
+def _of_the_guess(task: PredictionTask, step: StepName) -> int:
+    read = _count(task.question, *(one.text for one in task.answers)) if step == "predict" else 0
+    if step == (task.slot or "predict"):
+        read += max((_count(one.explanation) for one in task.answers), default=0)
+    return read
+
+
+def _fixed_s(chapter: Chapter, step: StepName) -> float:
+    measurement = chapter.measurement(step)
+    taken = run_s(measurement) if measurement is not None else 0.0
+    if chapter.reboot and step == "apply":
+        taken += BOOT_S
+    if chapter.hunt and step == "again":
+        # A cure is measured once more, in the same way.
+        taken += HUNT_S + taken
+    return taken
+
+
+def _count(*texts: str) -> int:
+    return sum(len(_WORD.findall(text)) for text in texts)
