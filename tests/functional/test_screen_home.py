@@ -13,6 +13,7 @@ from rich.text import Text
 from textual.pilot import Pilot
 
 from jitter_workshop.course.loader import builtin_course
+from jitter_workshop.flow.host_ops.settings import StateHere
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.presenter.chapter import WHAT_THIS_IS
@@ -45,6 +46,24 @@ async def test_home_names_host_next_step_and_path() -> None:
         assert "published" in text
         for chapter in app.workshop.course.chapters:
             assert chapter.title in text
+
+
+async def test_home_says_why_a_chapter_cannot_show_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop = open_workshop(course=builtin_course())
+    reason = "the busy interrupts here cannot be moved"
+    known = workshop._state
+    monkeypatch.setattr(workshop, "_state", lambda c: StateHere(held=reason) if c.id == "interrupts" else known(c))
+    monkeypatch.setattr(type(workshop.agent_session), "rights", "root")
+    app = WorkshopApp(workshop)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        ids = [entry.chapter_id for entry in workshop.path()]
+        for _ in range(ids.index("interrupts") - ids.index("baseline")):
+            await pilot.press("down")
+        await settled(pilot)
+        (row,) = [line for line in text_of(app).splitlines() if line.startswith(" ▸ Interrupts ")]
+        assert "cannot show" in row
+        assert reason in " ".join(text_of(app).split())
 
 
 async def test_a_finished_chapter_leaves_the_cursor_in_sight_on_the_next_one() -> None:

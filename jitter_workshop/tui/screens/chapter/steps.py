@@ -565,7 +565,10 @@ class Compare(Step):
     def _lines(self, width: int) -> Lines:
         walk = self.walk
         if walk.host.rehearsed:
-            lines = chapter_view.settings_compared(walk.host.compared(), width)
+            changes = walk.host.compared()
+            # Where the recorded counts are compared, they need no words for settings that do not differ.
+            counted = not changes and walk.before_and_after() is not None
+            lines = [] if counted else chapter_view.settings_compared(changes, width)
             task = walk.chapter.prediction
             if task is None or task.slot is None:
                 return lines
