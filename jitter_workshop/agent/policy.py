@@ -52,10 +52,10 @@ def host_for(root: HostRoot, cpus: str) -> Host:
 
 
 def _parsed(cpus: str) -> CpuSet:
-    try:
-        return CpuSet.parse_list(cpus)
-    except ValueError:
-        raise UsageError("the hot CPUs are not given as a list such as 2-3") from None
+    parsed = CpuSet.if_list(cpus)
+    if parsed is None:
+        raise UsageError("the hot CPUs are not given as a list such as 2-3")
+    return parsed
 
 
 def check_cpus(who: Member, cpus: str) -> None:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 
 from jitter_workshop.course.table import KeyPath
 from jitter_workshop.model.course import Chapter, Check, Measurement
-from jitter_workshop.model.record import made_of
-from jitter_workshop.model.run import FORMAT_VERSION, UNSTEADY, Clock, Run, Stalls
+from jitter_workshop.model.record import picked
+from jitter_workshop.model.run import UNSTEADY, Run, bare_run
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.stats.figures import KnownRun, figure
 
@@ -137,28 +137,10 @@ def differing(chapter: Chapter) -> str:
 
 def finished_run(measurement: Measurement) -> Run:
     """Return an invented, finished run for ``measurement``, without any figures."""
-    unknown = ("blocked_publishes", "interrupts", "softirqs", "steal_ns", "steal_resolution_ns", "core_hz")
-    return made_of(
-        Run,
-        measurement,
-        **dict.fromkeys((*unknown, "throttled_periods")),
-        format_version=FORMAT_VERSION,
+    return bare_run(
+        **picked(measurement, "label", "workload", "preset", "noise", "duty", "memory"),
         id="made-up",
         pacing=measurement.pacing or "spin",
-        interval_ns=0,
-        started_at="",
-        duration_s=0.0,
         sched=f"fifo:{measurement.sched_priority}" if measurement.sched_priority else "other",
-        clock=Clock("made-up", 0.0, 0, None, None, None),
         placement=Placement(measurement.placement),  # type: ignore[arg-type]  # the loader checked it
-        histograms={},
-        blocks=(),
-        stalls=Stalls(0, 0, 0.0, 0.0),
-        negative_deltas=0,
-        threads=(),
-        mlocked=False,
-        complete=True,
-        disturbed=(),
-        host={},
-        applied=(),
     )

@@ -12,7 +12,7 @@ from jitter_workshop.model.walk import PredictionOutcome
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED
 from jitter_workshop.stats.figures import Figure, KnownRun, figure, moved, ratio
-from jitter_workshop.stats.scale import nice_ns, nice_number, times
+from jitter_workshop.stats.scale import about_times, nice_ns, nice_number, times
 
 NEAR_FACTOR = 3.0
 """A guess within this factor is near: about half a decade, the precision of the eye on a logarithmic chart."""
@@ -192,9 +192,5 @@ def judge(guessed_ns: int, measured_ns: int, whose: str = "host") -> tuple[bool,
         return True, "That is practically exact."
     side = "slower" if measured_ns > guessed_ns else "faster"
     if ratio <= NEAR_FACTOR:
-        return True, f"Near: the {whose} was {_times(ratio)} {side} than you thought."
-    return False, f"The {whose} was {_times(ratio)} {side} than you thought."
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:.1f}×" if ratio < 10 else f"{ratio:,.0f}×"
+        return True, f"Near: the {whose} was {about_times(ratio)} {side} than you thought."
+    return False, f"The {whose} was {about_times(ratio)} {side} than you thought."

@@ -124,10 +124,7 @@ def _is_title(value: object) -> bool:
 
 
 def _cpus(value: object) -> CpuSet:
-    try:
-        return CpuSet.parse_list(value) if isinstance(value, str) else CpuSet()
-    except ValueError:
-        return CpuSet()
+    return (CpuSet.if_list(value) if isinstance(value, str) else None) or CpuSet()
 
 
 def _are_names(value: object) -> bool:

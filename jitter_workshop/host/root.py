@@ -104,11 +104,7 @@ class HostRoot:
 
     def cpu_list(self, path: str) -> CpuSet | None:
         """Return the file's CPU list; None if it cannot be read or is not a list."""
-        text = self.text(path)
-        try:
-            return None if text is None else CpuSet.parse_list(text)
-        except ValueError:
-            return None
+        return CpuSet.if_list(self.text(path))
 
     def cpu_mask(self, path: str) -> CpuSet | None:
         """Return the file's CPU mask; None if it cannot be read or is not a mask."""

@@ -64,6 +64,14 @@ class CpuSet:
         return _sorted(found) if rising else cls(tuple(found))
 
     @classmethod
+    def if_list(cls, text: str | None, last: int | None = None) -> CpuSet | None:
+        """Parse as :meth:`parse_list` does; return None for None and for a text that is not a list."""
+        try:
+            return None if text is None else cls.parse_list(text, last)
+        except ValueError:
+            return None
+
+    @classmethod
     def parse_words(cls, text: str) -> CpuSet:
         """Parse numbers separated by blanks, ``0 1 2 3``: only cpufreq writes its CPUs in this form.
 

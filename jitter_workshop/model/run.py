@@ -350,6 +350,27 @@ class Run:
         return self.duration_s if self.stalls.rated_s is None else self.stalls.rated_s
 
 
+def bare_run(**known: Any) -> Run:
+    """Return a run that has the fields ``known`` and nothing else: counters are unknown, and no list has an entry."""
+    unknown = ("preset", "noise", "blocked_publishes", "interrupts", "softirqs", "steal_ns", "steal_resolution_ns")
+    nothing: dict[str, Any] = {
+        **dict.fromkeys((*unknown, "core_hz", "throttled_periods")),
+        **dict.fromkeys(("id", "label", "pacing", "started_at", "sched"), ""),
+        **dict.fromkeys(("blocks", "threads", "disturbed", "applied"), ()),
+        **dict.fromkeys(("interval_ns", "duty", "negative_deltas"), 0),
+        "format_version": FORMAT_VERSION,
+        "duration_s": 0.0,
+        "clock": Clock("", 0.0, 1, None, None, None),
+        "placement": Placement("none"),
+        "histograms": {},
+        "stalls": Stalls(0, 0, 0.0, 0.0),
+        "mlocked": False,
+        "complete": True,
+        "host": {},
+    }
+    return Run(**{**nothing, **known})
+
+
 def apart_from_proofs(runs: Iterable[Run]) -> tuple[Run, ...]:
     """Return the runs that belong to no proof. A proof lists its own runs, which would bury the others in any list."""
     return tuple(run for run in runs if run.proof is None)

@@ -6,7 +6,6 @@ since the plan was made is left alone and reported. A write that the kernel refu
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -267,7 +266,7 @@ def _line(change: Change, first: str, last: str, *, undo: bool) -> str | None:
         before, after = (quote(drop_in(text) if text else "") for text in (first, last))
         return f"dropin {path} {before} {after}"
     if kind in ("affinity", "affinity-across") and task is not None:
-        return f"task {task[1]} {task[2]} {quote(_alternatives(first))} {quote(_alternatives(last))}"
+        return f"task {task[1]} {task[2]} {quote(_listed('cpu-list', first))} {quote(_listed('cpu-list', last))}"
     if kind == "task-cgroup" and task is not None:
         return f"place {task[1]} {task[2]} {quote(first)} {quote(last)}"
     if kind == "unit" and call is not None:
@@ -285,16 +284,9 @@ def _dirty_limit(path: str, first: str, last: str) -> str:
     return f"file number {quote(place)} {quote(before)} {quote(last.rstrip('%'))}"
 
 
-def _alternatives(text: str) -> str:
-    """Return ``0 or 0-2`` as ``0 0-2``, each list in the kernel's form. The first list is written."""
-    return " ".join(_listed("cpu-list", part) for part in text.split(" or "))
-
-
 def _listed(kind: str, text: str) -> str:
-    if kind == "cpu-list":
-        with contextlib.suppress(ValueError):
-            return str(CpuSet.parse_list(text))
-    return text
+    cpus = CpuSet.if_list(text) if kind == "cpu-list" else None
+    return text if cpus is None else str(cpus)
 
 
 # -- the functions that the lines call ---------------------------------------------------------------------------------

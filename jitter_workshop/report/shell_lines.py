@@ -95,12 +95,9 @@ def _set(path: str, value: str) -> str:
 
 
 def _list(value: str) -> str:
-    """Return the first of the CPU lists in ``0 or 0-2``, in the kernel's form."""
-    first = value.split(" or ")[0]
-    try:
-        return str(CpuSet.parse_list(first))
-    except ValueError:
-        return first
+    """Return a CPU list in the kernel's form."""
+    cpus = CpuSet.if_list(value)
+    return value if cpus is None else str(cpus)
 
 
 def _word(text: str) -> str:

@@ -101,6 +101,11 @@ def times(ratio: float | None) -> str:
     return f"{ratio:.2f}×" if 0.1 <= ratio < 10 else f"{ratio:,.0f}×" if ratio >= 10 else f"1/{1 / ratio:,.0f}"
 
 
+def about_times(ratio: float) -> str:
+    """Return a ratio of at least 1 with one decimal, from ten on with none: ``1.2×``, ``57×``."""
+    return f"{ratio:.1f}×" if ratio < 10 else f"{ratio:,.0f}×"
+
+
 def percentile_ticks(x_high: float) -> tuple[Tick, ...]:
     """Return one tick for each decade of rarity: 0 %, 90 %, 99 %, 99.9 %, …"""
     ticks = [Tick(0.0, "0 %"), Tick(1.0, "90 %"), Tick(2.0, "99 %")]

@@ -614,10 +614,7 @@ def _mistake(error: Exception) -> str:
 
 def _mask(text: str) -> CpuSet:
     """Return the CPUs of a list such as ``0-3``; none for any other text."""
-    try:
-        return CpuSet.parse_list(text)
-    except ValueError:
-        return CpuSet()
+    return CpuSet.if_list(text) or CpuSet()
 
 
 def _makes_a_set(entry: Entry) -> bool:

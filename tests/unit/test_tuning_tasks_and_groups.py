@@ -23,7 +23,7 @@ from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import digest, plan
 from jitter_workshop.tuning.setting_types.cgroup import cpuset_text, parse_cpuset_text
 from jitter_workshop.tuning.setting_types.kinds import kind_of
-from jitter_workshop.tuning.setting_types.tasks import affinity_call, alternatives, parse_call
+from jitter_workshop.tuning.setting_types.tasks import affinity_call, parse_call
 from jitter_workshop.tuning.tunables.registry import find
 from tests import hosttrees
 from tests.madekernel import MadeKernel, tree
@@ -133,13 +133,6 @@ def test_any_text_is_a_call_or_refused(text: str) -> None:
     assert tid > 0
     assert start >= 0
     assert text.startswith("cgroup(")
-
-
-@given(st.lists(cpus, min_size=1, max_size=4))
-def test_an_affinity_across_is_each_of_its_outcomes(sets: list[CpuSet]) -> None:
-    text = " or ".join(map(str, sets))
-    assert alternatives(text) == set(sets)
-    assert all(kind_of("affinity-across").same(str(one), text) for one in sets)
 
 
 @given(cpus, cpus)

@@ -14,7 +14,6 @@ from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.host_ops.settings import look_at_settings
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.listing import Task, each_process, read_allowed_cpus
-from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.hands import CommandState, HandCommand
 
@@ -101,16 +100,11 @@ class HandCommands:
     def _settled(self, word: str) -> bool:
         """Return True if a tunable, as ``ID`` or ``ID=VALUE``, has nothing to improve, or that value."""
         host = self._walk.host
-        asked = _only(host.chapter, word)
+        asked = dataclasses.replace(host.chapter, tunables=(word,), reboot=False)
         try:
             return look_at_settings(host.context.root, asked).settled().get(word.partition("=")[0], False)
         except UsageError:
             return False
-
-
-def _only(chapter: Chapter, word: str) -> Chapter:
-    """Return the chapter with one tunable alone."""
-    return dataclasses.replace(chapter, tunables=(word,), reboot=False)
 
 
 def _fitting(root: HostRoot, task: Task, checks: Collection[str]) -> set[str]:
@@ -127,7 +121,4 @@ def _fitting(root: HostRoot, task: Task, checks: Collection[str]) -> set[str]:
 
 def _listed(text: str) -> CpuSet:
     """Return the CPUs of a list; none where the host shows no hot CPU, so that the list has a name in capitals."""
-    try:
-        return CpuSet.parse_list(text)
-    except ValueError:
-        return CpuSet()
+    return CpuSet.if_list(text) or CpuSet()

@@ -22,8 +22,9 @@ from jitter_workshop.model.course import SLOTS, Chapter, StepName
 from jitter_workshop.model.diagnosis import SeenCauses, Suspect
 from jitter_workshop.model.evidence import CAUSE_KINDS
 from jitter_workshop.model.noise import NOISE_KINDS
-from jitter_workshop.model.run import HANDOFF, PERCENTILES, READY, Clock, HistogramSummary, Run, Stalls
-from jitter_workshop.model.spec import KINDS, Placement
+from jitter_workshop.model.record import picked
+from jitter_workshop.model.run import HANDOFF, PERCENTILES, READY, HistogramSummary, Run, bare_run
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import NAME
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.stats.curve import curve_from_percentiles
@@ -305,41 +306,13 @@ _BY_ID = ("max", *(f"p{name}" for name in PERCENTILES))
 
 
 def _as_run(run: RecordedRun) -> Run:
-    """Return a run that has what is recorded and nothing else: counters are unknown, and no list has an entry."""
+    """Return a run that has what is recorded and nothing else."""
     whole = {name: round(value) for name, value in run.values.items() if name != "mean"}
     percentiles = {name: whole.get(f"p{name}") for name in PERCENTILES}
     summary = HistogramSummary("ns", run.count, whole["min"], whole["max"], run.values.get("mean"), percentiles)
-    return Run(
-        format_version=1,
-        id="",
-        label=run.label,
-        workload=run.workload,
-        pacing="",
-        interval_ns=0,
-        preset=None,
-        started_at="",
-        duration_s=run.duration_s,
-        sched="",
-        duty=0,
+    return bare_run(
+        **picked(run, "label", "workload", "duration_s", "transit_from"),
         noise=run.noise or None,
-        clock=Clock("", 0.0, 1, None, None, None),
-        placement=Placement("none"),
         histograms={KINDS[run.workload].histogram if run.workload in KINDS else "": summary},
-        blocks=(),
-        stalls=Stalls(0, 0, 0.0, 0.0),
-        blocked_publishes=None,
-        negative_deltas=0,
-        threads=(),
-        interrupts=None,
-        softirqs=None,
-        steal_ns=None,
-        steal_resolution_ns=None,
-        core_hz=None,
-        throttled_periods=None,
-        mlocked=False,
-        complete=True,
-        disturbed=(),
-        host={},
         applied=tuple({"id": ident} for ident in sorted(run.applied)),
-        transit_from=run.transit_from,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import datetime
 import io
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -21,8 +20,8 @@ from jitter_workshop.model.course import PredictionTask
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean, minute
+from jitter_workshop.session.files import read_json
 
-MAX_FILE = 64 << 20
 OLD_S = 900.0
 """A machine whose board is this many seconds older than the newest board counts as not reached this time."""
 _SPREADSHEET = ("=", "+", "-", "@", "\t", "\r")
@@ -300,19 +299,12 @@ def _cell(word: str) -> str:
 
 def _load(file: Path, why: list[str]) -> dict[str, Any] | None:
     try:
-        with file.open("rb") as source:
-            data = source.read(MAX_FILE + 1)
-        if len(data) > MAX_FILE:
-            raise ValueError("the file is too large")
-        found = json.loads(data)
-        if not isinstance(found, dict):
-            raise ValueError("the file does not hold a JSON object")
-        return found
+        return read_json(file)
     except FileNotFoundError:
         why.append(f"{file.name} is missing")
     except OSError as error:
         why.append(f"{file.name} cannot be read: {error.strerror}")
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         why.append(f"{file.name} is not valid: {clean(error, 80)}")
     return None
 

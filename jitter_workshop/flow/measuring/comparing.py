@@ -10,6 +10,7 @@ from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.walk import CompareView
 from jitter_workshop.stats.effect import ALIKE, tail_of
+from jitter_workshop.stats.scale import about_times
 
 _HOST_FACTS = (
     "kernel",
@@ -155,6 +156,4 @@ def _ratio(a: float | None, b: float | None) -> float | None:
 
 
 def _times(ratio: float) -> str:
-    if ratio < ALIKE:
-        return "less than 5 %"
-    return f"{ratio:.1f}×" if ratio < 10 else f"{ratio:,.0f}×"
+    return "less than 5 %" if ratio < ALIKE else about_times(ratio)

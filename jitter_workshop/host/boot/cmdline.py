@@ -41,13 +41,7 @@ class CommandLine:
     def cpus(self, name: str, last: int | None = None) -> CpuSet | None:
         """Return the CPU list in the parameter's last value; None if there is no value, or the value is not a list.
         ``last``: the largest possible CPU number, for lists with ``N`` or ``all``."""
-        value = self.value(name)
-        if value is None:
-            return None
-        try:
-            return CpuSet.parse_list(value, last)
-        except ValueError:
-            return None
+        return CpuSet.if_list(self.value(name), last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +100,4 @@ def parse_isolcpus(value: str, last: int | None = None) -> Isolcpus:
             flags.append(flag)
         elif not all(c.isascii() and (c.isalpha() or c == "_") for c in flag):
             return Isolcpus(tuple(flags), None)
-    try:
-        cpus: CpuSet | None = CpuSet.parse_list(rest, last)
-    except ValueError:
-        cpus = None
-    return Isolcpus(tuple(dict.fromkeys(flags)) or ("domain",), cpus)
+    return Isolcpus(tuple(dict.fromkeys(flags)) or ("domain",), CpuSet.if_list(rest, last))

@@ -165,12 +165,7 @@ def parse_stat(text: str | None, pid: int | None = None) -> Task | None:
 def parse_allowed(text: str | None) -> CpuSet | None:
     """Return ``Cpus_allowed_list`` of a ``status`` file; only a line that begins with it counts."""
     _, found, rest = ("\n" + (text or "")).rpartition("\nCpus_allowed_list:")
-    if not found:
-        return None
-    try:
-        return CpuSet.parse_list(rest.partition("\n")[0])
-    except ValueError:
-        return None
+    return CpuSet.if_list(rest.partition("\n")[0]) if found else None
 
 
 def _number(text: str) -> int | None:

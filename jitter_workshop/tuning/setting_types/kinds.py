@@ -155,12 +155,12 @@ class CpuList(Kind):
             return bool(switched)
         if not switched.cpus:
             return False
-        lost = {cpus & online for cpus in _lists(known) for online in switched.online}
+        lost = {cpus & online for cpus in cpu_lists(known) for online in switched.online}
         opened = set(switched.online) if path.startswith("/proc/irq/") else set()
-        return _lists([found]) <= lost | opened
+        return cpu_lists([found]) <= lost | opened
 
     def waits_for(self, root: HostRoot, path: str, value: str) -> str:
-        return offline_among(root, _lists([value]))
+        return offline_among(root, cpu_lists([value]))
 
 
 class CpuMask(Kind):
@@ -190,7 +190,7 @@ def offline_among(root: HostRoot, lists: Collection[CpuSet]) -> str:
     return f"CPU {away} {'are' if len(away) > 1 else 'is'} offline" if away else ""
 
 
-def _lists(texts: Collection[str]) -> set[CpuSet]:
+def cpu_lists(texts: Collection[str]) -> set[CpuSet]:
     """Return the CPU lists among these texts, as sets of CPUs."""
     found = set()
     for text in texts:

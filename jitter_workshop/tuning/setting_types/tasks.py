@@ -6,7 +6,6 @@ the same number is never changed (proc_pid_stat(5)).
 
 from __future__ import annotations
 
-import contextlib
 import errno
 from collections.abc import Collection
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from jitter_workshop.host.kernel.release import version_of
 from jitter_workshop.host.root import HostRoot, TextReading, is_count
 from jitter_workshop.host.tasks.listing import parse_allowed, parse_stat, read_task
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.tuning.setting_types.kinds import CpuList, Kind, offline_among
+from jitter_workshop.tuning.setting_types.kinds import CpuList, Kind, cpu_lists, offline_among
 from jitter_workshop.tuning.writer import HostWriter
 
 if TYPE_CHECKING:
@@ -128,10 +127,7 @@ class Affinity(_OfTask, CpuList):
         writer.set_affinity(tid, cpus)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        values: set[CpuSet] = set()
-        for text in known:
-            with contextlib.suppress(ValueError):
-                values |= alternatives(text)
+        values = cpu_lists(known)
         try:
             now, (tid, _) = CpuSet.parse_list(found), parse_call(path, self.call)
         except ValueError:
@@ -152,16 +148,16 @@ class Affinity(_OfTask, CpuList):
         from jitter_workshop.host.tasks.cpusets import find_cpusets, isolated_at_run_time, limited_by
 
         try:
-            wanted, (tid, _) = alternatives(value), parse_call(path, self.call)
+            wanted, (tid, _) = CpuSet.parse_list(value), parse_call(path, self.call)
         except ValueError:
             return ""
-        away = offline_among(root, wanted)
+        away = offline_among(root, [wanted])
         sets = None if away else find_cpusets(root)
         group = None if sets is None else limited_by(root, sets, tid)
-        if group is not None and not any(cpus - group.effective == CpuSet() for cpus in wanted):
+        if group is not None and wanted - group.effective:
             return f"the task's control group '{group.name}' has only CPU {group.effective or group.cpus}"
         held = isolated_at_run_time(root, sets) if sets is not None and sets.version == 2 else CpuSet()
-        inside = CpuSet.of(cpu for cpus in wanted for cpu in cpus) & held
+        inside = wanted & held
         return away or (f"CPU {inside} {'are' if len(inside) > 1 else 'is'} in an isolated cpuset" if inside else "")
 
 
@@ -171,22 +167,10 @@ class AffinityAcross(Affinity):
 
     Kernels before 6.2 replace the mask of every task outside a partition when the partition is made or removed. Newer
     kernels replace only masks that no user set (kernel/cgroup/cpuset.c, ``update_tasks_cpumask``).
-
-    Journals of earlier versions hold several outcomes in ``after``, such as ``0 or 0-2 or 0-3``; the first one is
-    written.
     """
 
     name = "affinity-across"
     always = True
-
-    def same(self, a: str, b: str) -> bool:
-        try:
-            return not alternatives(a).isdisjoint(alternatives(b))
-        except ValueError:
-            return super().same(a, b)
-
-    def _write(self, writer: HostWriter, tid: int, value: str) -> None:
-        super()._write(writer, tid, value.partition(" or ")[0])
 
 
 class IrqThread(AffinityAcross):
@@ -205,13 +189,8 @@ class IrqThread(AffinityAcross):
         task = read_task(writer.reader, tid)
         number = "" if task is None else task.name.removeprefix("irq/").partition("-")[0]
         interrupt = writer.reader.cpu_list(f"/proc/irq/{number}/smp_affinity_list") if number.isdecimal() else None
-        if interrupt is None or not CpuSet.parse_list(value.partition(" or ")[0]) - interrupt:
+        if interrupt is None or not CpuSet.parse_list(value) - interrupt:
             super()._write(writer, tid, value)
-
-
-def alternatives(text: str) -> set[CpuSet]:
-    """Return the CPU sets in a text such as ``0 or 0-2``. Raise ValueError if one part is not a CPU list."""
-    return {CpuSet.parse_list(part) for part in text.split(" or ")}
 
 
 class TaskCgroup(_OfTask):

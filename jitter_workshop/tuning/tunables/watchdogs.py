@@ -48,10 +48,9 @@ class Watchdogs(Settings):
         mask = read_value(host.root, _MASK, "cpu-list", _NONE)
         if "1" not in switches:
             return []
-        try:
-            watched = CpuSet.parse_list(mask)
-        except ValueError:
-            raise Unavailable("the setting cannot be read: the file does not hold a list of CPUs") from None
+        watched = CpuSet.if_list(mask)
+        if watched is None:
+            raise Unavailable("the setting cannot be read: the file does not hold a list of CPUs")
         left = watched - host.kept_clear or host.housekeeping
         if not left:
             raise Unavailable("every CPU is hot, so none is left to be watched: write watchdogs=off")
