@@ -1,5 +1,5 @@
-"""``python -m tests.bench [PART …]``: native, chart, startup, status, ring, screen, explain, attribution, verdicts,
-report, hugepages, calibration; all when none is named. ``calibration`` with options records and judges
+"""``python -m tests.bench [PART …]``: native, chart, startup, status, ring, league, screen, explain, attribution,
+verdicts, report, hugepages, calibration; all when none is named. ``calibration`` with options records and judges
 (tests/bench/calibration.py)."""
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ PARTS = (
     "startup",
     "status",
     "ring",
+    "league",
     "screen",
     "explain",
     "attribution",
