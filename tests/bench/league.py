@@ -54,7 +54,7 @@ class Rival:
 
 @dataclass
 class Row:
-    """What one queue did: a table of percentiles a round."""
+    """Hold the turns of one queue: a table of percentiles a round."""
 
     rival: Rival
     turns: list[dict[str, Any]] = field(default_factory=list)
