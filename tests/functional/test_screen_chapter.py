@@ -253,7 +253,7 @@ async def test_table_lesson_hint_and_highlight() -> None:
         await pilot.press("t")
         assert "p99.999" in text_of(app)
         await pilot.press("t", "tab")
-        assert "in 20 blocks" in text_of(app)
+        assert "The run takes five seconds" in text_of(app)
         await pilot.press("tab", "h")
         assert screen.walk.progress.hints == 1
         assert screen.walk.chapter.hints[0][:40] in text_of(app)

@@ -29,6 +29,7 @@ from jitter_workshop.model.course import (
     RecallQuestion,
 )
 
+ASKED = ("baseline", "governor", "migration", "pinning", "isolation", "interrupts", "workqueues", "temperature")
 QUICK = Measurement("measure", "x", "spin", "auto", "quick")
 
 
@@ -120,6 +121,12 @@ def test_a_boot_and_a_hunt_take_their_time() -> None:
     assert [one.fixed_s for one in boot] == [BOOT_S, run_s(again)]
     hunt = pace(_chapter(steps=steps, measurements=(again,), hunt=True))
     assert [one.fixed_s for one in hunt] == pytest.approx([0.0, HUNT_S + 2 * run_s(again)])
+
+
+def test_the_asked_chapters_take_at_most_an_hour() -> None:
+    taken = {one.id: minutes(one) for one in load_course().chapters if one.id in ASKED}
+    assert len(taken) == len(ASKED)
+    assert sum(taken.values()) <= 60.0, taken
 
 
 def test_no_step_of_the_built_in_course_takes_more_than_three_minutes() -> None:

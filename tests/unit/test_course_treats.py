@@ -18,7 +18,7 @@ SPOKEN_OF = {
         "competing-tuners": "`tuned`",
         "epb": "energy bias (EPB)",
         "platform-profile": "*platform profile*",
-        "mains": "On battery",
+        "mains": "the battery",
     },
     "isolation": {
         "isolcpus": "isolcpus=",
@@ -94,7 +94,7 @@ SPOKEN_OF = {
 def test_what_a_chapter_treats_its_pages_speak_of(chapter: Chapter) -> None:
     words = SPOKEN_OF[chapter.id]
     assert set(chapter.treats) == set(words)
-    text = "\n".join(chapter.pages.values())
+    text = " ".join(" ".join(chapter.pages.values()).split())
     for ident, word in words.items():
         registry.find(ident)
         assert word in text, ident
