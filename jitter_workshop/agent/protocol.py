@@ -46,7 +46,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
-from jitter_workshop.model.codec import to_plain
+from jitter_workshop.model.codec import parse_object, to_plain
 from jitter_workshop.model.text import clean
 
 Verb = Callable[[dict[str, Any]], Any]
@@ -68,10 +68,10 @@ class Gone(Exception):
 def parse_request(line: bytes) -> dict[str, Any]:
     """Return the request in a line. Raises UsageError if the line is not a request."""
     try:
-        request = json.loads(line.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
+        request = parse_object(line.decode("utf-8"))
+    except ValueError as error:
         raise UsageError("the agent expects one JSON object a line, and this line is not one") from error
-    if not isinstance(request, dict) or not isinstance(request.get("verb"), str):
+    if not isinstance(request.get("verb"), str):
         raise UsageError("the request has no verb")
     return request
 

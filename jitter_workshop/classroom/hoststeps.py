@@ -89,7 +89,8 @@ def runs_systemd() -> bool:
 
 def steps(wish: HostChoices) -> tuple[HostStep, ...]:
     """Return all steps that set up a host for a class, in order. Raises HostError."""
-    found = [_group(), _user(), _install(), _launcher(wish.python), _class_file(wish.class_data), _board_folder()]
+    tool = HostStep(f"the tool in {INSTALL_DIR}, owned by root", install.problem, install.install, install.uninstall)
+    found = [_group(), _user(), tool, _launcher(wish.python), _class_file(wish.class_data), _board_folder()]
     if wish.systemd:
         found += [_unit(f"{one}.{kind}", wish.python) for one in SERVICES for kind in ("socket", "service")]
         if wish.housekeeping:
@@ -198,10 +199,6 @@ def _user() -> HostStep:
             run("userdel", GROUP)
 
     return HostStep(f"the user {GROUP}, who runs the board", problem, do, undo)
-
-
-def _install() -> HostStep:
-    return HostStep(f"the tool in {INSTALL_DIR}, owned by root", install.problem, install.install, install.uninstall)
 
 
 def _launcher(python: str) -> HostStep:

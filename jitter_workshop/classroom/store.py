@@ -30,7 +30,7 @@ from jitter_workshop.model.board import (
     PostedRun,
     compared_at,
 )
-from jitter_workshop.model.codec import CodecError, from_plain, to_plain
+from jitter_workshop.model.codec import CodecError, from_plain, parse_object, to_plain
 from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.model.text import REASON, USER, clean
 from jitter_workshop.model.turn import MAX_PEOPLE, TurnState
@@ -346,6 +346,6 @@ def read_banner(folder: Path, owners: frozenset[int]) -> Banner | None:
             if os.fstat(file.fileno()).st_uid not in owners:
                 return None
             data = file.read(_MAX_BANNER_BYTES + 1)
-        return from_plain(Banner, json.loads(data)) if len(data) <= _MAX_BANNER_BYTES else None
-    except (OSError, ValueError, RecursionError):
+        return from_plain(Banner, parse_object(data)) if len(data) <= _MAX_BANNER_BYTES else None
+    except (OSError, ValueError):
         return None

@@ -21,7 +21,6 @@ from jitter_workshop.model.course import (
     EVIDENCE,
     FORMAT_VERSION,
     LOOK_TOPICS,
-    NOISE_KINDS,
     OF_A_FIGURE,
     PLACEHOLDERS,
     SLOTS,
@@ -40,7 +39,7 @@ from jitter_workshop.model.course import (
     Shows,
     StepName,
 )
-from jitter_workshop.model.noise import HIDEABLE
+from jitter_workshop.model.noise import HIDEABLE, NOISE_KINDS
 from jitter_workshop.model.picture import is_picture, parse
 from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.spec import DUTIES, MEMORY_OF, PRESETS, Memory, Pacing, WorkloadName

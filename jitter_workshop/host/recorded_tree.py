@@ -156,13 +156,13 @@ def parse_recording(text: str | None) -> Recording | None:
     if not text:
         return None
     # Imported here, because only a recorded tree needs this module.
-    import json
+    from jitter_workshop.model.codec import parse_object
 
     try:
-        plain = json.loads(text)
-    except (ValueError, RecursionError):
+        plain = parse_object(text)
+    except ValueError:
         return None
-    if not isinstance(plain, dict) or not isinstance(plain.get("format_version"), int):
+    if not isinstance(plain.get("format_version"), int):
         return None
     return Recording(_paths(plain.get("not_permitted")), _paths(plain.get("read_only")))
 

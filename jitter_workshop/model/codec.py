@@ -22,6 +22,19 @@ class CodecError(ValueError):
     """Report a value that does not fit its type; the message names the field."""
 
 
+def parse_object(text: str | bytes) -> dict[str, Any]:
+    """Return the JSON object in a text that may come from anyone. Raise ValueError if it holds none."""
+    import json
+
+    try:
+        value = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    if not isinstance(value, dict):
+        raise ValueError("it holds no JSON object")
+    return value
+
+
 def to_plain(value: Any) -> Any:
     """Return a dataclass, tuple or dict, and all that is in it, as dicts and lists for ``json.dumps``."""
     kind: Any = type(value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 from jitter_workshop.model.record import dataclass, field
-from jitter_workshop.model.spec import NOISE_KINDS as NOISE_KINDS
 from jitter_workshop.model.spec import Memory
 
 StepName = Literal["look", "predict", "measure", "diagnose", "plan", "apply", "again", "compare", "explain"]

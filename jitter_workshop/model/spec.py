@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from jitter_workshop.model.noise import NOISE_KINDS as NOISE_KINDS
 from jitter_workshop.model.record import dataclass
 
 WorkloadName = Literal["ring", "spin", "wakeup", "ack"]

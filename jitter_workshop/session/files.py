@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from jitter_workshop.errors import SessionError, WorkshopError
-from jitter_workshop.model.codec import from_plain
+from jitter_workshop.model.codec import from_plain, parse_object
 from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.model.text import NAME, PATH, REASON, clean
 from jitter_workshop.session import ids
@@ -139,13 +139,7 @@ def read_json(path: Path) -> dict[str, Any]:
         raw = file.read(MAX_JSON_BYTES + 1)
     if len(raw) > MAX_JSON_BYTES:
         raise ValueError("the file is too large")
-    try:
-        value = json.loads(raw)
-    except RecursionError as error:
-        raise ValueError("the file is nested too deeply") from error
-    if not isinstance(value, dict):
-        raise ValueError("the file holds no JSON object")
-    return value
+    return parse_object(raw)
 
 
 def open_regular(path: Path) -> BinaryIO:

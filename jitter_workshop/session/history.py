@@ -9,13 +9,12 @@ are left out, and a notice reports them.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from jitter_workshop.model.codec import from_plain, to_plain
+from jitter_workshop.model.codec import from_plain, parse_object, to_plain
 from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.model.status import FORMAT_VERSION, HostEvent, Snapshot
 from jitter_workshop.model.text import many
@@ -110,10 +109,7 @@ def _event(line: bytes) -> HostEvent:
     """Parse one line. Raise ValueError for a damaged line, files.NewerVersion for one of a newer version."""
     if len(line) > MAX_LINE:
         raise ValueError("the line is too long")
-    try:
-        value = json.loads(line)
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+    value = parse_object(line)
     if files.is_newer(value, FORMAT_VERSION):
         raise files.NewerVersion
     return from_plain(HostEvent, value)

@@ -132,19 +132,13 @@ def encode(record: Mapping[str, Any]) -> bytes:
 
 def decode(line: bytes) -> dict[str, Any]:
     """Return the record of one line (with or without its newline). Raise ValueError for a damaged line."""
-    import json
+    from jitter_workshop.model.codec import parse_object
 
     line = line.rstrip(b"\n")
     body, check = line[:-_CHECK_LENGTH], line[-_CHECK_LENGTH:]
     if len(line) > MAX_LINE or check != f'{_CHECK}{zlib.crc32(body):08x}"}}'.encode():
         raise ValueError("the record's checksum is wrong")
-    try:
-        record = json.loads(body + b"}")
-    except RecursionError as error:
-        raise ValueError("the record is nested too deeply") from error
-    if not isinstance(record, dict):
-        raise ValueError("the line is not a record")
-    return record
+    return parse_object(body + b"}")
 
 
 def parse(journal_id: str, data: bytes) -> Journal:

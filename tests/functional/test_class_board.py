@@ -371,7 +371,7 @@ def test_a_machine_with_something_to_improve_is_exit_code_1(ask: Asks, gathered:
         (lambda place: [file.unlink() for file in place.iterdir()], "board.json is missing; status.json is missing"),
         (lambda place: (place / "board.json").unlink(), "board.json is missing"),
         (lambda place: (place / "board.json").write_text("{"), "board.json is not valid"),
-        (lambda place: (place / "board.json").write_text("[]"), "the file holds no JSON object"),
+        (lambda place: (place / "board.json").write_text("[]"), "it holds no JSON object"),
         (lambda place: (place / "board.json").write_text('{"host": 7}'), "board.json: "),
         (lambda place: (place / "board.json").write_text("[" * 100_000), "board.json is not valid"),
         (lambda place: (place / "board.json").write_bytes(b"\xff\xfe"), "board.json is not valid"),

@@ -14,7 +14,7 @@ import pytest
 
 from jitter_workshop.cli import VERBS, verb_parser
 from jitter_workshop.flow.reporting.build import build
-from jitter_workshop.flow.reporting.commands import measuring, proving
+from jitter_workshop.flow.reporting.commands import measuring
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.session.store import OpenSession, SessionStore
@@ -74,13 +74,6 @@ def test_a_proof_is_asked_for_as_it_was(session: OpenSession) -> None:
         (["placement"], "quick", 2.5),
         (["irq-affinity"], "quick", None),
     ]
-
-
-def test_a_proof_of_an_older_version_is_as_long_as_its_runs(make_run: MakeRun) -> None:
-    run, _ = make_run([[100] * 50], preset=None, duration_s=1.0131)
-    proof = madereports.made_proof(preset="")
-    assert parsed(proving(proof, run).command).duration_s == 1.0
-    assert parsed(proving(proof, None).command).duration_s is None
 
 
 @pytest.mark.parametrize(

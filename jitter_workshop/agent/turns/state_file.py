@@ -20,7 +20,7 @@ from jitter_workshop.agent.statedir import open_or_read, walk
 from jitter_workshop.errors import HostError, reason
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.listing import read_task
-from jitter_workshop.model.codec import CodecError, from_plain, to_plain
+from jitter_workshop.model.codec import from_plain, parse_object, to_plain
 from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.model.turn import Process, TurnState
 from jitter_workshop.paths import RUN_DIR
@@ -52,8 +52,8 @@ def alive(one: Process) -> bool:
 def parse(data: bytes, boot_id: str) -> TurnState:
     """Return a state from its file; a fresh one, without a turn, if it is of another boot or cannot be read."""
     try:
-        state = from_plain(TurnState, json.loads(data))
-    except (CodecError, ValueError, RecursionError):
+        state = from_plain(TurnState, parse_object(data))
+    except ValueError:
         return TurnState(boot_id)
     return state if state.boot_id == boot_id else TurnState(boot_id)
 

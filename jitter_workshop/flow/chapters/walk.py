@@ -26,10 +26,10 @@ from jitter_workshop.flow.measuring.curves import further_curves
 from jitter_workshop.flow.measuring.placement_plan import bound, noise_refused, plan_on, request_of
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import RestoreResult
-from jitter_workshop.model.course import NOISE_KINDS, SLOTS, TREATED, Chapter, PredictionTask, StepName
+from jitter_workshop.model.course import SLOTS, TREATED, Chapter, PredictionTask, StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.effect import Effects
-from jitter_workshop.model.noise import noise
+from jitter_workshop.model.noise import NOISE_KINDS, noise
 from jitter_workshop.model.run import HUNTED, Run
 from jitter_workshop.model.session import ALONE, ChapterProgress, Prediction
 from jitter_workshop.model.walk import (

@@ -112,8 +112,7 @@ def _all(subject: Subject) -> Iterator[Command]:
             yield Command(line("compare", *ids, *session), f"how the two runs of '{title}' differ")
     for proof in subject.proofs:
         if all(map(_TUNABLE.fullmatch, proof.subject.split())):
-            first = subject.run(proof.rounds[0].without) if proof.rounds else None
-            yield proving(proof, first)
+            yield proving(proof)
     picked = [word for run in subject.runs for word in ("--run", run.id)] if subject.chosen else []
     yield Command(line("report", *session, *picked, *root), "this report again, with the state at that time")
 
@@ -141,17 +140,14 @@ def _runs(subject: Subject) -> Iterator[Command]:
             yield Command(line("restore", *(word.partition("=")[0] for word in stands)), "restore that change")
 
 
-def proving(proof: Proof, first: Run | None) -> Command:
-    """Return the command that makes a proof like ``proof``. ``first``: one of its runs, which gives the duration of a
-    run if the proof, of an older version, does not have it."""
+def proving(proof: Proof) -> Command:
+    """Return the command that makes a proof like ``proof``."""
     words = proof.subject.split()
     options = ["--rounds", str(proof.planned)]
     if proof.preset:
         options += _option("--preset", proof.preset) if proof.preset != "quick" else []
     elif proof.duration_s is not None:
         options += ["--duration", f"{proof.duration_s:.9g}"]
-    elif first is not None:
-        options += ["--duration", _seconds(first.duration_s)]
     if proof.subject != PLACEMENT and proof.workload:
         options += _option("--workload", proof.workload)
     return Command(line("prove", *words, *options), f"a proof like {proof.id}, with its own runs and its own order")

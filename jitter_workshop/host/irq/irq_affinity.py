@@ -114,9 +114,6 @@ def _cpus(root: HostRoot, path: str, known: dict[str, CpuSet | None]) -> tuple[C
     if reading.text is None:
         return None, reading.reason
     if reading.text not in known:
-        try:
-            known[reading.text] = CpuSet.parse_list(reading.text)
-        except ValueError:
-            known[reading.text] = None
+        known[reading.text] = CpuSet.if_list(reading.text)
     cpus = known[reading.text]
     return cpus, "" if cpus is not None else "not a CPU list"

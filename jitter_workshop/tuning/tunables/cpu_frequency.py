@@ -76,8 +76,8 @@ class Governor(Settings):
             for p in hot_policies(host)
             if f"{p.folder}/scaling_governor" in forced
             and p.driver in _FORCING_DRIVERS
-            and p.epp not in (None, "performance")
             and p.epp is not None
+            and p.epp != "performance"
         ]
         return [*preferences, *governors]
 
