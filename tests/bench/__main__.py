@@ -1,6 +1,6 @@
-"""``python -m tests.bench [PART …]``: native, chart, startup, status, ring, league, screen, explain, attribution,
-verdicts, report, hugepages, calibration; all when none is named. ``calibration`` with options records and judges
-(tests/bench/calibration.py)."""
+"""``python -m tests.bench [PART …]``: native, chart, startup, status, ring, league, observers, screen, explain,
+attribution, verdicts, report, hugepages, calibration; all when none is named. ``calibration`` with options records and
+judges (tests/bench/calibration.py)."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ PARTS = (
     "status",
     "ring",
     "league",
+    "observers",
     "screen",
     "explain",
     "attribution",
