@@ -203,4 +203,4 @@ def test_what_is_left_after_this_host_is_a_recording_and_the_summary_is_offered(
     assert said.count("can do is done. Type summary") == 2
     assert "LAST: 1 of 3 chapters done" in said
     assert "NEXT: The clock · look" in said
-    assert "about 3 min · on a recording" in said
+    assert "about 2 min · on a recording" in said

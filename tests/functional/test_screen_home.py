@@ -42,7 +42,7 @@ async def test_home_names_host_next_step_and_path() -> None:
         assert WHAT_THIS_IS in text
         assert text.count("moves here") == 2
         assert "NEXT  Why so slow?" in text
-        assert any(line.rstrip().endswith("about 5 min") for line in text.splitlines())
+        assert any(line.rstrip().endswith("about 7 min") for line in text.splitlines())
         assert "published" in text
         for chapter in app.workshop.course.chapters:
             assert chapter.title in text

@@ -133,7 +133,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             return ()
         told = entry.here or (entry.rehearsed and self.workshop.recorded)
         held = f"It cannot show here: {entry.held}. " if entry.held else ""
-        said = f"{entry.minutes} min · {held}{entry.summary}" if told else entry.reason
+        said = f"{entry.minutes} min of reading and runs · {held}{entry.summary}" if told else entry.reason
         return wrap(Text(clean(said, 400), "dim"), width, "  ")
 
     def _host(self, width: int) -> Iterable[Text]:
