@@ -22,6 +22,17 @@ PEOPLE = re.compile(r"(?<!`)\b(nobody|whoever|whatever of|somebody's|nobody's|an
 RINGS = ("functional", "outside", "lab", "soak", "native")
 MOST_WORDS = 8
 SUFFIXES = (".py", ".md", ".toml", ".c", ".h")
+# Where a statement has further statements: definitions and asserts are found without a look at each expression.
+BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
+
+
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield a module and each statement in it, at any depth."""
+    todo = [tree]
+    while todo:
+        yield (node := todo.pop())
+        for name in BODIES:
+            todo += below if isinstance(below := getattr(node, name, None), list) else ()
 
 
 def asserted_sentences(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -29,7 +40,7 @@ def asserted_sentences(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
     Commands, settings, paths and pages are no sentences: a text with a newline inside, ``=`` or ``/`` does not count.
     """
-    for node in ast.walk(tree):
+    for node in statements(tree):
         for part in ast.walk(node.test) if isinstance(node, ast.Assert) else ():
             text = part.value if isinstance(part, ast.Constant) else None
             if not isinstance(text, str) or not text[:1].isalpha() or re.search(r"[=/]|\n.", text):
@@ -42,11 +53,11 @@ def findings(path: Path) -> Iterator[tuple[int, str]]:
     """Yield line and reason for each docstring and each text of a Python file, or each line of a document."""
     text = path.read_text()
     if path.suffix != ".py":
-        for number, line in enumerate(text.splitlines(), start=1):
+        for number, line in enumerate(text.splitlines() if PEOPLE.search(text) else (), start=1):
             if found := PEOPLE.search(line):
                 yield number, f"'{found[0]}'"
         return
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.splitlines() if PEOPLE.search(text) else (), start=1):
         comment = re.search(r"(?:^|\s)# (.*)", line)
         if comment and (found := PEOPLE.search(comment[1])):
             yield number, f"a comment says '{found[0]}'"
@@ -54,12 +65,15 @@ def findings(path: Path) -> Iterator[tuple[int, str]]:
     shown = REPOSITORY / "tests" not in path.parents  # texts in tests are data, such as a user of the name nobody
     if path.is_relative_to(REPOSITORY / "tests") and path.relative_to(REPOSITORY / "tests").parts[0] in RINGS:
         yield from asserted_sentences(tree)
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             said = ast.get_docstring(node)
             if said and (found := QUESTION.match(said) or (not shown and PEOPLE.search(said))):
                 yield getattr(node, "lineno", 1), f"a docstring says '{found[0]}'"
-        text_of = node.value if isinstance(node, ast.Constant) and shown else None
+    # A text may run over several literals or begin after an escape. Most files need no look at each of their texts.
+    flat = re.sub(r"\\[a-z]", " ", re.sub(r"""["'][\s()]*[fr]*["']""", "", text))
+    for node in ast.walk(tree) if shown and PEOPLE.search(flat) else ():
+        text_of = node.value if isinstance(node, ast.Constant) else None
         if isinstance(text_of, str) and (found := PEOPLE.search(text_of)):
             yield getattr(node, "lineno", 1), f"'{found[0]}'"
 
