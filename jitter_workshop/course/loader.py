@@ -3,6 +3,7 @@ run."""
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +35,18 @@ class Reading:
 
 def load_course(folder: Path | None = None) -> Course:
     """Return the course in ``folder``, or the built-in one. Raise LessonError ``file:line: …`` at the first mistake."""
-    reading = read_course(folder)
+    if folder is None:
+        return _builtin(builtin_course())
+    return _whole(read_course(folder))
+
+
+@functools.lru_cache(maxsize=1)
+def _builtin(_folder: Path) -> Course:
+    """Return the built-in course. A process reads it once: an installation does not change below a running workshop."""
+    return _whole(read_course())
+
+
+def _whole(reading: Reading) -> Course:
     if reading.course is None:
         raise reading.problems.error()
     return reading.course

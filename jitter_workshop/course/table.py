@@ -5,9 +5,10 @@ tomllib gives no line numbers, so the keys are looked up in the text.
 
 from __future__ import annotations
 
+import functools
 import re
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,14 +37,13 @@ class Table:
     unknown."""
 
     source: SourceText
-    lines: dict[KeyPath, int]
     problems: Problems
     data: dict[str, Any]
     path: KeyPath = ()
     taken: set[str] = field(default_factory=set)
 
     def line(self, key: str | None = None) -> int:
-        return line_of(self.lines, self.path if key is None else (*self.path, key))
+        return line_of(key_lines(self.source.text), self.path if key is None else (*self.path, key))
 
     def wrong(self, key: str | None, message: str) -> None:
         """Add a mistake at the line of a key (None: of the table)."""
@@ -51,7 +51,7 @@ class Table:
 
     def wrong_word(self, key: str, word: str, message: str) -> None:
         """Add a mistake at the line of a word in a list."""
-        line = line_of_word(self.source.text, self.lines, (*self.path, key), word)
+        line = line_of_word(self.source.text, key_lines(self.source.text), (*self.path, key), word)
         self.problems.add(self.source.file, line, message)
 
     def text(self, key: str, *, required: bool = True, limit: int = 200, default: str = "") -> str:
@@ -113,7 +113,7 @@ class Table:
                 self.wrong(key, f"unknown key {_shown(key)}{nearest(key[:40], sorted(left))}")
 
     def _inner(self, data: dict[str, Any], path: KeyPath) -> Table:
-        return Table(self.source, self.lines, self.problems, data, path)
+        return Table(self.source, self.problems, data, path)
 
     def _take(self, key: str, required: bool, fits: Callable[[Any], bool] = lambda _: True, words: str = "") -> Any:
         """Return a key's value; None if the key is missing or ``fits`` refuses the value (mistake: ``KEY must be
@@ -159,7 +159,7 @@ def parse_table(source: SourceText, problems: Problems) -> Table | None:
     except (RecursionError, ValueError) as error:
         problems.add(source.file, 1, f"not TOML: {str(error)[:100]}")
         return None
-    return Table(source, key_lines(source.text), problems, data)
+    return Table(source, problems, data)
 
 
 def _is_list(value: object, kind: type, most: int) -> bool:
@@ -187,10 +187,12 @@ class Places:
         return line_of_word(self._text, self._lines, path, word) if word else line_of(self._lines, path)
 
 
-def key_lines(text: str) -> dict[KeyPath, int]:
+@functools.lru_cache(maxsize=4)
+def key_lines(text: str) -> Mapping[KeyPath, int]:
     """Return key path → line (from 1), for tables, arrays of tables and keys at the beginning of a line.
 
-    Raise nothing: a mistake in a key that is not found gets the line of the key's table (see :func:`line_of`).
+    Mistakes need it, and one text can have many: the lines of the last texts are kept. Raise nothing: a
+    mistake in a key that is not found gets the line of the key's table (see :func:`line_of`).
     """
     lines: dict[KeyPath, int] = {(): 1}
     counts: dict[KeyPath, int] = {}
@@ -209,14 +211,14 @@ def key_lines(text: str) -> dict[KeyPath, int]:
     return lines
 
 
-def line_of(lines: dict[KeyPath, int], path: KeyPath) -> int:
+def line_of(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
     """Return the line of ``path``, or of the innermost table around it if the key is not in ``lines``."""
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path, 1)
 
 
-def line_of_word(text: str, lines: dict[KeyPath, int], path: KeyPath, word: str) -> int:
+def line_of_word(text: str, lines: Mapping[KeyPath, int], path: KeyPath, word: str) -> int:
     """Return the line of the quoted ``word`` in the value of ``path`` if it has its own line, else the line of
     ``path``."""
     start = line_of(lines, path)
