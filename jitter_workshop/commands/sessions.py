@@ -239,7 +239,7 @@ def _as_json(sessions: tuple[Session, ...], damaged: tuple[Damaged, ...], curren
 
 
 def _run_json(run: Run) -> dict[str, Any]:
-    main = run.histograms.get(run.main_histogram)
+    main = run.main_summary
     figures = ("percentiles", "max", "min", "mean", "count")
     return {
         **picked(run, "id", "label", "workload"),
@@ -296,9 +296,8 @@ def _run_lines(runs: tuple[Run, ...]) -> list[str]:
         return ["No runs yet."]
     lines = [f"  {'RUN':<21} {'LABEL':<18} {'WORKLOAD':<9} {'P50':>9} {'P99.9':>9} {'MAX':>9}"]
     for run in runs:
-        main = run.histograms.get(run.main_histogram)
-        percentiles = main.percentiles if main else {}
-        figures = (percentiles.get("50"), percentiles.get("99.9"), main.max if main else None)
+        main = run.main_summary
+        figures = (run.percentile("50"), run.percentile("99.9"), main.max if main else None)
         shown = " ".join(f"{nice_ns(v):>9}" for v in figures)
         part = "" if run.complete else "  stopped early"
         lines.append(f"  {run.id:<21} {clean(run.label, 18):<18} {clean(run.workload, 9):<9} {shown}{part}")

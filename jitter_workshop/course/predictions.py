@@ -150,9 +150,8 @@ def _sentence(text: str) -> str:
 
 def _mark(task: PredictionTask, prediction: Prediction, run: Run) -> PredictionOutcome:
     guessed = prediction.value_ns
-    summary = run.histograms.get(run.main_histogram)
     percentile = task.percentile or "99.9"
-    measured = summary.percentiles.get(percentile) if summary else None
+    measured = run.percentile(percentile)
     if guessed is None or guessed <= 0:
         return PredictionOutcome("You marked no value.", None, "", None, measured)
     if measured is None:

@@ -54,9 +54,9 @@ class Table:
         line = line_of_word(self.source.text, key_lines(self.source.text), (*self.path, key), word)
         self.problems.add(self.source.file, line, message)
 
-    def text(self, key: str, *, required: bool = True, limit: int = 200, default: str = "") -> str:
+    def text(self, key: str, *, required: bool = True, limit: int = 200) -> str:
         value = self._take(key, required, lambda v: isinstance(v, str), "text in quotes")
-        return default if value is None else self._checked(key, value, limit) or default
+        return "" if value is None else self._checked(key, value, limit)
 
     def texts(self, key: str, *, limit: int = 600, most: int = 20) -> tuple[str, ...]:
         value = self._take(key, False, lambda v: _is_list(v, str, most), f"a list of at most {most} texts")

@@ -231,7 +231,7 @@ class ThreadState:
             self.since = ts
         self.state, self.cpu, self.detail = state, cpu, detail
 
-    def was_there(self, ts: int, cpu: int) -> None:
+    def was_there(self, cpu: int) -> None:
         """Mark the thread as running on ``cpu`` since the trace began, because the CPU's first event shows this."""
         if self.state == UNSEEN and not self.stretches:
             self.state, self.cpu = RUNS, cpu

@@ -158,12 +158,12 @@ class _Builder:
 
     def _first(self, event: EventFields) -> CpuState:
         """Return the state of a CPU at its first event, which shows the task and the context until then."""
-        ts, cpu, kind, pid, _, _, _, _, other, flags = event
+        _, cpu, kind, pid, _, _, _, _, other, flags = event
         state = self._states[cpu] = CpuState(cpu, self._begin, self._tasks, self._serials)
         state.first_flags = flags
         state.run(pid, other if kind == "switch" else self._names.get(pid, ""))
         if pid in self._threads:
-            self._threads[pid].was_there(ts, cpu)
+            self._threads[pid].was_there(cpu)
         return state
 
     def _resync(self, state: CpuState, event: EventFields) -> None:

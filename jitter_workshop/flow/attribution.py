@@ -128,7 +128,7 @@ def explain(
 def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: Progress = unheard) -> EvidenceReport:
     """Return the report on a run's trace. Raises SessionError for a trace whose events cannot be read."""
     placed = {t.name: t.cpus[0] for t in run.threads if run.placement.mode != "none" and len(t.cpus) == 1}
-    main = run.histograms.get(run.main_histogram)
+    main = run.main_summary
     whole = len(trace.blocks) == len(run.blocks)
     try:
         with _nothing_cyclic():

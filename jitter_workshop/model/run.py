@@ -334,6 +334,15 @@ class Run:
         return kind.histogram if kind is not None else next(iter(self.histograms), "")
 
     @property
+    def main_summary(self) -> HistogramSummary | None:
+        """Return the summary of the main histogram; None where the run has none."""
+        return self.histograms.get(self.main_histogram)
+
+    def percentile(self, name: str) -> int | None:
+        """Return a percentile of the main histogram in ns, by its name in PERCENTILES; None where it is not known."""
+        return self.main_summary.percentiles.get(name) if self.main_summary is not None else None
+
+    @property
     def by_handoff(self) -> bool:
         """Return True if the ring's transit begins when a message is published, as in runs of older versions."""
         return self.workload == "ring" and self.transit_from is None

@@ -341,7 +341,7 @@ class PlainChapter:
             self._compare_recordings()
             return
         view, first = walk.compare(), walk.run_in("measure")
-        if view is None or first is None or hunting.tell_cured(self._workshop, walk, talk):
+        if view is None or first is None or hunting.tell_cured(walk, talk):
             return
         talk.chart(walk.curves())
         second = walk.run_in("again")

@@ -74,7 +74,7 @@ def tell_status(workshop: Workshop, talk: Talk) -> None:
     talk.say("", *line_by_line(workshop.findings(), numbers, talk.width), "")
 
 
-def tell_cured(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
+def tell_cured(walk: ChapterSession, talk: Talk) -> bool:
     """Show the result of the cure and return True. Return False if no cure was tried."""
     view = mitigation.view(walk) if walk.hunts else None
     if view is not None:
@@ -106,7 +106,7 @@ def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> N
     if run.complete:
         workshop.hunts.weigh(beside, run)
         if walk.current == "compare":
-            tell_cured(workshop, walk, talk)
+            tell_cured(walk, talk)
         else:
             walk.go("compare")
 

@@ -55,7 +55,7 @@ def value_at(shown: RunCurve, percentile: str) -> int | None:
     """Return a curve's value in ns: from its run's table, else from the first point that reaches the percentile. Return
     None if the samples cannot give it."""
     if shown.run is not None:
-        summary = shown.run.histograms.get(shown.run.main_histogram)
+        summary = shown.run.main_summary
         if summary is not None:
             return summary.max if percentile == "100" else summary.percentiles.get(percentile)
     wanted = float(percentile)

@@ -22,7 +22,7 @@ _ROOM_FOR_ALL, _ROOM_FOR_TWO = 60, 38
 def fan_out(run: Run, width: int) -> Lines:
     """Return a table of this run's percentiles, and what it says: the share of requests that meet each percentile, by
     the number of hosts that one request asks. A run without messages has no latencies in the table."""
-    summary = run.histograms.get(run.main_histogram)
+    summary = run.main_summary
     known = summary.percentiles if summary is not None and run.workload == "ring" else {}
     latencies = {name: value for name in _SHARES if (value := known.get(name)) is not None}
     hosts = _HOSTS if width >= _ROOM_FOR_ALL else _HOSTS[1:3] if width >= _ROOM_FOR_TWO else _HOSTS[2:3]

@@ -42,7 +42,7 @@ def draw_orders(rounds: int, seed: int) -> tuple[Order, ...]:
 def side_of(run: Run) -> Side:
     """Return the figures of a run that verdicts need. ``duration_s`` is the time that the run's rates refer to: a
     sampler with pauses samples for less time than the run lasts."""
-    summary = run.histograms.get(run.main_histogram)
+    summary = run.main_summary
     percentiles = dict(summary.percentiles) if summary else {}
     return Side(
         run=run.id,

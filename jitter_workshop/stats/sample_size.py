@@ -69,7 +69,7 @@ def budget_from(run: Run, percentile: str) -> Budget | None:
     """Return the budget for a percentile from a run like the planned one: from its rate of messages and the messages
     that one stall made late. If the run knows the percentile, this number comes from the stalls beyond it. Return None
     for a run without messages."""
-    summary = run.histograms.get(run.main_histogram)
+    summary = run.main_summary
     if summary is None or not summary.count or run.duration_s <= 0:
         return None
     per_second = summary.count / run.duration_s
@@ -93,7 +93,7 @@ _RARE = 99.0
 def standings(run: Run) -> tuple[Standing, ...]:
     """Return for each percentile of a run's main histogram how many samples and stalls lie beyond it; () if the run
     lacks the histogram."""
-    summary = run.histograms.get(run.main_histogram)
+    summary = run.main_summary
     if summary is None:
         return ()
     found: list[Standing] = []

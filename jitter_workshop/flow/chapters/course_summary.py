@@ -182,8 +182,7 @@ def _chosen(walks: Sequence[ChapterSession]) -> tuple[list[tuple[Chapter, Run]],
 
 
 def _bought(chapter: Chapter, run: Run, shown: RunCurve, earlier: list[Run]) -> Bought:
-    summary = run.histograms.get(run.main_histogram)
-    values = (*(summary.percentiles.get(p) for p in ("50", "99", "99.9")), summary.max) if summary else ()
+    summary = run.main_summary
     first = _compared(earlier[0], run) if earlier else None
     before = next((c for one in reversed(earlier) if (c := _compared(one, run)) is not None and c.comparable), None)
     return Bought(
@@ -191,7 +190,7 @@ def _bought(chapter: Chapter, run: Run, shown: RunCurve, earlier: list[Run]) -> 
         chapter=chapter.title,
         shown=shown,
         run=run,
-        values=values or (None,) * len(MEASURES),
+        values=(*(run.percentile(p) for p in ("50", "99", "99.9")), summary.max if summary else None),
         to_before=_ratios(before),
         to_first=_ratios(first),
         unlike=first.differences if first else (),

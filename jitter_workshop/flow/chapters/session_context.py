@@ -209,7 +209,7 @@ class SessionContext:
             # A new run that could not be stored has no histogram on disk: its table of percentiles is used instead.
             from jitter_workshop.stats.curve import curve_from_summary
 
-            summary = run.histograms.get(run.main_histogram)
+            summary = run.main_summary
             return curve_from_summary(run.label or run.id, summary) if summary is not None else None
         try:
             return self.handle.curve(run)

@@ -491,8 +491,7 @@ class ChapterSession:
         run = self.run_in("measure")
         if run is None or run.workload != "ring":
             return ""  # the p99.99 of a clock loop's hundreds of millions of readings is always short
-        summary = run.histograms.get(run.main_histogram)
-        value = summary.percentiles.get("99.99") if summary else None
+        value = run.percentile("99.99")
         if value is None or value >= QUIET_NS:
             return ""
         return (

@@ -124,7 +124,7 @@ def _differ(said: list[tuple[str, float]]) -> str:
 def _apart(a: Run, b: Run, percentile: str) -> float | None:
     """Return the ratio of a percentile in two runs, at least 1. It is 1 if the clock cannot tell the values apart, None
     if a value is not known."""
-    x, y = _percentile(a, percentile), _percentile(b, percentile)
+    x, y = a.percentile(percentile), b.percentile(percentile)
     if x is not None and y is not None and abs(x - y) < max(a.clock.resolution_ns, b.clock.resolution_ns):
         return 1.0
     return _ratio(x, y)
@@ -134,11 +134,6 @@ def _stolen_apart(a: Run, b: Run) -> float | None:
     if a.stalls.threshold_ns != b.stalls.threshold_ns:
         return None
     return _ratio(a.stalls.stolen_ns_per_second, b.stalls.stolen_ns_per_second)
-
-
-def _percentile(run: Run, percentile: str) -> int | None:
-    summary = run.histograms.get(run.main_histogram)
-    return summary.percentiles.get(percentile) if summary else None
 
 
 def _common_stall_rate(a: Run, b: Run) -> tuple[float | None, float | None]:

@@ -55,7 +55,7 @@ def _block_seconds(run: Run) -> float:
 
 def messages_per_second(run: Run) -> float | None:
     """Return the rate at which messages really came, in messages per second; None for an empty run."""
-    summary = run.histograms.get(run.main_histogram)
+    summary = run.main_summary
     # Count only the blocks, without the pauses between them and a sampler's own pauses, as the rates of stalls do.
     seconds = run.rated_s if run.rated_s < run.duration_s else _block_seconds(run)
     return summary.count / seconds if summary and summary.count and seconds > 0 else None

@@ -128,7 +128,7 @@ def like(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:
 
 
 def _per_second(request: MeasureRequest, before: Run | None) -> float | None:
-    summary = before.histograms.get(before.main_histogram) if before is not None else None
+    summary = before.main_summary if before is not None else None
     if before is not None and summary is not None and summary.count and before.duration_s > 0:
         return summary.count / before.duration_s
     return 1e9 / interval_ns(request) if KINDS[request.workload].paced else None

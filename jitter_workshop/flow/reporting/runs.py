@@ -66,7 +66,7 @@ def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> 
         run,
         role=made_for,
         placement=run.placement.mode,
-        histogram=run.histograms.get(run.main_histogram),
+        histogram=run.main_summary,
         standings=standings(run),
         stalls=dataclasses.replace(run.stalls, worst=tuple(longest)),
         applied=tuple(words_of(run.applied)),
@@ -149,7 +149,7 @@ def _sum(subject: Subject, runs: Sequence[Run], side: str) -> PercentileCurve:
     whole = new_histogram()
     for run in runs:
         add(whole, subject.context.handle.histogram(run.id, run.main_histogram))
-    maxima = [h.max for run in runs if (h := run.histograms.get(run.main_histogram)) is not None and h.max is not None]
+    maxima = [h.max for run in runs if (h := run.main_summary) is not None and h.max is not None]
     return percentile_curve(whole, f"{side} · {many(len(runs), 'run')}", max_ns=max(maxima, default=None))
 
 

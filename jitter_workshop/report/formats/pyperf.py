@@ -161,8 +161,7 @@ def _measured(run: Run, measure: str) -> float:
     """Return a measure of one run in seconds (stolen: seconds in each second); 0 if there is none."""
     if measure == "stolen":
         return run.stalls.stolen_ns_per_second / 1e9
-    summary = run.histograms.get(run.main_histogram)
-    return ((summary.percentiles.get(measure.removeprefix("p")) if summary else None) or 0) / 1e9
+    return (run.percentile(measure.removeprefix("p")) or 0) / 1e9
 
 
 def _named(benchmark: dict[str, Any], name: str) -> dict[str, Any]:
