@@ -160,8 +160,10 @@ class Server:
             mine = self._class.own_journals
             forget = forget and mine is None
         from jitter_workshop.agent.tracing.instances import remove_stale
+        from jitter_workshop.agent.tracing.own_view import OwnView
 
-        gone, stay = remove_stale(self._setup.root, self._setup.writer)
+        with contextlib.closing(OwnView(self._setup.root, self._setup.writer)):
+            gone, stay = remove_stale(self._setup.root, self._setup.writer)
         result = self._changes.restore(only, mine, forget=forget)
         if self._class is not None:
             self._class.restored(result)

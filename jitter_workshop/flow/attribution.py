@@ -40,6 +40,9 @@ KEPT_FILE = "explained.json"
 KEPT_STALLS = 40
 """Number of longest stalls in a kept report. If more stalls are asked for, the run is explained again."""
 
+OWN_VIEW = (
+    "The kernel's trace is not mounted here; the agent used its own view of it; the host's mounts stayed as they are"
+)
 NO_TRACE = "without a trace no one can tell"
 _FROM_THE_RUN = ("threads", "interrupts", "softirqs", "steal_ns", "disturbed", "counted_s", "stalls")
 _COUNTERS = "counters."
@@ -143,7 +146,8 @@ def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: Progress = un
                 messages=main.count if main is not None and whole else None,
                 unlisted=sum(block.unlisted for block in trace.blocks),
                 distinct=run.stalls.count if whole else None,
-                notes=_of_a_part(run, trace) if not whole else {},
+                notes=({"own_view": OWN_VIEW} if trace.info.own_view else {})
+                | (_of_a_part(run, trace) if not whole else {}),
                 missing=trace.info.missing,
                 top=top,
                 placed=placed,

@@ -126,7 +126,8 @@ class TraceInfo:
     """Hold the setup of a trace. ``clock``: the trace's clock (``x86-tsc``: ticks of the TSC; ``mono``: ns).
     ``enabled``: traced events as ``system:name``. ``missing``: event that this kernel does not have or give → reason.
     ``buffer_kb``: size of the buffer for each of ``cpus``. ``stacks``: the kernel's stack is recorded when a measured
-    thread loses its CPU and does not sleep."""
+    thread loses its CPU and does not sleep. ``own_view``: the host has not mounted the trace, so the agent did so for
+    itself alone."""
 
     clock: str
     cpus: tuple[int, ...]
@@ -134,6 +135,7 @@ class TraceInfo:
     missing: dict[str, str]
     buffer_kb: int
     stacks: bool = False
+    own_view: bool = False
 
 
 @dataclass(frozen=True, slots=True)

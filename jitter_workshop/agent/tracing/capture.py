@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from jitter_workshop.agent.caller_process import Held
 from jitter_workshop.agent.tracing import instances, plan
+from jitter_workshop.agent.tracing.own_view import OwnView
 from jitter_workshop.errors import HostError, UsageError, reason
 from jitter_workshop.host.kernel.release import version_of
 from jitter_workshop.host.root import HostRoot, line_value, printable
@@ -144,7 +145,14 @@ class Capture:
     ) -> None:
         self._root, self._writer, self._top = root, writer, top
         self._process, self._tids = process, tids
-        self._tracefs = instances.tracefs(root)
+        self._view = OwnView(root, writer)
+        try:
+            self._tracefs = instances.tracefs(root)
+        except HostError as error:
+            if not self._view.why_not:
+                raise
+            why = f"{error.message}, and the agent may not mount it for itself alone: {self._view.why_not}"
+            raise HostError(why, error.advice) from error
         online = root.cpu_list("/sys/devices/system/cpu/online") or cpus
         self._names = [f"{instances.own_name(root)}{which}" for which in ("hot", "all")]
         self._hot, self._senders = (
@@ -196,7 +204,8 @@ class Capture:
         enabled = self._read_formats(hot + senders, missing)
         if SWITCH not in enabled:
             raise HostError(f"the kernel's trace cannot show which thread runs: {missing[SWITCH]}")
-        return TraceInfo(clock, self._hot.cpus.cpus, tuple(enabled), missing, share, stacks)
+        own = self._view.mounted
+        return TraceInfo(clock, self._hot.cpus.cpus, tuple(enabled), missing, share, stacks, own)
 
     def _check_clock(self, clock: str) -> None:
         offered = (self._root.text(f"{self._tracefs}/trace_clock") or "").replace("[", "").replace("]", "").split()
@@ -394,6 +403,7 @@ class Capture:
         done = False
         try:
             self._remove()
+            self._view.close()  # later, where an instance is left over: the watching child still has to reach it
             done = True
         finally:
             if self._watcher is not None:

@@ -67,10 +67,11 @@ def mount_command(root: HostRoot) -> str:
 def own_numbers(writer: HostWriter) -> bool:
     """Return True if this process is in a PID namespace of its own: process numbers in the trace then mean other
     processes."""
-    return writer.real and _own("pid", _FIRST_NAMESPACE)
+    return writer.real and namespace_differs("pid", _FIRST_NAMESPACE)
 
 
-def _own(kind: str, first: str) -> bool:
+def namespace_differs(kind: str, first: str) -> bool:
+    """Return True if this process is in another namespace of this kind than ``first``, the kernel's own."""
     try:
         return os.readlink(f"/proc/self/ns/{kind}") != first  # noqa: PTH115
     except OSError:
@@ -114,7 +115,7 @@ def stale(root: HostRoot) -> tuple[str, ...]:
 
     Return none if tracefs cannot be read (only root may), or if this process has another PID or time namespace.
     """
-    if not root.recorded and (_own("pid", _FIRST_NAMESPACE) or _own("time", _FIRST_CLOCK)):
+    if not root.recorded and (namespace_differs("pid", _FIRST_NAMESPACE) or namespace_differs("time", _FIRST_CLOCK)):
         return ()  # from here the process number and its start time have no meaning
     try:
         folder = tracefs(root)

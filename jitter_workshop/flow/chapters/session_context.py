@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitter_workshop import paths
+from jitter_workshop.agent.tracing import own_view
 from jitter_workshop.agent.tracing.instances import mount_command
 from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.errors import SessionError
@@ -98,8 +99,10 @@ class SessionContext:
 
     @property
     def mount_command(self) -> str:
-        """Return the command that mounts the kernel's trace; "" where it is mounted, or this host has none."""
-        return "" if self.recorded else mount_command(self.root)
+        """Return the command that mounts the kernel's trace; "" where it is mounted, this host has none, or the agent
+        can get it without the host's mount. A class's service may make no mount."""
+        own = self.class_view is None and own_view.can_be_had(self.root)
+        return "" if self.recorded or own else mount_command(self.root)
 
     @property
     def session(self) -> Session:

@@ -1,0 +1,77 @@
+"""Give this process a view of the kernel's trace of its own, where the host has not mounted it.
+
+The view is a mount in a mount namespace of this process and its children. The host does not see it, and it ends with
+these processes (mount_namespaces(7)).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from jitter_workshop.agent.tracing.instances import FOLDERS, mount_command, namespace_differs
+from jitter_workshop.errors import reason
+from jitter_workshop.host.root import HostRoot, line_value
+from jitter_workshop.tuning.writer import HostWriter
+
+_CLONE_NEWNS = 0x00020000
+_MS_REC, _MS_SLAVE = 0x4000, 0x80000
+_QUIET = 0x2 | 0x4 | 0x8
+"""MS_NOSUID, MS_NODEV and MS_NOEXEC."""
+_MNT_DETACH = 0x2
+_FIRST_USERS = "user:[4026531837]"
+"""The first user namespace (``PROC_USER_INIT_INO``): no other one may mount the trace."""
+_SYS_ADMIN = 1 << 21
+
+
+class OwnView:
+    """Mount the kernel's trace for this process alone, until :meth:`close`. ``why_not`` has the reason if the kernel
+    refused; "" else."""
+
+    def __init__(self, root: HostRoot, writer: HostWriter) -> None:
+        self.mounted = False
+        self.why_not = ""
+        if writer.real and mount_command(root):
+            try:
+                _mount()
+                self.mounted = True
+            except (OSError, ImportError, AttributeError) as error:
+                self.why_not = reason(error) if isinstance(error, OSError) else "no C library can be called"
+
+    def close(self) -> None:
+        """Remove the mount: settings of the trace are planned and restored by what the host itself has mounted."""
+        if self.mounted:
+            self.mounted = False
+            with contextlib.suppress(OSError):
+                _call("umount2", os.fsencode(FOLDERS[0]), _MNT_DETACH)
+
+
+def can_be_had(root: HostRoot) -> bool:
+    """Return True if the agent, as root, may mount the trace for itself: this kernel has the trace, and neither a user
+    namespace nor the bounding set of capabilities is in the way. Only a refusal by a security module is not
+    foreseen."""
+    bounding = line_value(root.text("/proc/self/status"), "CapBnd").strip()
+    known = (root.text("/proc/filesystems") or "").split()
+    try:
+        may = int(bounding or "0", 16) & _SYS_ADMIN
+    except ValueError:
+        return False
+    return bool(may) and "tracefs" in known and not namespace_differs("user", _FIRST_USERS)
+
+
+def _mount() -> None:
+    """Leave the host's mount namespace, and mount the trace. Mounts of the host still come in here, and none goes out.
+    Raises OSError."""
+    _call("unshare", _CLONE_NEWNS)
+    _call("mount", b"none", b"/", None, _MS_REC | _MS_SLAVE, None)
+    _call("mount", b"nodev", os.fsencode(FOLDERS[0]), b"tracefs", _QUIET, None)
+
+
+def _call(name: str, *arguments: object) -> None:
+    """Call a function of the C library; os.unshare is in Python 3.12 and later only. Raises OSError."""
+    import ctypes
+
+    given = [ctypes.c_ulong(one) if isinstance(one, int) else one for one in arguments]
+    if getattr(ctypes.CDLL(None, use_errno=True), name)(*given) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), name)
