@@ -32,6 +32,7 @@ from jitter_workshop.model.course import (
     Check,
     Company,
     HostState,
+    MaskTask,
     Measurement,
     PageWhen,
     PredictionTask,
@@ -40,7 +41,7 @@ from jitter_workshop.model.course import (
     StepName,
 )
 from jitter_workshop.model.noise import HIDEABLE, NOISE_KINDS
-from jitter_workshop.model.picture import is_picture, parse
+from jitter_workshop.model.picture import MOST_CPUS, is_picture, mask, parse
 from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.spec import DUTIES, MEMORY_OF, PRESETS, Memory, Pacing, WorkloadName
 from jitter_workshop.model.text import Kind, split_code
@@ -180,6 +181,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
         shows=_shows(table, steps),
         recall=_recall(table),
         company=company or _shared(measurements),
+        mask=_mask(table, steps),
     )
 
 
@@ -375,6 +377,31 @@ def _recall(table: Table) -> tuple[RecallQuestion, ...]:
         if right is not None and len(table.problems.found) == before:
             found.append(RecallQuestion(ident, question, answers, right - 1, explanation))
     return tuple(found)
+
+
+def _mask(table: Table, steps: tuple[StepName, ...]) -> MaskTask | None:
+    """Return the mask that the learner writes; None without the table [mask]."""
+    inner = table.table("mask")
+    if inner is None:
+        return None
+    cpus = inner.integer("cpus", 2, MOST_CPUS)
+    out = inner.text("out", limit=200)
+    explanation = inner.text("explanation", limit=400, required=False)
+    inner.finish()
+    if not {"plan", "apply"} & set(steps):
+        inner.wrong("cpus", "a mask is written at the step 'apply', which is missing")
+    if len(_SENTENCE_END.findall(explanation)) > 2:
+        inner.wrong("explanation", "the explanation of a mask has at most two sentences")
+    if cpus is None or not out:
+        return None
+    try:
+        wanted = mask(cpus, out)
+    except ValueError as error:
+        inner.wrong("out", str(error))
+        return None
+    if len(wanted.out) in (0, cpus):
+        inner.wrong("out", "a mask takes out some of its CPUs, and leaves some")
+    return MaskTask(wanted, explanation)
 
 
 def _by_hand(table: Table, known: Sequence[str]) -> tuple[ByHand, ...]:

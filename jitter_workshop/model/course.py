@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from jitter_workshop.model.picture import Mask
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.spec import Memory
 
@@ -169,6 +170,15 @@ class RecallQuestion:
 
 
 @dataclass(frozen=True, slots=True)
+class MaskTask:
+    """Hold a mask of CPUs that the learner writes bit by bit at the step ``apply``. ``wanted``: the right mask.
+    ``explanation``: at most two sentences, told with the right answer; "" for none."""
+
+    wanted: Mask
+    explanation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ByHand:
     """Hold a command by which a user can see the same evidence. The workshop shows the command and never runs it.
 
@@ -235,7 +245,7 @@ class Chapter:
     next boot. ``treats``: ids of tunables that the chapter explains but does not set. ``shows``: the effect of the
     chapter's change, None if the chapter changes nothing. ``recall``: questions that later chapters ask about it.
     ``company``: the load beside its runs, None without. ``suspects``: the kinds of noise that a hunt hides, () for
-    all."""
+    all. ``mask``: a mask that the learner writes before the plan is applied, None without."""
 
     id: str
     title: str
@@ -264,6 +274,7 @@ class Chapter:
     recall: tuple[RecallQuestion, ...] = ()
     company: Company | None = None
     suspects: tuple[str, ...] = ()
+    mask: MaskTask | None = None
 
     @property
     def accompanied(self) -> bool:

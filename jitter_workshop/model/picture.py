@@ -31,6 +31,16 @@ class Mask:
     cpus: int
     out: CpuSet
 
+    @property
+    def left(self) -> CpuSet:
+        """Return the CPUs that the mask names."""
+        return CpuSet.of(range(self.cpus)) - self.out
+
+    @property
+    def text(self) -> str:
+        """Return the mask as the kernel prints it, with a group of eight digits for each 32 CPUs."""
+        return self.left.to_mask(-(-self.cpus // 32))
+
 
 @dataclass(frozen=True, slots=True)
 class Knee:
@@ -107,10 +117,15 @@ def _mask(rows: Sequence[Sequence[str]]) -> Mask:
     count = found.get("cpus", "")
     if found.keys() != {"cpus", "out"} or len(rows) != 2 or not count.isdecimal() or not 1 <= int(count) <= MOST_CPUS:
         raise ValueError(f"draw-mask needs the lines 'cpus N', at most {MOST_CPUS}, and 'out LIST'")
-    out = CpuSet.parse_list(found["out"], MOST_CPUS - 1)
-    if any(cpu >= int(count) for cpu in out):
-        raise ValueError("draw-mask takes out a CPU that the mask does not have")
-    return Mask(int(count), out)
+    return mask(int(count), found["out"])
+
+
+def mask(cpus: int, out: str) -> Mask:
+    """Return a mask of ``cpus`` CPUs without those of the list ``out``. Raises ValueError like :func:`parse`."""
+    taken = CpuSet.parse_list(out, MOST_CPUS - 1)
+    if any(cpu >= cpus for cpu in taken):
+        raise ValueError("a mask takes out a CPU that it does not have")
+    return Mask(cpus, taken)
 
 
 def _knee(row: Sequence[str]) -> Knee:

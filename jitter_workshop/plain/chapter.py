@@ -13,7 +13,7 @@ from jitter_workshop.model.course import SLOTS, PredictionTask, StepName
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView
-from jitter_workshop.plain import answering, diagnosing, proving, recalling, settings, views
+from jitter_workshop.plain import answering, diagnosing, masking, proving, recalling, settings, views
 from jitter_workshop.plain import class_host as of_class
 from jitter_workshop.plain import hunt as hunting
 from jitter_workshop.plain.by_hand import PlainCommands, PlainHands
@@ -213,6 +213,8 @@ class PlainChapter:
             return step == "apply"
         elif answer in ("every", "once") and step == "apply":
             return settings.choose_boots(walk, talk, answer)
+        elif word == "mask" and step == "apply" and masking.heard(walk, talk, rest):
+            pass
         elif word == "cpus":
             chosen = parse_cpus(rest)
             walk.choose_cpus(*map(chosen.get, ROLES))
@@ -264,6 +266,7 @@ class PlainChapter:
         elif step == "diagnose":
             diagnosing.show(self._workshop, walk, talk)
         elif step == "apply":
+            masking.show(walk, talk)
             talk.say(*self._plan(), "")
             if walk.sets and not walk.awaits_reboot:
                 settings.tell_rights(self._workshop, walk, talk)

@@ -24,7 +24,7 @@ def drawn(picture: LessonPicture, width: int, *, ascii_only: bool = False) -> Li
     """Return a picture as lines of at most ``width`` cells, which are 34 or more. ``ascii_only``: draw lines and boxes
     in ASCII."""
     if isinstance(picture, Mask):
-        lines = _mask(picture, width)
+        lines = mask_bits(picture, width)
     elif isinstance(picture, Knees):
         lines = _knees(picture, width) if width >= _DRAWN_FROM else _steps(picture, width)
     elif isinstance(picture, Second):
@@ -37,10 +37,16 @@ def drawn(picture: LessonPicture, width: int, *, ascii_only: bool = False) -> Li
 # -- a mask ------------------------------------------------------------------------------------------------------------
 
 
-def _mask(mask: Mask, width: int) -> Lines:
-    """Draw a mask as bits, the lowest CPU at the right: the highest CPU of each digit above, the digit below."""
+def digits_a_row(width: int) -> int:
+    """Return how many digits of a mask one row of bits has: a power of two, at most 16."""
+    return next((n for n in (16, 8, 4, 2) if 5 + 5 * n <= width), 1)
+
+
+def mask_bits(mask: Mask, width: int, at: int | None = None) -> Lines:
+    """Draw a mask as bits, the lowest CPU at the right: the highest CPU of each digit above, the digit below. ``at``:
+    the CPU under the cursor."""
     digits = -(-mask.cpus // 4)
-    a_row = next((n for n in (16, 8, 4, 2) if 5 + 5 * n <= width), 1)
+    a_row = digits_a_row(width)
     lines: Lines = []
     for last in range(digits - 1 - (digits - 1) % a_row, -1, -a_row):
         row = range(min(last + a_row, digits) - 1, last - 1, -1)
@@ -51,7 +57,10 @@ def _mask(mask: Mask, width: int) -> Lines:
             above.append(f"{min(cpus[0], mask.cpus - 1):<5}", "bold accent" if out else "dim")
             for cpu in cpus:
                 stands = cpu < mask.cpus and cpu not in mask.out
-                bits.append("1" if stands else "0" if cpu < mask.cpus else " ", "accent" if cpu in mask.out else "text")
+                style = "bold accent" if cpu in mask.out else "text"
+                bits.append(
+                    "1" if stands else "0" if cpu < mask.cpus else " ", f"{style} reverse" if cpu == at else style
+                )
             bits.append(" ")
             value = sum(1 << (cpu % 4) for cpu in cpus if cpu < mask.cpus and cpu not in mask.out)
             below.append(f"{value:x}    ", "bold accent" if out else "text")

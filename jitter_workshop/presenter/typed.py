@@ -6,7 +6,7 @@ import math
 import re
 
 from jitter_workshop.errors import UsageError
-from jitter_workshop.model.cpuset import MAX_CPU
+from jitter_workshop.model.cpuset import MAX_CPU, CpuSet
 
 _TIME = re.compile(r"([0-9]{1,12}(?:[.,][0-9]{1,9})?)\s*(ns|us|µs|μs|ms|s)", re.IGNORECASE)
 _UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
@@ -54,3 +54,12 @@ def parse_cpus(text: str) -> dict[str, int]:
     if twice is not None:
         raise UsageError(f"CPU {twice} cannot run two measured threads", "give each thread a CPU of its own")
     return chosen
+
+
+def parse_mask(text: str) -> CpuSet:
+    """Return the CPUs of a hex mask such as ``fff0ffff,fff0ffff``, or of a list, which has a hyphen: ``0-15,20``.
+    Raises UsageError."""
+    try:
+        return CpuSet.parse_list(text, MAX_CPU) if "-" in text else CpuSet.parse_mask(text)
+    except ValueError as error:
+        raise UsageError("that is neither a mask nor a list of CPUs", "such as fff0ffff or 0-15,20-31") from error

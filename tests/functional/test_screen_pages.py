@@ -301,6 +301,7 @@ async def test_help_lists_every_key_of_every_screen() -> None:
 def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
     from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
     from jitter_workshop.tui.screens.chapter.hunting import CuresPage, SuspectsPage
+    from jitter_workshop.tui.screens.chapter.masking import MaskPage
     from jitter_workshop.tui.screens.chapter.recalling import RecallPage
     from jitter_workshop.tui.screens.class_host.turn import TurnPage
     from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
@@ -326,6 +327,7 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
         "suspects": SuspectsPage,
         "cures": CuresPage,
         "recall": RecallPage,
+        "mask": MaskPage,
         "queue": TurnPage,
     }
     assert len(BY_ID) == len(ACTIONS)

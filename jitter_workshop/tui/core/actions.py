@@ -13,6 +13,7 @@ SCOPE_TITLES = {
     "runs": "ALL CURVES",
     "causes": "WHO TOOK THE TIME",
     "recall": "DO YOU REMEMBER?",
+    "mask": "WRITING A MASK",
     "suspects": "NAMING A NOISE",
     "cures": "TRYING A CURE",
     "cpus": "CHOOSING CPUs",
@@ -147,6 +148,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("copy", "y", "copy", "Copy the commands of this step"),
         Action("boots", "n", "one boot", "Plan boot parameters for the next boot only, or for every boot"),
         Action("fold", "f", "more commands", "At explain: show the next commands to run by hand"),
+        Action("mask", "a", "write a mask", "At apply: write a mask bit by bit, and have it checked"),
         Action("by_hand", "d", "do it myself", "At apply: make the writes by hand, while the workshop watches"),
         Action("undo", "u", "undo", "Restore what this chapter has changed on this host"),
         *_moves("Scroll up; mark up; answer above", "Scroll down; mark down; answer below"),
@@ -185,6 +187,14 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         *_moves(),
         *_PAGES,
         Action("close", "escape,q", "skip all", "Skip all questions and begin the chapter"),
+    ),
+    "mask": (
+        Action("toggle", "space", "0 or 1", "Set the bit under the cursor to 0 or to 1"),
+        Action("agree", "enter", "check", "Check the mask; after the right one go on"),
+        Action("words", "g,f2", "words", "The terms of this page, each in a sentence", method="app.show('glossary')"),
+        *_sides("The bit of the next CPU", "The bit of the CPU before", "bit"),
+        *_moves("A row of bits up", "A row of bits down"),
+        _BACK,
     ),
     "suspects": (
         Action("agree", "enter", "name it", "Name the noise under the cursor"),
@@ -291,7 +301,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     ),
 }
 
-_MODAL = {"recall", "suspects", "cures", "cpus", "settings", "queue", "dialog", "question", "load"}
+_MODAL = {"recall", "mask", "suspects", "cures", "cpus", "settings", "queue", "dialog", "question", "load"}
 """The scopes of pages over a screen: from there the command palette cannot be opened."""
 
 ACTIONS: tuple[Action, ...] = tuple(

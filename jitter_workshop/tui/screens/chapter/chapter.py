@@ -19,7 +19,7 @@ from jitter_workshop.model.course import SLOTS, StepName
 from jitter_workshop.model.text import clean, tally
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.presenter import chapter as chapter_view
-from jitter_workshop.presenter import curves, hunt
+from jitter_workshop.presenter import curves, hunt, masks
 from jitter_workshop.presenter.changes import came_back
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.plan import PLAN_OF_THESE_CPUS
@@ -28,6 +28,7 @@ from jitter_workshop.presenter.run import progress
 from jitter_workshop.tui.screens.chapter.by_hand import ChapterHands
 from jitter_workshop.tui.screens.chapter.diagnosing import Diagnose
 from jitter_workshop.tui.screens.chapter.hunting import ChapterHunt
+from jitter_workshop.tui.screens.chapter.masking import MaskPage
 from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage, Tried
 from jitter_workshop.tui.screens.chapter.recalling import RecallPage
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
@@ -38,7 +39,20 @@ from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.loop import LoopLine
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
-_CHANGES_OR_RUNS = {"again", "noise", "causes", "boots", "by_hand", "undo", "cpus", "prove", "hunt", "name", "cure"}
+_CHANGES_OR_RUNS = {
+    "again",
+    "noise",
+    "causes",
+    "boots",
+    "by_hand",
+    "undo",
+    "cpus",
+    "prove",
+    "hunt",
+    "name",
+    "cure",
+    "mask",
+}
 _NOT_DURING_A_RUN = _CHANGES_OR_RUNS | {"enter", "back", "lesson", "imported"}
 
 
@@ -270,6 +284,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self.now.reading_first:
             self._page.view = "work"
             self.redraw()
+            if isinstance(self.now, Apply) and self.now.to_mask:
+                self.action_mask()
             return
         try:
             does = self.now.pressed_enter()
@@ -286,6 +302,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 self._hands.enter()
             case "hide":
                 self._hunt.ask()
+            case "mask":
+                self.action_mask()
             case "leave":
                 self.leave()
             case "go on" if following is None:
@@ -404,6 +422,12 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if isinstance(step, Explain) and step.unfold():
             self._page.view = "work"
             self.redraw()
+
+    def action_mask(self) -> None:
+        """Let the learner write the lesson's mask, and this host's."""
+        if self.step == "apply" and (asked := masks.tasks(self.walk.chapter, self.walk.cpus())):
+            self._page.mask_opened = True
+            self.app.push_screen(MaskPage(asked), lambda _: self.redraw())
 
     def action_by_hand(self) -> None:
         """Watch the learner make the plan's writes by hand, or stop to watch."""

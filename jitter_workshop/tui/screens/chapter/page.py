@@ -52,6 +52,8 @@ class ChapterPage:
         """The plan on the screen. It is made once a visit, so that exactly the shown plan is applied."""
         self.cpus: tuple[PlanView, CpuView] | None = None
         """A plan, and the CPUs as they were read for it."""
+        self.mask_opened = False
+        """Whether the page on which the learner writes a mask was opened since this screen exists."""
         self.tried: Tried | None = None
         self.commands = HandCommands(walk)
         """The by-hand commands of this visit of the step *explain*."""

@@ -20,7 +20,7 @@ from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import BootWay, CureView
-from jitter_workshop.presenter import causes, changes, effect, hands, proof
+from jitter_workshop.presenter import causes, changes, effect, hands, masks, proof
 from jitter_workshop.presenter import chapter as chapter_view
 from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.changes import as_root
@@ -41,7 +41,7 @@ LEAST_NS, MOST_NS = 10, 10_000_000_000
 FINE, COARSE = 10 ** (1 / 10), 10.0
 """The distances by which a key moves the mark: a tenth of a decade, or a whole one."""
 
-Enter = Literal["go on", "stay", "measure", "apply", "adopt", "hide", "leave"]
+Enter = Literal["go on", "stay", "measure", "apply", "adopt", "hide", "leave", "mask"]
 """The results of Enter: go to the next step, stay, or begin work that the screen does."""
 
 
@@ -359,6 +359,13 @@ class Apply(Step):
         return self.alone and not self.screen.wide and not stands
 
     @property
+    def to_mask(self) -> bool:
+        """Return True if Enter opens the lesson's mask: at most once, and before anything is applied."""
+        page, walk = self.page, self.walk
+        begun = page.tried is not None or page.hands is not None or walk.host.applied or walk.awaits_reboot
+        return walk.chapter.mask is not None and not page.mask_opened and not begun
+
+    @property
     def other_boots(self) -> bool:
         """Return True if the plan can be switched between one boot and every boot."""
         if not self.walk.sets or self.page.tried is not None or self.walk.awaits_reboot:
@@ -389,7 +396,7 @@ class Apply(Step):
             return [f"{hands.said(view)} {hands.guarded(view)}".strip()]
         if self.reading_first:
             return self._outcome()
-        return [*self._outcome(), self._said_of_plan()]
+        return [*self._outcome(), masks.OFFER if self.to_mask else self._said_of_plan()]
 
     def _said_of_plan(self) -> str:
         page = self.page
@@ -422,6 +429,8 @@ class Apply(Step):
 
     @property
     def enter_label(self) -> str:
+        if self.to_mask:
+            return "write a mask"
         if self.reading_first:
             return "to the plan"
         if self.page.hands is not None:
@@ -433,6 +442,8 @@ class Apply(Step):
         return "agree" if not self.walk.host.rehearsed else super().enter_label
 
     def pressed_enter(self) -> Enter:
+        if self.to_mask:
+            return "mask"
         if self.page.hands is not None:
             return "adopt"
         if self.walk.sets and self.walk.awaits_reboot:
@@ -459,6 +470,8 @@ class Apply(Step):
         if self.reading_first:
             return []
         cpus: list[Shown] = [("chapter.cpus", "")] if self.walk.places else []
+        if self.walk.chapter.mask is not None and not self.to_mask:
+            cpus.append(("chapter.mask", ""))
         return [*cpus, *self._hand_keys(), *self._boot_keys()]
 
     def _boot_keys(self) -> list[Shown]:

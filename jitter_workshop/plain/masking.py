@@ -1,0 +1,30 @@
+"""Check masks that the learner types line by line at the step ``apply``."""
+
+from __future__ import annotations
+
+from jitter_workshop.course.masks import judge
+from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter import masks as words
+from jitter_workshop.presenter.typed import parse_mask
+
+
+def show(walk: ChapterSession, talk: Talk) -> None:
+    """Tell the lesson's mask to write, if it has one."""
+    if walk.chapter.mask is not None:
+        talk.say(*words.task(walk.chapter.mask, 1, 1, talk.width))
+        talk.tell(words.LINE_BY_LINE)
+        talk.say("")
+
+
+def heard(walk: ChapterSession, talk: Talk, typed: str) -> bool:
+    """Check a typed mask and return True; False in a chapter without a mask. Raises UsageError for other words."""
+    task = walk.chapter.mask
+    if task is None:
+        return False
+    if not typed:
+        show(walk, talk)
+        return True
+    answer = parse_mask(typed)
+    talk.say("", *words.judged(task, judge(task.wanted, answer), talk.width), "")
+    return True

@@ -1,0 +1,99 @@
+"""Show a mask of CPUs that the learner writes, and say what is right or wrong with it."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from jitter_workshop.course.masks import MaskJudgement
+from jitter_workshop.model.course import Chapter, MaskTask
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.picture import MOST_CPUS, Mask
+from jitter_workshop.model.text import many
+from jitter_workshop.model.walk import CpuView
+from jitter_workshop.presenter.lines import Lines, heading, labelled, wrap
+from jitter_workshop.presenter.pictures import mask_bits
+from jitter_workshop.presenter.prose import styled
+
+OFFER = "Enter opens a mask to write first; it is only checked."
+LINE_BY_LINE = "Type mask and the mask, such as: mask f0. Or type the CPUs that stay in it, such as: mask 0-3,8-63."
+_OWN = "This is the mask of this host."
+
+
+def tasks(chapter: Chapter, view: CpuView) -> tuple[MaskTask, ...]:
+    """Return the masks to write: the lesson's, then that of the host that is shown, without its hot CPUs. The host's is
+    left out where it has no other CPU, too many, or CPUs that are offline; () for a chapter without a mask."""
+    if chapter.mask is None:
+        return ()
+    online = view.topology.online
+    hot = view.hot & online
+    whole = online == CpuSet.of(range(len(online))) and len(online) <= MOST_CPUS
+    own = (MaskTask(Mask(len(online), hot), _OWN),) if whole and 0 < len(hot) < len(online) else ()
+    return (chapter.mask, *own)
+
+
+def task(one: MaskTask, number: int, count: int, width: int) -> Lines:
+    """Return what is to be done. ``number``: the task's place among ``count``, from 1."""
+    wanted = one.wanted
+    of = f"   {number} of {count}" if count > 1 else ""
+    whose = "this host's mask" if one.explanation == _OWN else "a mask"
+    said = f"Take {wanted.out.named} out of {whose} of {many(wanted.cpus, 'CPU')}."
+    return [heading(f"WRITE A MASK{of}"), *wrap(Text(said, "bold text"), width)]
+
+
+def editor(mask: Mask, at: int, width: int) -> Lines:
+    """Return the mask as bits with a cursor on CPU ``at``, and the text that the kernel would read."""
+    lines = mask_bits(mask, width, at)
+    rows = (
+        ("cursor", f"CPU {at}, digit {at // 4 + 1} from the right", "text"),
+        ("out", str(mask.out) or "no CPU", "accent"),
+        ("the mask", mask.text, "bold text"),
+    )
+    told = (line for name, said, style in rows for line in labelled(name, Text(said, style), width, 10))
+    return [*lines, Text(), *told]
+
+
+def judged(one: MaskTask, seen: MaskJudgement, width: int) -> Lines:
+    """Return whether a mask is right; of a wrong one the CPUs that it frees or keeps, and the slip if it is known."""
+    if seen.right:
+        said = f"Right: this leaves out {one.wanted.out.named}, and no other."
+        lines = wrap(Text(said, "bold good"), width, "✓ ")
+        return [*lines, *(wrap(styled(one.explanation), width, "  ") if one.explanation else [])]
+    told = []
+    if seen.freed:
+        kept = f", and {seen.kept} stay{'' if len(seen.kept) > 1 else 's'} in" if seen.kept else ""
+        told.append(f"This frees {seen.freed.named}{kept}.")
+    elif seen.kept:
+        told.append(f"{seen.kept.named} still stand{'' if len(seen.kept) > 1 else 's'} in the mask.")
+    if seen.beyond:
+        told.append(f"It names {seen.beyond.named}, and the mask ends at CPU {one.wanted.cpus - 1}.")
+    return [
+        *wrap(Text(" ".join(told), "bold bad"), width, "✗ "),
+        *(wrap(Text(why, "text"), width, "  ") if (why := _reason(seen)) else []),
+    ]
+
+
+def _reason(seen: MaskJudgement) -> str:
+    """Return the sentence on the slip; "" if none is known."""
+    match seen.slip:
+        case "unchanged":
+            return "A bit of 1 lets the CPU work: set the bits of these CPUs to 0."
+        case "empty":
+            return "A mask without a CPU leaves no place for the work. The kernel refuses it."
+        case "inverted":
+            return "It names the CPUs to take out. A mask names the CPUs that may be used."
+        case "from the left":
+            return "The digits are counted from the left. Count from the right: the last digit is CPUs 0 to 3."
+        case "shifted":
+            side = "left" if seen.places > 0 else "right"
+            digits, bits = divmod(abs(seen.places), 4)
+            far = many(abs(seen.places), "bit") if bits else many(digits, "digit")
+            return f"The zeros stand {far} too far to the {side}."
+    return ""
+
+
+KEYS = "← → ↑ ↓ move · Space sets 0 or 1 · Enter checks · Esc goes back"
+
+
+def keys(right: bool, last: bool) -> str:
+    """Return the line that names the keys. ``right``: the mask was judged right. ``last``: no further mask follows."""
+    return ("Enter goes back to the plan" if last else "Enter: the next mask · Esc goes back") if right else KEYS

@@ -1,0 +1,82 @@
+"""Let the learner write a mask as bits: arrows move, Space sets a bit, Enter checks. Nothing is written to the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.text import Text
+
+from jitter_workshop.course.masks import MaskJudgement, judge
+from jitter_workshop.model.course import MaskTask
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.picture import Mask
+from jitter_workshop.presenter import masks as words
+from jitter_workshop.presenter.pictures import digits_a_row
+from jitter_workshop.tui.screens.common.base import Page
+
+
+class MaskPage(Page, scope="mask"):
+    """Ask one mask after the other. ``asked``: the masks to write, at least one."""
+
+    def __init__(self, asked: Sequence[MaskTask]) -> None:
+        super().__init__()
+        self._asked = asked
+        self._number = -1
+        self._next()
+
+    def _next(self) -> None:
+        self._number += 1
+        self._mask = Mask(self._asked[self._number].wanted.cpus, CpuSet())
+        self._at = 0
+        self._judged: MaskJudgement | None = None
+
+    @property
+    def _right(self) -> bool:
+        return self._judged is not None and self._judged.right
+
+    @property
+    def _last(self) -> bool:
+        return self._number + 1 == len(self._asked)
+
+    def lines(self, width: int) -> Iterable[Text]:
+        task = self._asked[self._number]
+        yield from words.task(task, self._number + 1, len(self._asked), width)
+        yield Text()
+        yield from words.editor(self._mask, self._at, width)
+        if self._judged is not None:
+            yield Text()
+            yield from words.judged(task, self._judged, width)
+
+    def key_words(self) -> str:
+        return words.keys(self._right, self._last)
+
+    def action_sideways(self, by: int) -> None:
+        """Move the cursor by one bit; the higher CPU is at the left."""
+        self._move(-by)
+
+    def action_vertical(self, by: int) -> None:
+        """Move the cursor by a row of bits; the higher CPUs are above."""
+        self._move(-by * 4 * digits_a_row(self.sheet("#page-sheet").content_size.width))
+
+    def _move(self, by: int) -> None:
+        if 0 <= self._at + by < self._mask.cpus:
+            self._at += by
+            self.redraw()
+
+    def action_toggle(self) -> None:
+        out, one = self._mask.out, CpuSet((self._at,))
+        self._mask = Mask(self._mask.cpus, out - one if self._at in out else out | one)
+        self._judged = None
+        self.redraw()
+
+    def action_agree(self) -> None:
+        """Check the mask; after the right one go to the next mask, or back to the chapter."""
+        if not self._right:
+            self._judged = judge(self._asked[self._number].wanted, self._mask.left)
+        elif self._last:
+            self.action_close()
+            return
+        else:
+            self._next()
+        self.redraw()
+        self.pane().scroll_end(animate=False)

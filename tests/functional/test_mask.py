@@ -1,0 +1,109 @@
+"""Writing a mask in *Workqueues*: bit by bit with keys, and line by line."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from jitter_workshop.course.loader import builtin_course
+from jitter_workshop.model.session import ChapterProgress
+from jitter_workshop.plain.walkthrough import PlainWalk
+from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.screens.chapter.masking import MaskPage
+from tests.fakes import FakeWorkshop, open_workshop
+from tests.screens import settled
+
+
+def at_apply() -> FakeWorkshop:
+    made = open_workshop(course=builtin_course())
+    made.save_progress("workqueues", ChapterProgress(step="apply", recalled=True))
+    return made
+
+
+def page_of(app: WorkshopApp) -> MaskPage:
+    assert isinstance(app.screen, MaskPage)
+    return app.screen
+
+
+def text(page: MaskPage) -> str:
+    return page.sheet("#page-sheet").plain()
+
+
+OUT = ("space", "left") * 4
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_a_mask_is_written_with_keys_and_checked_and_the_host_s_follows(size: tuple[int, int]) -> None:
+    workshop = at_apply()
+    app = WorkshopApp(workshop, "workqueues")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await pilot.press("enter")
+        page = page_of(app)
+        # The classic mistake first: the right end is CPU 0, and neither end is left.
+        await pilot.press("right", *["left"] * 12, *OUT)
+        page._at = 44
+        await pilot.press(*OUT, "enter")
+        assert "ffff0fff,ffff0fff" in text(page)
+        assert "✗" in text(page)
+        assert page.pane().max_scroll_y == 0
+        # A change of a bit takes the judgement away; the bits come back by the same key.
+        page._at = 44
+        await pilot.press(*OUT)
+        assert "✗" not in text(page)
+        await pilot.press(*OUT)
+        page._at = 12
+        await pilot.press(*OUT, *OUT, "enter")
+        assert "✓" in text(page)
+        assert page.pane().max_scroll_y == 0
+        await pilot.press("enter")
+        assert "2 of 2" in text(page)
+        hot = page._asked[1].wanted.out
+        for cpu in hot:
+            page._at = cpu
+            await pilot.press("space")
+        await pilot.press("enter", "enter")
+        await settled(pilot)
+        # Enter applies from now on; a opens the mask again.
+        assert isinstance(app.screen, ChapterScreen)
+        assert app.screen.now.enter_label != "write a mask"
+        await pilot.press("a", "escape")
+        assert isinstance(app.screen, ChapterScreen)
+        assert workshop.standing() == ()
+
+
+async def test_a_row_is_moved_by_up_and_down() -> None:
+    app = WorkshopApp(at_apply(), "workqueues")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter", "up", "left", "down", "down")
+        assert page_of(app)._at == 1
+
+
+async def test_escape_skips_the_mask_and_other_chapters_have_none() -> None:
+    workshop = at_apply()
+    workshop.save_progress("governor", dataclasses.replace(workshop.progress("governor"), step="apply", recalled=True))
+    app = WorkshopApp(workshop, "workqueues")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter", "escape")
+        assert isinstance(app.screen, ChapterScreen)
+        assert app.screen.now.enter_label != "write a mask"
+        await pilot.press("escape")
+        app.open_chapter("governor")
+        await settled(pilot)
+        await pilot.press("a")
+        assert isinstance(app.screen, ChapterScreen)
+        assert app.screen.now.enter_label != "write a mask"
+
+
+def test_line_by_line_a_mask_or_a_list_is_checked() -> None:
+    said: list[str] = []
+    replies = iter(["mask ffff0fff,ffff0fff", "mask 0-15,20-47,52-63", "mask never", "mask", "q"])
+    PlainWalk(at_apply(), lambda _: next(replies), said.append, 80).run("workqueues")
+    told = "".join(said)
+    assert told.count("WRITE A MASK") == 2
+    wrong, right, refused = (told.find(sign) for sign in ("✗", "✓ Right", "! "))
+    assert 0 < wrong < right < refused
