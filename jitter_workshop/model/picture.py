@@ -15,7 +15,8 @@ from jitter_workshop.model.record import dataclass
 PREFIX = "draw-"
 """How the word behind a fence begins if the block is a picture."""
 
-KINDS = ("draw-mask", "draw-knees", "draw-second", "draw-ring")
+TOPOLOGY = "draw-topology"
+KINDS = ("draw-mask", "draw-knees", "draw-second", "draw-ring", TOPOLOGY)
 
 MOST_ROWS = 8
 MOST_CPUS = 256
@@ -79,7 +80,12 @@ class Ring:
     """Stand for the ring of the workload ``ring``, which has no figures of its own."""
 
 
-LessonPicture = Mask | Knees | Second | Ring
+@dataclass(frozen=True, slots=True)
+class HostCpus:
+    """Stand for the CPUs of the host that the lesson is about. Their figures come from the host."""
+
+
+LessonPicture = Mask | Knees | Second | Ring | HostCpus
 
 
 def is_picture(word: str) -> bool:
@@ -93,10 +99,10 @@ def parse(kind: str, lines: Sequence[str]) -> LessonPicture:
     rows = [line.split() for line in lines if line.strip()]
     if len(rows) > MOST_ROWS:
         raise ValueError(f"a picture has at most {MOST_ROWS} lines")
-    if kind == "draw-ring":
+    if kind in ("draw-ring", TOPOLOGY):
         if rows:
-            raise ValueError("draw-ring takes no lines")
-        return Ring()
+            raise ValueError(f"{kind} takes no lines")
+        return Ring() if kind == "draw-ring" else HostCpus()
     if kind == "draw-mask":
         return _mask(rows)
     if kind == "draw-knees":

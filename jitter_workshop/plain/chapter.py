@@ -255,7 +255,7 @@ class PlainChapter:
         talk.say("", *views.loop_line(walk.chapter, walk.steps(), width), "─" * width)
         self._tell_where()
         hunting.tell_standing(self._workshop, walk, talk)
-        talk.page(walk.page(step))
+        talk.page(walk.page(step), walk.drawn_cpus(step))
         if step == "look":
             title = "ON THE RECORDING" if walk.host.rehearsed else "ON THIS HOST"
             talk.say(*chapter_view.facts(walk.host.look(), width, title), "")

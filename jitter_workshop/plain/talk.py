@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.model.walk import CpuView, RunCurve
 from jitter_workshop.presenter.curves import percentile_table
 from jitter_workshop.presenter.glossary import explained
 from jitter_workshop.presenter.lines import Lines, wrap
@@ -138,8 +138,9 @@ class Talk:
         """Write one line, cut at the width."""
         self.say(Text(text))
 
-    def page(self, markdown: str) -> None:
-        self.say(*prose(markdown, min(self.width, _PAGE), ascii_only=True), "")
+    def page(self, markdown: str, cpus: CpuView | None = None) -> None:
+        """Show a lesson's page. ``cpus``: the host whose CPUs the page may draw."""
+        self.say(*prose(markdown, min(self.width, _PAGE), ascii_only=True, cpus=cpus), "")
 
     def refused(self, error: WorkshopError) -> None:
         """Show an error: what was not done, and what the user can do."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from rich.text import Text
 
@@ -41,16 +42,21 @@ def boxes(view: CpuView, width: int, changes: Iterable[Change] = (), *, ascii_on
     ``changes``: a plan, whose writes to a CPU's own files are counted in its box. ``ascii_only``: draw the borders in
     ASCII, for the plain walk."""
     writes = Counter(int(found[1]) for change in changes if (found := _OF_CPU.search(change.path)))
+    lines = _rows(_boxes(view, writes), width)
+    return in_ascii(lines) if ascii_only else lines
+
+
+def _rows(found: Iterable[_Box], width: int) -> Lines:
+    """Return boxes side by side, in as many rows as they need."""
     rows: list[list[_Box]] = []
     left = 0
-    for box in _boxes(view, writes):
+    for box in found:
         if left < box.inner + 4 or not rows:
             rows.append([])
             left = width
         rows[-1].append(box)
         left -= box.inner + 4 + _GAP
-    lines = [line for row in rows for line in _row(row, width)]
-    return in_ascii(lines) if ascii_only else lines
+    return [line for row in rows for line in _row(row, width)]
 
 
 def _row(row: Sequence[_Box], width: int) -> Lines:
@@ -99,16 +105,12 @@ def _cores(view: CpuView, cpus: CpuSet) -> list[CpuSet]:
 def _core(view: CpuView, core: CpuSet, writes: Counter[int]) -> _Box:
     """Return the box of one core, with a line for each of its CPUs."""
     digits = max(len(str(cpu)) for cpu in core)
-    busy = [cpu for cpu in core if any(at == cpu for _, at in view.threads)]
     lines = []
     for cpu in core:
         line = Text()
         if len(core) > 1:
             line.append(f"{cpu:>{digits}}  ", "text")
-        if cpu in view.hot:
-            line.append(*(("hot", "accent") if cpu in busy or not busy else ("idle sibling", "dim")))
-        else:
-            line.append(*(("sibling", "dim") if core & view.hot else ("housekeeping", "cool")))
+        line.append(*_role(view, core, cpu))
         for name in (name for name, at in view.threads if at == cpu):
             line.append("  ").append(name, "bold text")
         line.append(_written(writes[cpu]), "dim")
@@ -118,3 +120,61 @@ def _core(view: CpuView, core: CpuSet, writes: Counter[int]) -> _Box:
 
 def _written(count: int) -> str:
     return f"  {many(count, 'write')}" if count else ""
+
+
+def _role(view: CpuView, core: CpuSet, cpu: int) -> tuple[str, str]:
+    """Return what a CPU of a core is for, and its style."""
+    if cpu not in view.hot:
+        return ("sibling", "dim") if core & view.hot else ("housekeeping", "cool")
+    busy = [one for one in core if any(at == one for _, at in view.threads)]
+    return ("hot", "accent") if cpu in busy or not busy else ("idle sibling", "dim")
+
+
+# -- the whole machine -------------------------------------------------------------------------------------------------
+
+
+def topology(view: CpuView, width: int) -> Lines:
+    """Return all online CPUs as boxes, in rows of at most ``width`` cells: a box for each last-level cache, with
+    its cores. Caches of housekeeping alone share a box if there are many."""
+    found: dict[tuple[int, CpuSet, str], list[CpuSet]] = {}
+    for core in _cores(view, view.topology.online):
+        cpu, cache = view.topology.cpu(core.cpus[0]), view.topology.last_level_cache(core.cpus[0])
+        size = _size(cache.size_bytes) if cache is not None and cache.size_bytes else ""
+        shared = (cache.cpus, f"L{cache.level}{size}") if cache is not None else (CpuSet(), "")
+        found.setdefault((cpu.package if cpu is not None else 0, *shared), []).append(core)
+    several = len({package for package, _, _ in found}) > 1
+    made: list[_Box] = []
+    other: list[CpuSet] = []
+    quiet = [key for key, cores in found.items() if not any(core & view.hot for core in cores)]
+    for key, cores in found.items():
+        if key in quiet and len(quiet) > MOST_IDLE_CORES:
+            other += cores
+            continue
+        package, _, cache_words = key
+        title = ", ".join(filter(None, (f"package {package}" if several or not cache_words else "", cache_words)))
+        made.append(_Box(title, tuple(_alike(view, cores))))
+    if other:
+        cpus = CpuSet.of(cpu for core in other for cpu in core)
+        told = Text.assemble(("housekeeping", "cool"), (f"  {many(len(other), 'core')}", "dim"))
+        made.append(_Box(f"{len(quiet)} other caches", (Text(cpus.named, "text"), told)))
+    return _rows(made, width)
+
+
+def _size(count: int) -> str:
+    mebi = count // (1 << 20)
+    return f" {mebi:,} MiB" if mebi else f" {count // 1024:,} KiB"
+
+
+def _alike(view: CpuView, cores: Sequence[CpuSet]) -> Iterator[Text]:
+    """Yield a line for each core or for neighbouring cores alike, and one more where their siblings differ."""
+    for _, group in groupby(cores, key=lambda core: tuple(_role(view, core, cpu) for cpu in core)):
+        together = list(group)
+        of_role: dict[tuple[str, str], list[int]] = {}
+        for core in together:
+            for cpu in core:
+                of_role.setdefault(_role(view, core, cpu), []).append(cpu)
+        for number, ((word, style), cpus) in enumerate(of_role.items()):
+            line = Text.assemble((f"{CpuSet.of(cpus).named}  ", "text"), (word, style))
+            if not number and (len(together) > 1 or len(together[0]) > 1):
+                line.append(f"  {'one core' if len(together) == 1 else many(len(together), 'core')}", "dim")
+            yield line

@@ -7,8 +7,10 @@ import math
 from rich.cells import cell_len
 from rich.text import Text
 
-from jitter_workshop.model.picture import Event, Knees, LessonPicture, Mask, Ring, Second
+from jitter_workshop.model.picture import Event, HostCpus, Knees, LessonPicture, Mask, Ring, Second
 from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import CpuView
+from jitter_workshop.presenter.cpu_boxes import topology
 from jitter_workshop.presenter.lines import Lines, in_ascii, in_cells, labelled
 from jitter_workshop.stats.scale import nice_ns
 
@@ -20,15 +22,17 @@ _DRAWN_FROM = 48
 _AXIS = 8
 
 
-def drawn(picture: LessonPicture, width: int, *, ascii_only: bool = False) -> Lines:
+def drawn(picture: LessonPicture, width: int, *, ascii_only: bool = False, cpus: CpuView | None = None) -> Lines:
     """Return a picture as lines of at most ``width`` cells, which are 34 or more. ``ascii_only``: draw lines and boxes
-    in ASCII."""
+    in ASCII. ``cpus``: the host whose CPUs ``draw-topology`` draws; without it nothing is drawn."""
     if isinstance(picture, Mask):
         lines = mask_bits(picture, width)
     elif isinstance(picture, Knees):
         lines = _knees(picture, width) if width >= _DRAWN_FROM else _steps(picture, width)
     elif isinstance(picture, Second):
         lines = _second(picture, width)
+    elif isinstance(picture, HostCpus):
+        lines = topology(cpus, width) if cpus is not None else []
     else:
         lines = _ring(picture, width)
     return in_ascii(lines) if ascii_only else lines

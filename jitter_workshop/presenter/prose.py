@@ -13,6 +13,7 @@ from rich.text import Text
 
 from jitter_workshop.model.picture import is_picture, parse
 from jitter_workshop.model.text import clean, split_code
+from jitter_workshop.model.walk import CpuView
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.pictures import drawn
 
@@ -44,8 +45,9 @@ def styled(text: str, base: str = "") -> Text:
     return made
 
 
-def prose(source: str, width: int, *, ascii_only: bool = False) -> list[Text]:
-    """Return Markdown as lines of at most ``width`` cells. ``ascii_only``: draw pictures in ASCII."""
+def prose(source: str, width: int, *, ascii_only: bool = False, cpus: CpuView | None = None) -> list[Text]:
+    """Return Markdown as lines of at most ``width`` cells. ``ascii_only``: draw pictures in ASCII. ``cpus``: the host
+    whose CPUs a page may draw."""
     lines: list[Text] = []
     kind_of_picture, figures = "", list[str]()
     paragraph: list[str] = []
@@ -64,7 +66,7 @@ def prose(source: str, width: int, *, ascii_only: bool = False) -> list[Text]:
         if kind == "fence":
             flush()
             if kind_of_picture:
-                lines.extend(_picture(kind_of_picture, figures, width, ascii_only))
+                lines.extend(_picture(kind_of_picture, figures, width, ascii_only, cpus))
                 kind_of_picture = ""
             elif is_picture(word := raw.strip("`~ ")):
                 kind_of_picture, figures = word, []
@@ -101,10 +103,10 @@ def prose(source: str, width: int, *, ascii_only: bool = False) -> list[Text]:
     return lines
 
 
-def _picture(kind: str, figures: list[str], width: int, ascii_only: bool) -> list[Text]:
+def _picture(kind: str, figures: list[str], width: int, ascii_only: bool, cpus: CpuView | None) -> list[Text]:
     """Return a picture; a damaged one as the code that it is (``lessons check`` names what is wrong with it)."""
     try:
-        return drawn(parse(kind, figures), width, ascii_only=ascii_only)
+        return drawn(parse(kind, figures), width, ascii_only=ascii_only, cpus=cpus)
     except ValueError:
         return [Text("  " + clean_code(line), style="code") for line in figures]
 

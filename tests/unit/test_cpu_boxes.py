@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.host import Cpu, Topology
+from jitter_workshop.model.host import Cache, Cpu, Topology
 from jitter_workshop.model.walk import CpuView
-from jitter_workshop.presenter.cpu_boxes import boxes
+from jitter_workshop.presenter.cpu_boxes import boxes, topology
 
 
 def machine(count: int, threads: int = 1) -> Topology:
@@ -94,3 +94,48 @@ def test_each_cpu_is_in_exactly_one_title(threads: int) -> None:
     titles = [part for line in boxes(view, 4000) for part in line.plain.split("┌ ")[1:]]
     named = [CpuSet.parse_list(title.split()[1].rstrip(",")) for title in titles]
     assert sorted(cpu for cpus in named for cpu in cpus) == list(range(16))
+
+
+def shared(count: int, threads: int, a_cache: int) -> Topology:
+    """Return a host whose cores share a last-level cache by groups of ``a_cache``; each two caches are a package."""
+    cores = count // threads
+    cpus = tuple(
+        Cpu(n, n % cores // (2 * a_cache), n % cores, 0, True, True, CpuSet.of(range(n % cores, count, cores)))
+        for n in range(count)
+    )
+    groups = sorted({n % cores // a_cache for n in range(count)})
+    members = [CpuSet.of(n for n in range(count) if n % cores // a_cache == group) for group in groups]
+    return Topology(cpus, tuple(Cache(3, "Unified", 32 << 20, one) for one in members))
+
+
+def test_the_machine_has_a_box_a_cache_and_names_what_each_core_is_for() -> None:
+    view = CpuView(shared(16, 2, 8), CpuSet.parse_list("3-4,11-12"), (("producer", 3), ("accumulator", 4)))
+    assert [line.plain.strip("│ ") for line in topology(view, 50)[1:-1]] == [
+        "CPUs 0-2,8-10  housekeeping  3 cores",
+        "CPUs 3-4  hot  2 cores",
+        "CPUs 11-12  idle sibling",
+        "CPUs 5-7,13-15  housekeeping  3 cores",
+    ]
+    assert topology(view, 50)[0].plain.startswith("┌ L3 32 MiB ─")
+
+
+def test_a_large_machine_names_the_hot_cache_and_counts_the_others() -> None:
+    text = "\n".join(line.plain for line in topology(CpuView(shared(256, 2, 8), CpuSet.parse_list("12,140")), 76))
+    assert "package 0, L3" in text
+    assert "15 other caches" in text
+    assert "120 cores" in text
+
+
+@settings(max_examples=40)
+@given(
+    st.sampled_from((1, 2)), st.integers(1, 40), st.integers(1, 9), st.sets(st.integers(0, 79)), st.integers(34, 160)
+)
+def test_any_machine_fits_and_has_each_cpu_once(
+    threads: int, cores: int, a_cache: int, hot: set[int], width: int
+) -> None:
+    view = CpuView(shared(cores * threads, threads, a_cache), CpuSet.of(cpu for cpu in hot if cpu < cores * threads))
+    lines = topology(view, 400)
+    named = [word for line in lines for cell in line.plain.split("│") for word in cell.split("  ")]
+    lists = [word.split()[1] for word in (one.strip() for one in named) if word.startswith(("CPU ", "CPUs "))]
+    assert sorted(cpu for one in lists for cpu in CpuSet.parse_list(one)) == list(range(cores * threads))
+    assert all(line.cell_len <= width for line in topology(view, width))

@@ -10,7 +10,9 @@ from jitter_workshop.course.files import Problems
 from jitter_workshop.course.lesson import check_text
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.picture import KINDS, Event, Knee, Knees, LessonPicture, Mask, Ring, Second, parse
+from jitter_workshop.model.host import Cpu, Topology
+from jitter_workshop.model.picture import KINDS, TOPOLOGY, Event, Knee, Knees, LessonPicture, Mask, Ring, Second, parse
+from jitter_workshop.model.walk import CpuView
 from jitter_workshop.presenter.pictures import drawn, knee_of
 from jitter_workshop.presenter.prose import prose
 
@@ -94,6 +96,7 @@ def test_any_second_and_the_ring_fit(events: list[tuple[int, int]], width: int) 
         ("draw-mask", ["cpus 0", "out 0"], "needs the lines"),
         ("draw-mask", ["cpus 257", "out 0"], "at most 256"),
         ("draw-mask", ["cpus 8", "out 8"], "does not have"),
+        ("draw-topology", ["cpus 8"], "takes no lines"),
         ("draw-knees", ["p0 1us a"], "two lines or more"),
         ("draw-knees", ["p0 2us a", "p99 1us b"], "growing"),
         ("draw-knees", ["p0 1us a", "p100 2us b"], "a percentile"),
@@ -115,10 +118,14 @@ def test_a_block_that_cannot_be_drawn_is_a_mistake_with_its_line(kind: str, line
     assert prose(body, 60)
 
 
+CPUS = CpuView(Topology((Cpu(7, 0, 0, 0, True, True, CpuSet((7,))),), ()), CpuSet((7,)))
+
+
 def test_the_pages_of_the_course_show_each_kind() -> None:
     pages = [page for chapter in load_course().chapters for page in chapter.pages.values()]
     for kind in KINDS:
         page = next(page for page in pages if f"```{kind}" in page)
-        text = "\n".join(line.plain for line in prose(page, 76))
+        text = "\n".join(line.plain for line in prose(page, 76, cpus=CPUS))
         assert kind not in text
+        assert kind != TOPOLOGY or "CPU 7  hot" in text
         assert all(line.plain.replace("…", ".").isprintable() for line in prose(page, 76, ascii_only=True))

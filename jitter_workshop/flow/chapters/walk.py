@@ -30,6 +30,7 @@ from jitter_workshop.model.course import SLOTS, TREATED, Chapter, PredictionTask
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.effect import Effects
 from jitter_workshop.model.noise import NOISE_KINDS, noise
+from jitter_workshop.model.picture import TOPOLOGY
 from jitter_workshop.model.run import HUNTED, Run
 from jitter_workshop.model.session import ALONE, ChapterProgress, Prediction
 from jitter_workshop.model.walk import (
@@ -594,6 +595,12 @@ class ChapterSession:
             plan = self._plan_of(self._request("again", self.progress.chosen_cpus, rehearsed=self.host.rehearsed))
             placed = bound(plan)
         return CpuView(topology, self.hot(), placed)
+
+    def drawn_cpus(self, step: StepName) -> CpuView | None:
+        """Return the CPUs that a step's page draws; None for a page without them, and where they cannot be read."""
+        with contextlib.suppress(HostError):
+            return self.cpus() if TOPOLOGY in self.page(step) else None
+        return None
 
     def hint(self) -> str | None:
         """Return the next hint, and remember that it was shown; None if there are no more hints."""

@@ -146,6 +146,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         page = self._page
         page.highlight = page.tried = page.planned = None
         page.offers_mount = False
+        page.drawn = self.walk.drawn_cpus(self.step)
         page.hands = page.hands if self.walk.hands.opened else None
         self.now.enter()
         self.tell("")
@@ -202,7 +203,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return self.now.result(width)
 
     def _lesson(self, width: int) -> Iterable[Text]:
-        return prose(self.walk.page(self.step) or "This step has no page of its own.", width)
+        return self._page.lesson(width) or prose("This step has no page of its own.", width)
 
     def _progress(self, width: int) -> Iterable[Text]:
         running = self._page.run
@@ -220,7 +221,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         figures = step.figures(width)
         if self.wide or self.step == "compare" or step.alone:
             return figures
-        page = prose(self.walk.page(self.step), width)
+        page = self._page.lesson(width)
         return [*page, Text(), *figures] if page and figures else [*page, *figures]
 
     def sentences(self) -> list[str]:

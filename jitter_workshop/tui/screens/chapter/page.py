@@ -15,6 +15,8 @@ from jitter_workshop.model.course import StepName
 from jitter_workshop.model.hands import HandsView
 from jitter_workshop.model.walk import ApplyView, CpuView, Fact, PlanView, RunCurve
 from jitter_workshop.presenter.curves import newest_imported
+from jitter_workshop.presenter.lines import Lines
+from jitter_workshop.presenter.prose import prose
 from jitter_workshop.stats.effect import tail_of
 from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
@@ -52,6 +54,8 @@ class ChapterPage:
         """The plan on the screen. It is made once a visit, so that exactly the shown plan is applied."""
         self.cpus: tuple[PlanView, CpuView] | None = None
         """A plan, and the CPUs as they were read for it."""
+        self.drawn: CpuView | None = None
+        """The CPUs that the page of the present step draws, as they were when the step was entered."""
         self.mask_opened = False
         """Whether the page on which the learner writes a mask was opened since this screen exists."""
         self.tried: Tried | None = None
@@ -64,6 +68,10 @@ class ChapterPage:
     def step(self) -> StepName:
         """Return the name of the step on the screen."""
         return self.walk.current
+
+    def lesson(self, width: int) -> Lines:
+        """Return the page of the present step."""
+        return prose(self.walk.page(self.step), width, cpus=self.drawn)
 
     def tell_work(self, text: str, *, end: bool = False) -> None:
         """Show a sentence, and scroll the figures to their beginning. ``end``: scroll to their end instead, where the
