@@ -189,7 +189,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("close", "escape,q", "skip all", "Skip all questions and begin the chapter"),
     ),
     "mask": (
-        Action("toggle", "space", "0 or 1", "Set the bit under the cursor to 0 or to 1"),
+        Action("flip", "space", "0 or 1", "Set the bit under the cursor to 0 or to 1"),
         Action("agree", "enter", "check", "Check the mask; after the right one go on"),
         Action("words", "g,f2", "words", "The terms of this page, each in a sentence", method="app.show('glossary')"),
         *_sides("The bit of the next CPU", "The bit of the CPU before", "bit"),

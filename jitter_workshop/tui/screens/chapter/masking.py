@@ -63,7 +63,7 @@ class MaskPage(Page, scope="mask"):
             self._at += by
             self.redraw()
 
-    def action_toggle(self) -> None:
+    def action_flip(self) -> None:
         out, one = self._mask.out, CpuSet((self._at,))
         self._mask = Mask(self._mask.cpus, out - one if self._at in out else out | one)
         self._judged = None
