@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from jitter_workshop.evidence.seconds import Seconds
 from jitter_workshop.evidence.tracks import (
     MOVING,
     READY,
@@ -66,12 +67,14 @@ class Presence:
         self._frequencies: dict[int, FrequencySeen] = {}
         self._deeds: Counter[tuple[str, str, str, int]] = Counter()
         self._kept: Counter[tuple[int, str]] = Counter()
+        self._seconds = Seconds()
         self._cpus: set[int] = set()
         self._gaps = False
         self._empty = 0
 
-    def add(self, timeline: Timeline) -> None:
-        """Add one block. Only the time from the block's start to its end counts."""
+    def add(self, timeline: Timeline, at_ns: int = 0) -> None:
+        """Add one block that began ``at_ns`` after the run. Only the time from its start to its end counts."""
+        self._seconds.add(timeline, at_ns)
         start, end = timeline.start, timeline.end
         self._cpus |= timeline.traced
         self._gaps = self._gaps or bool(timeline.lost or timeline.unbalanced)
@@ -107,6 +110,7 @@ class Presence:
             deeds=tuple(RemoteAction(*key, n) for key, n in _most(self._deeds)),
             ticks_kept=tuple(TickKept(*key, n) for key, n in _most(self._kept)),
             proof=_proof(CpuSet.of(self._cpus), visitors, measured_ns, self._doubts(missing)),
+            second=self._seconds.busiest(),
         )
 
     def _doubts(self, missing: Collection[str]) -> tuple[str, ...]:

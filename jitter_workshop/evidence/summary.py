@@ -98,7 +98,7 @@ def summarise(
         for stall in block.stalls:
             totals.add(stall, threshold_ns, stall.window.thread == main_thread)
         worst.add(block)
-        present.add(block.timeline)
+        present.add(block.timeline, block.span.start_ns)
         lost.update(block.timeline.lost)
         stalls += len(block.stalls)
         measured_ns += block.span.duration_ns

@@ -255,9 +255,33 @@ class QuietCpus:
 
 
 @dataclass(frozen=True, slots=True)
+class CpuLane:
+    """Hold what one task or event did on a CPU in one second. ``who``: its count and times in this second.
+    ``cells``: its time in each fiftieth of the second, in ns."""
+
+    who: InterferingTask
+    cells: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CpuSecond:
+    """Hold one second of a CPU. ``at_ns``: its start since the run began. ``traced_ns``: the part of it that lies in
+    blocks. ``taken_ns``: the time of everything except the measured threads. ``lanes``: at most eight, of those that
+    took most. ``ours``: the time of the measured threads in each fiftieth of the second, in ns."""
+
+    cpu: int
+    at_ns: int
+    traced_ns: int
+    taken_ns: int
+    lanes: tuple[CpuLane, ...]
+    ours: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Residence:
     """Hold which tasks ran on which CPUs in the blocks of one run. ``deeds`` and ``ticks_kept``: at most the 1,000 most
-    frequent ones."""
+    frequent ones. ``second``: the busiest second, that in which others took most time of one measured CPU; None if
+    nothing else ran."""
 
     threads: tuple[ThreadOnCpu, ...]
     visitors: tuple[InterferingTask, ...]
@@ -265,6 +289,7 @@ class Residence:
     deeds: tuple[RemoteAction, ...]
     ticks_kept: tuple[TickKept, ...]
     proof: QuietCpus
+    second: CpuSecond | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from rich.text import Text
 
 from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.evidence import CounterReport, EvidenceReport, ExplainedStall, Residence
+from jitter_workshop.model.evidence import CounterReport, CpuSecond, EvidenceReport, ExplainedStall, Residence
 from jitter_workshop.model.palette import CAUSES
+from jitter_workshop.model.picture import Event
 from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.presenter import counters
 from jitter_workshop.presenter.lines import Lines, heading, log_bar, table, wrap
+from jitter_workshop.presenter.pictures import Lane, lanes
 from jitter_workshop.report.cause_words import (
     ITEM,
     cause_words,
@@ -109,6 +112,41 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
         yield from wrap(told, width, style="dim")
     for text in explanations(report):
         yield from wrap(text.removeprefix(ITEM), width, "  - " if text.startswith(ITEM) else "", style="dim")
+    if report.residence is not None and report.residence.second is not None:
+        yield Text()
+        yield from busiest_second(report.residence.second, report, width)
+
+
+def busiest_second(second: CpuSecond, report: EvidenceReport, width: int) -> Lines:
+    """Return the busiest second as lines of time, with the knee that each event makes at this rate of messages."""
+    cut = f" The trace has {nice_ns(second.traced_ns)} of it." if second.traced_ns < 0.95e9 else ""
+    told = f"Others took {nice_ns(second.taken_ns)} of CPU {second.cpu}, more than in any other second.{cut}"
+    found = [
+        Lane(
+            cause_words(one.who.kind, one.who.name, 24),
+            partial(_cells, one.cells),
+            Event("", one.who.count, max(one.who.total_ns // one.who.count, 1)),
+            CAUSES.get(one.who.kind, "accent"),
+        )
+        for one in second.lanes
+        if one.who.count
+    ]
+    found.append(Lane("us", partial(_cells, second.ours, line=True), None, "dim"))
+    rate = report.messages * 1e9 / report.measured_ns if report.messages and report.measured_ns else None
+    title = heading(f"THE BUSIEST SECOND: NUMBER {second.at_ns // 1_000_000_000 + 1} OF THE RUN")
+    return [title, *wrap(told, width, style="dim"), *lanes(found, width, rate)]
+
+
+def _cells(cells: Sequence[int], width: int, *, line: bool = False) -> str:
+    """Return times in equal parts of a second as ``width`` characters: a bar where half of the time and more was taken,
+    a stroke where less was. ``line``: a thin line in the place of both."""
+    drawn = ""
+    for column in range(width):
+        low = column * len(cells) // width
+        high = max((column + 1) * len(cells) // width, low + 1)
+        share = sum(cells[low:high]) * len(cells) / (high - low) / 1e9
+        drawn += " " if not share else "─" if line else "█" if share >= 0.5 else "│"
+    return drawn
 
 
 # -- the stalls --------------------------------------------------------------------------------------------------------

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from jitter_workshop.model.picture import Event, HostCpus, Knees, LessonPicture, Mask, Ring, Second
+from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import CpuView
 from jitter_workshop.presenter.cpu_boxes import topology
@@ -148,33 +151,48 @@ def _rarity(percentile: float) -> float:
 # -- one second of a CPU -----------------------------------------------------------------------------------------------
 
 
-def knee_of(event: Event) -> float:
+def knee_of(event: Event, rate: float = MESSAGES_A_SECOND) -> float:
     """Return the percentile from which messages are late because of an event. Each time makes one message late, or as
-    many as it lasts intervals between two messages."""
-    late = event.count * max(1.0, event.length_ns * MESSAGES_A_SECOND / 1e9)
-    return 100 - 100 * min(late / MESSAGES_A_SECOND, 1.0)
+    many as it lasts intervals between two messages. ``rate``: messages in a second."""
+    late = event.count * max(1.0, event.length_ns * rate / 1e9)
+    return 100 - 100 * min(late / rate, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Hold one line of a second. ``drawn``: its cells in a given width. ``event``: what is counted, None for none."""
+
+    name: str
+    drawn: Callable[[int], str]
+    event: Event | None
+    style: str = "accent"
 
 
 def _second(second: Second, width: int) -> Lines:
     """Draw each kind of event as a line of a second, with the knee that it makes."""
-    names = [clean(one.words, 16) for one in second.events]
-    counted = [f"{one.count} × {nice_ns(one.length_ns)}" for one in second.events]
-    ends = [f"p{knee_of(one):.4f}".rstrip("0").rstrip(".") for one in second.events]
+    return lanes([Lane(clean(one.words, 16), partial(_lane, one), one) for one in second.events], width)
+
+
+def lanes(found: Sequence[Lane], width: int, rate: float | None = MESSAGES_A_SECOND) -> Lines:
+    """Draw lines of one second. ``rate``: messages in a second, by which an event becomes a knee; None for no knees."""
+    names = [one.name for one in found]
+    counted = [f"{one.event.count:,} × {nice_ns(one.event.length_ns)}" if one.event else "" for one in found]
+    knees = [knee_of(one.event, rate) if one.event and rate else None for one in found]
+    ends = ["" if knee is None else f"p{knee:.4f}".rstrip("0").rstrip(".") for knee in knees]
     name_width, counted_width = max(map(cell_len, [*names, "one second"])), max(map(cell_len, [*counted, "events"]))
     lane = width - name_width - counted_width - max(map(len, ends)) - 8
     if lane < 10:
         rows = zip(names, counted, ends, strict=True)
-        column = name_width + 2
-        told = ((name, f"{count}: {end}") for name, count, end in rows)
-        return [line for name, said in told for line in labelled(name, said, width, column, "cool")]
+        told = ((name, f"{count}{': ' if end else ''}{end}") for name, count, end in rows if count)
+        return [line for name, said in told for line in labelled(name, said, width, name_width + 2, "cool")]
     head = Text.assemble((in_cells("one second", name_width), "dim"), "  ", (in_cells("", lane + 2), "dim"))
-    head.append(f"{in_cells('events', counted_width)}  knee", "dim")
+    head.append(f"{in_cells('events', counted_width)}{'  knee' if rate else ''}", "dim")
     lines = [head]
-    for event, name, count, end in zip(second.events, names, counted, ends, strict=True):
-        line = Text.assemble((in_cells(name, name_width), "cool"), ("  ▏", "dim"), (_lane(event, lane), "accent"))
-        lines.append(
-            line.append("▏", "dim").append(f" {in_cells(count, counted_width)}  ", "text").append(end, "bold text")
-        )
+    for one, name, count, end in zip(found, names, counted, ends, strict=True):
+        line = Text.assemble((in_cells(name, name_width), "cool"), ("  ▏", "dim"), (one.drawn(lane), one.style))
+        line.append("▏", "dim").append(f" {in_cells(count, counted_width)}  ", "text").append(end, "bold text")
+        line.rstrip()
+        lines.append(line)
     return lines
 
 

@@ -1,0 +1,98 @@
+"""Find the busiest second of a run: that in which others took most time of one measured CPU, from the run's trace."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from jitter_workshop.evidence.tracks import TASK, UNKNOWN, CpuTrack, Timeline
+from jitter_workshop.model.evidence import CpuLane, CpuSecond, InterferingTask
+
+SECOND_NS = 1_000_000_000
+CELLS = 50
+"""The parts of a second whose times are kept."""
+MOST_LANES = 8
+_CELL_NS = SECOND_NS // CELLS
+
+
+@dataclass(slots=True)
+class _Lane:
+    count: int = 0
+    total_ns: int = 0
+    worst_ns: int = 0
+    tids: set[int] = field(default_factory=set)
+    cells: Counter[int] = field(default_factory=Counter)
+
+
+class Seconds:
+    """Add up blocks, second by second since the run began. What crosses the end of a second counts in both."""
+
+    def __init__(self) -> None:
+        self._lanes: defaultdict[tuple[int, int], defaultdict[tuple[str, str], _Lane]] = defaultdict(
+            lambda: defaultdict(_Lane)
+        )
+        self._ours: defaultdict[int, Counter[int]] = defaultdict(Counter)
+        self._traced: Counter[int] = Counter()
+
+    def add(self, timeline: Timeline, at_ns: int) -> None:
+        """Add one block that began ``at_ns`` after the run."""
+        for cell, ns in _spread(at_ns, at_ns + timeline.rate.to_ns(timeline.end - timeline.start)):
+            self._traced[cell // CELLS] += ns
+        ours = {thread.tid for thread in timeline.threads.values()}
+        for cpu, track in timeline.cpus.items():
+            self._add_track(timeline, cpu, track, at_ns, ours)
+
+    def _add_track(self, timeline: Timeline, cpu: int, track: CpuTrack, at_ns: int, ours: set[int]) -> None:
+        start, rate = timeline.start, timeline.rate
+        lengths: Counter[tuple[int, int]] = Counter()
+        for piece in track.cut(start, timeline.end):
+            if piece.kind == UNKNOWN or (piece.kind == TASK and piece.pid == 0):
+                continue
+            low, high = at_ns + rate.to_ns(piece.start - start), at_ns + rate.to_ns(piece.end - start)
+            mine = piece.kind == TASK and piece.pid in ours
+            for cell, ns in _spread(low, high):
+                if mine:
+                    self._ours[cpu][cell] += ns
+                    continue
+                second = cell // CELLS
+                lane = self._lanes[cpu, second][piece.kind, piece.name]
+                lane.count += (second, piece.serial) not in lengths
+                lengths[second, piece.serial] += ns
+                lane.total_ns += ns
+                lane.worst_ns = max(lane.worst_ns, lengths[second, piece.serial])
+                lane.cells[cell] += ns
+                if piece.kind == TASK:
+                    lane.tids.add(piece.pid)
+
+    def busiest(self) -> CpuSecond | None:
+        """Return the second in which others took most time of one CPU, of equal ones the earliest on the lowest CPU."""
+        taken = {key: sum(lane.total_ns for lane in lanes.values()) for key, lanes in self._lanes.items()}
+        if not taken:
+            return None
+        cpu, second = min(taken, key=lambda key: (-taken[key], key[1], key[0]))
+        cells = range(second * CELLS, (second + 1) * CELLS)
+        most = sorted(self._lanes[cpu, second].items(), key=lambda item: (-item[1].total_ns, item[0]))[:MOST_LANES]
+        return CpuSecond(
+            cpu=cpu,
+            at_ns=second * SECOND_NS,
+            traced_ns=self._traced[second],
+            taken_ns=taken[cpu, second],
+            lanes=tuple(
+                CpuLane(
+                    InterferingTask(cpu, *key, one.count, one.total_ns, one.worst_ns, max(len(one.tids), 1)),
+                    tuple(one.cells[cell] for cell in cells),
+                )
+                for key, one in most
+            ),
+            ours=tuple(self._ours[cpu][cell] for cell in cells),
+        )
+
+
+def _spread(low: int, high: int) -> Iterator[tuple[int, int]]:
+    """Yield (cell, ns) for each cell that a time from ``low`` to before ``high`` touches; cells are counted from 0."""
+    while low < high:
+        cell = low // _CELL_NS
+        end = min(high, (cell + 1) * _CELL_NS)
+        yield cell, end - low
+        low = end
