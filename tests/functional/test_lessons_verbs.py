@@ -17,6 +17,7 @@ from jitter_workshop.course.lesson import ID_PATTERN
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.flow.chapters.recorded import recorded_runs
 from jitter_workshop.model import course as words
+from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.spec import DUTIES, PRESETS
 from jitter_workshop.tuning.tunables import registry
 from tests.lessonverbs import DOCUMENT, REPOSITORY, blocks, folder_of, follow, found, lessons
@@ -246,7 +247,7 @@ def test_the_document_names_every_word_and_field() -> None:
         words.LOOK_TOPICS,
         words.EVIDENCE,
         words.PLACEHOLDERS,
-        words.NOISE_KINDS,
+        NOISE_KINDS,
         tuple(PRESETS),
     ):
         assert set(known) <= named, set(known) - named
