@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import sys
 from itertools import groupby
-from pathlib import Path
+
+from generated import REPOSITORY, keep
 
 from jitter_workshop.presenter.glossary import terms
 
-DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "glossary.md"
+DOCUMENT = REPOSITORY / "docs" / "glossary.md"
 BEGIN = "<!-- words: assets/glossary.toml, by python scripts/glossary.py --write -->"
 
 
@@ -26,14 +27,7 @@ def tables() -> str:
 
 def main() -> int:
     text = DOCUMENT.read_text()
-    made = f"{text.partition(BEGIN)[0]}{BEGIN}\n{tables()}\n"
-    if "--write" in sys.argv:
-        DOCUMENT.write_text(made)
-        return 0
-    if made != text:
-        print("docs/glossary.md: not the words of assets/glossary.toml; run python scripts/glossary.py --write")
-        return 1
-    return 0
+    return keep(DOCUMENT, f"{text.partition(BEGIN)[0]}{BEGIN}\n{tables()}\n", "not the words of assets/glossary.toml")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ import ast
 import sys
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+from generated import REPOSITORY, keep
+
 DOCUMENT = REPOSITORY / "docs" / "architecture.md"
 BEGIN, END = "<!-- rooms: python scripts/rooms.py --write -->", "<!-- end of rooms -->"
 ORDER = [
@@ -57,14 +58,7 @@ def main() -> int:
     text = DOCUMENT.read_text()
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    made = f"{before}{BEGIN}\n{rooms()}\n{END}{after}"
-    if "--write" in sys.argv:
-        DOCUMENT.write_text(made)
-        return 0
-    if made != text:
-        print("docs/architecture.md: the map is not that of the code; run python scripts/rooms.py --write")
-        return 1
-    return 0
+    return keep(DOCUMENT, f"{before}{BEGIN}\n{rooms()}\n{END}{after}", "the map is not that of the code")
 
 
 if __name__ == "__main__":

@@ -166,7 +166,7 @@ def _wide_line(
     # The origin keeps its room, so that a published curve is never taken for one that was measured here.
     origin = f"  {clean(curve.origin, 20)}" if curve.origin else ""
     room = _room(width, asked)
-    name = Text(clean(curve.label, max(room - len(origin) - 1, 4)), plain_style(theme.text, bold=bright))
+    name = Text(clean(curve.label, max(room - len(origin), 4)), plain_style(theme.text, bold=bright))
     name.append(origin, dim)
     name.truncate(room, overflow="ellipsis", pad=True)
     line.append_text(name)

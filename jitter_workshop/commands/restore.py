@@ -69,6 +69,7 @@ def _list(args: argparse.Namespace) -> int:
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.presenter import changes
     from jitter_workshop.tuning.journal import read_journals
+    from jitter_workshop.tuning.setting_types.tasks import task_name
     from jitter_workshop.tuning.tunables.registry import find
 
     chosen = {find(word.partition("=")[0]).id for word in args.tunables}
@@ -76,11 +77,16 @@ def _list(args: argparse.Namespace) -> int:
     entries = [e for e in standing(root) if not chosen or e.tunable in chosen]
     problems = [f"journal {one.id}: {problem}" for one in read_journals(root) for problem in one.problems]
     traces = () if chosen else left_over_traces(root)
+    names = {e.path: name for e in entries if (name := task_name(root, e.path))}
     active = [
-        {"journal_id": e.journal, **picked(e, "n", "tunable", "path", "before", "after", "state", "owed")}
+        {
+            "journal_id": e.journal,
+            **picked(e, "n", "tunable", "path", "before", "after", "state", "owed"),
+            "task": names.get(e.path),
+        }
         for e in entries
     ]
     nothing = as_json(RestoreResult((), (), False))
     payload = {"active": active, "damaged": problems, "trace_instances_left": list(traces), **nothing}
-    show(args, payload, partial(changes.standing, entries, problems, traces))
+    show(args, payload, partial(changes.standing, entries, problems, traces, names))
     return 0

@@ -370,7 +370,8 @@ class PlainChapter:
             where = ", because --root names a recorded host"
             if host.recording:
                 unfit = "the given recording does not have all that this chapter needs"
-                where = f" ({clean(host.recording, 40)}): {unfit if self._workshop.recorded else reason}"
+                why = f"{chapter_view.NOT_HERE} {reason}"
+                where = f" ({clean(host.recording, 40)}): {unfit if self._workshop.recorded else why}"
             self._talk.tell(f"ON A RECORDING{where}. Nothing is measured or written.")
         self._talk.say("")
 

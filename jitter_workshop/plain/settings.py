@@ -134,7 +134,11 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
     standing, lost = workshop.standing(), workshop.resumable()
     if standing:
         commands.append("undo")
-        held = " They are restored when you leave, unless you keep them." if workshop.agent_session.holding else ""
+        held = (
+            " They are restored when you leave the workshop, unless you keep them."
+            if workshop.agent_session.holding
+            else ""
+        )
         count = tally(workshop.written())
         talk.tell(f"APPLIED NOW: {count} ({with_values(standing)}).{held} Type undo to restore all of them.", "", "  ")
     if lost and not standing and workshop.agent_session.holding:
@@ -172,7 +176,7 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
     talk.notices([workshop.agent_session.notice])
     for said in applied_said(result):
         talk.tell(said, "", "  ")
-    talk.tell("The old values are restored when you leave.")
+    talk.tell("The old values are restored when you leave the workshop.")
 
 
 # -- on leaving -------------------------------------------------------------------------------------------------------

@@ -41,18 +41,22 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> Li
     for group in in_groups(path):
         here = group.state == "here"
         columns = "  setting  curve  guess  on this host" if here else ""
-        lines.append(_cut(f"{PATH_HEADINGS[group.state]:<{wide + 6}}{columns}", width))
+        narrow = wide + 6 + len(columns) > width
+        lines.append(_cut(f"{PATH_HEADINGS[group.state]:<{wide + 6}}{'' if narrow else columns}", width))
         if group.reason:
             lines += wrap(f"{clean(group.reason, 200)}:", width, "     ")
         for _, e in group.entries:
             sign = "▸" if e.chapter_id == next_id else "●" if e.done else "○"
             title = clean(e.title, wide)
+            below = ""
             if here:
                 setting, curve, guess = marks(e)
-                state = f"  {setting:^7}  {curve:^5}  {guess:^5}  {CHANCES[e.chance][0]}"
+                below = f"setting {setting} curve {curve} guess {guess} {CHANCES[e.chance][0]}" if narrow else ""
+                state = "" if narrow else f"  {setting:^7}  {curve:^5}  {guess:^5}  {CHANCES[e.chance][0]}"
             else:
                 state = "" if group.reason else f"  {clean(e.reason, max(width - wide - 8, 1))}"
             lines.append(_cut(f"{e.number:>2} {sign} {title:<{wide + 1}}{state}", width))
+            lines += wrap(Text(below), width, "   ", "   ") if below else []
     return lines
 
 

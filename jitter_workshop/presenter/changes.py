@@ -9,7 +9,7 @@ from rich.text import Text
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.change import Applied, ApplyResult, RestoreResult
-from jitter_workshop.model.text import clean, fell_away, many, tally
+from jitter_workshop.model.text import SENTENCE, WORD, called, clean, fell_away, many, tally
 from jitter_workshop.model.walk import ApplyView, Fact
 from jitter_workshop.presenter.chapter import facts
 from jitter_workshop.presenter.lines import Lines, heading, sentence, wrap
@@ -170,9 +170,12 @@ def stands(written: Sequence[str]) -> str:
     return f"Applied now: {counted(written)}" if written else ""
 
 
-def standing(entries: Sequence[Entry], problems: Sequence[str], traces: Sequence[str], width: int) -> Lines:
+def standing(
+    entries: Sequence[Entry], problems: Sequence[str], traces: Sequence[str], names: Mapping[str, str], width: int
+) -> Lines:
     """Return the lines for the settings that ``restore`` would restore. ``problems``: sentences on damaged journals.
-    ``traces``: the names of trace instances that a killed measurement left."""
+    ``traces``: the names of trace instances that a killed measurement left. ``names``: for the path of a task's
+    setting, the task's name."""
     if not entries and not problems and not traces:
         return wrap(NOTHING_APPLIED, width)
     lines: Lines = []
@@ -186,7 +189,8 @@ def standing(entries: Sequence[Entry], problems: Sequence[str], traces: Sequence
         sure = "" if entry.state == "written" else "  (begun, perhaps not made)"
         sure = f"  (still to be restored: {entry.owed})" if entry.owed else sure
         values = f"{value_told(entry.before, entry.kind)} → {value_told(entry.after, entry.kind)}"
-        lines += wrap(f"{clean(entry.path, 400)}: {values}{sure}", width, "  ", "    ")
+        of_task = f" of {called(names[entry.path], WORD)}" if entry.path in names else ""
+        lines += wrap(f"{clean(entry.path, SENTENCE)}{of_task}: {values}{sure}", width, "  ", "    ")
     if problems:
         lines += [Text(), heading("DAMAGED"), *_items(problems, width)]
     if traces:

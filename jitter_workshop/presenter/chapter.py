@@ -333,11 +333,20 @@ def _share(share: float) -> str:
 # -- on a recording ----------------------------------------------------------------------------------------------------
 
 
-def recording_lines(reason: str, recording: str, width: int) -> Lines:
-    """Return the banner of a chapter that is taught on a recording, at most two lines."""
+NOT_HERE = "not on this host, because"
+"""What stands before the reason why a live host cannot do a chapter: the recording may be of a host that could."""
+
+
+def recording_lines(reason: str, recording: str, live: bool, width: int) -> Lines:
+    """Return the banner of a chapter that is taught on a recording, at most two lines. ``live``: this host is no
+    recording itself, and ``reason`` is about it."""
     name = f" {clean(recording, 30)}:" if recording else ":"
-    line = Text.assemble(("ON A RECORDING", "bold accent"), (name, "dim"), f" {sentence(reason)}", style="text")
-    return wrap(line, width, "", "  ")[:2]
+    said = f" {NOT_HERE} {reason}." if live else f" {sentence(reason)}"
+    lines = wrap(Text.assemble(("ON A RECORDING", "bold accent"), (name, "dim"), said, style="text"), width, "", "  ")
+    if len(lines) > 2:
+        lines[1].truncate(max(width - 2, 1))
+        lines[1].append(" …")
+    return lines[:2]
 
 
 def nothing_measured(shown: Sequence[RunCurve], width: int) -> Lines:

@@ -96,7 +96,7 @@ def guarded(view: HandsView) -> str:
     if view.count("wrong") and view.journalled:
         return "A value that is not in the plan: type the line again. It is restored only once you take it over."
     if view.journalled:
-        return "The old values are in root's journal: they are restored when you leave, or with undo (u)."
+        return "The old values are in root's journal: they are restored when you leave the workshop, or with undo (u)."
     why = clean(view.why_not, 160)
     return (
         f"The workshop cannot restore what you make ({why}). The session keeps the old values: undo shows the commands."

@@ -141,7 +141,7 @@ class HeatChart:
 @dataclass(frozen=True, slots=True)
 class StallLine:
     """Hold one stall: its time and place, its largest causes with their time, and notes. ``drawn``: the stall that is
-    drawn as a line of time; each of the largest causes has its own shade."""
+    drawn as a line of time, in the colours of its causes."""
 
     head: str
     causes: tuple[str, ...]

@@ -13,7 +13,7 @@ from html import escape
 from importlib.resources import files as resources
 from itertools import chain
 
-from jitter_workshop.model.palette import PALETTES
+from jitter_workshop.model.palette import CAUSES, PALETTES
 from jitter_workshop.model.report import Command, ReportDocument
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, many
@@ -124,8 +124,8 @@ def _colours(theme: str) -> str:
         "bad": palette.bad,
         "warn": palette.accent,
         "bar": palette.cool,
-        **{f"shade-{n}": colour for n, colour in enumerate(palette.curves[:4])},
-        "shade-rest": palette.faint,
+        **{field.replace("_", "-"): getattr(palette, field) for field in sorted(set(CAUSES.values()))},
+        small.REST: palette.faint,
     }
     return " ".join(f"--{name}: {colour};" for name, colour in colours.items())
 
@@ -316,9 +316,8 @@ def _chart(one: blocks.Chart) -> Html:
 
 
 def _stall(one: blocks.StallLine) -> Html:
-    legend = [*enumerate(one.causes), *([("rest", one.rest)] if one.rest else [])]
-    keys = (
-        tag("li", tag("span", "■", class_=f"key shade-{s}", aria_hidden="true"), f" {cause}") for s, cause in legend
-    )
+    legend = [*zip(small.cause_styles(one.drawn), one.causes, strict=True)]
+    legend += [(small.REST, one.rest)] if one.rest else []
+    keys = (tag("li", tag("span", "■", class_=f"key {s}", aria_hidden="true"), f" {cause}") for s, cause in legend)
     notes = tag("ul", *(tag("li", note) for note in one.notes), class_="dim") if one.notes else Html("")
     return tag("li", tag("p", one.head), Html(small.timeline(one.drawn)), tag("ul", *keys, class_="legend"), notes)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import Direction, Effect, Effects
-from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, figure, ratio
+from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, as_said, figure
 from jitter_workshop.stats.sample_size import FEW_SAMPLES, of_run
 
 MOVED = 2.0
@@ -50,14 +50,14 @@ def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked
     workload = before.run.workload
     names = dict.fromkeys((*_ALWAYS, tail_of(workload), tail_of(workload, asked)))
     known = {name: e for name in names if (e := _effect(FIGURES[name], before, after)) is not None}
-    shown = None if shows is None else known.get(shows.figure)
+    of_chapter = None if shows is None else known.get(shows.figure)
     if shows is not None and shows.figure not in names:
-        shown = _effect(figure(shows.figure), before, after, of_chapter=True)
+        of_chapter = _effect(figure(shows.figure), before, after, of_chapter=True)
     every = list(known.values())
     moved = [e for e in every if e.factor >= MOVED]
-    lead = shown if shown is not None and _as_wanted(shows, before, after) else None
+    lead = of_chapter if shows is not None and as_said(shows, before, after)[1] else None
     lead = lead or _largest(e for e in moved if not e.one_event) or _largest(moved)
-    nearest = _largest([*every, *([shown] if shown is not None else [])])
+    nearest = _largest([*every, *([of_chapter] if of_chapter is not None else [])])
     if lead is None:
         return Effects(None, None, nearest)
     against = _largest(e for e in moved if e.direction != lead.direction)
@@ -77,13 +77,6 @@ def counted(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tu
     names = dict.fromkeys((*([shows.figure] if shows is not None else []), *_COUNTS))
     found = (_effect(figure(name), before, after, of_chapter=True) for name in names)
     return tuple(e for e in found if e is not None and (e.factor > 1.0 or e.values[0] != "0"))
-
-
-def _as_wanted(shows: Shows | None, before: KnownRun, after: KnownRun) -> bool:
-    if shows is None:
-        return False
-    factor = ratio(figure(shows.figure), before, after, rises=shows.rises)
-    return factor is not None and factor >= shows.at_least
 
 
 def _largest(found: Iterable[Effect]) -> Effect | None:

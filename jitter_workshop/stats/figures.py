@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from jitter_workshop.model.course import Shows
 from jitter_workshop.model.evidence import EvidenceReport, InterferingTask
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
@@ -233,6 +234,18 @@ def ratio(one: Figure, before: KnownRun, after: KnownRun, *, rises: bool = False
         return None
     above, below = (second, first) if rises else (first, second)
     return above / max(below, one.least(before if rises else after))
+
+
+LENGTHS = 0.99
+"""Two runs of the same wanted length differ by up to 1 %, so three events in one and one in the other can have a ratio
+of 2.99. Such a ratio reaches a wanted factor of 3."""
+
+
+def as_said(shows: Shows, before: KnownRun, after: KnownRun) -> tuple[float | None, bool]:
+    """Return by which factor a chapter's figure moved, as :func:`ratio` does, and whether that is what the chapter
+    says."""
+    factor = ratio(figure(shows.figure), before, after, rises=shows.rises)
+    return factor, factor is not None and factor >= shows.at_least * LENGTHS
 
 
 def moved(one: Figure, before: KnownRun, after: KnownRun) -> str:

@@ -189,7 +189,10 @@ def test_applied_again_without_the_tasks_that_ended(
     agent_session = later.agent_session = FakeHands(tree)
     agent_session.ended = 6
     said = in_a_line(talk(later, "again||q"))
-    assert "6 writes were not needed: the tasks had ended. The old values are restored when you leave." in said
+    assert (
+        "6 writes were not needed: the tasks had ended. The old values are restored when you leave the workshop."
+        in said
+    )
 
 
 def test_a_death_of_the_agent_is_a_sentence(live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

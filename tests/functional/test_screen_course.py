@@ -294,13 +294,14 @@ async def guess(pilot: Pilot[None], app: WorkshopApp) -> None:
     if task.kind == "choice":
         await press(pilot, "1", "down")
     else:
-        before = screen.predict.mark_ns
+        ((_, before),) = screen.query_one(ChartView).marks
         await press(pilot, "right", "up")
-        assert 12 * before < screen.predict.mark_ns < 13 * before
+        ((_, marked),) = screen.query_one(ChartView).marks
+        assert 12 * before < marked < 13 * before
     await on(pilot, app)
     kept = screen.walk.progress.prediction
     assert kept is not None
     if task.kind == "choice":
         assert kept.choice == task.answers[1].id
     else:
-        assert kept.value_ns == screen.predict.mark_ns
+        assert kept.value_ns == marked

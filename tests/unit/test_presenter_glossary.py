@@ -42,7 +42,8 @@ def test_a_term_is_found_wherever_it_stands(term: Term, around: str) -> None:
     assert term in found(f"{around} {term.also[0]} {around}")
 
 
-def test_the_document_is_the_files_and_each_term_stands_once() -> None:
+def test_the_document_is_the_files_and_each_term_stands_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(REPOSITORY / "scripts")
     made = runpy.run_path(str(REPOSITORY / "scripts" / "glossary.py"))
     assert made["main"]() == 0
     words = [one.term for one in terms()]

@@ -17,6 +17,7 @@ from jitter_workshop.model.trace import TraceEvent
 from jitter_workshop.presenter.causes import REST, SHADES, by_hand, explained, stall_bar, stall_page
 from jitter_workshop.presenter.lines import written
 from jitter_workshop.report.cause_words import NONE_LATE, SAME, cause_words, in_time, named, without
+from jitter_workshop.report.pictures import small
 from tests.madetrace import MEASURED, OTHER, TIDS, block, event, pair, switch, tick
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\nirq 5: [bold]nothing[/] \u202e\u2028 0x1"
@@ -170,6 +171,15 @@ def test_a_cause_that_made_no_message_late_is_told_apart_from_one_of_two_causes(
     of_others = replace(report, causes=tuple(replace(cause, late_messages=0) for cause in report.causes))
     assert {without(cause, of_others) for cause in of_others.causes} == {NONE_LATE}
     assert f"{NONE_LATE}: the cause stopped other threads" in in_time(of_others)
+
+
+def test_a_report_draws_a_stall_in_the_colours_of_its_kinds_of_cause() -> None:
+    made_up = stall(("a", 60), ("b", 40))
+    assert small.cause_styles(made_up) == ["cause-task", "cause-task pale-1"]
+    assert 'class="cause-task pale-1"' in small.timeline(made_up)
+    gap = Slice("no_event", "", 0, 5)
+    unknown = replace(made_up, parts=(Part("timer", "tick", 9), Part("no_event", "", 5)), timeline=(gap,))
+    assert small.cause_styles(unknown) == ["cause-timer", small.REST]
 
 
 def test_a_bar_shows_the_order_and_the_legend_the_sums() -> None:

@@ -157,6 +157,17 @@ def test_the_path_marks_what_is_next_done_and_not_here() -> None:
     assert lines[4].split(maxsplit=3) == ["3", "○", "C", "needs 2 CPUs"]
 
 
+def test_on_a_narrow_terminal_the_marks_of_a_chapter_stand_below_its_title() -> None:
+    path = in_order(
+        (entry(done=True, curve=True, guess=False, setting=True), entry(chapter_id="b", title="B", chance="moves"))
+    )
+    lines = plain(views.path_lines(path, "b", 40))
+    assert [line.split() for line in lines[1:3]] == [
+        ["1", "●", "A", "chapter"],
+        ["setting", "✓", "curve", "✓", "guess", "✗", "measures"],
+    ]
+
+
 def test_what_is_taught_on_a_recording_is_told_apart_from_what_is_not_here() -> None:
     path = in_order(
         (

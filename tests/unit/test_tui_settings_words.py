@@ -9,9 +9,10 @@ import pytest
 
 from jitter_workshop.flow.host_ops.agent_session import NOTHING
 from jitter_workshop.model.change import LeftAlone, Restored, RestoreResult
-from jitter_workshop.presenter.changes import GONE_ALREADY, came_back, farewell, given_back, named, stands
+from jitter_workshop.presenter.changes import GONE_ALREADY, came_back, farewell, given_back, named, standing, stands
 from jitter_workshop.presenter.lines import written
 from jitter_workshop.presenter.plan import apply_command, script_command
+from jitter_workshop.tuning.journal import Entry
 
 BACK = RestoreResult(
     (Restored("governor", "/a", "performance", "powersave"), Restored("governor", "/b", "performance", "powersave")),
@@ -48,6 +49,12 @@ def test_nothing_stands_without_a_word() -> None:
     said = stands(("governor", "thp", "governor"))
     assert said.startswith("Applied now: 2 tunables, 3 writes")
     assert said.endswith(" writes (governor, thp)")
+
+
+def test_what_stands_for_a_task_names_the_task() -> None:
+    call = "sched_setaffinity(20@900)"
+    one = Entry("000001-a", 1, "kernel-threads", call, "affinity", "0-3", "0", "now", False, "", None)
+    assert f"  {call} of kworker/1:0: 0-3 → 0" in written(standing([one], (), (), {call: "kworker/1:0\x1b"}, 80))
 
 
 def test_the_script_takes_the_words_as_they_are() -> None:

@@ -23,7 +23,7 @@ from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import digest, plan
 from jitter_workshop.tuning.setting_types.cgroup import cpuset_text, parse_cpuset_text
 from jitter_workshop.tuning.setting_types.kinds import kind_of
-from jitter_workshop.tuning.setting_types.tasks import affinity_call, parse_call
+from jitter_workshop.tuning.setting_types.tasks import affinity_call, parse_call, task_name
 from jitter_workshop.tuning.tunables.registry import find
 from tests import hosttrees
 from tests.madekernel import MadeKernel, tree
@@ -147,7 +147,9 @@ def test_a_reused_number_is_never_touched(tmp_path: Path) -> None:
     kind = kind_of("affinity")
     ours = affinity_call(20, 900)
     assert kind.read(kernel.reader, ours).text == "2-3"
+    assert task_name(kernel.reader, ours) == "pin)ned"
     hosttrees.write(tmp_path, hosttrees.task(20, "another", allowed="0-3", start=901))
+    assert task_name(kernel.reader, ours) == ""
     assert not kind.exists(kernel.reader, ours)
     assert kind.read(kernel.reader, ours).reason == "no such file"
     with pytest.raises(ProcessLookupError):

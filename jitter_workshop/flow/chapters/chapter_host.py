@@ -280,4 +280,4 @@ def _told(result: ApplyResult, settled: bool, waits: bool, once: bool) -> str:
     if result.needs_reboot:
         return f"{said}. They are in effect now and after every boot."
     verified = "The host now has the wanted values" if settled else "Some settings can still be better: see 'look'"
-    return f"{said}. {verified}. They are restored when you leave, unless you keep them."
+    return f"{said}. {verified}. They are restored when you leave the workshop, unless you keep them."

@@ -190,7 +190,7 @@ class Hands:
         said = f"Made by your hand and read: {tally(one.tunable for one in result.applied)}"
         said += f", {other} not as planned" if other else ""
         verified = "The host now has the wanted values" if settled else "Some settings can still be better: see 'look'"
-        back = "They are restored when you leave, unless you keep them."
+        back = "They are restored when you leave the workshop, unless you keep them."
         return f"{said}. {verified}. {back if self.journalled else ONLY_YOU}"
 
     def _changed_since(self, shown: PlanView) -> dict[str, str]:

@@ -30,15 +30,12 @@ from jitter_workshop.model.run import Run, RunObserver
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.session.store import SessionStore
-from jitter_workshop.stats.figures import Figure, KnownRun, figure, ratio
+from jitter_workshop.stats.figures import Figure, KnownRun, as_said, figure
 
 Half = Literal["before", "after"]
 MOST_ROUNDS = 100
 NINE_OF_TEN = 0.9
 """The share of rounds in which a chapter has to show its effect."""
-LENGTHS = 0.99
-"""Two runs of the same wanted length differ by up to 1 %, so three events in one and one in the other can have a ratio
-of 2.99. Such a ratio reaches a wanted factor of 3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,10 +241,9 @@ def _not_here(walk: ChapterSession, half: Half | None) -> str | None:
 
 def _compared(shows: Shows, before: KnownRun, after: KnownRun) -> TriedRound:
     one = figure(shows.figure)
-    factor = ratio(one, before, after, rises=shows.rises)
-    shown = factor is not None and factor >= shows.at_least * LENGTHS
+    factor, reached = as_said(shows, before, after)
     why = "" if factor is not None else _lacking(one, before if one.of(before) is None else after)
-    return TriedRound(one.of(before), one.of(after), factor, shown, why)
+    return TriedRound(one.of(before), one.of(after), factor, reached, why)
 
 
 def _lacking(one: Figure, seen: KnownRun) -> str:

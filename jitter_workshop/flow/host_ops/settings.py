@@ -141,7 +141,7 @@ def plan_view(
     """Return a plan with its text. ``way``: how boot parameters are set; ``drawn``: the plan that root made, if any."""
     drawn = drawn or planned(seen, words)
     files = len({c.path.partition("(")[0] if c.path.startswith("/") else c.path for c in drawn.changes})
-    said = [f"Hot CPUs {seen.hot.cpus}: {seen.hot.why}."]
+    said = [f"Hot {seen.hot.cpus.named}: {seen.hot.why}."]
     said += [f"{seen.hot.note[0].upper()}{seen.hot.note[1:]}."] if seen.hot.note else []
     left_out = [f"{one.tunable}: {one.reason}." for one in drawn.skipped]
     if recorded:

@@ -6,12 +6,15 @@ the same."""
 from __future__ import annotations
 
 from jitter_workshop.model.evidence import ExplainedStall
+from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.verdict import Verdict
 from jitter_workshop.stats import interval_plot
 from jitter_workshop.stats.interval_plot import Axis
 
 SHADES = 4
-"""The number of causes of a stall that have their own shade."""
+"""The number of causes of a stall that have a colour."""
+REST = "cause-rest"
+"""The style of all other time of a stall."""
 _STRIP, _STRIP_HEIGHT, _EDGE = 260, 26, 10
 """The size of an interval's picture, and the pixels that stay free at both of its ends."""
 _BAR = 160
@@ -59,12 +62,23 @@ def bar(share: float) -> str:
     return _picture("bars", _BAR, 14, [f'<rect class="bar" x="0" y="1" width="{wide}" height="12"/>'])
 
 
+def cause_styles(stall: ExplainedStall) -> list[str]:
+    """Return the styles of a stall's largest causes, largest first. Each kind of cause has the colour that it has on
+    the screen; a second cause of a kind is paler than the first one."""
+    styles: list[str] = []
+    for part in stall.parts[:SHADES]:
+        style = CAUSES[part.kind].replace("_", "-") if part.kind in CAUSES else REST
+        before = sum(one.split()[0] == style for one in styles)
+        styles.append(f"{style} pale-{before}" if before and style != REST else style)
+    return styles
+
+
 def timeline(stall: ExplainedStall) -> str:
-    """Draw a stall's time from left to right. Each of the largest causes has its own shade."""
-    shades = {(part.kind, part.name): str(place) for place, part in enumerate(stall.parts[:SHADES])}
+    """Draw a stall's time from left to right, in the colours of its largest causes."""
+    styles = dict(zip(((part.kind, part.name) for part in stall.parts), cause_styles(stall), strict=False))
     scale = _TIMELINE / max(stall.duration_ns, 1)
     parts = [
-        f'<rect class="shade-{shades.get((piece.kind, piece.name), "rest")}" x="{piece.offset_ns * scale:.1f}" y="0" '
+        f'<rect class="{styles.get((piece.kind, piece.name), REST)}" x="{piece.offset_ns * scale:.1f}" y="0" '
         f'width="{max(piece.ns * scale, 0.5):.1f}" height="{_TIMELINE_HEIGHT}"/>'
         for piece in stall.timeline[:_MOST_PIECES]
     ]

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from jitter_workshop.chart.style import Mark
 
 _LEGEND_BESIDE_FROM = 104
+_FLAT = 5
+"""A chart of so many columns for each of its rows is flat."""
 _LEGEND_WIDTH = 36
 _MOST_LEGEND_LINES = 6
 _LEAST_CHART_HEIGHT = 6
@@ -89,7 +91,8 @@ class ChartView(Widget):
         )
         if not self._with_legend:
             return render(width, height)
-        beside = width >= _LEGEND_BESIDE_FROM
+        # Where the chart is high, the lines of the legend cost it less than their columns.
+        beside = width >= max(_LEGEND_BESIDE_FROM, _FLAT * height)
         legend_width = _LEGEND_WIDTH if beside else width
         told = partial(canvas.legend, theme=theme, highlight=self.highlight, marks=self.marks, asked=self._asked)
         legend = list(told(drawn, width=legend_width))

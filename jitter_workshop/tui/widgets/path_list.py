@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from jitter_workshop.flow.chapters.path import in_groups
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.model.walk import PathEntry
 from jitter_workshop.presenter.chapter import CHANCES, PATH_HEADINGS, marks
 from jitter_workshop.tui.widgets.sheet import Sheet
@@ -93,15 +93,19 @@ class PathList(Sheet):
     def _chapter(self, index: int, reason: str, width: int) -> Text:
         entry = self._entries[index]
         under = index == self._cursor
-        sign = "▸" if under else "●" if entry.done else "◐" if entry.started else "○" if entry.here else "◌"
-        room = width - _MARKS_WIDTH
+        state = "▸" if under else "●" if entry.done else "◐" if entry.started else "○" if entry.here else "◌"
+        shown = marks(entry)
+        # Marks that this host cannot earn leave their room to the reason.
+        bare = bool(reason) and not set(shown) & {"✓", "✗"}
+        room = width if bare else width - _MARKS_WIDTH
         open_here = entry.here and entry.in_class
         style = "bold text" if under else "text" if open_here else "dim"
         line = Text()
-        line.append(f"{sign} ", "accent" if under else "good" if entry.done else "dim")
+        line.append(f"{state} ", "accent" if under else "good" if entry.done else "dim")
         line.append(clean(entry.title, 40), style)
-        why = clean(reason, 60)
-        if why:
+        if why := clean(reason, SENTENCE):
+            # The part before the colon is the reason, the rest explains it.
+            why = why if line.cell_len + 4 + len(why) <= room else why.partition(": ")[0]
             line.append(f"   {why}", "dim")
         elif entry.here:
             aside = "done" if entry.done else f"at {entry.next_step}" if entry.started else f"{entry.minutes} min"
@@ -111,9 +115,9 @@ class PathList(Sheet):
             line.append(*CHANCES[entry.chance])
         line.truncate(max(room - 1, 1), overflow="ellipsis")
         line.append(" " * max(room - line.cell_len, 0))
-        for shown, (_, wide) in zip(marks(entry), _COLUMNS, strict=True):
-            colour = {"✓": "good", "✗": "bad"}.get(shown, "dim")
-            line.append(f"{shown:^{wide}}", colour)
+        for sign, (_, wide) in () if bare else zip(shown, _COLUMNS, strict=True):
+            colour = {"✓": "good", "✗": "bad"}.get(sign, "dim")
+            line.append(f"{sign:^{wide}}", colour)
         if under:
             line.stylize("under")
         return line

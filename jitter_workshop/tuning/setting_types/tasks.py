@@ -69,6 +69,16 @@ def same_task(root: HostRoot, tid: int, start_ticks: int) -> bool:
     return task is not None and task.start_ticks == start_ticks and not task.ended
 
 
+def task_name(root: HostRoot, path: str) -> str:
+    """Return the name of the task in a path ``CALL(TID@START)``; "" for any other path and for a task that ended."""
+    try:
+        tid, start = parse_call(path, path.partition("(")[0])
+    except ValueError:
+        return ""
+    task = read_task(root, tid)
+    return task.name if task is not None and task.start_ticks == start and not task.ended else ""
+
+
 class _OfTask(Kind):
     """Handle a setting of one task; read and write it only while the task is still the same."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import cast
@@ -32,7 +33,7 @@ from jitter_workshop.tui.screens.chapter.masking import MaskPage
 from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage, Tried
 from jitter_workshop.tui.screens.chapter.recalling import RecallPage
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
-from jitter_workshop.tui.screens.chapter.steps import Apply, Compare, Explain, Predict, Step, steps_of
+from jitter_workshop.tui.screens.chapter.steps import Apply, Compare, Explain, Step, steps_of
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
@@ -85,15 +86,6 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         """Return the object of the step on the screen."""
         return self._steps[self.walk.current]
 
-    @property
-    def predict(self) -> Predict:
-        """Return the object of the step that takes the guess."""
-        return cast(Predict, self._steps["predict"])
-
-    @property
-    def compare(self) -> Compare:
-        return cast(Compare, self._steps["compare"])
-
     # -- layout ----------------------------------------------------------------------------------------------------
 
     def body(self) -> ComposeResult:
@@ -104,7 +96,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             with Vertical(id="left"), Pane(id="lesson"):
                 yield Sheet(self._lesson, id="lesson-sheet")
             with Vertical(id="work"):
-                yield Sheet(self.predict.question, id="question")
+                yield Sheet(lambda width: self.now.question(width), id="question")
                 yield ChartView(id="chart")
                 with Pane(id="data"):
                     yield Sheet(self._data, id="data-sheet")
@@ -130,8 +122,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._hunt.end()
 
     def on_screen_resume(self) -> None:
-        if self.step == "compare":
-            self.compare.look_for_proof()
+        self.now.resumed()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         # Where nothing can be hidden the key of a mitigation is that of everywhere else: the report.
@@ -163,21 +154,21 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def redraw(self) -> None:
         page, step = self._page, self.now
+        step.look_again()
         self.set_class(step.with_chart, "-chart")
         self.set_class(page.view == "lesson", "-lesson")
         self.set_class(page.run is not None, "-measuring")
-        self.set_class(self.step == "compare", "-both")
+        self.set_class(step.both, "-both")
         if not self.is_mounted:
             return
         if self.walk.hunts:
             # It tells that a noise runs, which may have ended by itself.
             self.show_title()
         self.query_one(LoopLine).show_steps(self.walk.steps())
-        self.sheet("#question").set_class(not (self.step == "predict" and page.marking), "-empty")
         self._draw_chart()
         super().redraw()
-        result = self.sheet("#result")
-        result.set_class(not result.lines(self.size.width), "-empty")
+        for sheet in (self.sheet("#question"), self.sheet("#result")):
+            sheet.set_class(not sheet.lines(self.size.width), "-empty")
 
     def _draw_chart(self) -> None:
         if self.now.with_chart:
@@ -197,7 +188,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def _banner(self, width: int) -> Iterable[Text]:
         if not self.walk.host.rehearsed:
             return ()
-        return chapter_view.recording_lines(self.walk.host.reason, self.walk.host.recording, width)
+        host = self.walk.host
+        return chapter_view.recording_lines(host.reason, host.recording, not self.workshop.recorded, width)
 
     def _result(self, width: int) -> Iterable[Text]:
         return self.now.result(width)
@@ -219,7 +211,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if (below := step.below_chart(width)) is not None:
             return below
         figures = step.figures(width)
-        if self.wide or self.step == "compare" or step.alone:
+        if self.wide or step.both or step.alone:
             return figures
         page = self._page.lesson(width)
         return [*page, Text(), *figures] if page and figures else [*page, *figures]
@@ -237,16 +229,16 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def _said_of_recording(self) -> list[str]:
         """Return the sentence that a recording is not measured or changed; [] at steps that would do neither."""
         shown, source = self._page.recorded()
-        if shown:
-            return [f"Nothing is measured on a recording. {curves.made_elsewhere(shown, source)}"]
-        task = self.walk.chapter.prediction
-        if self.step == "predict" and task is not None and task.slot is not None:
-            return [chapter_view.decided_on_recording(task, self.walk.decided_by_recording)]
-        return ["Nothing is written on a recording."] if self.step == "apply" else []
+        if not shown:
+            return self.now.said_of_recording()
+        return [f"Nothing is measured on a recording. {curves.made_elsewhere(shown, source)}"]
 
     def say_lines(self, width: int) -> Iterable[Text]:
-        for text in filter(None, self.sentences()):
-            yield from wrap(styled(text, "text"), width, "" if text[0] in "✓✗" else "▸ ", "  ")
+        said = (
+            wrap(styled(text, "text"), width, "" if text[0] in "✓✗" else "▸ ", "  ")
+            for text in filter(None, self.sentences())
+        )
+        return self.in_sight(itertools.chain.from_iterable(said), width)
 
     def keys(self) -> Sequence[Shown]:
         running = self._page.run
@@ -276,8 +268,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return [*lesson, ("chapter.table", "chart" if page.table else "table")]
         if self.wide:
             return [("chapter.lesson", "scroll figures" if reads else "scroll lesson")]
-        work = {"predict": "question", "diagnose": "list"}.get(self.step, "plan")
-        return [("chapter.lesson", work if reads else "lesson")] if step.alone else []
+        return [("chapter.lesson", step.work_label if reads else "lesson")] if step.alone else []
 
     # -- the way through the loop ----------------------------------------------------------------------------------
 
@@ -450,7 +441,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def action_cpus(self) -> None:
         """Let the user choose CPUs. At the compare step CPUs are no longer chosen, and the same key starts a proof."""
-        if self.step == "compare":
+        if self.now.both:
             self.action_prove()
         elif self.walk.chapter.changes == "placement":
             from jitter_workshop.tui.screens.host.cpus import CpuPicker
@@ -466,16 +457,17 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def action_prove(self) -> None:
         """Show the newest proof of this chapter; if there is none, show the cost of a first proof."""
-        if self.step != "compare":
+        step = self.now
+        if not isinstance(step, Compare):
             return
         from jitter_workshop.flow.proving.chapter_proof import why_not
         from jitter_workshop.tui.screens.proving import ProvingScreen
 
         reason = why_not(self.workshop, self.walk)
-        if reason and self.compare.proof is None:
+        if reason and step.proof is None:
             self.tell(f"There is nothing to prove: {reason}.")
         else:
-            self.app.push_screen(ProvingScreen(self.walk, self.compare.proof))
+            self.app.push_screen(ProvingScreen(self.walk, step.proof))
 
     # -- the hunt --------------------------------------------------------------------------------------------------
 
@@ -484,7 +476,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def action_name(self) -> None:
         """Name the hidden noise. In a chapter without a hunt, show or hide imported curves at the compare step."""
-        if self.step == "compare" and not self.walk.hunts:
+        if self.now.both and not self.walk.hunts:
             self.action_imported()
         else:
             self._hunt.name()
@@ -510,7 +502,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def action_imported(self) -> None:
         """Show or hide the imported curves of other tools, at the compare step."""
         page = self._page
-        if self.step != "compare":
+        if not self.now.both:
             return
         page.with_imports = bool(page.imported) and not page.with_imports
         page.highlight = None
@@ -536,7 +528,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.copy((command for command, _ in by_hand), "The commands are")
 
     def pane(self) -> Pane:
-        chart_alone = self.now.with_chart and not (self.step == "compare" and self.tall)
+        chart_alone = self.now.with_chart and not (self.now.both and self.tall)
         lesson = self._page.view == "lesson" or (self.wide and chart_alone)
         return cast(Pane, self.query_one("#lesson" if lesson else "#data"))
 

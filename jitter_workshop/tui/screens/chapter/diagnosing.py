@@ -21,6 +21,8 @@ from jitter_workshop.tui.widgets.sheet import Pane
 class Diagnose(Step):
     """Ask who took the time of the first run. A thread reads the run's trace, because a long trace takes seconds."""
 
+    work_label = "list"
+
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         super().__init__(page, name)
         self.cursor = -1

@@ -19,7 +19,7 @@ from jitter_workshop.model.course import OPEN, StepName
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
-from jitter_workshop.model.walk import BootWay, CureView
+from jitter_workshop.model.walk import BootWay, CompareView, CureView
 from jitter_workshop.presenter import causes, changes, effect, hands, masks, proof
 from jitter_workshop.presenter import chapter as chapter_view
 from jitter_workshop.presenter import plan as plan_view
@@ -48,6 +48,11 @@ Enter = Literal["go on", "stay", "measure", "apply", "adopt", "hide", "leave", "
 class Step:
     """Behave as a step without figures. The class of each step derives from this one. ``name``: the step's name."""
 
+    both = False
+    """Whether the chart and the figures are shown at once, and the lesson's page never above the figures."""
+    work_label = "plan"
+    """The label of the key that switches from the lesson's page to the figures."""
+
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         self.page = page
         self.walk = page.walk
@@ -60,6 +65,12 @@ class Step:
         """Begin a visit of the step."""
         self.page.table = False
         self.page.view = "lesson" if self.opens_with_page and self.walk.page(self.name) else "work"
+
+    def look_again(self) -> None:
+        """Read what the step is about to show; the screen calls this before it draws the step."""
+
+    def resumed(self) -> None:
+        """Read what a screen above this one may have changed, such as a proof."""
 
     @property
     def opens_with_page(self) -> bool:
@@ -94,6 +105,10 @@ class Step:
         """Return the indexes of the curves before and after a change, and their distance at the percentile of the
         guess; None for what is not there."""
         return None, None
+
+    def question(self, width: int) -> Lines:
+        """Return the question that stands above the chart; [] if there is none."""
+        return []
 
     def below_chart(self, width: int) -> Lines | None:
         """Return the lines in the place of the figures while the chart is shown; None for the figures."""
@@ -134,10 +149,14 @@ class Step:
         outcome = self.walk.outcome() if task is not None and self.name == task.slot else None
         return self._judged() if outcome is not None else []
 
+    def said_of_recording(self) -> list[str]:
+        """Return a sentence on what this step would measure or change if this were no recording; [] for nothing."""
+        return []
+
     def judged_on_recording(self) -> list[str]:
         """Return sentences on the guess that the curve of another machine has decided; [] at steps before it."""
         task = self.walk.chapter.prediction
-        decides = task is not None and self.name in (task.slot, "compare")
+        decides = task is not None and (self.both or self.name == task.slot)
         return self._judged() if decides and self.walk.decided_by_recording else []
 
     def _judged(self) -> list[str]:
@@ -194,6 +213,8 @@ class Look(Step):
 class Predict(Step):
     """Take a guess: a mark on the chart, or one of several answers."""
 
+    work_label = "question"
+
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         super().__init__(page, name)
         self.mark_ns = FIRST_MARK_NS
@@ -232,9 +253,8 @@ class Predict(Step):
         return [(float(task.percentile or "99.9"), self.mark_ns)] if task is not None and task.kind == "mark" else []
 
     def question(self, width: int) -> Lines:
-        """Return the question for a mark, which is shown above the chart."""
         task = self.walk.chapter.prediction
-        if task is None:
+        if task is None or not self.page.marking:
             return []
         return chapter_view.mark_question(task, self.mark_ns, bool(self.page.lock_reason), width)
 
@@ -245,6 +265,12 @@ class Predict(Step):
         lines = chapter_view.choices(task, self.choice, self.page.lock_reason, width)
         outcome = self.walk.outcome() if self.walk.run_in(task.slot) is None else None
         return lines if outcome is None else lines + chapter_view.answered(task, outcome, width)
+
+    def said_of_recording(self) -> list[str]:
+        task = self.walk.chapter.prediction
+        if task is None or task.slot is None:
+            return []
+        return [chapter_view.decided_on_recording(task, self.walk.decided_by_recording)]
 
     @property
     def enter_label(self) -> str:
@@ -390,6 +416,9 @@ class Apply(Step):
         drawn = boxes(page.cpus_of(planned), width, planned.changes)
         return [*drawn, Text(), *plan_view.of_step(planned, words, walk.host.rehearsed, width)]
 
+    def said_of_recording(self) -> list[str]:
+        return ["Nothing is written on a recording."]
+
     def said(self) -> list[str]:
         view = self.page.hands
         if view is not None:
@@ -418,7 +447,7 @@ class Apply(Step):
         if self.walk.host.applied:
             return "This chapter's settings are applied. Enter reads them again, u restores the old values."
         offer = f" {hands.OFFER}" if self._hand_keys() else ""
-        back = "The old values are restored when you leave, or with u."
+        back = "The old values are restored when you leave the workshop, or with u."
         return f"Enter writes this, {as_root(page.workshop)}.{offer} {back}"
 
     @property
@@ -497,23 +526,32 @@ class Apply(Step):
 class Compare(Step):
     """Show both runs, and sentences on how they differ."""
 
+    both = True
+
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         super().__init__(page, name)
         self.proof: Proof | None = None
         """The chapter's newest proof."""
         self._read = False
         """Whether the lesson's page was shown at this visit; a narrow screen shows the chart first."""
+        self._compared: CompareView | None = None
+        """The comparison of both runs; None without both, on a recording, and after a mitigation."""
 
     def enter(self) -> None:
-        self.look_for_proof()
+        self.resumed()
         super().enter()
         self._read = False
         # Of two recordings the settings are what was compared; where there is room their curves stand above.
         recorded = self.walk.host.rehearsed and not self.screen.tall and bool(self.page.recorded()[0])
         self.page.table = recorded
 
-    def look_for_proof(self) -> None:
-        """Read the chapter's newest proof: when the step is entered, and when the proving screen was closed."""
+    def look_again(self) -> None:
+        self._read = self._read or self.page.view == "lesson"
+        compares = not self.walk.host.rehearsed and self._mitigated() is None
+        self._compared = self.walk.compare() if compares else None
+
+    def resumed(self) -> None:
+        """Read the chapter's newest proof."""
         from jitter_workshop.flow.proving.chapter_proof import newest
 
         self.proof = None if self.walk.host.rehearsed else newest(self.page.workshop, self.walk)
@@ -531,8 +569,6 @@ class Compare(Step):
 
     @property
     def _page_is_next(self) -> bool:
-        if self.page.view == "lesson":
-            self._read = True
         return not self._read and not self.screen.wide and bool(self.walk.page(self.name))
 
     @property
@@ -588,14 +624,13 @@ class Compare(Step):
             return lines + chapter_view.answers_explained(task, walk.progress.prediction, width)
         if (mitigated := self._mitigated()) is not None:
             return chapter_view.cured(mitigated, width)
-        compared = walk.compare()
-        return chapter_view.comparison(compared, width) if compared else []
+        return chapter_view.comparison(self._compared, width) if self._compared else []
 
     def result(self, width: int) -> Lines:
         if self.walk.host.rehearsed:
             return effect.of_recorded(self.walk, width)
         first, second = self.walk.run_in("measure"), self.walk.run_in("again")
-        view = self.walk.compare() if self._mitigated() is None else None
+        view = self._compared
         if first is None or second is None or view is None or view.effects is None:
             return []
         return effect.compared(view.effects, (first, second), view.same_state, width)
@@ -606,8 +641,7 @@ class Compare(Step):
 
     def said(self) -> list[str]:
         told: list[str] = []
-        mitigated = self._mitigated()
-        compared = self.walk.compare() if mitigated is None else None
+        mitigated, compared = self._mitigated(), self._compared
         if mitigated is not None:
             told.append(mitigated.text)
         elif compared is not None:

@@ -3,7 +3,7 @@ small) and the base class of all pages over a screen."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -28,6 +28,9 @@ T = TypeVar("T")
 
 WIDE, HUGE, TALL = 100, 140, 36
 """The sizes from which more is shown side by side."""
+
+_SAID_PERCENT = 45
+"""The largest share of a screen's height for the sentences above the keys."""
 
 IN_CLIPBOARD = "in the clipboard, where this terminal allows it"
 
@@ -175,6 +178,14 @@ class WorkshopScreen(KeyedScreen):
     def say_lines(self, width: int) -> Iterable[Text]:
         """Return the lines with the sentence above the keys."""
         return wrap(Text(clean(self.said, 400), "text"), width, "▸ ") if self.said else ()
+
+    def in_sight(self, lines: Iterable[Text], width: int) -> Iterator[Text]:
+        """Yield as many lines above the keys as may take room from the page, and say so if lines are left out."""
+        told, most = list(lines), max(self.size.height * _SAID_PERCENT // 100, 2)
+        yield from told if len(told) <= most else told[: most - 1]
+        if len(told) > most:
+            left = f"… {many(len(told) - most + 1, 'more line')}: make the terminal higher"
+            yield from wrap(Text(left, "dim"), width)
 
     def tell(self, text: str) -> None:
         """Show a sentence above the keys."""

@@ -39,8 +39,8 @@ WORDS: tuple[tuple[str, str], ...] = (
     (
         "applied",
         (
-            "settings that this tool wrote as root. They are restored when you leave, unless you keep them; u restores "
-            "them at once."
+            "settings that this tool wrote as root. They are restored when you leave the workshop, unless you keep "
+            "them; u restores them at once."
         ),
     ),
     (
