@@ -18,7 +18,7 @@ from jitter_workshop.model.text import called
 from jitter_workshop.presenter.lines import Lines, table, wrap
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import ALIKE, MOVED, effect_on, tail_of
-from jitter_workshop.stats.figures import FIGURES, KnownRun, figure
+from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, figure
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ _NAMED = 2
 def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
     """Return the result of one run: its percentile that counts, the chapter's figure, and who disturbed the run; a
     recorded run is called so. ``asked``: the percentile of the guess."""
-    workload = seen.run.workload
-    tail = next((FIGURES[p] for p in (tail_of(workload, asked), tail_of(workload)) if FIGURES[p].of(seen)), None)
+    tail = _tail(seen, asked)
     line = Text()
     if tail is not None:
         line.append(_RECORDED if seen.recorded is not None else "", "dim")
@@ -47,6 +46,28 @@ def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str 
     if company := disturbed(seen.run):
         line.append(" · " if line else "", "dim").append(f"disturbed by {company}", "bold bad")
     return wrap(line, width) if line else []
+
+
+def headline(found: KnownRun | Effects | None, asked: str | None = None) -> tuple[str, str]:
+    """Return the one figure of a run, or of two runs, to be shown large, and its role; ("", "") without one."""
+    if isinstance(found, Effects):
+        lead = found.lead
+        return (f"{_times(lead.factor)}×", _ROLES[found.direction]) if lead is not None else ("", "")
+    tail = _tail(found, asked) if found is not None else None
+    return (tail.with_unit(tail.of(found)), "accent") if found is not None and tail is not None else ("", "")
+
+
+def _tail(seen: KnownRun, asked: str | None) -> Figure | None:
+    """Return the percentile that counts of a run; None if the run knows none."""
+    workload = seen.run.workload
+    return next((FIGURES[p] for p in (tail_of(workload, asked), tail_of(workload)) if FIGURES[p].of(seen)), None)
+
+
+def headline_so_far(curve: PercentileCurve, workload: str, asked: str | None) -> str:
+    """Return the percentile that counts, of a run that is being made; "" if it is not known."""
+    tail = tail_of(workload, asked)
+    value = value_at(curve, float(tail)) if tail[0].isdigit() else None
+    return nice_ns(value) if value is not None else ""
 
 
 def so_far(curve: PercentileCurve, workload: str, asked: str | None, width: int) -> Lines:

@@ -19,6 +19,7 @@ from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.chapter.hunting import SuspectsPage
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
+from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import fakes, madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.madetrace import TIDS, switch, trace_of
@@ -57,7 +58,7 @@ def flat(app: WorkshopApp) -> str:
 
 def framed(app: WorkshopApp) -> str:
     """Return what stands in the frame over the screen, in a line."""
-    return " ".join(" ".join(line.split("│")[1] for line in text_of(app).splitlines() if line.count("│") > 1).split())
+    return " ".join(" ".join(sheet.plain() for sheet in app.screen.query(Sheet)).split())
 
 
 def past_compare(size: tuple[int, int]) -> list[str]:

@@ -109,10 +109,11 @@ def test_a_theme_is_the_readers_unless_one_is_asked_for() -> None:
     both, light, dark = (render_svg([curve("a", [100, 900])], theme=theme) for theme in (None, "light", "dark"))
     assert "prefers-color-scheme" in both
     assert "prefers-color-scheme" not in light + dark
-    assert "#fbfaf7" in both
-    assert "#fbfaf7" in light
-    assert "#fbfaf7" not in dark
-    assert "#12161c" in dark
+    paper = PALETTES["light"].background
+    assert paper in both
+    assert paper in light
+    assert paper not in dark
+    assert PALETTES["dark"].background in dark
 
 
 @pytest.mark.parametrize("scope", ["", "a b", "A", "x>", "1"])

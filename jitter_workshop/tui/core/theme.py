@@ -55,5 +55,14 @@ def _textual_theme(name: str) -> Theme:
         warning=p.accent,
         error=p.bad,
         dark=name != "light",
-        variables={"faint": p.faint, "dim": p.dim, "scrollbar": p.panel, "scrollbar-background": p.background},
+        variables={
+            "faint": p.faint,
+            "dim": p.dim,
+            "scrollbar": p.faint,
+            "scrollbar-background": p.background,
+            "block-cursor-foreground": p.text,
+            "block-cursor-background": p.panel,
+            "block-cursor-blurred-foreground": p.text,
+            "block-cursor-blurred-background": p.panel,
+        },
     )

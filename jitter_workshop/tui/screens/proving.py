@@ -26,7 +26,7 @@ from jitter_workshop.presenter.prose import styled
 from jitter_workshop.tui.background import Proving
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.widgets.keybar import Shown
-from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
 
 _FRAME = 13
 """Lines of the running page besides the picture of its rounds."""
@@ -50,7 +50,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
         """True while the learner is asked whether to stop."""
 
     def body(self) -> ComposeResult:
-        with Vertical(id="proof-main"), Pane(id="proof-pane"):
+        with Vertical(id="proof-main"), panel(Pane(id="proof-pane")):
             yield Sheet(self._lines, id="proof-sheet")
         yield Sheet(self._progress, id="proof-progress")
         yield Sheet(self.say_lines, id="say")

@@ -24,7 +24,7 @@ from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
-from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,12 @@ class ReportScreen(WorkshopScreen, scope="report"):
     def body(self) -> ComposeResult:
         yield Sheet(self._head, id="report-head")
         with Horizontal(id="report-main"):
-            with Pane(id="report-page"):
+            with panel(Pane(id="report-page"), "Preview"):
                 yield Sheet(self._opening, id="report-opening")
                 yield Sheet(self._chart_title, id="report-chart-title")
                 yield ChartView(id="report-chart")
                 yield Sheet(self._rest, id="report-rest")
-            with Pane(id="report-side"):
+            with panel(Pane(id="report-side")):
                 yield Sheet(self._side, id="report-side-sheet")
         yield Sheet(self.say_lines, id="report-say")
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from rich.cells import cell_len
+from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.containers import Horizontal
 from textual.widget import Widget
 
 from jitter_workshop.tui.core.actions import BY_ID
+from jitter_workshop.tui.core.theme import PaintedApp
 
 MOST_KEYS = 7
 _PADDING = 1
@@ -49,7 +52,8 @@ class KeyHint(Widget):
         self.tooltip = self._action.tooltip
 
     def render(self) -> Text:
-        return Text.assemble((self._action.shown, "bold"), " ", self._label, no_wrap=True)
+        key = Style(color=cast(PaintedApp, self.app).palette.cool, bold=True)
+        return Text.assemble((self._action.shown, key), " ", self._label, no_wrap=True)
 
     async def on_click(self, event: events.Click) -> None:
         event.stop()

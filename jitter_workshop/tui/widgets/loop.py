@@ -44,7 +44,7 @@ class LoopLine(Sheet):
                 continue
             if self._spans:
                 line.append(gap)
-            style = {"now": "bold accent", "done": "good", "seen": "text"}.get(step.state, "dim")
+            style = {"now": "bold accent under", "done": "good", "seen": "text"}.get(step.state, "dim")
             self._spans.append((line.cell_len, line.cell_len + len(step.shown), step.name))
             line.append(step.shown, style)
         left_out = [step.name for step in self._steps if step.state == "left_out"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeVar, cast
 
 from rich.text import Text
 from textual import events
@@ -96,6 +96,16 @@ class ListSheet(Sheet):
         if position is not None:
             event.stop()
             self.post_message(self.Clicked(position.y))
+
+
+W = TypeVar("W", bound=Widget)
+
+
+def panel(widget: W, title: str = "") -> W:
+    """Return a part of a screen that stands beside another one: where there is room for both, each has a frame, with
+    this title in it."""
+    widget.border_title = title or None
+    return cast(W, widget.add_class("panel"))
 
 
 class Pane(VerticalScroll, can_focus=False):

@@ -11,6 +11,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.widgets import Digits
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import recalling
@@ -38,7 +39,7 @@ from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.loop import LoopLine
-from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
 
 _CHANGES_OR_RUNS = {
     "again",
@@ -68,7 +69,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.walk = walk
         self._page = ChapterPage(walk, self)
         self._steps = {**steps_of(self._page), "diagnose": Diagnose(self._page, "diagnose")}
-        self._runs = ChapterRuns(self._page, self._draw_chart)
+        self._runs = ChapterRuns(self._page, self._draw_run)
         self._hunt = ChapterHunt(self._page, self._runs, self.enter_step)
         self._hands = ChapterHands(self._page, self.enter_step)
         self._measure_at_once = measure
@@ -91,11 +92,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def body(self) -> ComposeResult:
         yield LoopLine(id="loop")
         yield Sheet(self._banner, id="recorded")
-        yield Sheet(self._result, id="result")
+        with Horizontal(id="result-band"):
+            yield Digits(id="headline")
+            yield Sheet(self._result, id="result")
         with Horizontal(id="chapter-main"):
-            with Vertical(id="left"), Pane(id="lesson"):
+            with Vertical(id="left"), panel(Pane(id="lesson"), "Lesson"):
                 yield Sheet(self._lesson, id="lesson-sheet")
-            with Vertical(id="work"):
+            with panel(Vertical(id="work")):
                 yield Sheet(lambda width: self.now.question(width), id="question")
                 yield ChartView(id="chart")
                 with Pane(id="data"):
@@ -167,8 +170,14 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.query_one(LoopLine).show_steps(self.walk.steps())
         self._draw_chart()
         super().redraw()
-        for sheet in (self.sheet("#question"), self.sheet("#result")):
-            sheet.set_class(not sheet.lines(self.size.width), "-empty")
+        question = self.sheet("#question")
+        question.set_class(not question.lines(self.size.width), "-empty")
+        self.show_result()
+
+    def _draw_run(self) -> None:
+        """Draw what a block of the run on the screen has changed."""
+        self._draw_chart()
+        self.show_result()
 
     def _draw_chart(self) -> None:
         if self.now.with_chart:
@@ -269,6 +278,20 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self.wide:
             return [("chapter.lesson", "scroll figures" if reads else "scroll lesson")]
         return [("chapter.lesson", step.work_label if reads else "lesson")] if step.alone else []
+
+    def show_result(self) -> None:
+        """Show the step's result, with its figure large where there is room."""
+        result, large = self.sheet("#result"), self.query_one("#headline", Digits)
+        result.renew()
+        figure, role = self.now.headline()
+        if large.value != figure:
+            large.update(figure)
+        for name in ("good", "bad"):
+            large.set_class(role == name, f"-{name}")
+        band = self.query_one("#result-band")
+        band.set_class(not result.lines(self.size.width), "-empty")
+        band.set_class(bool(figure), "-figure")
+        self.query_one("#work").border_title = self.step.capitalize()
 
     # -- the way through the loop ----------------------------------------------------------------------------------
 

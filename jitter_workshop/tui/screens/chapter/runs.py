@@ -99,8 +99,7 @@ class ChapterRuns:
 
     def _block_drawn(self) -> None:
         self._draw_chart()
-        for sheet in ("#progress", "#result"):
-            self._page.screen.query_one(sheet, Sheet).renew()
+        self._page.screen.query_one("#progress", Sheet).renew()
         self._page.frame.class_turn.look_between_blocks()
 
     # -- ending ----------------------------------------------------------------------------------------------------

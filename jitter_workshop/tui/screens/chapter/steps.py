@@ -129,6 +129,10 @@ class Step:
         """Return the step's result, the one loud thing of the screen; [] if there is none yet."""
         return []
 
+    def headline(self) -> tuple[str, str]:
+        """Return the figure of the result that is shown large where there is room, and its role; ("", "") for none."""
+        return "", ""
+
     @property
     def asked(self) -> str | None:
         """Return the percentile of the guess; None if the guess is not about one."""
@@ -350,6 +354,13 @@ class Measure(Step):
         if seen is None:
             return []
         return effect.measured(seen, width, self.walk.chapter.shows, self.asked)
+
+    def headline(self) -> tuple[str, str]:
+        running = self.page.run
+        if running is None:
+            return effect.headline(self.walk.known(self.name), self.asked)
+        now = running.progress
+        return (effect.headline_so_far(now.curve, running.request.workload, self.asked), "accent") if now else ("", "")
 
     def said(self) -> list[str]:
         told = self._outcome()
@@ -634,6 +645,12 @@ class Compare(Step):
         if first is None or second is None or view is None or view.effects is None:
             return []
         return effect.compared(view.effects, (first, second), view.same_state, width)
+
+    def headline(self) -> tuple[str, str]:
+        if self.walk.host.rehearsed:
+            return effect.headline(self.walk.recorded_effects()) if not self.walk.repeats else ("", "")
+        view = self.walk.compare() if self._mitigated() is None else None
+        return effect.headline(view.effects) if view is not None and not view.same_state else ("", "")
 
     def table(self, width: int) -> Lines:
         parts = [part for part in (self.counts(width), super().table(width), self.figures(width)) if part]

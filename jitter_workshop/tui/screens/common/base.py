@@ -305,8 +305,19 @@ class Page(ModalScreen[None], KeyedScreen):
     def key_lines(self, width: int) -> Iterable[Text]:
         if words := self.key_words():
             yield Text()
-            yield from wrap(Text(words, "dim"), width)
+            yield from wrap(_with_keys(words), width)
             yield Text()
+
+
+def _with_keys(words: str) -> Text:
+    """Return ``Enter goes on · r looks again`` with its keys in the colour of keys: all before the first small word."""
+    line = Text(style="dim")
+    for number, part in enumerate(words.split(" · ")):
+        tokens = part.split(" ")
+        at = next((n for n, token in enumerate(tokens) if len(token) > 1 and token[0].islower()), len(tokens))
+        line.append(" · " if number else "").append(" ".join(tokens[:at]), "bold cool")
+        line.append("".join(f" {token}" for token in tokens[at:]) if at else part)
+    return line
 
 
 def too_small(width: int) -> Iterable[Text]:

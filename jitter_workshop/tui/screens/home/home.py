@@ -38,7 +38,7 @@ from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.path_list import PathList
-from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
 
 T = TypeVar("T")
 
@@ -63,13 +63,13 @@ class HomeScreen(HostChangeScreen, scope="home"):
         yield NextCard(self._next_card, id="next")
         yield Sheet(self._standing, id="standing")
         with Horizontal(id="home-main"):
-            with Vertical(id="home-left"):
+            with panel(Vertical(id="home-left")):
                 with Pane(id="path-pane"):
                     yield PathList(id="path")
                 yield Sheet(self._about, id="about")
                 with Pane(id="home-host"):
                     yield Sheet(self._host, id="home-host-sheet")
-            yield ChartView(id="home-chart")
+            yield panel(ChartView(id="home-chart"), "Curves")
         yield Sheet(self._notices, id="notices")
 
     def keys(self) -> Sequence[Shown]:

@@ -20,7 +20,7 @@ from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
-from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
 
 
 class SummaryScreen(WorkshopScreen, scope="summary"):
@@ -39,11 +39,11 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
 
     def body(self) -> ComposeResult:
         with Vertical(id="summary-main"):
-            with Vertical(id="summary-left"):
+            with panel(Vertical(id="summary-left"), "Curves"):
                 yield ChartView(id="summary-chart")
                 with Pane(id="summary-steps-pane"):
                     yield Sheet(self._steps, id="summary-steps")
-            with Pane(id="summary-rest-pane"):
+            with panel(Pane(id="summary-rest-pane")):
                 yield Sheet(self._rest, id="summary-rest")
         yield Sheet(self._about, id="summary-about")
 

@@ -18,7 +18,7 @@ from jitter_workshop.presenter import status as views
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.keybar import Shown
-from jitter_workshop.tui.widgets.sheet import ListSheet, Pane, Sheet
+from jitter_workshop.tui.widgets.sheet import ListSheet, Pane, Sheet, panel
 
 _PAGE_OF_ROWS = 10
 _TURNS = {"improve": 1, "ok": 2, "info": 3, "unavailable": 4}
@@ -44,9 +44,9 @@ class StatusScreen(WorkshopScreen, scope="status"):
     def body(self) -> ComposeResult:
         yield Sheet(self._head, id="status-head")
         with Horizontal(id="status-main"):
-            with Pane(id="status-list"):
+            with panel(Pane(id="status-list")):
                 yield ListSheet(self._list, id="status-checks")
-            with Pane(id="status-page"):
+            with panel(Pane(id="status-page")):
                 yield Sheet(self._page, id="status-explained")
         yield Sheet(self._about, id="status-about")
         yield Sheet(self.say_lines, id="say")

@@ -23,7 +23,7 @@ from jitter_workshop.presenter.lines import waiting
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.keybar import Shown
-from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
 
 Page = Literal["causes", "stalls", "others"]
 PAGES: tuple[Page, ...] = ("causes", "stalls", "others")
@@ -51,14 +51,14 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
     def body(self) -> ComposeResult:
         yield Sheet(self._head, id="causes-head")
         with Horizontal(id="causes-main"):
-            with Pane(id="causes-list"):
+            with panel(Pane(id="causes-list")):
                 yield Sheet(self._causes, id="causes-sheet")
-            with Vertical(id="causes-stalls"):
+            with panel(Vertical(id="causes-stalls")):
                 with Pane(id="causes-stalls-list"):
                     yield Sheet(self._stalls, id="causes-stalls-sheet")
                 with Pane(id="causes-stall-page"):
                     yield Sheet(self._stall, id="causes-stall")
-            with Pane(id="causes-others"):
+            with panel(Pane(id="causes-others")):
                 yield Sheet(self._others, id="causes-others-sheet")
         yield Sheet(self.say_lines, id="say")
 

@@ -28,7 +28,7 @@ from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.heat import HeatView
 from jitter_workshop.tui.widgets.keybar import Shown
-from jitter_workshop.tui.widgets.sheet import ListSheet, Pane, Sheet
+from jitter_workshop.tui.widgets.sheet import ListSheet, Pane, Sheet, panel
 
 MOST_DRAWN = 6
 """More than six curves cannot be told apart."""
@@ -54,12 +54,12 @@ class RunsScreen(WorkshopScreen, scope="runs"):
 
     def body(self) -> ComposeResult:
         with Vertical(id="runs-main"):
-            with Vertical(id="runs-chart"):
+            with panel(Vertical(id="runs-chart"), "Curves"):
                 yield ChartView(id="chart-of-runs")
                 yield HeatView(id="heat-of-run")
                 with Pane(id="runs-data"):
                     yield Sheet(self._numbers, id="runs-table")
-            with Pane(id="runs-list"):
+            with panel(Pane(id="runs-list"), "Runs"):
                 yield ListSheet(self._list, id="runs-sheet")
                 yield Sheet(self._detail, id="run-detail")
         yield Sheet(self.say_lines, id="say")

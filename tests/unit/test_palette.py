@@ -1,0 +1,86 @@
+"""Test that the palette can be read: contrast as WCAG 2.2 defines it, and colours that differ for the colour-blind."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+
+from jitter_workshop.model.palette import CAUSES, PALETTES, Palette, heat_shade
+
+Colour = tuple[float, float, float]
+_SEEN: dict[str, tuple[Colour, Colour, Colour]] = {
+    "all colours": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+    "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+}
+"""Linear RGB as it is seen, after Machado, Oliveira and Fernandes, "A physiologically-based model for simulation of
+color vision deficiency", 2009, severity 1."""
+_XYZ = ((0.4124564, 0.3575761, 0.1804375), (0.2126729, 0.7151522, 0.0721750), (0.0193339, 0.1191920, 0.9503041))
+_WHITE = (0.95047, 1.0, 1.08883)
+THEMES = pytest.mark.parametrize("theme", PALETTES.values(), ids=list(PALETTES))
+
+
+def _linear(colour: str) -> Colour:
+    parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return red, green, blue
+
+
+def _times(matrix: tuple[Colour, Colour, Colour], colour: Colour) -> list[float]:
+    return [sum(a * b for a, b in zip(row, colour, strict=True)) for row in matrix]
+
+
+def _lab(colour: str, seen: str) -> tuple[float, float, float]:
+    red, green, blue = (min(max(c, 0.0), 1.0) for c in _times(_SEEN[seen], _linear(colour)))
+    parts = [c / white for c, white in zip(_times(_XYZ, (red, green, blue)), _WHITE, strict=True)]
+    x, y, z = (c ** (1 / 3) if c > 0.008856 else 7.787 * c + 16 / 116 for c in parts)
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+def difference(one: str, other: str, seen: str) -> float:
+    """Return ΔE (CIE 1976) of two colours."""
+    return math.dist(_lab(one, seen), _lab(other, seen))
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted(_times(_XYZ, _linear(colour))[1] for colour in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+def causes(theme: Palette) -> list[str]:
+    return [getattr(theme, role) for role in dict.fromkeys(CAUSES.values())]
+
+
+@THEMES
+def test_every_text_can_be_read_on_every_ground(theme: Palette) -> None:
+    roles = ("text", "dim", "accent", "good", "bad", "cool", "code", "mark")
+    texts = [*(getattr(theme, role) for role in roles), *causes(theme)]
+    for text, ground in itertools.product(texts, (theme.background, theme.surface, theme.panel)):
+        assert contrast(text, ground) >= 4.5, (text, ground)
+    for quiet in (theme.faint, *theme.references):
+        assert contrast(quiet, theme.background) >= 3, quiet
+    for curve in theme.curves:
+        assert contrast(curve, theme.background) >= 4.5, curve
+
+
+@THEMES
+@pytest.mark.parametrize("seen", _SEEN)
+def test_colours_with_a_meaning_differ_for_everybody(theme: Palette, seen: str) -> None:
+    for group in (causes(theme), list(theme.curves), [theme.good, theme.bad]):
+        for one, other in itertools.combinations(group, 2):
+            assert difference(one, other, seen) >= 18, (one, other)
+
+
+@THEMES
+def test_a_recorded_curve_never_outshines_ones_own(theme: Palette) -> None:
+    loudest = max(contrast(colour, theme.background) for colour in theme.references)
+    assert loudest < min(contrast(colour, theme.background) for colour in theme.curves)
+
+
+@THEMES
+def test_more_values_are_a_stronger_shade(theme: Palette) -> None:
+    strengths = [contrast(heat_shade(theme, level, 6), theme.background) for level in range(1, 7)]
+    assert strengths == sorted(strengths)
+    assert strengths[0] > 1.3
