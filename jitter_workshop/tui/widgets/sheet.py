@@ -105,7 +105,7 @@ def panel(widget: W, title: str = "") -> W:
     """Return a part of a screen that stands beside another one: where there is room for both, each has a frame, with
     this title in it."""
     widget.border_title = title or None
-    return cast(W, widget.add_class("panel"))
+    return widget.add_class("panel")
 
 
 class Pane(VerticalScroll, can_focus=False):
