@@ -94,6 +94,10 @@ def _reason(seen: MaskJudgement) -> str:
 KEYS = "← → ↑ ↓ move · Space sets 0 or 1 · Enter checks · Esc goes back"
 
 
-def keys(right: bool, last: bool) -> str:
-    """Return the line that names the keys. ``right``: the mask was judged right. ``last``: no further mask follows."""
-    return ("Enter goes back to the plan" if last else "Enter: the next mask · Esc goes back") if right else KEYS
+def keys(right: bool | None, last: bool) -> str:
+    """Return the line that names the keys. ``right``: how the mask was judged, None before. ``last``: no further mask
+    follows."""
+    if right is None:
+        return KEYS
+    on = "Enter goes back to the plan" if last else "Enter: the next mask · Esc goes back"
+    return on if right else f"Space changes it · {on}"

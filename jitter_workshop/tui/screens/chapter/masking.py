@@ -31,10 +31,6 @@ class MaskPage(Page, scope="mask"):
         self._judged: MaskJudgement | None = None
 
     @property
-    def _right(self) -> bool:
-        return self._judged is not None and self._judged.right
-
-    @property
     def _last(self) -> bool:
         return self._number + 1 == len(self._asked)
 
@@ -48,7 +44,7 @@ class MaskPage(Page, scope="mask"):
             yield from words.judged(task, self._judged, width)
 
     def key_words(self) -> str:
-        return words.keys(self._right, self._last)
+        return words.keys(None if self._judged is None else self._judged.right, self._last)
 
     def action_sideways(self, by: int) -> None:
         """Move the cursor by one bit; the higher CPU is at the left."""
@@ -70,8 +66,8 @@ class MaskPage(Page, scope="mask"):
         self.redraw()
 
     def action_agree(self) -> None:
-        """Check the mask; after the right one go to the next mask, or back to the chapter."""
-        if not self._right:
+        """Check the mask. Once it is checked, right or wrong, go to the next mask, or back to the chapter."""
+        if self._judged is None:
             self._judged = judge(self._asked[self._number].wanted, self._mask.left)
         elif self._last:
             self.action_close()
