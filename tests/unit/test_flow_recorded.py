@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections.abc import Iterator
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from jitter_workshop.course.files import Problems
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import UsageError
-from jitter_workshop.flow.chapters.recorded import FILE, read_recorded
+from jitter_workshop.flow.chapters.recorded import FILE, RecordedChapter, read_recorded
 from jitter_workshop.flow.chapters.walk import BY_RECORDED
 from jitter_workshop.flow.host_ops.recordings import assets, recorded_host
 from jitter_workshop.flow.reporting.anonymizer import is_private
@@ -27,6 +28,7 @@ from jitter_workshop.presenter import effect
 from jitter_workshop.report.cause_words import ANOTHER_TASK
 from jitter_workshop.report.markdown import render
 from jitter_workshop.stats.effect import counted
+from jitter_workshop.stats.figures import KnownRun
 from tests.bench.course_runs import without_names
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.talking import talk
@@ -162,7 +164,19 @@ def test_a_choice_by_figures_is_judged_by_the_recorded_ones_once_they_were_seen(
         walk.predict(Prediction(choice="same"))
 
 
-def test_a_choice_stays_open_where_its_figure_was_not_recorded(workshop: FakeWorkshop) -> None:
+def test_a_choice_stays_open_where_its_figure_was_not_recorded(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = RecordedChapter.known
+
+    def lacking(entry: RecordedChapter, slot: str) -> KnownRun | None:
+        found = known(entry, slot)
+        if found is None or found.recorded is None:
+            return found
+        return replace(found, recorded={n: v for n, v in found.recorded.items() if n != "core-hz-spread"})
+
+    assert workshop.walk("temperature").decided_by_recording
+    monkeypatch.setattr(RecordedChapter, "known", lacking)
     walk = workshop.walk("temperature")
     assert walk.known("measure") is not None
     assert not walk.decided_by_recording

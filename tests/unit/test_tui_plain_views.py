@@ -103,11 +103,11 @@ def test_where_a_curve_is_from_stands_below_its_label() -> None:
     curves, _ = recorded_runs(next(c for c in load_course().chapters if c.id == "baseline"))
     label, origin, *_ = plain(percentile_table(curves, 79))
     assert label.split() == ["baseline", "baseline", "again"]
-    assert origin.split() == ["recorded,", "hand-off", "recorded,", "hand-off"]
+    assert origin.split() == ["recorded", "recorded"]
     drawn = [curve.curve for curve in curves]
     chart = in_plain(drawn, 79, 14)
-    assert any("□ baseline ag…  recorded, hand-off  " in line for line in chart), chart
-    assert [line for line in in_plain(drawn, 30, 14) if "recorded" in line] == ["  (recorded, hand-off)"] * 2
+    assert any("□ baseline again  recorded  " in line for line in chart), chart
+    assert [line for line in in_plain(drawn, 30, 14) if "recorded" in line] == ["  (recorded)"] * 2
 
 
 def test_the_lessons_lose_their_marks_and_no_words() -> None:
