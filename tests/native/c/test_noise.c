@@ -76,7 +76,7 @@ static jw_noise *start(const jw_noise_config *config) {
     return noise;
 }
 
-/* Run a noise of this config, aimed at `tid` (0: at nobody), until it has made `least` bursts: on a crowded host that may
+/* Run a noise of this config, aimed at `tid` (0: at no thread), until it has made `least` bursts: on a crowded host that may
  * take longer than RUN_NS, so it is run again for four times as long, twice at most. Return the bursts of the last run. */
 static size_t run_noise(const jw_noise_config *config, int32_t tid, int32_t cpu, size_t least) {
     for (uint64_t ns = RUN_NS;; ns *= 4) {
