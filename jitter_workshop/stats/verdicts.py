@@ -28,7 +28,7 @@ from jitter_workshop.stats.multiple_comparisons import adjust, adjust_no_change,
 from jitter_workshop.stats.paired import Pairs, estimate, interval, log_ratio_and_spread, no_change_p, p_value
 from jitter_workshop.stats.rounds import MeasureLine, lines
 from jitter_workshop.stats.sample_size import MANY_ROUNDS, rounds_needed
-from jitter_workshop.stats.scale import nice_ns, times
+from jitter_workshop.stats.scale import about_times, nice_ns, times
 
 _WHOLE = 1.95
 """A change by this factor or more is shown as a factor, a smaller change in percent."""
@@ -138,7 +138,7 @@ def line_in_words(
     needed: int | None,
     even: bool,
 ) -> str:
-    """Return the verdict on a line in words, to be put after the line's name: ``57× rarer (1/70 to 1/45)``. ``even``:
+    """Return the verdict on a line in words, to be put after the line's name: ``57× rarer (45× to 70×)``. ``even``:
     True if the ratio was proven to be within the band of no change, adjusted for all other lines."""
     if line.gate:
         return f"cannot tell: {line.gate}"
@@ -150,6 +150,9 @@ def line_in_words(
     if word == "cannot_tell":
         alone = ", too weak if all lines count" if rounds >= ENOUGH_ROUNDS and _tells_alone(low, high) else ""
         return f"cannot tell ({span}{alone}); {_what_would(rounds, needed, line.pairs.coarseness > 0)}"
+    if word == "lower" and ratio and 1 / ratio >= _WHOLE and high:
+        # Like the factor before it: how many times rarer or lower, from the least to the most.
+        span = f"{about_times(1 / high)} to {about_times(1 / low)}" if low > 0 else f"{about_times(1 / high)} or more"
     return f"{_change(line, word, ratio)} ({span}){_SMALL if even else ''}"
 
 
