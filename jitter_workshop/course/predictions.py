@@ -158,7 +158,7 @@ def _mark(task: PredictionTask, prediction: Prediction, run: Run) -> PredictionO
         what = KINDS[run.workload].counted if run.workload in KINDS else "messages"
         text = f"This run has too few {what} to know its p{percentile}."
         return PredictionOutcome(text, None, "", guessed, None)
-    near, words = judge(guessed, measured)
+    near, words = judge(guessed, measured, f"p{percentile}")
     text = f"You marked {nice_ns(guessed)} at p{percentile}; the run had {nice_ns(measured)}. {words}"
     guess_answer = answer_for_value(task, guessed)
     real_answer = answer_for_value(task, measured)
@@ -174,7 +174,7 @@ def by_curve(task: PredictionTask, prediction: Prediction, curve: PercentileCurv
     measured = value_at(curve, float(percentile))
     if prediction.value_ns is None or measured is None:
         return PredictionOutcome("The curve of the other machine cannot judge this guess.", None, "", None, measured)
-    near, words = judge(prediction.value_ns, measured, "machine")
+    near, words = judge(prediction.value_ns, measured, f"p{percentile}")
     marked = f"You marked {nice_ns(prediction.value_ns)} at p{percentile}"
     text = f"{marked}; '{clean(curve.label, 40)}' had {nice_ns(measured)}. {words}"
     answer = answer_for_value(task, measured)
@@ -182,14 +182,14 @@ def by_curve(task: PredictionTask, prediction: Prediction, curve: PercentileCurv
     return PredictionOutcome(text, near, explanation, prediction.value_ns, measured)
 
 
-def judge(guessed_ns: int, measured_ns: int, whose: str = "host") -> tuple[bool, str]:
-    """Return (True if the guess is near the measured value, a sentence that compares both). ``whose``: what was
-    measured."""
+def judge(guessed_ns: int, measured_ns: int, what: str = "The value") -> tuple[bool, str]:
+    """Return (True if the guess is near the measured value, a sentence that compares both). ``what``: the name of the
+    value."""
     measured_ns = max(measured_ns, 1)
     ratio = max(guessed_ns / measured_ns, measured_ns / guessed_ns)
     if ratio <= 1.25:
         return True, "That is practically exact."
-    side = "slower" if measured_ns > guessed_ns else "faster"
+    side = "longer" if measured_ns > guessed_ns else "shorter"
     if ratio <= NEAR_FACTOR:
-        return True, f"Near: the {whose} was {about_times(ratio)} {side} than you thought."
-    return False, f"The {whose} was {about_times(ratio)} {side} than you thought."
+        return True, f"Near: {what} was {about_times(ratio)} {side} than you thought."
+    return False, f"{what} was {about_times(ratio)} {side} than you thought."

@@ -41,6 +41,7 @@ NOBODY = ("no_event", "around")
 """Kinds of cause that name no task, interrupt or other source."""
 WORK = ("workqueue", "softirq", "timer", "irq", "vector")
 _BAR, _STALL_BAR = 16, 24
+_BAR_HEAD = "in all (log)"
 
 _FOCUS = {
     "frequency": "each request for another frequency",
@@ -95,11 +96,12 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
         times = map(nice_ns, (cause.total_ns, cause.worst_ns, cause.ns_per_second))
         rows.append([named(cause, 60), f"{cause.count:,}", *times, *([without(cause, report)] if shares else [])])
     first, *lines = table(rows, width, right=range(1, 6))
-    yield first
+    barred = first.cell_len + 1 + _BAR <= width
+    yield first.append(f" {_BAR_HEAD}", "dim") if barred else first
     for cause, line in zip(shown, lines, strict=True):
         nobody = cause.kind in NOBODY
         line.style = "dim" if nobody else "text"
-        if first.cell_len + 1 + _BAR <= width:
+        if barred:
             drawn = log_bar(cause.total_ns, shown[0].total_ns, _BAR, 100.0)
             # A line instead of a block: rows of blocks would touch and look like one slab.
             line.append(f" {_as_line(drawn)}", CAUSES.get(cause.kind, "faint"))
