@@ -24,7 +24,7 @@ MOST_IDLE_CORES = 2
 """Up to this number hot cores without a thread have a box of their own."""
 
 _OF_CPU = re.compile(r"/(?:cpu|policy)(\d{1,6})/", re.ASCII)
-_GAP = 2
+_GAP = 1
 
 
 @dataclass(frozen=True, slots=True)
