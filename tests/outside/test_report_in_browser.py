@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop.cli import main
+from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.model.run import Run
 from jitter_workshop.report import html
 from jitter_workshop.session.store import SessionStore
@@ -110,6 +111,11 @@ def test_a_server_is_asked_for_the_page_alone(window: Browser, page: Path) -> No
     assert window.complaints() == []
 
 
+def as_rgb(colour: str) -> str:
+    """A colour of the palette, as a browser says it."""
+    return f"rgb({', '.join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5))})"
+
+
 def test_the_charts_are_there(window: Browser, page: Path) -> None:
     as_if_new(window, page)
     for number, overlay in enumerate(madereports.rich().overlays, 1):
@@ -125,9 +131,9 @@ def test_the_charts_are_there(window: Browser, page: Path) -> None:
         )
         assert len(drawn) >= len(overlay.curves)
         assert all(length > 10 and colour.startswith("rgb") for length, colour in drawn)
-    # Each picture keeps its own colours: the first curve of both is blue, though only one has a published one.
+    # Each picture keeps its own colours: the first curve of both has the same one, though only one has a published one.
     strokes = [window.ask(f"getComputedStyle(document.querySelector('#chart-{n} .c0')).stroke") for n in (1, 2)]
-    assert strokes[0] == strokes[1] == "rgb(27, 94, 158)"
+    assert strokes[0] == strokes[1] == as_rgb(PALETTES["light"].curves[0])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -135,7 +141,7 @@ def test_every_text_can_be_read(scheme: str, window: Browser, page: Path) -> Non
     as_if_new(window, page, scheme=scheme)
     window.ask("document.querySelectorAll('details').forEach((d) => d.open = true)")
     paper = window.ask("getComputedStyle(document.documentElement).backgroundColor")
-    assert paper == {"light": "rgb(251, 250, 247)", "dark": "rgb(18, 22, 28)"}[scheme]
+    assert paper == as_rgb(PALETTES[scheme].background)
     assert window.ask(CONTRASTS % READABLE) == []
 
 
