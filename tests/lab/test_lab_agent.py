@@ -19,7 +19,7 @@ STATE = "/var/lib/jitter-workshop"
 HOT = "2-3"
 
 
-def kill(machine: Machine, cpus: str, points: int, *words: str, timeout_s: float = 300) -> dict[str, Any]:
+def kill(machine: Machine, cpus: str, points: int, *words: str, timeout_s: float = 900) -> dict[str, Any]:
     """``tests.lab.killing`` in the guest."""
     done = machine.run(
         [machine.python, "-m", "tests.lab.killing", cpus, str(points), *words], check=True, timeout_s=timeout_s
