@@ -1,8 +1,8 @@
 """The ring beside other queues: the same 64-byte message every 10 µs between the same two CPUs, stamped when it is
 ready (before it is copied) and when all of it is read. Each round runs every queue once, in random order.
 
-The rivals' sources come from package registries when this runs (Debian's, crates.io, Maven Central): Rust and Java at
-the versions named here, Debian's at the distribution's. They are kept in the folder of the results, never in the
+The rivals' sources come from package registries when this runs, by apt, cargo and mvn: Rust and Java at the versions
+named here, Debian's at the distribution's. They are kept in the folder of the results, never in the
 project. A rival whose toolchain or package is missing is left out, and the page says why. The programs around the
 queues are in tests/bench/rivals.
 """

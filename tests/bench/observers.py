@@ -66,9 +66,9 @@ def figures(name: str, ours: Sequence[tuple[Seen, Seen]], theirs: Sequence[tuple
     from itself; up to 1 they agree."""
     found: list[Figure] = []
     for what in ours[0][0]:
-        within = sorted(apart(a[what], b[what]) for a, b in (*ours, *theirs))
+        within = sorted(abs(log_ratio(a[what], b[what])) for a, b in (*ours, *theirs))
         both = [pair for own, other in zip(ours, theirs, strict=True) for pair in zip(own, other, strict=True)]
-        between = [math.log(max(a[what], 1e-9) / max(b[what], 1e-9)) for a, b in both]
+        between = [log_ratio(a[what], b[what]) for a, b in both]
         noise = within[min(math.ceil(0.95 * len(within)), len(within)) - 1]
         middle = statistics.median(between)
         itself = f"one tool against itself up to {math.exp(noise):.3f}"
@@ -77,9 +77,9 @@ def figures(name: str, ours: Sequence[tuple[Seen, Seen]], theirs: Sequence[tuple
     return found
 
 
-def apart(a: float, b: float) -> float:
-    """Return how far two values are apart, as the logarithm of their ratio."""
-    return abs(math.log(max(a, 1e-9) / max(b, 1e-9)))
+def log_ratio(a: float, b: float) -> float:
+    """Return the logarithm of the ratio of two values; a value of 0 counts as a very small one."""
+    return math.log(max(a, 1e-9) / max(b, 1e-9))
 
 
 def _program(folder: Path, name: str) -> str | None:
