@@ -70,7 +70,9 @@ def _by_runs(
     found = _decide(task, before, seen, shows)
     if found is None:
         these = "this run does" if task.by == "value" else "these two runs do"
-        text = f"Your guess is not judged: {these} not have the figure that decides it."
+        unread = any(a.figure is not None and figure(a.figure).traced for a in task.answers)
+        why = ", which needs the kernel's trace" if unread else ""
+        text = f"Your guess is not judged: {these} not have the figure that decides it{why}."
         return PredictionOutcome(text, None, "", None, None)
     right, decided, others = found
     text = f"You said: {_sentence(given.text)} "
@@ -102,13 +104,15 @@ def _fell_most(task: PredictionTask, before: KnownRun, seen: KnownRun) -> tuple[
     none = next(a for a in task.answers if a.figure is None)
     factors = {a.figure: ratio(figure(a.figure), before, seen) for a in task.answers if a.figure is not None}
     known = {name: factor for name, factor in factors.items() if factor is not None}
-    if not known:
+    unread = any(factor is None and figure(name).traced for name, factor in factors.items())
+    if not known or unread:
+        # A figure that only a trace knows may be the one that fell most.
         return None
     most = max(known, key=lambda name: known[name])
     decided = moved(figure(most), before, seen)
     others = " ".join(moved(figure(name), before, seen) for name in known if name != most)
     if known[most] < MOVED:
-        return none, f"No figure fell to half; the nearest was: {decided}", others
+        return none, f"None of these figures fell to half; the nearest was: {decided}", others
     return next(a for a in task.answers if a.figure == most), decided, others
 
 

@@ -54,8 +54,9 @@ def minute(stamp: str) -> str:
 
 
 def many(count: int, what: str) -> str:
-    """Return ``1 write``, ``22 writes`` or ``no writes``."""
-    return f"{count or 'no'} {what}{'' if count == 1 else 's'}"
+    """Return ``1 write``, ``2,200 writes`` or ``no writes``."""
+    number = f"{count:,}" if count else "no"
+    return f"{number} {what}{'' if count == 1 else 's'}"
 
 
 def fell_away(ended: int) -> str:

@@ -447,6 +447,8 @@ class PlainChapter:
             talk.tell("Stopped waiting. Nothing was measured.")
             return
         walk.record(step, run)
+        if step == "again":
+            walk.read_figures()
         if not run.complete:
             talk.tell(stopped(run))
             return

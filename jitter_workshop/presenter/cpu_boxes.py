@@ -25,6 +25,9 @@ MOST_IDLE_CORES = 2
 
 _OF_CPU = re.compile(r"/(?:cpu|policy)(\d{1,6})/", re.ASCII)
 _GAP = 1
+_HOUSEKEEPING = ("housekeeping", "cool")
+_SHARED = ("not hot", "cool")
+"""Where a measured thread has no CPU of its own: that CPU does everything else, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +113,10 @@ def _core(view: CpuView, core: CpuSet, writes: Counter[int]) -> _Box:
         line = Text()
         if len(core) > 1:
             line.append(f"{cpu:>{digits}}  ", "text")
-        line.append(*_role(view, core, cpu))
-        for name in (name for name, at in view.threads if at == cpu):
+        placed = [name for name, at in view.threads if at == cpu]
+        role = _role(view, core, cpu)
+        line.append(*(_SHARED if placed and role == _HOUSEKEEPING else role))
+        for name in placed:
             line.append("  ").append(name, "bold text")
         line.append(_written(writes[cpu]), "dim")
         lines.append(line)
@@ -125,7 +130,7 @@ def _written(count: int) -> str:
 def _role(view: CpuView, core: CpuSet, cpu: int) -> tuple[str, str]:
     """Return what a CPU of a core is for, and its style."""
     if cpu not in view.hot:
-        return ("sibling", "dim") if core & view.hot else ("housekeeping", "cool")
+        return ("sibling", "dim") if core & view.hot else _HOUSEKEEPING
     busy = [one for one in core if any(at == one for _, at in view.threads)]
     return ("hot", "accent") if cpu in busy or not busy else ("idle sibling", "dim")
 

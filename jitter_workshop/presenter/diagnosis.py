@@ -130,6 +130,8 @@ def means(most: Suspect, chapter: Chapter, course: Course) -> str:
         return "This thread is bound to its CPU, so no setting moves it: look for the reason of its work."
     if how == "below":
         return "No setting of this kernel reaches this cause: it is the hypervisor, the firmware or the memory."
+    if most.kind == "vector":
+        return "It comes from another CPU, and no setting moves it: only its sender can stop."
     return "No chapter of this course has a setting against this cause."
 
 

@@ -140,9 +140,13 @@ def gap(first: KnownRun, second: KnownRun, percentile: str) -> str:
 
 
 def disturbed(run: Run) -> str:
-    """Return ``qemu (87 %) and 2 more``: other tasks on a run's CPUs, the busiest first; "" if there was none."""
-    loads = sorted(run.disturbed, key=lambda load: -load.cpu_percent)
-    named = ", ".join(f"{called(load.name, 24)} ({load.cpu_percent:g} %)" for load in loads[:_NAMED])
+    """Return ``qemu (87 %) and 2 more``: other tasks on a run's CPUs, the busiest first; "" if there was none.
+    Tasks of one name are one."""
+    together: dict[str, float] = {}
+    for load in run.disturbed:
+        together[load.name] = together.get(load.name, 0.0) + load.cpu_percent
+    loads = sorted(together.items(), key=lambda load: -load[1])
+    named = ", ".join(f"{called(name, 24)} ({percent:.3g} %)" for name, percent in loads[:_NAMED])
     return f"{named} and {len(loads) - _NAMED} more" if len(loads) > _NAMED else named
 
 

@@ -22,6 +22,7 @@ _INLINE = re.compile(
     r"|\[(?P<link>[^\]]+)\]\([^)]*\)"
 )
 _BULLET = re.compile(r"^(?P<lead>\s*)(?P<mark>[-*+]|\d{1,2}[.)])\s+(?P<rest>.*)$")
+_GAP = re.compile(r"\S {2,}(?=\S)")
 _LIMIT = 2_000
 
 
@@ -76,7 +77,7 @@ def prose(source: str, width: int, *, ascii_only: bool = False, cpus: CpuView | 
             continue
         if kind == "code" or raw.lstrip().startswith("|"):
             flush()
-            lines.append(Text("  " + clean_code(raw), style="code" if kind == "code" else "text"))
+            lines.extend(_as_it_is(clean_code(raw), width, "code" if kind == "code" else "text"))
             continue
         bullet = _BULLET.match(raw)
         if not raw.strip():
@@ -109,6 +110,20 @@ def _picture(kind: str, figures: list[str], width: int, ascii_only: bool, cpus: 
         return drawn(parse(kind, figures), width, ascii_only=ascii_only, cpus=cpus)
     except ValueError:
         return [Text("  " + clean_code(line), style="code") for line in figures]
+
+
+def _as_it_is(line: str, width: int, style: str) -> list[Text]:
+    """Return a line of code or of a table; what does not fit goes on below the last column, or a little to the
+    right."""
+    if cell_len(line) + 2 <= width:
+        return [Text("  " + line, style=style)]
+    body = line.lstrip()
+    lead = "  " + " " * (len(line) - len(body))
+    last = max((gap.end() for gap in _GAP.finditer(body)), default=0)
+    first, rest = lead + body[:last], body[last:]
+    if not last or cell_len(first) > width // 2:
+        first, rest, last = lead, body, 2
+    return wrap(Text(rest, style), width, first, " " * (len(lead) + last))
 
 
 def clean_code(raw: str) -> str:

@@ -1,12 +1,15 @@
 """Choose the effect that tells most about a change: the largest one, and never a gain that hides a larger loss.
 
 Two runs of one setup differ, too. So a figure counts as moved from a factor of 2 on, a rate needs ten events in one of
-the runs, and a percentile needs ten samples beyond it in both. The maximum is a single event: it leads only where no
-other figure moved.
+the runs, and a percentile needs ten samples beyond it in both. Fewer stalls or preemptions are no gain where stalls
+took as much time in all: then each of them is longer. Nor are more of them a loss where they took less. The maximum is
+a single event: it leads only where no other figure moved.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Iterable
 
 from jitter_workshop.model.course import Shows
@@ -19,6 +22,8 @@ MOVED = 2.0
 ALIKE = 1.05
 """Two values whose ratio is below this are called the same."""
 LEAST_EVENTS = 10
+CHANCE = 3.0
+"""Two counts that differ by less than this many standard deviations of a count (√n) may differ by chance alone."""
 
 _ALWAYS = ("50", "90", "99.9", "max", "stalls-1ms", "stalls-100us", "stalls-10us", "preempted")
 _COUNTS = (
@@ -33,6 +38,7 @@ _COUNTS = (
     "device-interrupts",
     "net-rx",
 )
+_RATES_OF_STALLS = ("stalls-1ms", "stalls-100us", "stalls-10us", "preempted")
 _MORE_IS_BETTER = ("core-hz", "cpu-hz")
 _TAIL = {"spin": "99.9999"}
 """The percentile that shows stalls in ``spin``, which reads the clock tens of millions of times a second."""
@@ -53,7 +59,8 @@ def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked
     of_chapter = None if shows is None else known.get(shows.figure)
     if shows is not None and shows.figure not in names:
         of_chapter = _effect(figure(shows.figure), before, after, of_chapter=True)
-    every = list(known.values())
+    every = [_with_time(name, e, before, after) for name, e in known.items()]
+    every = [e for e in every if e.direction != "same" or e.factor < MOVED]
     moved = [e for e in every if e.factor >= MOVED]
     lead = of_chapter if shows is not None and as_said(shows, before, after)[1] else None
     lead = lead or _largest(e for e in moved if not e.one_event) or _largest(moved)
@@ -75,8 +82,31 @@ def counted(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tu
     """Return the counts of two runs that both have and that are not 0 in both. ``shows``: the chapter's figure, which
     comes first."""
     names = dict.fromkeys((*([shows.figure] if shows is not None else []), *_COUNTS))
-    found = (_effect(figure(name), before, after, of_chapter=True) for name in names)
-    return tuple(e for e in found if e is not None and (e.factor > 1.0 or e.values[0] != "0"))
+    found = ((name, _effect(figure(name), before, after, of_chapter=True)) for name in names)
+    return tuple(
+        _with_time(name, e, before, after) for name, e in found if e is not None and (e.factor > 1.0 or e.values[0] != "0")
+    )
+
+
+def _by_chance(one: Figure, before: KnownRun, after: KnownRun) -> bool:
+    """Return True if a rate counts so few events that two equal runs may differ as much."""
+    first, second = one.of(before), one.of(after)
+    if one.unit != "a second" or first is None or second is None:
+        return False
+    counts = first * before.run.rated_s, second * after.run.rated_s
+    return abs(counts[0] - counts[1]) < CHANCE * math.sqrt(sum(counts))
+
+
+def _with_time(name: str, effect: Effect, before: KnownRun, after: KnownRun) -> Effect:
+    """Return the effect; neither better nor worse where its counts may differ by chance, and where it is about the
+    number of stalls, and the time that stalls took did not change in the same direction."""
+    if _by_chance(figure(name), before, after):
+        return dataclasses.replace(effect, direction="same")
+    if name not in _RATES_OF_STALLS or effect.direction == "same":
+        return effect
+    taken = _effect(FIGURES["interference"], before, after, of_chapter=True)
+    agrees = taken is None or (taken.direction == effect.direction and taken.factor >= ALIKE)
+    return effect if agrees else dataclasses.replace(effect, direction="same")
 
 
 def _largest(found: Iterable[Effect]) -> Effect | None:
@@ -103,6 +133,8 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
     step = max(before.run.clock.resolution_ns, after.run.clock.resolution_ns) if one.unit == "ns" else 0
     same = low == high or high - low < step
     factor = 1.0 if same else high / max(low, one.least(after if second < first else before))
+    if factor >= MOVED and not of_chapter and _by_chance(one, before, after):
+        return None
     if factor <= 1.0:
         return Effect(one.title, _values(one, first, second), 1.0, "same", "", one.id == "max")
     rose = second > first

@@ -92,6 +92,15 @@ def test_the_measured_figures_are_told_and_one_that_a_run_lacks_is_not() -> None
     assert "requency" not in judged.text + judged.explanation
 
 
+def test_what_falls_most_is_not_judged_while_a_figure_of_the_trace_is_unknown() -> None:
+    work = Answer("work", "the kernel's work", "It moved.", figure="work-items")
+    task = replace(FALLS, answers=(*FALLS.answers, work))
+    judged = outcome(task, Prediction(choice="work"), run(4, 40), run(400, 40))
+    assert judged is not None
+    assert judged.near is None
+    assert "needs the kernel's trace" in judged.text
+
+
 @pytest.mark.parametrize(
     ("before", "after", "right"),
     [(400, 400, "same"), (400, 267, "same"), (400, 100, "some"), (400, 40, "some"), (400, 39, "all"), (400, 0, "all")],

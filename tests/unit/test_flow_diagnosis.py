@@ -13,6 +13,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.reporting.anonymizer import for_others
 from jitter_workshop.flow.reporting.build import build
 from jitter_workshop.model.codec import from_plain, to_plain
+from jitter_workshop.model.course import Shows
 from jitter_workshop.model.diagnosis import SeenCauses
 from jitter_workshop.model.run import Counters, Run, Stall, ThreadRecord
 from jitter_workshop.model.session import ChapterProgress, Diagnosis
@@ -78,6 +79,20 @@ def test_the_second_run_is_made_as_the_first_one_was(workshop: FakeWorkshop, rig
     measured(workshop, traced=traced)
     workshop.agent_session = Rights(rights)  # type: ignore[assignment]
     assert workshop.walk("baseline").request("again").evidence is traced
+
+
+def test_a_figure_of_the_trace_is_known_of_both_runs_once_they_are_read(workshop: FakeWorkshop) -> None:
+    measured(workshop)
+    second = measured(workshop, "again", 2)
+    walk = workshop.walk("baseline")
+    walk.read_figures()
+    assert walk.seen(second).report is None  # no figure of this chapter needs a trace
+    counting = ChapterSession(dataclasses.replace(walk.chapter, shows=Shows("task-runs", 3.0)), workshop)
+    counting.read_figures()
+    assert all(one is not None and one.report is not None for one in map(counting.known, ("measure", "again")))
+    shown = counting.compare()
+    assert shown is not None
+    assert "ther tasks run" in shown.headline
 
 
 def test_a_proof_is_made_without_a_trace(workshop: FakeWorkshop) -> None:

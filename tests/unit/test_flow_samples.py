@@ -143,7 +143,7 @@ def test_what_is_asked_for_is_reached(percentile: str, interval_ns: int, workloa
 
 def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
     request = MeasureRequest(label="after", noise="spinners")
-    said = "5 s, about 500,000 messages: solid to p99.99."
+    said = "5 s, at most 500,000 messages: solid to p99.99."
     assert run_length.reach(request, ()) == said
     what, how = plain_views.to_be_measured(request, ()).split(". ", 1)
     assert what.split(", ") == ["To be measured: 'after'", "ring", "quick", "with spinners"]

@@ -241,6 +241,10 @@ def test_the_example_is_the_stall_with_the_fewest_main_pieces_but_more_than_one(
     assert [piece.name for piece in shown.timeline] == ["a", "b"]
     assert shown.duration_ns == 100
     assert of_trace(dataclasses.replace(given, worst=(one,))).stall is None
+    # Two long pieces after many short ones would leave out how the stall began.
+    begun = stall_of([*[("c", 10), ("d", 10)] * 20, ("a", 300), ("b", 300)])
+    assert len(main_pieces(begun)) == 2
+    assert of_trace(dataclasses.replace(given, worst=(begun,))).stall is None
 
 
 # -- judging a trace ---------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from jitter_workshop.model.effect import Effects
 from jitter_workshop.model.run import ForeignLoad, Run, ThreadRecord
 from jitter_workshop.presenter import effect
 from jitter_workshop.presenter.lines import written
-from jitter_workshop.stats.effect import MOVED, effects, tail_of
+from jitter_workshop.stats.effect import MOVED, counted, effects, tail_of
 from jitter_workshop.stats.figures import KnownRun
 from tests import madeup
 
@@ -39,10 +39,10 @@ def test_the_largest_effect_leads_and_a_gain_never_hides_a_larger_loss() -> None
     assert (better.direction, better.lead.name, better.lead.how) == ("better", "stalls of 100 µs and more", "fewer")
     assert better.lead.at_least
     assert " BETTER  stalls of 100 µs and more: 99 → 0 a second, at least 99 times fewer" in said(better)
-    worse = between(run(p50=50, tail=20_000), run(p50=9_000, tail=9_000))
+    worse = between(run(p50=50, p90=900), run(p50=300, p90=100))
     assert worse.lead is not None
     assert worse.but is not None
-    assert (worse.lead.name, worse.lead.direction, worse.but.name) == ("p50", "worse", "stalls of 10 µs and more")
+    assert (worse.lead.name, worse.lead.direction, worse.but.name) == ("p50", "worse", "p90")
     shown = between(run(preempted=40), run(p90=4_200, preempted=10), Shows("preempted", 3.0))
     assert shown.lead is not None
     assert (shown.lead.name, shown.direction) == ("p90", "worse")
@@ -68,6 +68,28 @@ def test_the_chapters_figure_leads_where_it_moved_as_the_chapter_says() -> None:
     )
 
 
+def test_fewer_stalls_are_no_gain_where_they_took_as_much_time() -> None:
+    before, after = run(tail=20_000), run(p50=9_000, tail=9_000)
+    longer = between(before, after)
+    assert longer.lead is not None
+    assert longer.but is not None
+    assert (longer.lead.name, longer.lead.direction, longer.but.name) == ("p50", "worse", "p99.9")
+    fewer = {e.name: e for e in counted(KnownRun(before), KnownRun(after))}["stalls of 10 µs and more"]
+    assert (fewer.how, fewer.direction) == ("fewer", "same")
+    # The chapter's own figure says what the lesson says of it.
+    shown = between(run(preempted=40), run(preempted=10), Shows("preempted", 3.0)).lead
+    assert shown is not None
+    assert (shown.name, shown.direction) == ("the thread preempted", "better")
+    assert between(run(preempted=40), run(preempted=10)).lead is None
+
+
+def test_counts_that_chance_may_explain_are_no_effect() -> None:
+    few = run(tail=170_000, preempted=13), run(tail=10_000, preempted=2)
+    found = {e.name: e for e in counted(*map(KnownRun, few))}
+    assert found["the thread preempted"].direction == "same"
+    assert found["stalls of 100 µs and more"].direction == "better"
+
+
 def test_one_event_leads_only_where_nothing_else_moved_and_few_events_never_do() -> None:
     alone = between(run(worst=9_000), run(worst=9_000_000))
     assert alone.lead is not None
@@ -82,12 +104,12 @@ def test_no_change_and_luck_are_said_as_such_and_company_is_named() -> None:
     load = ForeignLoad(7, "qemu\x1b[31m", 1, 87.0)
     none = between(a, b)
     assert none.lead is None
-    disturbed = dataclasses.replace(b, disturbed=(ForeignLoad(8, "cron", 1, 2.0), load, load))
+    disturbed = dataclasses.replace(b, disturbed=(ForeignLoad(8, "cron", 1, 2.0), load, load, ForeignLoad(9, "sshd", 1, 3.0)))
     text = said(none, a, disturbed)
     assert " NO CHANGE  No figure moved by a factor of 2, the nearest is p90: 200 ns → 250 ns" in text
     assert "\x1b[31m" not in text
     assert "The second run was disturbed by qemu" in text
-    assert "(87 %)" in text
+    assert "(174 %)" in text
     assert "and 1 more" in text
     assert "Both runs were disturbed by" in said(none, disturbed, disturbed)
     assert " LUCK  Nothing was changed." in said(none, same_state=True)

@@ -25,6 +25,8 @@ FEWEST, PIECES = 2, 6
 """The numbers of pieces of a stall that can be read as an example: fewer tell nothing, more do not fit."""
 LEAST_PIECE = 0.02
 """The share of a stall below which a piece is left out of the example."""
+MOST_TOLD = 0.9
+"""The share of a stall that the pieces of an example make up at least: of many short pieces it would tell too little."""
 NEAR = 0.9
 """An answer is right if its cause took at least this share of the time of the largest cause."""
 
@@ -124,8 +126,13 @@ def _readable(report: EvidenceReport) -> ExplainedStall | None:
     """Return a stall that can be read as an example, in its main pieces: the one with the fewest; of equal ones the
     longest."""
     shortened = [dataclasses.replace(stall, timeline=main_pieces(stall)) for stall in report.worst]
-    fitting = [stall for stall in shortened if FEWEST <= len(stall.timeline) <= PIECES]
+    fitting = [stall for stall in shortened if FEWEST <= len(stall.timeline) <= PIECES and _told(stall) >= MOST_TOLD]
     return min(fitting, key=lambda stall: len(stall.timeline), default=None)
+
+
+def _told(stall: ExplainedStall) -> float:
+    """Return the share of a stall that its pieces make up."""
+    return sum(piece.ns for piece in stall.timeline) / max(stall.duration_ns, 1)
 
 
 def main_pieces(stall: ExplainedStall) -> tuple[Slice, ...]:

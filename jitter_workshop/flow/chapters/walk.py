@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from jitter_workshop.course.checks import marks
 from jitter_workshop.course.predictions import by_curve, judged_by, outcome
-from jitter_workshop.errors import HostError, UsageError, WorkshopError
+from jitter_workshop.errors import HostError, SessionError, UsageError, WorkshopError
 from jitter_workshop.flow.attribution import explain_run, with_cpus
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED, ChapterDiagnosis
@@ -221,6 +221,20 @@ class ChapterSession:
         if not shown or (slot == "again" and both and len(shown) < 2):
             return None
         return by_curve(task, prediction, shown[-1].curve)
+
+    def read_figures(self, *runs: Run) -> None:
+        """Read the traces of the chapter's runs, and of ``runs``, if a figure of this chapter comes from the trace
+        alone. A long trace takes some seconds; a damaged one counts as missing."""
+        task, shows = self.chapter.prediction, self.chapter.shows
+        names = [a.figure for a in task.answers] if task is not None else []
+        names += [task.figure] if task is not None else []
+        names += [shows.figure] if shows is not None else []
+        if not any(name is not None and figure(name).traced for name in names):
+            return
+        for run in (*filter(None, map(self.run_in, SLOTS)), *runs):
+            if self._context.traced(run) and self._context.known_causes(run) is None:
+                with contextlib.suppress(SessionError):
+                    self._context.causes(run)
 
     def seen(self, run: Run) -> KnownRun:
         """Return a run with the kept report on its trace, if there is one."""
@@ -524,7 +538,8 @@ class ChapterSession:
         if not view.comparison.comparable:
             return dataclasses.replace(view, headline=headline, notes=strayed)
         shows, found = self.chapter.shows, self._effects(self.seen(first), self.seen(second))
-        if found.lead is None or shows is None or found.lead.name != figure(shows.figure).title:
+        told = {one.name for one in (found.lead, found.but) if one is not None}
+        if shows is None or figure(shows.figure).title not in told:
             strayed = (*strayed, *effect)
         return dataclasses.replace(view, headline=headline, effects=found, notes=strayed)
 

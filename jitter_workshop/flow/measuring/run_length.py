@@ -26,7 +26,8 @@ _LONG_S = 40.0
 class Outlook:
     """Hold the expected figures of a run of ``seconds``. ``messages``: about how many messages, None if unknown.
     ``solid``: the highest percentile with ten messages beyond it. ``distinct``: the highest percentile with ten
-    distinct stalls beyond it, known only from an earlier run of the same kind. ``like``: the name of that run."""
+    distinct stalls beyond it, known only from an earlier run of the same kind. ``like``: the name of that run.
+    ``noisy``: a noise runs beside it."""
 
     workload: str
     seconds: float
@@ -34,6 +35,7 @@ class Outlook:
     solid: str | None
     distinct: str | None
     like: str | None
+    noisy: bool = False
 
 
 def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
@@ -52,7 +54,7 @@ def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
         solid = _furthest(messages, [(p, budget(p, 1.0)) for p in PERCENTILES])
         if before is not None:
             distinct = _furthest(messages, [(p, _of(p, 1.0, before)) for p in PERCENTILES])
-    return Outlook(request.workload, seconds, messages, solid, distinct, _name(before) if before else None)
+    return Outlook(request.workload, seconds, messages, solid, distinct, _name(before) if before else None, bool(request.noise))
 
 
 def sentence(found: Outlook) -> str:
@@ -60,11 +62,18 @@ def sentence(found: Outlook) -> str:
     what = KINDS[found.workload].makes
     if found.messages is None:
         return f"{_takes(found.seconds)}; the first run shows how many {what} this makes."
-    said = f"{_takes(found.seconds)}, about {found.messages:,} {what}: "
+    # Without a run alike beside the same noise the pace is what is asked for: threads that lose their CPU make less.
+    about = "about" if found.like is not None or not found.noisy else "at most"
+    said = f"{_takes(found.seconds)}, {about} {_two_digits(found.messages):,} {what}: "
     said += f"solid to p{found.solid}" if found.solid else "too few for any percentile"
     if found.distinct is not None and found.distinct != found.solid:
         said += f". If stalls come as often as in {found.like}, ten of them lie beyond p{found.distinct}"
     return f"{said}."
+
+
+def _two_digits(count: int) -> int:
+    """Return a count with two digits, because an outlook is no more exact."""
+    return round(count, 2 - len(str(count)))
 
 
 def reach(request: MeasureRequest, runs: Sequence[Run]) -> str:

@@ -92,6 +92,8 @@ class ChapterRuns:
             run = page.workshop.measure(running.request, running, running.cancel, running.queued)
             if running.slot == TREATED and run.complete and beside is not None:
                 page.workshop.hunts.weigh(beside, run)
+            if running.slot == "again":
+                page.walk.read_figures(run)
         except WorkshopError as error:
             page.screen.call_later(self._failed, error)
         else:
