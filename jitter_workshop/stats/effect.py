@@ -83,9 +83,8 @@ def counted(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tu
     comes first."""
     names = dict.fromkeys((*([shows.figure] if shows is not None else []), *_COUNTS))
     found = ((name, _effect(figure(name), before, after, of_chapter=True)) for name in names)
-    return tuple(
-        _with_time(name, e, before, after) for name, e in found if e is not None and (e.factor > 1.0 or e.values[0] != "0")
-    )
+    known = ((name, e) for name, e in found if e is not None and (e.factor > 1.0 or e.values[0] != "0"))
+    return tuple(_with_time(name, e, before, after) for name, e in known)
 
 
 def _by_chance(one: Figure, before: KnownRun, after: KnownRun) -> bool:

@@ -104,7 +104,8 @@ def test_no_change_and_luck_are_said_as_such_and_company_is_named() -> None:
     load = ForeignLoad(7, "qemu\x1b[31m", 1, 87.0)
     none = between(a, b)
     assert none.lead is None
-    disturbed = dataclasses.replace(b, disturbed=(ForeignLoad(8, "cron", 1, 2.0), load, load, ForeignLoad(9, "sshd", 1, 3.0)))
+    others = ForeignLoad(8, "cron", 1, 2.0), ForeignLoad(9, "sshd", 1, 3.0)
+    disturbed = dataclasses.replace(b, disturbed=(others[0], load, load, others[1]))
     text = said(none, a, disturbed)
     assert " NO CHANGE  No figure moved by a factor of 2, the nearest is p90: 200 ns → 250 ns" in text
     assert "\x1b[31m" not in text

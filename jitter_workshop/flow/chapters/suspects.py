@@ -26,7 +26,7 @@ FEWEST, PIECES = 2, 6
 LEAST_PIECE = 0.02
 """The share of a stall below which a piece is left out of the example."""
 MOST_TOLD = 0.9
-"""The share of a stall that the pieces of an example make up at least: of many short pieces it would tell too little."""
+"""The share of a stall that the pieces of an example make up at least: of many short ones it would tell too little."""
 NEAR = 0.9
 """An answer is right if its cause took at least this share of the time of the largest cause."""
 

@@ -54,7 +54,8 @@ def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
         solid = _furthest(messages, [(p, budget(p, 1.0)) for p in PERCENTILES])
         if before is not None:
             distinct = _furthest(messages, [(p, _of(p, 1.0, before)) for p in PERCENTILES])
-    return Outlook(request.workload, seconds, messages, solid, distinct, _name(before) if before else None, bool(request.noise))
+    known = _name(before) if before else None
+    return Outlook(request.workload, seconds, messages, solid, distinct, known, bool(request.noise))
 
 
 def sentence(found: Outlook) -> str:
