@@ -26,6 +26,8 @@ _MOST_STRETCH = 1.3
 _MOST_STRETCH_OF_WHOLE = 1.5
 """The most by which an axis is stretched so that each decade has the same, whole number of rows, and a tick."""
 _AT_A_TICK = 0.01
+WITHIN = 0.375
+"""The distance of a cell's outer dots from its centre, as a share of a row: a cell has four rows of dots."""
 
 Cell = tuple[str, Style]
 
@@ -87,9 +89,11 @@ def snapped(ranges: scale.Ranges, columns: int, rows: int) -> scale.Ranges:
 def _raised(ranges: scale.Ranges, cells: float, rows: int) -> tuple[float, float] | None:
     """Return the ends of a y axis with ``cells`` rows for each decade, so that whole decades fall on cells; None if it
     does not fit into ``rows``."""
-    high = math.ceil(ranges.y_high * cells - 1e-9)
+    # A value is within a cell up to this share of a row beside the cell's centre. An empty bar is as long as its cell.
+    within = 0.0 if ranges.y_low < 0 else WITHIN
+    high = math.ceil(ranges.y_high * cells - within - 1e-9)
     low = high - (rows - 1)
-    spare = math.floor(ranges.y_low * cells + 1e-9) - low
+    spare = math.floor(ranges.y_low * cells + within + 1e-9) - low
     if spare < 0:
         return None
     shift = max(spare // 2, -low)

@@ -21,7 +21,17 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from jitter_workshop.chart.axes import GUTTER, LABELS_BELOW_FROM, Cell, PlotFrame, framed, grid, snapped, y_ticks
+from jitter_workshop.chart.axes import (
+    GUTTER,
+    LABELS_BELOW_FROM,
+    WITHIN,
+    Cell,
+    PlotFrame,
+    framed,
+    grid,
+    snapped,
+    y_ticks,
+)
 from jitter_workshop.chart.gap import Gap, put_gap
 from jitter_workshop.chart.marks import DotKind, character, current, spelled
 from jitter_workshop.chart.probe import probe
@@ -218,7 +228,9 @@ def _figure(frame: PlotFrame) -> Any:
         for side in (0, 1):
             figure.ruler(axis, side).frequency(0)
     figure.ruler(0, 0).lim(frame.ranges.x_low, frame.ranges.x_high)
-    figure.ruler(1, 0).lim(frame.ranges.y_low, frame.ranges.y_high)
+    # The ends of the range are centres of cells, and the dots go on to the edges of these cells.
+    beyond = WITHIN * (frame.ranges.y_high - frame.ranges.y_low) / max(frame.rows - 1, 1)
+    figure.ruler(1, 0).lim(frame.ranges.y_low - beyond, frame.ranges.y_high + beyond)
     return figure
 
 

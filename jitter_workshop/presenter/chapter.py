@@ -399,6 +399,21 @@ def answers_explained(task: PredictionTask, kept: Prediction | None, width: int)
     return lines
 
 
+def judged_guess(outcome: PredictionOutcome, width: int, *, explained: bool) -> Lines:
+    """Return whether a guess was near, and the guess beside the figure. ``explained``: also the reason."""
+    of_mark = outcome.guessed_ns is not None
+    sign, role = {
+        True: ("✓ near: " if of_mark else "✓ ", "good"),
+        False: ("✗ not near: " if of_mark else "✗ ", "bad"),
+        None: ("", "text"),
+    }[outcome.near]
+    text = Text.assemble((sign, f"bold {role}"), styled(outcome.text, "text"), style="text")
+    lines = wrap(text, width, "", "  " if sign else "")
+    if explained and outcome.explanation:
+        lines += wrap(styled(outcome.explanation.partition("\n\n")[0], "text"), width, "  ")
+    return lines
+
+
 def answered(task: PredictionTask, outcome: PredictionOutcome, width: int) -> Lines:
     """Return the result of an answer that no run decides: whether the answer is right, and why; else also the right
     answer's reason."""

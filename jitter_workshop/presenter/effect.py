@@ -17,17 +17,19 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import called
 from jitter_workshop.presenter.lines import Lines, table, wrap
 from jitter_workshop.stats.curve import value_at
-from jitter_workshop.stats.effect import ALIKE, MOVED, effect_on, tail_of
+from jitter_workshop.stats.effect import ALIKE, MOVED, tail_of
 from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, figure
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.walk import ChapterSession
 
-NOT_PROVEN = "Two runs are no proof: they differ by luck, too."
+NOT_PROVEN = "2 runs, not yet proven"
 _ROLES = {"better": "good", "worse": "bad", "same": "accent"}
-_BADGES = {"better": " BETTER ", "worse": " WORSE ", "same": " NO CHANGE "}
-_LUCK = " LUCK "
+_LEADS = {"better": "Looks better: ", "worse": "Looks worse: "}
+_NO_CHANGE = "No clear change: "
+_LUCK = "Luck: "
+_ONE_RUN = "The same run twice, so nothing can differ."
 _RECORDED = "recorded: "
 _NAMED = 2
 
@@ -77,36 +79,35 @@ def so_far(curve: PercentileCurve, workload: str, asked: str | None, width: int)
     return wrap(Text.assemble((f"p{tail} so far: {nice_ns(value)}", "bold accent")), width)
 
 
-def compared(found: Effects, runs: Sequence[Run], same_state: bool, width: int, recorded: bool = False) -> Lines:
-    """Return the result of two runs: the largest effect, loud; then, quiet, the largest one against it, and which run
-    was disturbed. ``same_state``: nothing was changed between the runs, so the difference is luck. ``recorded``: the
-    runs were recorded on another machine."""
+def compared(
+    found: Effects, runs: Sequence[Run], same_state: bool, width: int, recorded: bool = False, proof: str = ""
+) -> Lines:
+    """Return the result of two runs as one statement: the largest effect; then, quiet, the largest one against it,
+    which run was disturbed, and how far it is proven. ``same_state``: nothing was changed between the runs, so the
+    difference is luck. ``recorded``: the runs were recorded on another machine. ``proof``: what is known of a proof of
+    this change; "" where none can be made."""
     if found.nearest is None:
         return []
+    if runs[0].id == runs[1].id and not recorded:
+        return wrap(Text(_ONE_RUN, "bold accent"), width)
     shown = found.lead or found.nearest
     quiet: list[str] = []
     if same_state:
-        badge, role = _LUCK, "accent"
-        line = Text("Nothing was changed. ", "bold accent")
-        line.append(f"The largest difference is {_said(shown)}", "text")
+        role, lead = "accent", f"{_LUCK}nothing was changed."
+        told = f"The largest difference is {in_words(shown)}." if shown.factor > 1.0 else "No figure differs."
     elif found.lead is None:
-        badge, role = _BADGES["same"], "accent"
-        line = Text("No figure moved", "bold accent")
-        nearest = "" if shown.factor < ALIKE else f", the nearest is {_said(shown)}"
-        line.append(f" by a factor of 2{nearest}", "text")
+        role, lead = "accent", f"{_NO_CHANGE}no figure moved"
+        told = "by a factor of 2" + ("." if shown.factor < ALIKE else f", the nearest is {in_words(shown)}.")
     else:
-        badge, role = _BADGES[found.direction], _ROLES[found.direction]
-        line = Text(_said(shown), f"bold {role}")
+        role, lead, told = _ROLES[found.direction], f"{_LEADS[found.direction]}{in_words(shown)}.", ""
         if found.but is not None:
-            quiet.append(f"But {_said(found.but)}{' (one event)' if found.but.one_event else ''}.")
-    if recorded:
-        line = Text.assemble((_RECORDED, "dim"), line)
+            quiet.append(f"But {in_words(found.but)}{' (one event)' if found.but.one_event else ''}.")
+    line = Text.assemble((_RECORDED, "dim") if recorded else "", (lead, f"bold {role}"))
+    line.append(f" {told}" if told else "", "text")
     if shown.one_event:
         quiet.append("The maximum is one event.")
-    lines = wrap(line, width, f"{badge} ", " ")
-    lines[0].stylize(f"reverse bold {role}", 0, len(badge))
-    quiet += _company(runs)
-    return [*lines, *wrap(Text(" ".join(quiet), "text"), width, " ")] if quiet else lines
+    quiet += [*_company(runs), *([proof] if proof else [])]
+    return [*wrap(line, width), *(wrap(Text(" ".join(quiet), "text"), width) if quiet else [])]
 
 
 def of_recorded(walk: ChapterSession, width: int) -> Lines:
@@ -133,10 +134,17 @@ def counts(found: Sequence[Effect], width: int, recorded: bool = False) -> Lines
     return lines
 
 
-def gap(first: KnownRun, second: KnownRun, percentile: str) -> str:
-    """Return ``p99.9: 210 µs → 12 µs, 17 times shorter`` for a chart; "" where a run does not know the percentile."""
-    found = effect_on(percentile, first, second)
-    return "" if found is None else _said(found)
+def by_luck(said: str, width: int) -> Lines:
+    """Return the result of two runs between which nothing was changed. ``said``: how far they differ, as a sentence."""
+    head, _, rest = said.partition(": ")
+    return wrap(Text.assemble((f"{head}: ", "bold accent"), (rest, "text")), width)
+
+
+def beside(found: Effects, marked: Effect | None, width: int) -> Lines:
+    """Return the line that tells a large figure from the distance that the chart marks; [] where both are one."""
+    if found.lead is None or marked is None or marked.name == found.lead.name:
+        return []
+    return wrap(Text.assemble(("The chart marks ", "text"), (f"{in_words(marked)}.", "text")), width)
 
 
 def disturbed(run: Run) -> str:
@@ -158,7 +166,7 @@ def _company(runs: Sequence[Run]) -> list[str]:
     return [f"The {which} run was disturbed by {company}." for which, company in told]
 
 
-def _said(effect: Effect) -> str:
+def in_words(effect: Effect) -> str:
     """Return ``p99.9: 210 µs → 12 µs, 17 times shorter``, and the values alone where they are called the same."""
     values = f"{effect.name}: {effect.values[0]} → {effect.values[1]}"
     if effect.factor < ALIKE:

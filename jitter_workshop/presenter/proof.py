@@ -24,6 +24,7 @@ from jitter_workshop.stats.scale import nice_duration, times
 from jitter_workshop.stats.verdicts import SoFar
 
 OFFER = "Press p to prove it."
+KEY = "p proves it"
 NOT_JUDGED = "not judged yet"
 DRAWN = (
     "A round is a new run without the change and a new run with it, right after each other. Chance decides "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import subprocess
 import sys
@@ -160,7 +161,10 @@ def test_the_highlighted_curve_is_bold_and_a_shared_cell_shows_both() -> None:
 def test_no_curve_loses_dots_to_a_newer_one_in_the_same_cells() -> None:
     # Both run in one row of cells, one at its top and one at its bottom.
     low, high = curve("low", [1_000] * 50), curve("high", [1_080] * 50)
-    alone = [canvas.render([one], 80, 15, "mono", view=view.percentiles([low, high])) for one in (low, high)]
+    both_in = view.percentiles([low, high])
+    parts = zip((low, high), both_in.paths, both_in.solid, strict=True)
+    views = [(one, dataclasses.replace(both_in, paths=(path,), solid=(solid,))) for one, path, solid in parts]
+    alone = [canvas.render([one], 80, 15, "mono", view=its) for one, its in views]
     with_both = canvas.render([low, high], 80, 15, "mono").plain
     shared = braille(alone[0].plain) & braille(alone[1].plain) & braille(with_both)
     assert len(shared) > 20

@@ -139,13 +139,13 @@ def test_a_recorded_run_has_the_recorded_figures_and_no_other(workshop: FakeWork
     assert "faults" in (both[0].recorded or {})
     assert "intended-99" not in (both[0].recorded or {})
     result = plain(effect.of_recorded(walk, 80))
-    assert result.startswith(" BETTER  recorded: ")
+    assert result.startswith("recorded: Looks better: ")
     assert "RECORDED COUNTS" in plain(effect.counts(counts, 80, recorded=True))
 
 
 def test_runs_that_were_made_alike_differ_by_luck_on_a_recording_too(workshop: FakeWorkshop) -> None:
     assert workshop.walk("baseline").repeats
-    assert plain(effect.of_recorded(workshop.walk("baseline"), 80)).startswith(" LUCK ")
+    assert plain(effect.of_recorded(workshop.walk("baseline"), 80)).startswith("recorded: Luck: ")
     assert not workshop.walk("migration").repeats  # its second run is made beside a load
     assert effect.of_recorded(workshop.walk("tick"), 80) == []
 

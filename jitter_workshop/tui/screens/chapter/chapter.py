@@ -201,7 +201,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return chapter_view.recording_lines(host.reason, host.recording, not self.workshop.recorded, width)
 
     def _result(self, width: int) -> Iterable[Text]:
-        return self.now.result(width)
+        if self._page.run is not None:
+            return self.now.result(width)
+        return [*self.now.result(width), *self.now.verdict(width)]
 
     def _lesson(self, width: int) -> Iterable[Text]:
         return self._page.lesson(width) or prose("This step has no page of its own.", width)

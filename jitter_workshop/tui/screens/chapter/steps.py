@@ -13,9 +13,11 @@ from jitter_workshop.chart.style import Mark
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import mitigation
 from jitter_workshop.flow.chapters.commands import HandCommands
+from jitter_workshop.flow.measuring.comparing import luck
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import OPEN, StepName
+from jitter_workshop.model.effect import Effect
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
@@ -31,7 +33,7 @@ from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.plan import NO_RIGHTS, PLAN_IS_ANOTHER
 from jitter_workshop.presenter.run import about_to_measure
 from jitter_workshop.stats.curve import value_at
-from jitter_workshop.stats.effect import counted, tail_of
+from jitter_workshop.stats.effect import MOVED, counted, effect_on, tail_of
 from jitter_workshop.tui.screens.chapter.page import ChapterPage
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane
@@ -40,6 +42,10 @@ FIRST_MARK_NS = 10_000
 LEAST_NS, MOST_NS = 10, 10_000_000_000
 FINE, COARSE = 10 ** (1 / 10), 10.0
 """The distances by which a key moves the mark: a tenth of a decade, or a whole one."""
+
+_ROOMY = 44
+"""The lines of a terminal from which compare has room for the guess's explanation and for every count."""
+_FEW_COUNTS = 3
 
 Enter = Literal["go on", "stay", "measure", "apply", "adopt", "hide", "leave", "mask"]
 """The results of Enter: go to the next step, stay, or begin work that the screen does."""
@@ -145,34 +151,26 @@ class Step:
 
     def said(self) -> list[str]:
         """Return the sentences above the keys."""
-        return self._outcome()
-
-    def _outcome(self) -> list[str]:
-        """Return sentences on the outcome of the guess, if this step's run decides the guess; else []."""
-        task = self.walk.chapter.prediction
-        outcome = self.walk.outcome() if task is not None and self.name == task.slot else None
-        return self._judged() if outcome is not None else []
+        return []
 
     def said_of_recording(self) -> list[str]:
         """Return a sentence on what this step would measure or change if this were no recording; [] for nothing."""
         return []
 
     def judged_on_recording(self) -> list[str]:
-        """Return sentences on the guess that the curve of another machine has decided; [] at steps before it."""
-        task = self.walk.chapter.prediction
-        decides = task is not None and (self.both or self.name == task.slot)
-        return self._judged() if decides and self.walk.decided_by_recording else []
+        """Return sentences on an answer that another machine's run has decided, where they stand above the keys."""
+        return []
 
-    def _judged(self) -> list[str]:
-        outcome = self.walk.outcome()
-        if outcome is None:
+    def verdict(self, width: int) -> Lines:
+        """Return whether the guess was near, and why; [] at steps that do not decide it. It stands below the result,
+        above the chart."""
+        task, outcome = self.walk.chapter.prediction, self.walk.outcome()
+        decides = task is not None and self.name == task.slot
+        if task is None or outcome is None or not (decides or self.both):
             return []
-        of_mark = outcome.guessed_ns is not None
-        near = {True: "✓ near: " if of_mark else "✓ ", False: "✗ not near: " if of_mark else "✗ ", None: ""}[
-            outcome.near
-        ]
-        explained = [outcome.explanation] if outcome.explanation and self.screen.tall else []
-        return [near + outcome.text, *explained]
+        if self.walk.host.rehearsed and not self.walk.decided_by_recording:
+            return []
+        return chapter_view.judged_guess(outcome, width, explained=decides or self.screen.size.height >= _ROOMY)
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
@@ -363,7 +361,7 @@ class Measure(Step):
         return (effect.headline_so_far(now.curve, running.request.workload, self.asked), "accent") if now else ("", "")
 
     def said(self) -> list[str]:
-        told = self._outcome()
+        told: list[str] = []
         if self.name == "measure" and self.walk.run_in("measure") is not None:
             offer = self.walk.offer_noise()
             told += [f"{offer} Press w."] if offer else []
@@ -435,8 +433,8 @@ class Apply(Step):
         if view is not None:
             return [f"{hands.said(view)} {hands.guarded(view)}".strip()]
         if self.reading_first:
-            return self._outcome()
-        return [*self._outcome(), masks.OFFER if self.to_mask else self._said_of_plan()]
+            return []
+        return [masks.OFFER if self.to_mask else self._said_of_plan()]
 
     def _said_of_plan(self) -> str:
         page = self.page
@@ -601,8 +599,14 @@ class Compare(Step):
             return None, None
         before, after = (0, 1) if self.walk.host.rehearsed else (shown[seen.run.id] for seen in both)
         asked = tail_of(both[0].run.workload, self.asked)
-        said = effect.gap(*both, asked)
-        return (before, after), Gap(float(asked), before, after, said) if said else None
+        found = effect_on(asked, *both)
+        return (before, after), Gap(float(asked), before, after, effect.in_words(found)) if found is not None else None
+
+    @property
+    def _distance(self) -> Effect | None:
+        """Return the effect that the chart marks; None where it marks none."""
+        both = self.walk.before_and_after()
+        return effect_on(tail_of(both[0].run.workload, self.asked), *both) if both is not None else None
 
     def below_chart(self, width: int) -> Lines | None:
         if not self.with_chart or self.walk.hunts:
@@ -617,7 +621,11 @@ class Compare(Step):
         both = self.walk.before_and_after()
         if both is None or self._mitigated() is not None:
             return []
-        return effect.counts(counted(*both, self.walk.chapter.shows), width, self.walk.host.rehearsed)
+        found = counted(*both, self.walk.chapter.shows)
+        if self.with_chart and self.screen.size.height < _ROOMY:
+            # The chart has the height; the table has every count.
+            found = tuple(sorted(found, key=lambda one: one.factor < MOVED)[:_FEW_COUNTS])
+        return effect.counts(found, width, self.walk.host.rehearsed)
 
     def _mitigated(self) -> CureView | None:
         return mitigation.view(self.walk) if self.walk.hunts else None
@@ -644,7 +652,16 @@ class Compare(Step):
         view = self._compared
         if first is None or second is None or view is None or view.effects is None:
             return []
-        return effect.compared(view.effects, (first, second), view.same_state, width)
+        if view.same_state and first.id != second.id:
+            return effect.by_luck(luck(first, second), width)
+        known = proof.remembered(self.proof) if self.proof is not None else f"{effect.NOT_PROVEN}{self._offer}."
+        lines = effect.compared(view.effects, (first, second), view.same_state, width, proof=known)
+        return lines + effect.beside(view.effects, self._distance, width) if self.screen.tall else lines
+
+    @property
+    def _offer(self) -> str:
+        """Return the words that name the key that starts a proof; "" where this change cannot be proven here."""
+        return f"; {proof.KEY}" if self.offers_proof else ""
 
     def headline(self) -> tuple[str, str]:
         if self.walk.host.rehearsed:
@@ -654,21 +671,18 @@ class Compare(Step):
 
     def table(self, width: int) -> Lines:
         parts = [part for part in (self.counts(width), super().table(width), self.figures(width)) if part]
+        if self.walk.host.rehearsed:
+            # Of two recordings the settings are what was compared.
+            parts.reverse()
         return [line for part in parts for line in (*part, Text())][:-1]
 
     def said(self) -> list[str]:
-        told: list[str] = []
         mitigated, compared = self._mitigated(), self._compared
         if mitigated is not None:
-            told.append(mitigated.text)
-        elif compared is not None:
-            # Where a change was made and can be proven here, the key that starts a proof is named.
-            offered = proof.OFFER if not compared.same_state and self.offers_proof else ""
-            verdict = effect.NOT_PROVEN if not compared.same_state else ""
-            text = compared.headline if compared.effects is None or compared.same_state else ""
-            told.append(" ".join(filter(None, (text, *compared.notes, verdict, offered))))
-        told += [proof.remembered(self.proof)] if self.proof is not None else []
-        return told + (self._judged() if self.screen.tall else self._outcome())
+            return [mitigated.text]
+        if compared is None:
+            return []
+        return [compared.headline] if compared.effects is None else [" ".join(compared.notes)]
 
     def first_keys(self) -> list[Shown]:
         keys: list[Shown] = []
@@ -704,7 +718,7 @@ class Explain(Step):
         )
 
     def said(self) -> list[str]:
-        told = self._outcome()
+        told: list[str] = []
         if self.walk.explain() is not None and not self.walk.hunts:
             found = self.walk.traced_run() is not None
             told.append(causes.offered(self.walk.chapter.evidence, found))
