@@ -4,6 +4,7 @@ real one."""
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import functools
 import random
 import re
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from jitter_workshop.bench.cancel import CancelToken, stop_this_process
+from jitter_workshop.bench.placement import choose
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.flow.chapters.hunt import Hunt
@@ -143,7 +145,7 @@ class FakeWorkshop(Workshop):
             observer.block_done(Progress(run.blocks[-1], done, BLOCKS, curve, (BLOCKS - done) * 0.3))
         if not done:
             raise MeasureError("the run was stopped before its first block")
-        run, parts = madeup.make_run(blocks[:done], **_fields(request, seed), complete=done == BLOCKS)
+        run, parts = madeup.make_run(blocks[:done], **_fields(request, seed, blocks[:done]), complete=done == BLOCKS)
         self.handle.add_run(run, parts)
         self.remember(run)
         return run
@@ -170,21 +172,30 @@ def open_workshop(
     return workshop
 
 
-def _fields(request: MeasureRequest, seed: int) -> dict[str, object]:
-    moved = 12 if request.placement == "none" else 0
-    threads = tuple(
-        ThreadRecord(name, {"0": 4_000 + 900 * i, "1": 2_100 - 900 * i}, 3, 41, moved, 0, 0, tid=4_000 + i, cpus=(0, 1))
-        for i, name in enumerate(("producer", "accumulator"))
-    )
+def _fields(request: MeasureRequest, seed: int, blocks: list[list[int]]) -> dict[str, object]:
+    placement = _placement(request)
+    count = sum(map(len, blocks))
+    threads = []
+    for i, (name, place) in enumerate(KINDS[request.workload].threads.items()):
+        cpu = getattr(placement, place)
+        if cpu is None and (request.placement != "none" or name == "journaller"):
+            continue
+        part = count * (i + 2) // 5
+        at = {"0": part, "1": count - part} if cpu is None else {str(cpu): count}
+        threads.append(
+            ThreadRecord(
+                name, at, 0, 41, 0 if cpu is not None else 12, 0, 0, tid=4_000 + i, cpus=tuple(sorted(map(int, at)))
+            )
+        )
     return {
         "run_id": f"20260101-{seed:06d}-aaaa",
         "label": request.label or "baseline",
         "started_at": f"2026-01-01T00:{seed:02d}:00.000Z",
-        "threads": threads,
+        "threads": tuple(threads),
         "noise": request.noise,
         "workload": request.workload,
         "name": KINDS[request.workload].histogram,
-        "placement": Placement(request.placement, None, None, None, None, (), (), "made up"),
+        "placement": placement,
         "sched": f"fifo:{request.sched_priority}" if request.sched_priority else "other",
         "pacing": request.pacing or "spin",
         "duty": request.duty,
@@ -194,7 +205,14 @@ def _fields(request: MeasureRequest, seed: int) -> dict[str, object]:
 
 
 def _run(request: MeasureRequest, seed: int, blocks: list[list[int]]) -> Run:
-    return madeup.make_run(blocks, **_fields(request, seed))[0]
+    return madeup.make_run(blocks, **_fields(request, seed, blocks))[0]
+
+
+def _placement(request: MeasureRequest) -> Placement:
+    """The placement that a host with the made-up CPUs would choose, so that a run's threads are where it says."""
+    if request.placement == "none":
+        return Placement("none", why="made up")
+    return dataclasses.replace(choose(FOUR_CPUS, request.wish(), CpuSet()), why="made up")
 
 
 def hunt_course(folder: Path) -> Path:

@@ -115,10 +115,16 @@ def given_back_said(result: RestoreResult) -> list[str]:
     return said + ([_REBOOT] if result.needs_reboot else [])
 
 
-def came_back(result: RestoreResult) -> str:
-    """Return :func:`given_back_said` as one paragraph; if the list is empty, a sentence that says so."""
+def came_back(result: RestoreResult, before: int = 0, after: int = 0) -> str:
+    """Return :func:`given_back_said` as one paragraph; if the list is empty, a sentence that says so. ``before``,
+    ``after``: how many writes stood before the restore and stand after it; 0 where this is not known."""
     gone = [GONE_ALREADY] if result.needs_reboot and not result.restored and not result.left_alone else []
-    return " ".join([*gone, *given_back_said(result)]) or "There was nothing to restore."
+    said = [*gone, *given_back_said(result)]
+    rest = before - after - len(result.restored) - len(result.left_alone)
+    if result.restored and rest > 0:
+        needs = "needs" if rest == 1 else "need"
+        said.append(f"{many(rest, 'write')} {needs} no restore: the task has ended, or the old value is back already.")
+    return " ".join(said) or "There was nothing to restore."
 
 
 def given_back_lines(result: RestoreResult, width: int) -> Lines:
@@ -146,12 +152,13 @@ def given_back(result: RestoreResult, width: int) -> Lines:
 def farewell(workshop: Workshop) -> str:
     """Restore the held changes and end the session with the agent. Return the lines for a plain terminal: what was
     restored, and what is still applied."""
-    held = workshop.agent_session.holding
+    held, before = workshop.agent_session.holding, len(workshop.written())
     result = workshop.agent_session.close()
-    standing = stands(workshop.written())
+    after = workshop.written()
+    standing = stands(after)
     lines = []
     if result.restored or result.left_alone:
-        lines.append(came_back(result))
+        lines.append(came_back(result, before, len(after)))
     elif held and standing:
         lines.append("Some changes may not have been restored.")
     elif held:

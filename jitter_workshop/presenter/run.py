@@ -345,7 +345,7 @@ def _buckets(run: Run, width: int) -> Lines:
 
 
 def _threads(run: Run, width: int) -> Lines:
-    rows = [["thread", "waited", "preempted", "moved", "faults", "where its work was done"]]
+    rows = [["thread", "slept", "preempted", "moved", "faults", "where its work was done"]]
     for t in run.threads:
         faults = None if t.minor_faults is None or t.major_faults is None else t.minor_faults + t.major_faults
         counts = map(figure, (t.voluntary_switches, t.involuntary_switches, t.migrations, faults))

@@ -15,6 +15,7 @@ from textual.containers import Horizontal, Vertical
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.course_summary import all_done_here
 from jitter_workshop.flow.measuring.curves import published_curves
+from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.run import apart_from_proofs
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.walk import RunCurve
@@ -279,7 +280,12 @@ class HomeScreen(HostChangeScreen, scope="home"):
                 yield from wrap(line, width, f"{number:>3}  ")
 
         keys = "Enter restores all of this · Esc leaves it as it is"
-        agree = partial(self._change, "Restoring…", self.workshop.undo_all, came_back)
+        before = len(self.workshop.written())
+
+        def told(result: RestoreResult) -> str:
+            return came_back(result, before, len(self.workshop.written()))
+
+        agree = partial(self._change, "Restoring…", self.workshop.undo_all, told)
         self.app.push_screen(Question("Restore everything that is changed on this host?", about, keys, agree))
 
     # -- applying again --------------------------------------------------------------------------------------------
