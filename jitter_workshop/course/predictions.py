@@ -12,7 +12,7 @@ from jitter_workshop.model.walk import PredictionOutcome
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED
 from jitter_workshop.stats.figures import Figure, KnownRun, figure, moved, ratio
-from jitter_workshop.stats.scale import about_times, nice_ns, nice_number, times
+from jitter_workshop.stats.scale import about_times, as_told, nice_ns, nice_number, times
 
 NEAR_FACTOR = 3.0
 """A guess within this factor is near: about half a decade, the precision of the eye on a logarithmic chart."""
@@ -135,7 +135,8 @@ def _in_range(
         told = f"{moved(one, before, seen)} That is a factor of {nice_number(value)}."
     if value is None:
         return None
-    return next(a for a in task.answers if a.up_to is None or value <= a.up_to), told, ""
+    # The learner compares the answers with the value as it is told.
+    return next(a for a in task.answers if a.up_to is None or as_told(value) <= a.up_to), told, ""
 
 
 def _second_to_first(one: Figure, before: KnownRun, seen: KnownRun) -> float | None:

@@ -14,7 +14,8 @@ class Effect:
     """Hold one figure of two runs. ``name``: the figure in words. ``values``: both values in words. ``factor``: how far
     they differ, at least 1. ``how``: a word for the difference (shorter, more, lower); "" where they are the same.
     ``one_event``: a single event decides the figure. ``at_least``: one run counted nothing, so its true rate may be
-    anything below one event, and the factor is the least possible one."""
+    anything below one event, and the factor is the least possible one. ``few``: fewer than ten distinct stalls lie
+    beyond a percentile in one of the runs, so chance may explain the difference."""
 
     name: str
     values: tuple[str, str]
@@ -23,6 +24,7 @@ class Effect:
     how: str
     one_event: bool = False
     at_least: bool = False
+    few: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,13 +99,16 @@ def compared(
         role, lead = "accent", f"{_NO_CHANGE}no figure moved"
         told = "by a factor of 2" + ("." if shown.factor < ALIKE else f", the nearest is {in_words(shown)}.")
     else:
-        role, lead, told = _ROLES[found.direction], f"{_LEADS[found.direction]}{in_words(shown)}.", ""
+        looks = f"Perhaps {found.direction}: " if shown.few or shown.one_event else _LEADS[found.direction]
+        role, lead, told = _ROLES[found.direction], f"{looks}{in_words(shown)}.", ""
         if found.but is not None:
-            quiet.append(f"But {in_words(found.but)}{' (one event)' if found.but.one_event else ''}.")
+            quiet.append(f"But {in_words(found.but)}{_doubt(found.but)}.")
     line = Text.assemble((_RECORDED, "dim") if recorded else "", (lead, f"bold {role}"))
     line.append(f" {told}" if told else "", "text")
     if shown.one_event:
         quiet.append("The maximum is one event.")
+    elif shown.few and shown.factor >= MOVED:
+        quiet.append("Fewer than ten stalls lie beyond it, so chance may explain this.")
     quiet += [*_company(runs), *([proof] if proof else [])]
     return [*wrap(line, width), *(wrap(Text(" ".join(quiet), "text"), width) if quiet else [])]
 
@@ -145,6 +148,11 @@ def beside(found: Effects, marked: Effect | None, width: int) -> Lines:
     if found.lead is None or marked is None or marked.name == found.lead.name:
         return []
     return wrap(Text.assemble(("The chart marks ", "text"), (f"{in_words(marked)}.", "text")), width)
+
+
+def _doubt(effect: Effect) -> str:
+    """Return why an effect may be chance, in brackets; "" if nothing speaks for that."""
+    return " (one event)" if effect.one_event else " (few stalls)" if effect.few else ""
 
 
 def disturbed(run: Run) -> str:

@@ -228,7 +228,9 @@ def treated(finding: Finding, key: str) -> Text:
 def no_chapter(what: str, finding: Finding) -> str:
     """Return the sentence that no chapter is about ``what``, and the reason if it is known."""
     reason = clean(finding.why_no_chapter, 300)
-    return f"No chapter of this course is about {what}." + (f" {reason}" if reason else "")
+    if reason:
+        return f"No chapter treats {what}: {reason[0].lower()}{reason[1:]}"
+    return f"No chapter of this course is about {what}."
 
 
 def _file(path: str, now: str, width: int) -> Lines:

@@ -2,8 +2,8 @@
 
 Two runs of one setup differ, too. So a figure counts as moved from a factor of 2 on, a rate needs ten events in one of
 the runs, and a percentile needs ten samples beyond it in both. Fewer stalls or preemptions are no gain where stalls
-took as much time in all: then each of them is longer. Nor are more of them a loss where they took less. The maximum is
-a single event: it leads only where no other figure moved.
+took as much time in all: then each of them is longer. Nor are more of them a loss where they took less. A percentile
+beyond which few stalls lie leads only where no other figure moved, and the maximum, a single event, after that one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import Direction, Effect, Effects
 from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, as_said, figure
-from jitter_workshop.stats.sample_size import FEW_SAMPLES, of_run
+from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, of_run
 
 MOVED = 2.0
 """A figure that differs by less than this factor is not called moved: two runs of one host differ by as much."""
@@ -63,12 +63,14 @@ def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked
     every = [e for e in every if e.direction != "same" or e.factor < MOVED]
     moved = [e for e in every if e.factor >= MOVED]
     lead = of_chapter if shows is not None and as_said(shows, before, after)[1] else None
+    lead = lead or _largest(e for e in moved if not e.one_event and not e.few)
     lead = lead or _largest(e for e in moved if not e.one_event) or _largest(moved)
     nearest = _largest([*every, *([of_chapter] if of_chapter is not None else [])])
     if lead is None:
         return Effects(None, None, nearest)
     against = _largest(e for e in moved if e.direction != lead.direction)
-    if lead.direction == "better" and against is not None and not against.one_event and against.factor > lead.factor:
+    sure = against is not None and not against.one_event and not against.few
+    if lead.direction == "better" and against is not None and sure and against.factor > lead.factor:
         return Effects(against, lead, nearest)
     return Effects(lead, against, nearest)
 
@@ -142,7 +144,9 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
         one.unit, ("lower", "higher")
     )
     how = more if rose else fewer
-    return Effect(one.title, _values(one, first, second), factor, direction, how, one.id == "max", not low)
+    own = before.recorded is None and after.recorded is None
+    few = own and one.id[0].isdigit() and FEW_STALLS in (of_run(before.run)[one.id], of_run(after.run)[one.id])
+    return Effect(one.title, _values(one, first, second), factor, direction, how, one.id == "max", not low, few)
 
 
 def _values(one: Figure, first: float, second: float) -> tuple[str, str]:

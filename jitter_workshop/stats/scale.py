@@ -92,6 +92,11 @@ def nice_number(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def as_told(value: float) -> float:
+    """Return a number as :func:`nice_number` tells it: 1.0245 is told as 1.02."""
+    return float(nice_number(value).replace(",", ""))
+
+
 def times(ratio: float | None) -> str:
     """Return a readable ratio: ``1.15×``, ``57×``, ``1/57``; ``–`` for None."""
     if ratio is None:

@@ -101,6 +101,14 @@ def test_what_falls_most_is_not_judged_while_a_figure_of_the_trace_is_unknown() 
     assert "needs the kernel's trace" in judged.text
 
 
+def test_the_answer_is_chosen_by_the_value_as_it_is_told() -> None:
+    # 40 → 26.61 is a factor of 1.5034, which is told as 1.5.
+    judged = outcome(FACTOR, Prediction(choice="same"), run(2_661), run(4_000 + 1), SHOWS)
+    assert judged is not None
+    assert "That is a factor of 1.5." in judged.text
+    assert judged.near is True
+
+
 @pytest.mark.parametrize(
     ("before", "after", "right"),
     [(400, 400, "same"), (400, 267, "same"), (400, 100, "some"), (400, 40, "some"), (400, 39, "all"), (400, 0, "all")],

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import Effects
-from jitter_workshop.model.run import ForeignLoad, Run, ThreadRecord
+from jitter_workshop.model.run import ForeignLoad, Run, Stall, ThreadRecord
 from jitter_workshop.presenter import effect
 from jitter_workshop.presenter.lines import written
 from jitter_workshop.stats.effect import MOVED, counted, effects, tail_of
@@ -97,6 +97,22 @@ def test_one_event_leads_only_where_nothing_else_moved_and_few_events_never_do()
     assert "The maximum is one event." in said(alone)
     assert between(run(tail=90_000, worst=95_000), run(tail=20_000, worst=9_000_000)).direction == "better"
     assert between(run(preempted=9), run(preempted=0)).lead is None
+
+
+def test_a_percentile_of_few_stalls_leads_only_where_nothing_else_moved() -> None:
+    def few(made: Run) -> Run:
+        worst = tuple(Stall(0, "accumulator", None, n, n + 90_000, 50) for n in (0, 500_000))
+        return dataclasses.replace(made, stalls=dataclasses.replace(made.stalls, worst=worst, rates=()))
+
+    found = between(few(run(tail=90_000, worst=95_000)), few(run(tail=20_000, worst=95_000)))
+    assert found.lead is not None
+    assert (found.lead.name, found.lead.few) == ("p99.9", True)
+    assert "Perhaps better: p99.9: 90 µs → 20 µs" in said(found)
+    assert "chance may explain this" in said(found)
+    solid = between(few(run(p50=300, tail=90_000)), few(run(tail=9_000)))
+    assert solid.lead is not None
+    assert (solid.lead.name, solid.lead.few) == ("p50", False)
+    assert said(solid).startswith("Looks better: p50")
 
 
 def test_no_change_and_luck_are_said_as_such_and_company_is_named() -> None:
