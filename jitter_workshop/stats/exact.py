@@ -6,6 +6,7 @@ these limits say."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
@@ -102,7 +103,8 @@ def flip_p(contributions: Sequence[float]) -> float:
         return 1.0
     half = len(parts) // 2
     left, right = _sums(parts[:half]), sorted(_sums(parts[half:]))
-    as_far = sum(len(right) - bisect_left(right, seen - hair - one) for one in left)
+    short = [seen - hair - one for one in left]
+    as_far = len(left) * len(right) - sum(map(bisect_left, itertools.repeat(right), short))
     # A flip of all signs mirrors a sum, so the other tail has the same size.
     return min(1.0, 2 * as_far / (len(left) * len(right)))
 

@@ -58,14 +58,14 @@ class Pairs:
     def contributions(self, log_ratio: float) -> list[float]:
         """Return the contribution d of each pair at a log ratio, in the order of the pairs."""
         root, soft = math.exp(log_ratio / 2), SOFTENING if self.counted else 0.0
-        found: list[float] = []
+        step, found = self.step, []
         for x, y in zip(self.x, self.y, strict=True):
-            if self.step and abs(y - x) < self.step:
+            if step and -step < y - x < step:
                 x = y = (x + y) / 2
             v, u = y / root, x * root
             whole = v + u + soft
             apart = (v - u) / whole if whole else 0.0
-            found.append(apart if abs(apart) > _HAIR else 0.0)
+            found.append(0.0 if -_HAIR <= apart <= _HAIR else apart)
         return found
 
     @property

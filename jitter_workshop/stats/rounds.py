@@ -121,8 +121,10 @@ def lines(rounds: Sequence[Round], workload: str = "ring") -> list[MeasureLine]:
 
 
 def _rate(side: Side, threshold_ns: int) -> StallRate:
-    none = StallRate(threshold_ns, 0, 0.0, 0.0)
-    return next((r for r in side.stalls if r.threshold_ns == threshold_ns), none)
+    for rate in side.stalls:
+        if rate.threshold_ns == threshold_ns:
+            return rate
+    return StallRate(threshold_ns, 0, 0.0, 0.0)
 
 
 def _at_equal_time(rounds: Sequence[Round], events: Callable[[Side], float]) -> Pairs:

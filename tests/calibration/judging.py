@@ -16,9 +16,8 @@ from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, SIGNIFICANC
 from jitter_workshop.stats.comparison import stall_measure
 from jitter_workshop.stats.exact import binomial_at_least
 from jitter_workshop.stats.multiple_comparisons import adjust
-from jitter_workshop.stats.paired import estimate, p_value
-from jitter_workshop.stats.rounds import lines
-from jitter_workshop.stats.verdicts import judge
+from jitter_workshop.stats.paired import p_value
+from jitter_workshop.stats.rounds import MeasureLine, lines
 from tests.calibration.plan import APART_S, FAR, NEAR, OFF, SEED, TOGETHER_S, NullPlan, Pair, PowerPlan, Same
 from tests.calibration.records import Recorded
 
@@ -60,19 +59,23 @@ class Design:
 
 
 def claims(rounds: Sequence[Round], workload: str) -> Claims:
-    """The lines that ``judge`` calls lower or higher, without their intervals: all that matters is whether the near end
-    lies beyond 1, which is whether the ratio that the clock's step allows for is rejected."""
+    """The lines that ``judge`` calls lower or higher, without their estimates and intervals: all that matters is
+    whether the near end lies beyond 1, which is whether the ratio that the clock's step allows for is rejected. The
+    contributions to a ratio sum up to more than 0 where the estimate is above that ratio."""
     shown = lines(rounds, workload)
+    return _claimed_of(shown, [p_value(line.pairs) for line in shown], len(rounds))
+
+
+def _claimed_of(shown: Sequence[MeasureLine], ps: Sequence[float], rounds: int) -> Claims:
     found: Claims = {}
-    if len(rounds) < ENOUGH_ROUNDS:
+    if rounds < ENOUGH_ROUNDS:
         return found
-    for line, p in zip(shown, adjust(shown, [p_value(line.pairs) for line in shown]), strict=True):
+    for line, p in zip(shown, adjust(shown, ps), strict=True):
         if p >= SIGNIFICANCE or line.gate:
             continue
-        ratio = estimate(line.pairs)
-        up = 1 if ratio is None or ratio > 1 else -1
+        up = 1 if math.fsum(line.pairs.contributions(0.0)) > 0 else -1
         near = up * line.pairs.coarseness
-        if (ratio is None or up * ratio > up * math.exp(near)) and p_value(line.pairs, near) <= 1 - CONFIDENCE:
+        if up * math.fsum(line.pairs.contributions(near)) > 0 and p_value(line.pairs, near) <= 1 - CONFIDENCE:
             found[line.measure] = "higher" if up > 0 else "lower"
     return found
 
@@ -108,13 +111,14 @@ def answers(recorded: Recorded) -> tuple[list[Answer], Counter[str]]:
 
 
 def _answer(half: str, workload: str, rounds: Sequence[Round]) -> Answer:
-    rows = judge(rounds, workload).rows
+    shown = lines(rounds, workload)
+    ps = [p_value(line.pairs) for line in shown]
     return Answer(
         half,
         workload,
-        {row.measure: row.verdict for row in rows if row.verdict in ("lower", "higher")},
-        frozenset(row.measure for row in rows if row.p < SIGNIFICANCE),
-        tuple(row.measure for row in rows),
+        _claimed_of(shown, ps, len(rounds)),
+        frozenset(line.measure for line, p in zip(shown, ps, strict=True) if p < SIGNIFICANCE),
+        tuple(line.measure for line in shown),
     )
 
 

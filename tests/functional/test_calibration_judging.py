@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.model.verdict import Side
+from jitter_workshop.model.verdict import SIGNIFICANCE, Side
 from jitter_workshop.stats.verdicts import judge
 from tests.bench import calibration as command
 from tests.calibration import judging
@@ -174,6 +174,14 @@ def null_goal(recorded: Recorded) -> list[str]:
     assert not left
     assert len(found) == 200
     assert sum(bool(a.claims) for a in found) <= 10
+    # The short way by which the report is made is the product's own: asked of one comparison in ten.
+    assert isinstance(recorded.plan, NullPlan)
+    for same, answer in list(zip(recorded.plan.comparisons_planned(), found, strict=True))[::10]:
+        (ms,) = recorded.runs[same.pairs[0].without].sides
+        rows = judge(judging.rounds_from(recorded, same.pairs, ms), same.workload).rows
+        assert answer.shown == tuple(row.measure for row in rows)
+        assert answer.own == {row.measure for row in rows if row.p < SIGNIFICANCE}
+        assert answer.claims == {row.measure: row.verdict for row in rows if row.verdict in ("lower", "higher")}
     return judging.null_report(recorded, answered)
 
 
