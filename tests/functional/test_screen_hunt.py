@@ -222,7 +222,7 @@ async def test_a_cure_is_tried_and_compared(workshop: FakeWorkshop, size: tuple[
         asked = framed(app)
         for told in ("$ kill PID", "$ taskset -apc 0 PID", "apply isolation", "1 Measure here"):
             assert told in asked
-        assert "1–5 choose" in flat(app)
+        assert "1–4 choose" in flat(app)
         await press(pilot, "y")
         assert app.clipboard.splitlines()[1] == "kill PID"
         await press(pilot, "escape")
