@@ -70,10 +70,11 @@ def _length(request: MeasureRequest) -> str:
 
 
 def about_to_measure(
-    request: MeasureRequest, on_battery: bool, width: int, reach: str = "", company: str = ""
+    request: MeasureRequest, on_battery: bool, width: int, reach: str = "", company: str = "", hides: bool = False
 ) -> Lines:
     """Describe a run before it starts. ``reach``: the percentiles that the run will have
-    (``flow.measuring.run_length``). ``company``: the lesson's words for the noise beside it."""
+    (``flow.measuring.run_length``). ``company``: the lesson's words for the noise beside it. ``hides``: a noise
+    has to be hidden first."""
     cpus = (
         ("producer", request.producer_cpu),
         ("accumulator", request.accumulator_cpu),
@@ -88,7 +89,7 @@ def about_to_measure(
         ("run", f"{clean(request.label, 40)} ({request.workload})"),
         ("length", _length(request)),
         ("threads", where or ("wherever the scheduler puts them" if free else "CPUs that the workshop chooses")),
-        ("noise", "a hidden noise" if request.hunted else noise),
+        ("noise", "one that the workshop hides" if hides else "a hidden noise" if request.hunted else noise),
         ("trace", TRACED_MEANWHILE if request.evidence else ""),
         ("reach", reach),
     ):

@@ -342,7 +342,8 @@ class Measure(Step):
             return chapter_view.nothing_measured(self.page.curves(), width)
         request, battery = self.page.request(self.name), bool(self.page.workshop.host.on_battery)
         known = reach(request, self.page.workshop.runs())
-        return about_to_measure(request, battery, width, known, self.walk.company(request))
+        hides = self.page.to_hide(self.name)
+        return about_to_measure(request, battery, width, known, self.walk.company(request), hides)
 
     def result(self, width: int) -> Lines:
         running, seen = self.page.run, self.walk.known(self.name)
