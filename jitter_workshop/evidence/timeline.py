@@ -171,7 +171,10 @@ class _Builder:
         ts, cpu, _, pid, *_ = event
         if state.current in self._threads and self._threads[state.current].cpu == state.cpu:
             self._threads[state.current].lost_sight(state.since)
+        outside = ts <= self._start or state.last >= self._stop
         state.doubt(ts)
+        # Before and after the block tracing begins and ends, and what is missing there is no gap of the block.
+        state.unbalanced -= outside
         state.irqs.clear()
         state.run(pid, self._names.get(pid, ""))
         if pid in self._threads:
