@@ -15,6 +15,7 @@ from jitter_workshop.presenter.changes import NOTHING_APPLIED
 from jitter_workshop.presenter.hunt import remembered
 from jitter_workshop.presenter.lines import items, table, wrap
 from jitter_workshop.report.check_words import value_in_words
+from jitter_workshop.stats.comparison import NEAR, NEAR_MEANS
 from jitter_workshop.stats.scale import nice_ns, times
 
 NOTE = (
@@ -42,8 +43,13 @@ def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
     for name, ratios in (("one before", step.to_before), ("first", step.to_first)):
         same = name == "one before" and step.to_before == step.to_first
         if not same and any(ratio is not None for ratio in ratios):
-            rows.append((f"  ÷ the {name}", *map(times, ratios)))
+            rows.append((f"  ÷ the {name}", *map(_told, ratios)))
     return rows
+
+
+def _told(ratio: float | None) -> str:
+    """Return a ratio; two values that the clock cannot tell apart have the ratio 1."""
+    return NEAR if ratio == 1 else times(ratio)
 
 
 def about(step: Bought) -> str:
@@ -68,7 +74,8 @@ def rest(summary: CourseSummary, width: int) -> Iterator[Text]:
     if summary.steps:
         titles = ", ".join(clean(title, 60) for title in summary.half)
         half = f"Begun, but without a second run, so without a curve: {titles}." if titles else ""
-        for line in filter(None, (half, NOTE)):
+        ratios = {ratio for step in summary.steps for ratio in (*step.to_before, *step.to_first)}
+        for line in filter(None, (half, NEAR_MEANS if 1 in ratios else "", NOTE)):
             yield from wrap(line, width, style="dim")
         yield Text()
     where = ", ON A RECORDING" if summary.recorded else ""

@@ -69,5 +69,5 @@ def test_a_seeds_load_is_named_by_its_trace_and_ends_with_its_process(
     workshop.hunts.weigh(beside, treated)
     assert hunt.cured
     answer = solved(hunt.suspects, report)
-    assert answer == hunt._kind
+    assert answer == hunt._kind, [(c.kind, c.name, round(c.ns_per_second)) for c in report.causes[:12]]
     assert workshop.hunts.answer(answer).right
