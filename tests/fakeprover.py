@@ -26,7 +26,16 @@ from tests.maderounds import make_rounds
 
 BLOCKS = 2
 PLACED = (
-    Change(1, "placement", "sched_setaffinity(producer)", "any (0-3)", "1", "run", "low", "a pause here delays all"),
+    Change(
+        1,
+        "placement",
+        "sched_setaffinity(producer)",
+        "any (0-3)",
+        "1",
+        "run",
+        "low",
+        "while it pauses, the next ones wait",
+    ),
     Change(2, "placement", "sched_setaffinity(accumulator)", "any (0-3)", "2", "run", "low", "it waits for each"),
 )
 _CLOCK = Clock("tsc", 9.7, 10, None, None, None)

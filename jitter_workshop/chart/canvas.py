@@ -24,7 +24,6 @@ from rich.text import Text
 from jitter_workshop.chart.axes import (
     GUTTER,
     LABELS_BELOW_FROM,
-    WITHIN,
     Cell,
     PlotFrame,
     framed,
@@ -228,9 +227,8 @@ def _figure(frame: PlotFrame) -> Any:
         for side in (0, 1):
             figure.ruler(axis, side).frequency(0)
     figure.ruler(0, 0).lim(frame.ranges.x_low, frame.ranges.x_high)
-    # The ends of the range are centres of cells, and the dots go on to the edges of these cells.
-    beyond = WITHIN * (frame.ranges.y_high - frame.ranges.y_low) / max(frame.rows - 1, 1)
-    figure.ruler(1, 0).lim(frame.ranges.y_low - beyond, frame.ranges.y_high + beyond)
+    # The ends of the range are centres of cells; a little beyond them dots are drawn, too (``axes.WITHIN``).
+    figure.ruler(1, 0).lim(frame.ranges.y_low, frame.ranges.y_high)
     return figure
 
 
@@ -291,8 +289,12 @@ def _put_marks(
             continue
         for below in range(row + 1, frame.rows):
             if (column, below) not in dotted:
-                cells[below][column] = ("╎", plain_style(theme.mark, dim=True))
-        cells[row][column] = (MARK_GLYPH, plain_style(theme.mark, bold=True))
+                on = Style(bgcolor=cells[below][column][1].bgcolor)
+                cells[below][column] = ("╎", plain_style(theme.mark, dim=True) + on)
+        cells[row][column] = (
+            MARK_GLYPH,
+            plain_style(theme.mark, bold=True) + Style(bgcolor=cells[row][column][1].bgcolor),
+        )
 
 
 # -- line by line ------------------------------------------------------------------------------------------------------

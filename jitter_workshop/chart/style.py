@@ -17,7 +17,7 @@ from rich.text import Text
 from jitter_workshop.chart.marks import current, spelled
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import MONO, PALETTES, Palette, blended
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, shortened
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns
 
@@ -36,7 +36,9 @@ _GLYPHS = ("●", "■", "◆", "▲", "▼", "★")
 _REFERENCE_GLYPHS = ("○", "□", "◇", "△")
 _QUIETER = 0.35
 _WIDE_LEGEND = 60
-_VALUE = 9
+_VALUE = 8
+_GAP = 2
+"""Blanks between a curve's name and its figures, besides the one before each figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ def _figures(curve: PercentileCurve, asked: float) -> list[tuple[str, str]]:
 
 def _room(width: int, asked: float) -> int:
     """Return the number of columns for a curve's name beside its three figures."""
-    return max(width - 2 - sum(len(head) + _VALUE + 2 for head, _ in _names(asked)), 8)
+    return max(width - 2 - _GAP - sum(len(head) + _VALUE + 2 for head, _ in _names(asked)), 8)
 
 
 def _fits(curve: PercentileCurve, width: int, asked: float) -> bool:
@@ -166,10 +168,10 @@ def _wide_line(
     # The origin keeps its room, so that a published curve is never taken for one that was measured here.
     origin = f"  {clean(curve.origin, 20)}" if curve.origin else ""
     room = _room(width, asked)
-    name = Text(clean(curve.label, max(room - len(origin), 4)), plain_style(theme.text, bold=bright))
+    name = Text(shortened(curve.label, max(room - len(origin), 4)), plain_style(theme.text, bold=bright))
     name.append(origin, dim)
     name.truncate(room, overflow="ellipsis", pad=True)
-    line.append_text(name)
+    line.append_text(name).append(" " * _GAP)
     for head, value in _figures(curve, asked):
         line.append(f" {head} ", dim)
         line.append(f"{value:<{_VALUE}}", plain_style(theme.text, bold=bright))
@@ -183,7 +185,7 @@ def _narrow_lines(
     dim = plain_style(theme.dim, dim=True)
     first = Text(no_wrap=True, end="")
     first.append(f"{look.glyph} ", look.point)
-    first.append(clean(curve.label, max(width - 2, 4)), plain_style(theme.text, bold=bright))
+    first.append(shortened(curve.label, max(width - 2, 4)), plain_style(theme.text, bold=bright))
     if curve.origin and first.cell_len + len(curve.origin) + 2 <= width:
         first.append(f"  {clean(curve.origin, 20)}", dim)
     if width >= _WIDE_LEGEND:

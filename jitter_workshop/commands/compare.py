@@ -81,10 +81,10 @@ def run(args: argparse.Namespace) -> int:
             }
         )
     else:
-        from jitter_workshop.presenter.comparison import compared, gated
+        from jitter_workshop.presenter.comparison import NARROWEST, compared, gated
         from jitter_workshop.presenter.lines import Output
 
-        output = Output()
+        output = Output(narrowest=NARROWEST)
         output.show(compared(found, a, others, metric, output.width, None if gate is None else gate.measure))
         if gate is not None:
             sys.stdout.write("\n")

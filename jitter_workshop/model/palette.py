@@ -13,7 +13,7 @@ class Palette:
     """Name the colours of a theme, each as ``#rrggbb``; "" leaves the terminal's own colour.
 
     ``text``, ``dim`` and the colours with a meaning can be read on ``background``, ``surface`` (bands) and ``panel``
-    (the row under the cursor); ``faint`` is for rules and asides on ``background``. ``cool``: keys and names.
+    (the row under the cursor), and so can ``faint``, for asides; ``rule`` is for lines. ``cool``: keys and names.
     ``grid``: the lines of a chart in a terminal; ``fine_grid``: those of a picture, which are thinner. ``curves``: the
     measured curves in their order; ``references``: published and recorded curves. ``cause_…``: what took the time of a
     stall; none of them is ``good`` or ``bad``, because a cause is neither.
@@ -24,6 +24,7 @@ class Palette:
     text: str = ""
     dim: str = ""
     faint: str = ""
+    rule: str = ""
     accent: str = ""
     good: str = ""
     bad: str = ""
@@ -51,7 +52,8 @@ PALETTES: dict[str, Palette] = {
         background="#0d1618",
         text="#dfe9e6",
         dim="#93a9aa",
-        faint="#5c7378",
+        faint="#829a9e",
+        rule="#5c7378",
         accent="#f2c55c",
         good="#7fdcae",
         bad="#ff8d7b",
@@ -76,8 +78,9 @@ PALETTES: dict[str, Palette] = {
         name="light",
         background="#f8f6ef",
         text="#17292c",
-        dim="#4d5e5e",
-        faint="#7d837c",
+        dim="#445656",
+        faint="#5c665f",
+        rule="#7d837c",
         accent="#7a5200",
         good="#00664a",
         bad="#b3281a",
@@ -85,7 +88,7 @@ PALETTES: dict[str, Palette] = {
         code="#5b3f9e",
         surface="#efede3",
         panel="#e3e4dc",
-        grid="#dbd9ce",
+        grid="#cdcbbe",
         fine_grid="#e4e2d8",
         mark="#a3136f",
         cause_task="#0a3f94",
@@ -96,14 +99,15 @@ PALETTES: dict[str, Palette] = {
         cause_move="#660c37",
         cause_fault="#24410a",
         curves=("#2a6f96", "#836900", "#3b754d", "#5c31a9", "#681700", "#6b0348"),
-        references=("#767f7c", "#7f8784", "#878e8b"),
+        references=("#6f7875", "#757e7b", "#7b8481"),
     ),
     "high-contrast": Palette(
         name="high-contrast",
         background="#000000",
         text="#ffffff",
         dim="#d8e0e0",
-        faint="#98a4a4",
+        faint="#a4b0b0",
+        rule="#98a4a4",
         accent="#ffd84a",
         good="#5cf5d8",
         bad="#ff8f66",

@@ -42,6 +42,21 @@ def clean(text: object, limit: int = NAME) -> str:
     return line if len(line) <= limit else line[: max(limit - 1, 0)].rstrip() + "…"
 
 
+def shortened(text: object, limit: int = NAME) -> str:
+    """Clean a text as :func:`clean` does, but leave out its middle where it is too long: ``isolation: fr… spinners``.
+    Names of runs begin alike, and their ends tell them apart."""
+    line = clean(text, 4 * NAME)
+    if len(line) <= limit:
+        return line
+    tail = line[len(line) - max((limit - 1) * 3 // 5, 0) :]
+    if " " in tail and not line[len(line) - len(tail) - 1].isspace():
+        # The end begins with a whole word.
+        tail = tail.partition(" ")[2]
+    tail = tail.strip()
+    gap = "… " if line.endswith(f" {tail}") and limit > len(tail) + 6 else "…"
+    return f"{line[: max(limit - len(gap) - len(tail), 0)].rstrip()}{gap}{tail}"[: max(limit, 0)]
+
+
 def called(name: object, limit: int = NAME) -> str:
     """Clean a name as :func:`clean` does; a name without visible characters becomes "(no visible name)"."""
     return clean(name, limit) or clean("(no visible name)", limit)

@@ -32,7 +32,18 @@ from jitter_workshop.model.walk import (
 )
 from jitter_workshop.presenter import fanout
 from jitter_workshop.presenter.comparison import near
-from jitter_workshop.presenter.lines import Lines, figure, filled, heading, items, labelled, sentence, table, wrap
+from jitter_workshop.presenter.lines import (
+    Lines,
+    figure,
+    filled,
+    heading,
+    items,
+    keyed,
+    labelled,
+    sentence,
+    table,
+    wrap,
+)
 from jitter_workshop.presenter.prose import clean_code, styled
 from jitter_workshop.presenter.run import trace_lines
 from jitter_workshop.stats.comparison import amount, measure_name, ratio_told
@@ -149,8 +160,8 @@ def mark_question(task: PredictionTask, value_ns: int, locked: bool, width: int)
     """Return the question, and the present value of the mark. ``locked``: the guess cannot be changed any more."""
     lines = wrap(styled(task.question, "bold text"), width)
     value = f"p{clean(task.percentile or '99.9', 8)} = {nice_ns(value_ns)}"
-    keys = "   measured already" if locked else "   ↑ ↓ move, ← → tenfold"
-    return [*lines, Text.assemble("× your mark: ", (value, "bold accent"), keys, style="dim")]
+    keys = Text("measured already") if locked else keyed("↑ ↓ move · ← → tenfold")
+    return [*lines, Text.assemble("× your mark: ", (value, "bold accent"), "   ", keys, style="dim")]
 
 
 def comparison(view: CompareView, width: int) -> Lines:
@@ -164,7 +175,7 @@ def comparison(view: CompareView, width: int) -> Lines:
     for row in compared.rows:
         rows.append([_measure(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), ratio_told(row)])
     lines += table(rows, width, right=(1, 2, 3)) if compared.rows else []
-    lines += near(rows)
+    lines += near(rows, width)
     if compared.text and compared.text != view.headline:
         lines += [Text(), *wrap(styled(compared.text), width)]
     return lines

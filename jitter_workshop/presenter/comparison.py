@@ -9,7 +9,7 @@ from rich.text import Text
 from jitter_workshop.flow.measuring.comparing import same_state
 from jitter_workshop.model.curve import Comparison, ComparisonRow
 from jitter_workshop.model.run import Run
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import clean, many, shortened
 from jitter_workshop.presenter import effect
 from jitter_workshop.presenter.lines import Lines, table, wrap
 from jitter_workshop.stats import sample_size
@@ -29,8 +29,10 @@ from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.stats.gate import Gate, GateVerdict
 from jitter_workshop.stats.scale import times
 
-WIDEST = 80
+NARROWEST, WIDEST = 40, 80
 _MOST_COLUMNS = 3
+_NARROW = 60
+"""Below this width several runs have a table each."""
 _WITHOUT_PROOF = "Single runs prove nothing: two runs of the same thing differ too."
 
 
@@ -52,13 +54,20 @@ def compared(
         runs = [baseline, *(b for _, b, _ in alike)]
         marks = [_marks(one, metric) for one in runs]
         measures: Collection[str] = {row.measure for one in comparable for row in one.rows}
-        if len(alike) <= _MOST_COLUMNS:
+        if width < _NARROW:
+            # A column for each run would cut the figures: each run has a table of its own.
+            for head, one, mark in zip(heads, comparable, marks[1:], strict=True):
+                rows = _in_short(_by_measure([head], [one], [marks[0], mark]))
+                lines += [Text(), *table(rows, width, right=range(1, 4), gap=1), *near(rows, width)]
+            rows = []
+        elif len(alike) <= _MOST_COLUMNS:
             rows = _by_measure(heads, comparable, marks)
         else:
             measures = headline_measures(comparable, baseline.workload, wanted)
-            rows = _by_run(heads, [clean(one.label or one.id, 15) for one in runs], comparable, measures, marks)
-        lines += [Text(), *table(rows, width, right=range(1, 9), gap=1), *_legend(marks, measures), *near(rows)]
-        if len(alike) > _MOST_COLUMNS:
+            rows = _by_run(heads, [shortened(one.label or one.id, 15) for one in runs], comparable, measures, marks)
+        lines += [Text(), *table(rows, width, right=range(1, 9), gap=1)] if rows else []
+        lines += [*_legend(marks, measures, width), *near(rows, width)]
+        if len(alike) > _MOST_COLUMNS and width >= _NARROW:
             lines += [Text(), *wrap("To see all rows of each run, use --json, or compare fewer runs at a time.", width)]
     return [*lines, Text(), *wrap(_WITHOUT_PROOF, width)]
 
@@ -67,21 +76,26 @@ def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) 
     """Return a comparison of two runs: the runs, the table, and sentences on the differences."""
     lines: Lines = []
     if baseline.label or other.label:
-        lines += wrap(f"{clean(baseline.label or baseline.id, 34)} → {clean(other.label or other.id, 34)}", width)
+        lines += wrap(
+            f"{shortened(baseline.label or baseline.id, 34)} → {shortened(other.label or other.id, 34)}", width
+        )
     lines += [*wrap(f"{baseline.id} → {other.id} · {clean(metric, 30)}", width), Text()]
     if found.comparable and metric == baseline.main_histogram:
         largest = effects(KnownRun(baseline), KnownRun(other))
         lines += [*effect.compared(largest, (baseline, other), same_state(baseline, other), width), Text()]
     if found.rows:
         marks = [_marks(one, metric) for one in (baseline, other)]
-        rows = [["", clean(baseline.label or "A", 18), clean(other.label or "B", 18), "B/A"]]
+        narrow = width < _NARROW
+        heads = ["A", "B"] if narrow else [shortened(baseline.label or "A", 18), shortened(other.label or "B", 18)]
+        rows = [["", *heads, "B/A"]]
         for row in found.rows:
             values = [amount(row.measure, value) for value in (row.a, row.b)]
             rows.append([measure_name(row.measure), *_marked(values, row.measure, marks), ratio_told(row)])
+        rows = _in_short(rows) if narrow else rows
         lines += [
-            *table(rows, width, right=(1, 2, 3)),
-            *_legend(marks, {row.measure for row in found.rows}),
-            *near(rows),
+            *table(rows, width, right=(1, 2, 3), gap=1 if narrow else 2),
+            *_legend(marks, {row.measure for row in found.rows}, width),
+            *near(rows, width),
             Text(),
         ]
     return lines + wrap(clean(found.text, 2_000), width)
@@ -131,6 +145,11 @@ def _by_run(
     return rows
 
 
+def _in_short(rows: Iterable[Sequence[str]]) -> list[list[str]]:
+    """Return the rows with names of measures that fit on a narrow terminal."""
+    return [[row[0].replace("stalls over ", "stalls >"), *row[1:]] for row in rows]
+
+
 def _short(measure: str) -> str:
     if measure in (STOLEN, MAX):
         return {STOLEN: "stolen", MAX: "worst"}[measure]
@@ -146,9 +165,9 @@ def _place(measure: str) -> tuple[int, float]:
     return {STOLEN: 1, "mean": 2, MAX: 4}[measure], 0.0
 
 
-def near(rows: Iterable[Iterable[str]]) -> Lines:
+def near(rows: Iterable[Iterable[str]], width: int) -> Lines:
     """Return the meaning of the sign for values that the clock cannot tell apart, if a cell has it; else []."""
-    return [Text(NEAR_MEANS, "dim")] if any(NEAR in cells for cells in rows) else []
+    return wrap(NEAR_MEANS, width, "", "   ", style="dim") if any(NEAR in cells for cells in rows) else []
 
 
 def _marks(run: Run, metric: str) -> dict[str, str]:
@@ -165,10 +184,16 @@ def _marked(cells: Iterable[str], measure: str, marks: Sequence[Mapping[str, str
     return sample_size.marked(cells, [one.get(measure, "") for one in marks], "")
 
 
-def _legend(marks: Sequence[Mapping[str, str]], measures: Collection[str]) -> Lines:
+def _legend(marks: Sequence[Mapping[str, str]], measures: Collection[str], width: int) -> Lines:
     """Return the meaning of the marks of the shown measures, after a blank line; [] without marks."""
     found = sample_size.legend(mark for one in marks for measure, mark in one.items() if measure in measures)
-    return [Text(), *map(Text, found)] if found else []
+    return [Text(), *(line for one in found for line in _hanging(one, width))] if found else []
+
+
+def _hanging(said: str, width: int) -> Lines:
+    """Return a mark's meaning, broken where it is too long; its further lines stand below the words."""
+    mark, _, words = said.partition("  ")
+    return [Text(said)] if len(said) <= width else wrap(words.strip(), width, f"{mark}  ")
 
 
 def gated(gate: Gate, verdicts: Sequence[GateVerdict], width: int) -> Lines:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from jitter_workshop.model.run import PERCENTILES
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, shortened
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.lines import Lines, column_sizes, in_cells, table
 from jitter_workshop.stats import sample_size
@@ -72,7 +72,7 @@ def value_at(shown: RunCurve, percentile: str) -> int | None:
 def label_of(shown: RunCurve) -> str:
     """Return a curve's label with its origin, safe for a terminal."""
     origin = f" ({clean(shown.curve.origin, 24)})" if shown.curve.origin else ""
-    return clean(shown.label, 40) + origin
+    return shortened(shown.label, 40) + origin
 
 
 def made_elsewhere(shown: Sequence[RunCurve], source: str) -> str:
@@ -94,7 +94,7 @@ def percentile_table(curves: Sequence[RunCurve], width: int) -> Lines:
     def head(texts: Iterable[str]) -> list[str]:
         return ["", *(in_cells(text, name_width).rstrip() + found.beside for text in texts)]
 
-    rows = [head(clean(c.label, 40) for c in curves)]
+    rows = [head(shortened(c.label, name_width) for c in curves)]
     if any(c.curve.origin for c in curves):
         rows.append(head(clean(c.curve.origin, 24) for c in curves))
     lines = table([*rows, *found.rows], right=range(1, len(curves) + 1), width=width, gap=gap)

@@ -1,8 +1,8 @@
 """Build lines of text for every surface: the screen, the plain walk, and the output of verbs.
 
-A line is a rich ``Text`` whose styles are words: a role of the palette (text, dim, faint, accent, good, bad, cool,
-code, cause_task and the other causes), ``under`` for the row under the cursor, and ``bold``. A surface replaces the
-roles by colours only when it shows the line: :func:`in_colours` for a theme, :func:`written` for a terminal's own
+A line is a rich ``Text`` whose styles are words: a role of the palette (text, dim, faint, rule, accent, good, bad,
+cool, code, cause_task and the other causes), ``under`` for the row under the cursor, and ``bold``. A surface replaces
+the roles by colours only when it shows the line: :func:`in_colours` for a theme, :func:`written` for a terminal's own
 colours or none.
 """
 
@@ -35,6 +35,7 @@ PIPE_WIDTH = 100
 _ON_A_TERMINAL = {
     "dim": "dim",
     "faint": "dim",
+    "rule": "dim",
     "accent": "yellow",
     "good": "green",
     "bad": "red",
@@ -68,8 +69,8 @@ class Output:
     pipe does not have. ``width``: the columns that may be used. ``colour``: escape sequences may be written.
     """
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        """Take a stream; None is standard output."""
+    def __init__(self, stream: TextIO | None = None, narrowest: int = NARROWEST) -> None:
+        """Take a stream; None is standard output. ``narrowest``: the least width that the lines are made for."""
         self._stream = stream = stream or sys.stdout
         try:
             terminal = stream is not None and stream.isatty()
@@ -83,7 +84,7 @@ class Output:
             except OSError:
                 width = 80
         dumb = os.environ.get("TERM", "") in ("", "dumb")
-        self.width = max(NARROWEST, min(width or PIPE_WIDTH, WIDEST))
+        self.width = max(narrowest, min(width or PIPE_WIDTH, WIDEST))
         self.colour = terminal and not dumb and not os.environ.get("NO_COLOR")
 
     def show(self, lines: Iterable[Text]) -> None:
@@ -212,6 +213,25 @@ def two_ends(left: Text, right: Text, width: int) -> Text:
     return Text.assemble(left, " " * gap, right)
 
 
+_KEYS = frozenset(("Enter", "Esc", "Tab", "Space", "PgUp", "PgDn", "F1"))
+
+
+def keyed(words: str) -> Text:
+    """Return ``Enter goes on · r looks again`` with each key in the colour of keys. A key is a name such as Enter, one
+    character, or a range of digits; it begins its part."""
+    line = Text(style="dim")
+    for number, part in enumerate(words.split(" · ")):
+        tokens = part.split(" ")
+        at = next((n for n, token in enumerate(tokens) if not _is_key(token)), len(tokens))
+        line.append(" · " if number else "").append(" ".join(tokens[:at]), "bold cool")
+        line.append((" " if at else "") + " ".join(tokens[at:]) if tokens[at:] else "")
+    return line
+
+
+def _is_key(token: str) -> bool:
+    return token in _KEYS or len(token) == 1 or bool(re.fullmatch("[0-9][–-][0-9]", token))
+
+
 # -- tables and bars ---------------------------------------------------------------------------------------------------
 
 
@@ -276,7 +296,7 @@ def bar(value: float, largest: float, width: int) -> str:
 def filled(done: float, total: float, width: int, rest: str = "─") -> Text:
     """Return a bar of progress; ``rest`` is the character for the part that is still to be done."""
     full = bar(done, max(total, 1), width)
-    return Text(full, "accent").append(rest * max(width - len(full), 0), "faint")
+    return Text(full, "accent").append(rest * max(width - len(full), 0), "rule")
 
 
 def waiting(said: str, done: int, total: int, width: int) -> Lines:

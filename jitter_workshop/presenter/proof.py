@@ -189,9 +189,9 @@ def _picture(ratios: Sequence[float | None], shown: int, each: int, height: int)
     lines: Lines = []
     for number, cells in enumerate(grid):
         line = Text(f"{labels.get(number, ''):>{_LABEL}} ", "dim")
-        line.append("┤" if number in labels else "│", "faint")
+        line.append("┤" if number in labels else "│", "rule")
         for faint, signs in groupby(cells, key=lambda sign: sign in " ┄"):
-            line.append("".join(signs), "faint" if faint else "bold accent")
+            line.append("".join(signs), "rule" if faint else "bold accent")
         lines.append(line)
     return lines
 
@@ -342,7 +342,7 @@ def _table(rows: Sequence[Verdict], width: int) -> Lines:
 def _strip(row: Verdict, shared: Axis, width: int) -> Text:
     line = Text()
     for faint, signs in groupby(drawn(strip(row, shared), shared, width), key=lambda sign: sign in " │┊"):
-        line.append("".join(signs), "faint" if faint else _colour(row.verdict))
+        line.append("".join(signs), "rule" if faint else _colour(row.verdict))
     return line
 
 

@@ -28,6 +28,17 @@ def runs(make_run: MakeRun) -> list[str]:
     return ids
 
 
+@pytest.mark.parametrize("others", [1, 2, 4])
+def test_forty_columns_are_enough(
+    runs: list[str], others: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    main(["compare", *runs[: others + 1], "--gate", "99.9"])
+    lines = capsys.readouterr().out.splitlines()
+    assert not [line for line in lines if len(line) > 40]
+    assert any("p99.9" in line for line in lines)
+
+
 @pytest.mark.parametrize("many", [2, 3, 4, 6])
 def test_many_runs_are_one_table_of_eighty_columns(
     runs: list[str], many: int, capsys: pytest.CaptureFixture[str]

@@ -84,7 +84,7 @@ async def test_pages_that_name_their_keys_in_words(live: FakeWorkshop, size: tup
         for ask, words in (
             (lambda: pilot.press("u"), "Enter restores all of this · Esc leaves it as it is"),
             (lambda: pilot.press("q"), "Enter restores and leaves · k keeps and leaves · Esc stays"),
-            (lambda: pilot.press("question_mark"), "↑ ↓ scroll · Esc closes"),
+            (lambda: pilot.press("question_mark"), "↑ ↓ scroll · y copies · Esc closes"),
             (lambda: pilot.press("e"), "↑ ↓ choose · Enter changes · Esc closes"),
             (lambda: shown(app), "Esc closes · y copies this text"),
             (lambda: pilot.press("y"), "Esc closes · in the clipboard, where this terminal allows it"),

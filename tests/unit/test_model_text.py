@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.model.text import called, clean, fell_away, minute, tally
+from jitter_workshop.model.text import called, clean, fell_away, minute, shortened, tally
 
 
 def test_escapes_and_line_breaks_become_blanks() -> None:
@@ -57,3 +57,11 @@ def test_who_counts_says_what() -> None:
 )
 def test_a_time_is_told_to_the_minute(stamp: str, said: str) -> None:
     assert minute(stamp) == said
+
+
+def test_a_long_name_keeps_its_end_which_tells_it_from_others() -> None:
+    assert shortened("isolation: free, beside spinners", 20) == "isolation:… spinners"
+    assert shortened("laptop, baseline", 16) == "laptop, baseline"
+    assert shortened("\x1b[31mfree", 20) == "[31mfree"
+    for limit in range(40):
+        assert len(shortened("migration: free, then one that is pinned", limit)) <= limit

@@ -55,12 +55,14 @@ def causes(theme: Palette) -> list[str]:
 
 @THEMES
 def test_every_text_can_be_read_on_every_ground(theme: Palette) -> None:
-    roles = ("text", "dim", "accent", "good", "bad", "cool", "code", "mark")
+    roles = ("text", "dim", "faint", "accent", "good", "bad", "cool", "code", "mark")
     texts = [*(getattr(theme, role) for role in roles), *causes(theme)]
     for text, ground in itertools.product(texts, (theme.background, theme.surface, theme.panel)):
         assert contrast(text, ground) >= 4.5, (text, ground)
-    for quiet in (theme.faint, *theme.references):
-        assert contrast(quiet, theme.background) >= 3, quiet
+    assert contrast(theme.dim, theme.background) >= 7
+    assert contrast(theme.rule, theme.background) >= 3
+    for quiet in theme.references:
+        assert contrast(quiet, theme.background) >= 3.5, quiet
     for curve in theme.curves:
         assert contrast(curve, theme.background) >= 4.5, curve
 

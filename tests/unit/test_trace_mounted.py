@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from jitter_workshop.agent.tracing import own_view
 from jitter_workshop.agent.tracing.instances import mount_command
 from jitter_workshop.flow.chapters.diagnosis import ChapterDiagnosis
+from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.host.root import HostRoot
 from tests.fakes import open_workshop
 
@@ -31,3 +34,17 @@ def test_a_run_that_would_be_traced_is_warned_of(monkeypatch: pytest.MonkeyPatch
     assert "not mounted" not in walk.warning("look")
     workshop.mount_command = ""
     assert "not mounted" not in walk.warning("measure")
+
+
+def test_without_rights_the_command_is_offered_because_no_agent_can_mount(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sys/kernel/tracing").mkdir(parents=True)
+    monkeypatch.setattr(own_view, "can_be_had", lambda _: True)
+    offered = SessionContext.mount_command.fget
+    assert offered is not None
+    for rights, expected in (("none", "mount -t tracefs"), ("root", ""), ("sudo", "")):
+        session = SimpleNamespace(rights=rights)
+        here = SimpleNamespace(class_view=None, agent_session=session, root=HostRoot(tmp_path), recorded=False)
+        assert offered(here).startswith(expected)
+        assert bool(offered(here)) is bool(expected)

@@ -100,8 +100,9 @@ class SessionContext:
     @property
     def mount_command(self) -> str:
         """Return the command that mounts the kernel's trace; "" where it is mounted, this host has none, or the agent
-        can get it without the host's mount. A class's service may make no mount."""
-        own = self.class_view is None and own_view.can_be_had(self.root)
+        can get it without the host's mount. A class's service may make no mount, and without rights no agent starts."""
+        agent = self.class_view is None and self.agent_session.rights != "none"
+        own = agent and own_view.can_be_had(self.root)
         return "" if self.recorded or own else mount_command(self.root)
 
     @property

@@ -23,7 +23,7 @@ from jitter_workshop.model.walk import PlanView
 from jitter_workshop.tuning.planning import digest
 
 _WHY = {
-    "producer": "it stamps and publishes; a pause here delays the messages behind it",
+    "producer": "it stamps and publishes the messages; while it pauses, the next ones wait",
     "accumulator": "it waits for each message; the latency is read on this CPU",
     "journaller": "it is the second consumer; it does not disturb the other two threads",
     "sampler": "it reads the clock without pause; every gap is time that something else took",

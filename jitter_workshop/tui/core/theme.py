@@ -56,9 +56,9 @@ def _textual_theme(name: str) -> Theme:
         error=p.bad,
         dark=name != "light",
         variables={
-            "faint": p.faint,
+            "rule": p.rule,
             "dim": p.dim,
-            "scrollbar": p.faint,
+            "scrollbar": p.rule,
             "scrollbar-background": p.background,
             "block-cursor-foreground": p.text,
             "block-cursor-background": p.panel,

@@ -103,13 +103,14 @@ class PathList(Sheet):
         line = Text()
         line.append(f"{state} ", "accent" if under else "good" if entry.done else "dim")
         line.append(clean(entry.title, 40), style)
+        line.append(" " * max(self._titles + 2 - line.cell_len, 0))
         if why := clean(reason, SENTENCE):
             # The part before the colon is the reason, the rest explains it.
-            why = why if line.cell_len + 4 + len(why) <= room else why.partition(": ")[0]
-            line.append(f"   {why}", "dim")
+            why = why if line.cell_len + 3 + len(why) <= room else why.partition(": ")[0]
+            line.append(f"  {why}", "dim")
         elif entry.here:
             aside = "done" if entry.done else f"at {entry.next_step}" if entry.started else f"{entry.minutes} min"
-            line.append(f"   {aside}" if width >= _NARROW else "", "dim")
+            line.append(f"  {aside}" if width >= _NARROW else "", "dim")
             line.truncate(max(room - _CHANCE_WIDTH - 1, 1), overflow="ellipsis")
             line.append(" " * max(room - _CHANCE_WIDTH - line.cell_len, 1))
             line.append(*CHANCES[entry.chance])
@@ -121,6 +122,11 @@ class PathList(Sheet):
         if under:
             line.stylize("under")
         return line
+
+    @property
+    def _titles(self) -> int:
+        """Return the width of the longest title, so that what follows a title stands in a column."""
+        return max((len(clean(entry.title, 40)) for entry in self._entries), default=0)
 
     def on_click(self, event: events.Click) -> None:
         rows = self._rows()

@@ -17,7 +17,7 @@ from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter import class_host
-from jitter_workshop.presenter.lines import two_ends, wrap
+from jitter_workshop.presenter.lines import keyed, two_ends, wrap
 from jitter_workshop.presenter.preferences import LEAST_HEIGHT, LEAST_WIDTH
 from jitter_workshop.tui.core.actions import bindings
 from jitter_workshop.tui.core.frame import Frame
@@ -305,19 +305,8 @@ class Page(ModalScreen[None], KeyedScreen):
     def key_lines(self, width: int) -> Iterable[Text]:
         if words := self.key_words():
             yield Text()
-            yield from wrap(_with_keys(words), width)
+            yield from wrap(keyed(words), width)
             yield Text()
-
-
-def _with_keys(words: str) -> Text:
-    """Return ``Enter goes on · r looks again`` with its keys in the colour of keys: all before the first small word."""
-    line = Text(style="dim")
-    for number, part in enumerate(words.split(" · ")):
-        tokens = part.split(" ")
-        at = next((n for n, token in enumerate(tokens) if len(token) > 1 and token[0].islower()), len(tokens))
-        line.append(" · " if number else "").append(" ".join(tokens[:at]), "bold cool")
-        line.append("".join(f" {token}" for token in tokens[at:]) if at else part)
-    return line
 
 
 def too_small(width: int) -> Iterable[Text]:

@@ -61,7 +61,7 @@ class HelpPage(Page, scope="dialog"):
     def lines(self, width: int) -> Iterable[Text]:
         stack = self.app.screen_stack
         below: str = getattr(stack[-2] if len(stack) > 1 else None, "scope", "home")
-        yield Text.assemble(("HELP", "bold text"), ("   ↑ ↓ scroll · Esc closes", "dim"))
+        yield Text("HELP", "bold text")
         if self.frame.notices:
             yield Text()
             yield Text("NOTICES", "bold dim")
@@ -85,6 +85,9 @@ class HelpPage(Page, scope="dialog"):
         for word, meaning in WORDS:
             line = Text.assemble((f"{word}: ", "bold cool"), meaning, style="text")
             yield from wrap(line, width, "  ", "    ")
+
+    def key_words(self) -> str:
+        return "↑ ↓ scroll · y copies · Esc closes"
 
     def action_copy(self) -> None:
         self.app.copy_to_clipboard(self.sheet("#page-sheet").plain())

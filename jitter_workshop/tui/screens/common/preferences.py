@@ -29,9 +29,7 @@ class SettingsPage(Page, scope="settings"):
 
     def lines(self, width: int) -> Iterable[Text]:
         settings = self.frame.settings
-        keys = Text("↑ ↓ choose · Enter changes · Esc closes", "dim")
-        lines = [*wrap(keys, width, "SETTINGS   "), Text()]
-        lines[0].stylize("bold text", 0, len("SETTINGS"))
+        lines = [Text("SETTINGS", "bold text"), Text()]
         self._rows = [None] * len(lines)
         for number, (key, choices) in enumerate(CHOICES.items()):
             title, meaning = TITLES[key]
@@ -53,6 +51,9 @@ class SettingsPage(Page, scope="settings"):
             lines += [*made, Text()]
             self._rows += [*[number] * len(made), None]
         return [*lines, *wrap(Text(f"Kept in {clean(paths.config_file(), 300)}", "dim"), width)]
+
+    def key_words(self) -> str:
+        return "↑ ↓ choose · Enter changes · Esc closes"
 
     def action_change(self, by: int) -> None:
         """Take the next value of the preference under the cursor; for -1, the value before."""

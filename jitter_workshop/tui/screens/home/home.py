@@ -17,7 +17,7 @@ from jitter_workshop.flow.chapters.course_summary import all_done_here
 from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.run import apart_from_proofs
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import clean, many, shortened
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.changes import (
@@ -31,7 +31,7 @@ from jitter_workshop.presenter.changes import (
 )
 from jitter_workshop.presenter.chapter import WHAT_THIS_IS, host_column, is_new
 from jitter_workshop.presenter.curves import label_of, value_at
-from jitter_workshop.presenter.lines import log_bar, two_ends, wrap
+from jitter_workshop.presenter.lines import keyed, log_bar, two_ends, wrap
 from jitter_workshop.presenter.plan import NO_RIGHTS
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
@@ -39,7 +39,7 @@ from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.path_list import PathList
-from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 T = TypeVar("T")
 
@@ -64,13 +64,13 @@ class HomeScreen(HostChangeScreen, scope="home"):
         yield NextCard(self._next_card, id="next")
         yield Sheet(self._standing, id="standing")
         with Horizontal(id="home-main"):
-            with panel(Vertical(id="home-left")):
+            with Vertical(id="home-left"):
                 with Pane(id="path-pane"):
                     yield PathList(id="path")
                 yield Sheet(self._about, id="about")
                 with Pane(id="home-host"):
                     yield Sheet(self._host, id="home-host-sheet")
-            yield panel(ChartView(id="home-chart"), "Curves")
+            yield ChartView(id="home-chart")
         yield Sheet(self._notices, id="notices")
 
     def keys(self) -> Sequence[Shown]:
@@ -124,7 +124,9 @@ class HomeScreen(HostChangeScreen, scope="home"):
     def _standing(self, width: int) -> Iterable[Text]:
         """Yield lines on the changes that this tool has applied on this host, or could apply again."""
         for said in self.changes_said():
-            yield from wrap(Text(said, "text"), width, "▸ ")[:2]
+            told, _, keys = said.partition("   ")
+            line = Text.assemble((told, "text"), "  " if keys else "", keyed(keys) if keys else "", style="text")
+            yield from wrap(line, width, "▸ ")[:2]
 
     def _about(self, width: int) -> Iterable[Text]:
         """Return the subject of the chapter under the cursor with its minutes, or why the chapter cannot be opened or
@@ -159,7 +161,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
                 (f" · {following.next_step}", "text"),
             )
             about = f"about {following.minutes} min" if following.minutes else ""
-            yield two_ends(left, Text.assemble(("Enter", "bold text"), f"   {about}", style="dim"), width)
+            yield two_ends(left, Text.assemble(("Enter", "bold cool"), f"   {about}", style="dim"), width)
             if not following.here and all_done_here(self.workshop.path()):
                 yield from self._offer()
         yield from self._bars(width)
@@ -168,17 +170,21 @@ class HomeScreen(HostChangeScreen, scope="home"):
         """Yield a line that offers the summary of the course."""
         line = Text("▸ SUMMARY  ", "bold accent")
         line.append("the course from first to last, and what each step changed", "text")
-        line.append("   x", "bold text")
+        line.append("   x", "bold cool")
         yield line
 
     def _bars(self, width: int) -> Iterable[Text]:
         """Yield bars of p99.9 on a logarithmic scale: the learner's newest run of ``ring``, and the laptop of 2015."""
         newest = self._newest()
         # The label "log" is needed, because readers compare the lengths of bars.
-        pairs = [(c, value_at(c, "99.9")) for c in (newest, *published_curves()[:1]) if c is not None]
-        largest = max((value for _, value in pairs if value), default=0)
         if newest is None:
             yield Text(f"  {self._without_a_ring()}", "dim")
+            return
+        if self.wide or self.tall:
+            # The chart stands below, and its legend has the figures.
+            return
+        pairs = [(c, value_at(c, "99.9")) for c in (newest, *published_curves()[:1])]
+        largest = max((value for _, value in pairs if value), default=0)
         name_width = max(min(34, width - 44), 12)
         for shown, value in pairs:
             own = shown is newest
@@ -186,7 +192,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             room = min(max(width - name_width - 25, 4), 60)
             drawn = log_bar(value, largest, room) if value else ""
             line = Text("  p99.9  " if shown is pairs[0][0] else "         ", "dim")
-            line.append(f"{clean(name, name_width):<{name_width}} ", "text" if own else "dim")
+            line.append(f"{shortened(name, name_width):<{name_width}} ", "text" if own else "dim")
             shape = drawn if own else "░" * len(drawn)
             line.append(f"{shape:<{room}}", "accent" if own else "dim")
             line.append(f" {nice_ns(value):>8}", "bold text" if own else "dim")

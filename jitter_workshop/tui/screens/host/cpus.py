@@ -14,11 +14,15 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.model.host import Topology
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.lines import keyed, wrap
 from jitter_workshop.presenter.typed import ROLES, parse_cpus
 from jitter_workshop.tui.screens.common.base import Page
 from jitter_workshop.tui.widgets.cpu_map import SIGNS, CpuMap, about
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
+
+_KEYS = (
+    "p a j put a thread on the CPU under the cursor · / types a list · x leaves it to us · Enter accepts · Esc cancels"
+)
 
 
 class CpuPicker(Page, scope="cpus"):
@@ -58,8 +62,6 @@ class CpuPicker(Page, scope="cpus"):
 
     def _head(self, width: int) -> Iterable[Text]:
         yield Text("CHOOSE CPUs", "bold text")
-        keys = "p a j put a thread on the CPU under the cursor · / type · x automatic · Enter accept"
-        yield from wrap(Text(keys, "dim"), width)
         yield Text()
 
     def _foot(self, width: int) -> Iterable[Text]:
@@ -75,6 +77,8 @@ class CpuPicker(Page, scope="cpus"):
         yield Text("× not allowed   – offline", "dim")
         if self._said:
             yield from wrap(Text(clean(self._said, 400), "bold bad"), width, "! ")
+        yield Text()
+        yield from wrap(keyed(_KEYS), width)
 
     # -- keys ------------------------------------------------------------------------------------------------------
 

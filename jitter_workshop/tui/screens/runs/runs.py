@@ -16,7 +16,7 @@ from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.model.run import Run, apart_from_proofs, of_one_kind
 from jitter_workshop.model.spec import PACED
-from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.model.text import called, clean, many, shortened
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter import curves
 from jitter_workshop.presenter.curves import percentile_table
@@ -165,8 +165,11 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             aside = "" if run.complete else " (stopped)"
             aside += " (disturbed)" if run.disturbed else ""
             chapter = f"{self._chapters[run.id]}: " if run.id in self._chapters else ""
-            label = clean(f"{chapter}{run.label or run.id}", max(name_width - len(aside), 4)) + aside
-            line.append(f" {clean(label, name_width):<{name_width}}", "bold text" if under else "text")
+            room = max(name_width - len(aside), 4)
+            named = f"{chapter}{run.label or run.id}"
+            # The label tells two runs of a chapter apart, so the chapter's name is left out first.
+            label = shortened(named if len(named) <= room else run.label or run.id, room) + aside
+            line.append(f" {shortened(label, name_width):<{name_width}}", "bold text" if under else "text")
             worst = summary.max if summary else None
             line.append(f" {nice_ns(p50):>8} {nice_ns(p999):>8} {nice_ns(worst):>8}", "text")
             at = local_time(run.started_at)
