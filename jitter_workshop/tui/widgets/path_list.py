@@ -14,7 +14,7 @@ from jitter_workshop.flow.chapters.path import in_groups
 from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.model.walk import PathEntry
 from jitter_workshop.presenter.chapter import CHANCES, PATH_HEADINGS, marks
-from jitter_workshop.tui.widgets.sheet import Sheet
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 _COLUMNS = (("setting", 8), ("curve", 6), ("guess", 6))
 _MARKS_WIDTH = sum(width for _, width in _COLUMNS)
@@ -46,7 +46,7 @@ class PathList(Sheet):
         self._cursor = next((n for n, one in enumerate(entries) if at and one.chapter_id == at.chapter_id), same)
         self.renew()
         # The pane has its height only after the layout.
-        self.call_after_refresh(self._into_sight)
+        self.call_after_refresh(self.into_sight)
 
     def move(self, by: int) -> None:
         """Move the cursor by this number of chapters and scroll it into view."""
@@ -54,9 +54,9 @@ class PathList(Sheet):
             return
         self._cursor = max(0, min(self._cursor + by, len(self._entries) - 1))
         self.renew()
-        self._into_sight()
+        self.into_sight()
 
-    def _into_sight(self) -> None:
+    def into_sight(self) -> None:
         """Scroll so far that the chapter under the cursor and its neighbours are seen."""
         if not self._entries:
             return
@@ -138,3 +138,10 @@ class PathList(Sheet):
             self.renew()
             if again or event.chain > 1:
                 self.post_message(self.Chosen())
+
+
+class PathPane(Pane):
+    """Scroll the path. The chapter under the cursor stays in sight when what stands above takes more lines."""
+
+    def on_resize(self) -> None:
+        self.query_one(PathList).into_sight()

@@ -168,9 +168,12 @@ class Step:
         decides = task is not None and self.name == task.slot
         if task is None or outcome is None or not (decides or self.both):
             return []
-        if self.walk.host.rehearsed and not self.walk.decided_by_recording:
+        rehearsed = self.walk.host.rehearsed
+        if rehearsed and not self.walk.decided_by_recording:
             return []
-        return chapter_view.judged_guess(outcome, width, explained=decides or self.screen.size.height >= _ROOMY)
+        # On a small screen of a recorded host the banner takes the room of the reason.
+        room = self.screen.size.height >= _ROOMY or (decides and (self.screen.tall or not rehearsed))
+        return chapter_view.judged_guess(outcome, width, explained=room)
 
     # -- keys ------------------------------------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
-from jitter_workshop.tui.widgets.path_list import PathList
+from jitter_workshop.tui.widgets.path_list import PathList, PathPane
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         yield Sheet(self._standing, id="standing")
         with Horizontal(id="home-main"):
             with Vertical(id="home-left"):
-                with Pane(id="path-pane"):
+                with PathPane(id="path-pane"):
                     yield PathList(id="path")
                 yield Sheet(self._about, id="about")
                 with Pane(id="home-host"):
