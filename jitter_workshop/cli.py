@@ -7,7 +7,6 @@ after HUP, INT and TERM.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import importlib
 import keyword
 import os
@@ -99,6 +98,8 @@ def _dispatch(words: list[str]) -> int:
         return _run(WORKSHOP, words)
     verb = words[position]
     if verb not in VERBS:
+        import difflib
+
         near = difflib.get_close_matches(verb, VERBS, n=1)
         advice = f"did you mean '{near[0]}'?" if near else f"see '{PROGRAM} --help'"
         raise UsageError(f"there is no verb '{clean(verb, ID)}'", advice)

@@ -15,10 +15,10 @@ Both children may send ``failed`` at any time. A child ends when one of its pipe
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from jitter_workshop.model.codec import CodecError, to_plain
+from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.run import Clock, Counter, Stall, StallTotal, ThreadRecord
 
 NO_CORE = "the native core cannot be loaded"

@@ -37,7 +37,8 @@ def clean(text: object, limit: int = NAME) -> str:
 
     Removed characters become one blank; a text that is too long ends with ``…``."""
     raw = str(text)[: limit * 8 + 64]
-    visible = "".join(" " if unicodedata.category(c) in _HIDDEN else c for c in raw)
+    # Printable characters are in no hidden category, and nearly every text has no others.
+    visible = raw if raw.isprintable() else "".join(" " if unicodedata.category(c) in _HIDDEN else c for c in raw)
     line = " ".join(visible.split())
     return line if len(line) <= limit else line[: max(limit - 1, 0)].rstrip() + "…"
 

@@ -8,7 +8,6 @@ colours or none.
 
 from __future__ import annotations
 
-import datetime
 import functools
 import itertools
 import math
@@ -16,7 +15,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from rich.cells import cell_len, set_cell_size
 from rich.color import ColorSystem
@@ -25,6 +24,9 @@ from rich.text import Span, Text
 
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
+
+if TYPE_CHECKING:
+    import datetime
 
 Lines = list[Text]
 
@@ -156,39 +158,59 @@ def wrap(text: Text | str, width: int, first: str = "", rest: str | None = None,
     A word that is longer than a line (a path, a list) is broken after a character such as ``/`` or ``,``. A ``Text``
     keeps its styles.
     """
-    text = Text(clean(text, _LONGEST), style) if isinstance(text, str) else text
     rest = " " * cell_len(first) if rest is None else rest
+    if isinstance(text, str):
+        plain = clean(text, _LONGEST)
+        found = _laid_out(plain, width, cell_len(first), cell_len(rest))
+        # A plain text is put together as a string: half of what a verb prints is plain, and a Text costs much more.
+        said = (" ".join(plain[start:end] for start, end in words) for words in found)
+        return [Text(f"{rest if number else first}{one}", style) for number, one in enumerate(said)]
     lines: Lines = []
-    line, empty = Text(first, style=text.style), True
-    for word in _words(text):
-        if not empty and line.cell_len + 1 + word.cell_len > width:
+    for words in _laid_out(text.plain, width, cell_len(first), cell_len(rest)):
+        line = Text(rest if lines else first, style=text.style)
+        for number, (start, end) in enumerate(words):
+            line.append(" " if number else "").append_text(text[start:end])
+        lines.append(line)
+    return lines
+
+
+def _laid_out(plain: str, width: int, first: int, rest: int) -> list[list[tuple[int, int]]]:
+    """Return the words of each line as (start, end) in a text. ``first``, ``rest``: the cells before the words of the
+    first line, and of the others."""
+    lines: list[list[tuple[int, int]]] = []
+    line: list[tuple[int, int]] = []
+    used = first
+    for start, end in _words(plain):
+        size = cell_len(plain[start:end])
+        if line and used + 1 + size > width:
             lines.append(line)
-            line, empty = Text(rest, style=text.style), True
-        while empty and word.cell_len > max(width - line.cell_len, 1):
-            at = _break(word, max(width - line.cell_len, 1))
-            lines.append(line.append_text(word[:at]))
-            word = word[at:]
-            line = Text(rest, style=text.style)
-        line.append("" if empty else " ").append_text(word)
-        empty = False
-    return lines if empty and lines else [*lines, line]
+            line, used = [], rest
+        while not line and size > max(width - used, 1):
+            cut = start + _break(plain[start:end], max(width - used, 1))
+            lines.append([(start, cut)])
+            start, used = cut, rest
+            size = cell_len(plain[start:end])
+        used += size + (1 if line else 0)
+        line.append((start, end))
+    return lines if not line and lines else [*lines, line]
 
 
-def _words(text: Text) -> Iterator[Text]:
-    """Yield the words of a text; a number and its unit are one word."""
-    blanks = [match.start() for match in _BLANK.finditer(text.plain)]
-    for word in text.divide([at for blank in blanks for at in (blank, blank + 1)])[::2]:
-        if word.plain:
-            yield word
+def _words(plain: str) -> Iterator[tuple[int, int]]:
+    """Yield the words of a text as (start, end); a number and its unit are one word."""
+    start = 0
+    for match in _BLANK.finditer(plain):
+        if match.start() > start:
+            yield start, match.start()
+        start = match.end()
+    if start < len(plain):
+        yield start, len(plain)
 
 
-def _break(word: Text, room: int) -> int:
+def _break(word: str, room: int) -> int:
     """Return the position at which a long word is cut: after the last separator of paths and lists, if that position is
     not too early."""
-    head = word.copy()
-    head.truncate(room)
-    cut = max(len(head.plain), 1)
-    places = [word.plain.rfind(mark, cut // 2, cut) + 1 for mark in "/,;|:="]
+    cut = max(len(set_cell_size(word, room)), 1) if cell_len(word) > room else len(word)
+    places = [word.rfind(mark, cut // 2, cut) + 1 for mark in "/,;|:="]
     return next(filter(None, places), cut)
 
 
@@ -273,6 +295,8 @@ def in_cells(text: str, width: int, right: bool = False) -> str:
 
 def local_time(moment: str) -> datetime.datetime | None:
     """Return an ISO moment in local time; None if the text is not a moment."""
+    import datetime
+
     try:
         return datetime.datetime.fromisoformat(moment).astimezone()
     except (ValueError, OverflowError, OSError):

@@ -10,7 +10,6 @@ from rich.text import Text
 from jitter_workshop.model.status import Assessment, State
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.lines import Lines, heading, labelled, two_ends, wrap
-from jitter_workshop.presenter.prose import clean_code
 from jitter_workshop.report.check_words import MARKS, SENTENCES, Explained, value_in_words
 
 if TYPE_CHECKING:
@@ -209,6 +208,8 @@ def page(check: Assessment, explained: Explained, recorded: bool, width: int, ch
             lines += _file(path, now, width)
         lines += [Text(f"  … {explained.more_files} more", "dim")] if explained.more_files else []
     if explained.by_hand:
+        from jitter_workshop.presenter.prose import clean_code  # lessons and their pictures, which the table has not
+
         lines += [Text(), Text.assemble(("by hand", "cool"), ("   y copies" if chapter is not None else "", "dim"))]
         for command in explained.by_hand:
             # What is printed is copied from the terminal: there a command stays in one line.

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import json
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
@@ -77,7 +76,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def replace(path: Path, content: bytes, mode: int) -> None:
     """Replace a file as :func:`write_whole` does. ``mode``: the file's rights, whatever the umask is. Raise OSError."""
-    temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name[:200]}-{secrets.token_hex(4)}")
+    temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name[:200]}-{os.urandom(4).hex()}")
     try:
         with _create(temporary, mode) as file:
             os.fchmod(file.fileno(), mode)

@@ -12,9 +12,10 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from jitter_workshop.model.record import dataclass
 
 VERSION = "1.3"
 NS_PER_MS = 1_000_000

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import os
 import re
-import secrets
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -38,7 +38,7 @@ def timestamp(moment: datetime.datetime | None = None) -> str:
 
 def new_id(moment: datetime.datetime | None = None) -> str:
     """Return an id such as ``20261121-093012-ab3f``: second in UTC, then four random hex digits."""
-    return f"{moment or now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    return f"{moment or now():%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"
 
 
 def free_id(folder: Path, ending: str = "", moment: datetime.datetime | None = None) -> str:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from jitter_workshop import paths
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
+from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.session import FORMAT_VERSION, Session
 from jitter_workshop.model.text import PATH, REASON, clean
 from jitter_workshop.session import files, ids
+from jitter_workshop.session.checked import CheckedRuns
 from jitter_workshop.session.opened import (
     RUN_FILE,
     SESSION_FILE,
@@ -50,18 +51,21 @@ class SessionStore:
     def list(self, check_runs: bool = False) -> tuple[tuple[Session, ...], tuple[Damaged, ...]]:
         """Return all sessions, oldest first, and the damaged files. A damaged ``session.json`` is set aside and made
         again from the session's runs: only name and progress are lost. ``check_runs``: check every ``run.json`` as
-        well."""
+        well; one that has not changed since it was found good is not read again."""
+        checked = CheckedRuns(self.folder) if check_runs else None
         sessions: tuple[Session, ...] = ()
         damaged: tuple[Damaged, ...] = ()
         for ident in self._ids():
-            if check_runs:
-                damaged += self._damaged_runs(ident)
+            if checked is not None:
+                damaged += self._damaged_runs(ident, checked)
             session, problem = self._load(ident)
             if session is not None:
                 runs = in_order(session.runs, run_folders(self.folder / ident))
                 sessions += (dataclasses.replace(session, runs=runs),)
             if problem is not None:
                 damaged += (problem,)
+        if checked is not None:
+            checked.keep()
         # Ids only have seconds, so created_at comes first; a text that is not a time sorts anywhere, without harm.
         return tuple(sorted(sessions, key=lambda s: (s.created_at, s.id))), damaged
 
@@ -164,12 +168,17 @@ class SessionStore:
             except FileNotFoundError:
                 return ()
 
-    def _damaged_runs(self, ident: str) -> tuple[Damaged, ...]:
+    def _damaged_runs(self, ident: str, checked: CheckedRuns) -> tuple[Damaged, ...]:
         damaged: tuple[Damaged, ...] = ()
+        runs = f"{self.folder}/{ident}/runs"
         for run in sorted(run_folders(self.folder / ident)):
-            folder = self.folder / ident / "runs" / run
+            name, file = f"{ident}/{run}", f"{runs}/{run}/{RUN_FILE}"
+            if checked.is_good(name, file):
+                continue
+            folder = Path(runs, run)
             try:
                 read_run(folder / RUN_FILE, run)
+                checked.found_good(name, file)
             except (OSError, files.NewerVersion):
                 continue
             except ValueError as error:

@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
-from jitter_workshop.model.record import made_of
+from jitter_workshop.model.record import dataclass, made_of
 from jitter_workshop.model.run import Stall
 from jitter_workshop.model.trace import RECORD_BYTES, TraceInfo
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
@@ -106,6 +105,8 @@ def digest(change: Change) -> str:
     The id is 24 hex digits of a SHA-256 over tunable, kind, path, old and new value, without ``n`` and the wording.
     """
     told = "\0".join((change.tunable, change.kind, change.path, change.before, change.after))
+    import hashlib  # 3 ms, which status and plan need not wait for
+
     return hashlib.sha256(told.encode()).hexdigest()[:24]
 
 

@@ -11,7 +11,6 @@ from jitter_workshop.host.root import printable
 from jitter_workshop.model.status import Assessment, SettingDrift, State
 from jitter_workshop.tuning.base import Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.planning import owned
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.switched import Switched, Wrote, read_switched
 from jitter_workshop.tuning.tunables.registry import find, tunables
@@ -48,6 +47,8 @@ def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[Wr
 
 def _known(write: Wrote) -> bool:
     """Return True if this version knows the tunable of a write, and the tunable may write the path."""
+    from jitter_workshop.tuning.planning import owned  # only a host with writes of ours needs a plan's order
+
     try:
         return owned(find(write.tunable), write.path)
     except WorkshopError:

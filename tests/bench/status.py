@@ -35,11 +35,17 @@ def timed_s(command: list[str]) -> float:
     return took
 
 
+def with_byte_code() -> None:
+    """Let programs that are started here keep their byte code, as for a user: without it each start compiles all."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
 def files(tree: Path) -> int:
     return sum(len(names) for _, _, names in os.walk(tree))
 
 
 def run(folder: Path) -> list[Figure]:
+    with_byte_code()
     status = [sys.executable, "-m", "jitter_workshop", "status"]
     place = Path(tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
     try:
@@ -72,6 +78,8 @@ def run(folder: Path) -> list[Figure]:
         ratio = statistics.median(a / b for a, b in zip(values, times[EMPTY], strict=True))
         how = f"{ratio:.1f} × {EMPTY}; {spread(values)}"
         figures.append(Figure(name, statistics.median(values), "s", goals.get(name), how))
+    ratio = statistics.median(a / b for a, b in zip(times[HERE], times[EMPTY], strict=True))
+    figures.append(Figure(f"{HERE} ÷ {EMPTY}", ratio, "×", 6.0, "the same run"))
     how = f"{more_files:.2f} times the files; {spread(grown)}"
     figures.append(Figure("cost of twice the host", statistics.median(grown), "×", None, how))
     return figures

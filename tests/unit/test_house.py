@@ -48,6 +48,31 @@ def test_a_light_verb_loads_nothing_heavy(words: list[str], tmp_path: Path) -> N
     assert not (HEAVY - (set() if words else LINES)) & loaded
 
 
+NEEDLESS: dict[tuple[str, ...], set[str]] = {
+    ("--help",): {"difflib", "dataclasses", "json", "subprocess", "jitter_workshop.model.codec"},
+    ("status",): {
+        "numpy",
+        "hashlib",
+        "difflib",
+        "dataclasses",
+        "subprocess",
+        "jitter_workshop.session",
+        "jitter_workshop.model.course",
+        "jitter_workshop.presenter.prose",
+        "jitter_workshop.tuning.planning",
+    },
+    ("sessions",): {"hashlib", "secrets", "difflib", "subprocess", "jitter_workshop.bench.runner", "rich.text"},
+}
+"""Verb → modules that it does not need and that take milliseconds to load."""
+
+
+@pytest.mark.parametrize("words", list(NEEDLESS))
+def test_a_verb_loads_nothing_needless(words: tuple[str, ...], tmp_path: Path) -> None:
+    bare = loaded_by("pass", tmp_path)
+    loaded = loaded_by(f"from jitter_workshop.cli import main\nmain({list(words)!r})", tmp_path)
+    assert not (HEAVY - LINES - {"rich"} | NEEDLESS[words]) & loaded - bare
+
+
 def test_the_core_runs_without_the_screen(tmp_path: Path) -> None:
     loaded = loaded_by(
         "import jitter_workshop.flow.chapters.workshop, jitter_workshop.flow.measuring.measure", tmp_path

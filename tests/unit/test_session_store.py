@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.session import ChapterProgress, Prediction
 from jitter_workshop.model.text import LABEL
-from jitter_workshop.session import files, hlog, ids
+from jitter_workshop.session import checked, files, hlog, ids
+from jitter_workshop.session import store as store_module
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.stats import histogram as hg
 
@@ -176,6 +177,27 @@ def test_a_run_with_a_number_that_nothing_measures_is_set_aside(
     with store.open("s") as again:
         assert again.runs() == ()
         assert "set aside" in again.notices[0]
+
+
+def test_a_run_that_was_found_good_is_read_again_only_when_it_has_changed(
+    store: SessionStore, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store.create("s", "h") as opened:
+        opened.add_run(*make_run())
+        path = store.folder / opened.session.id / "runs" / "20260101-000000-aaaa" / "run.json"
+    read: list[str] = []
+    real = store_module.read_run
+    monkeypatch.setattr(store_module, "read_run", lambda path, ident: read.append(ident) or real(path, ident))
+    for _ in range(2):
+        assert store.list(check_runs=True)[1] == ()
+    assert read == [path.parent.name]
+    os.utime(path, ns=(1, 1))
+    assert store.list(check_runs=True)[1] == ()
+    assert len(read) == 2
+    for content in (b"", b"[]", b'{"format_version": 1, "runs": 3}'):
+        (store.folder / checked.FILE).write_bytes(content)
+        assert store.list(check_runs=True)[1] == ()
+    assert len(read) == 5
 
 
 def test_checking_the_runs_of_all_sessions(store: SessionStore, make_run: MakeRun) -> None:

@@ -14,8 +14,6 @@ from jitter_workshop.host.summary import host_line, summarise
 from jitter_workshop.model.change import Plan, Wanted
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.run import Run
-from jitter_workshop.model.session import Session
 from jitter_workshop.model.status import Assessment, HostEvent, Snapshot
 from jitter_workshop.model.text import clean
 from jitter_workshop.tuning import journal, status
@@ -25,6 +23,8 @@ from jitter_workshop.tuning.tunables import registry
 
 if TYPE_CHECKING:
     from jitter_workshop.model.course import Course
+    from jitter_workshop.model.run import Run
+    from jitter_workshop.model.session import Session
     from jitter_workshop.report.check_words import Explained
 
 

@@ -1,0 +1,66 @@
+"""Remember which runs were read whole and found good, so that a list of sessions need not read them again.
+
+The file ``checked-runs.json`` lies beside the sessions. It has the size and the times of each good run's file. A run
+whose file has others is read again. The file may be missing, damaged or old: then runs are read once more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Any
+
+from jitter_workshop.errors import SessionError
+from jitter_workshop.session import files
+
+FILE = "checked-runs.json"
+
+Mark = list[int]
+"""The size of a file in bytes, its inode, and its times of change in ns (mtime, ctime)."""
+
+
+class CheckedRuns:
+    """Hold the marks of good runs below a folder of sessions."""
+
+    def __init__(self, sessions: Path) -> None:
+        self._path = sessions / FILE
+        self._before = _read(self._path)
+        self._now: dict[str, Mark] = {}
+
+    def is_good(self, name: str, file: str) -> bool:
+        """Return True if the run is known to be good: its file has not changed. ``name``: SESSION/RUN."""
+        mark = _mark(file)
+        if mark is None or self._before.get(name) != mark:
+            return False
+        self._now[name] = mark
+        return True
+
+    def found_good(self, name: str, file: str) -> None:
+        """Remember a run that was read whole just now."""
+        if (mark := _mark(file)) is not None:
+            self._now[name] = mark
+
+    def keep(self) -> None:
+        """Store the marks if they differ from the stored ones; runs that are gone are forgotten. Where nothing can be
+        written, nothing is kept."""
+        if self._now != self._before:
+            with contextlib.suppress(SessionError, OSError):
+                files.write_whole(self._path, files.json_line({"format_version": 1, "runs": self._now}))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        value = files.read_json(path)
+    except (OSError, ValueError):
+        return {}
+    runs = value.get("runs")
+    return runs if value.get("format_version") == 1 and isinstance(runs, dict) else {}
+
+
+def _mark(file: str) -> Mark | None:
+    try:
+        found = os.stat(file)  # noqa: PTH116 - one call a run, and there are hundreds
+    except OSError:
+        return None
+    return [found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns]
