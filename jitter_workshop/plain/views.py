@@ -34,13 +34,14 @@ _COMMANDS = (
 )
 
 
-def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> Lines:
-    """Return the chapters with their numbers and marks, grouped as on the home screen. ``next_id``: the next one."""
+def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int, judged: bool = True) -> Lines:
+    """Return the chapters with their numbers and marks, grouped as on the home screen. ``next_id``: the next one.
+    ``judged``: the guesses are judged; else no mark is shown of them."""
     wide = max([24, *(len(e.title) for e in path)])
     lines: Lines = []
     for group in in_groups(path):
         here = group.state == "here"
-        columns = "  setting  curve  guess  on this host" if here else ""
+        columns = f"  setting  curve{'  guess' if judged else ''}  on this host" if here else ""
         narrow = wide + 6 + len(columns) > width
         lines.append(_cut(f"{PATH_HEADINGS[group.state]:<{wide + 6}}{'' if narrow else columns}", width))
         if group.reason:
@@ -51,8 +52,9 @@ def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int) -> Li
             below = ""
             if here:
                 setting, curve, guess = marks(e)
-                below = f"setting {setting} curve {curve} guess {guess} {CHANCES[e.chance][0]}" if narrow else ""
-                state = "" if narrow else f"  {setting:^7}  {curve:^5}  {guess:^5}  {CHANCES[e.chance][0]}"
+                told = CHANCES[e.chance][0]
+                below = f"setting {setting} curve {curve}{f' guess {guess}' if judged else ''} {told}" if narrow else ""
+                state = "" if narrow else f"  {setting:^7}  {curve:^5}{f'  {guess:^5}' if judged else ''}  {told}"
             else:
                 state = "" if group.reason else f"  {clean(e.reason, max(width - wide - 8, 1))}"
             lines.append(_cut(f"{e.number:>2} {sign} {title:<{wide + 1}}{state}", width))
@@ -86,7 +88,8 @@ def tour_lines(tour: Tour) -> Lines:
     for notice in tour.notices[:10]:
         lines += wrap(f"! {notice}", _TOUR_WIDTH, "", "  ")
     following, session = tour.next_entry, tour.session
-    lines += [Text(), *path_lines(tour.path, following.chapter_id if following else None, _TOUR_WIDTH), Text()]
+    next_id = following.chapter_id if following else None
+    lines += [Text(), *path_lines(tour.path, next_id, _TOUR_WIDTH, judged=False), Text()]
     known = f"Session {clean(session.name, 50)}, {len(session.runs)} runs." if session is not None else ""
     lines += wrap(f"{known or 'No session yet: the first start makes one.'} Nothing was measured.", _TOUR_WIDTH)
     if following is not None:

@@ -158,6 +158,8 @@ def test_what_was_measured_otherwise_is_divided_by_its_like_only(guest: FakeWork
     assert "workload: ring against spin" in steps[1].unlike
     assert steps[1].to_before == steps[1].to_first == (None,) * len(MEASURES)
     assert words.rows_of(steps[1], 2) == [words.rows_of(steps[1], 2)[0]]
+    assert steps[2].to_before[0] == 1
+    assert words.rows_of(steps[2], 3)[1][1] == "≈"
     assert "Not comparable with the first: workload:" in words.about(steps[1])
     assert "workload: ring against spin" in words.about(steps[1])
     assert "spinners awake" in words.about(steps[1])
