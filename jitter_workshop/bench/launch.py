@@ -33,6 +33,7 @@ M = TypeVar("M")
 
 WORKER = "jitter_workshop.bench.worker"
 NOISE = "jitter_workshop.bench.noise"
+MATRIX = "jitter_workshop.bench.matrixchild"
 MEASURING = "the measuring process"
 NOISY = "the noise process"
 """The names of the two children in sentences about them."""

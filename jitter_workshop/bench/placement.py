@@ -4,7 +4,8 @@ All functions are pure and depend on the topology only. Two threads should get, 
 different cores that the kernel was told to leave alone (``isolcpus``); CPUs on one memory node; CPUs on different
 cores; CPUs that leave a core for everything else; CPUs that share their last-level cache; CPUs of one core type; CPUs
 away from the core of CPU 0, because CPU 0 boots the machine and keeps much of its housekeeping. The journaller runs on
-the same node and never on CPU 0's core, or not at all.
+the same node and never on CPU 0's core, or not at all. Of pairs that are alike in all of that, the one with the
+shortest line is taken where a matrix of the host is known.
 
 On a host that is too small for that, everything else still gets a core: with two cores of two threads each, on one node
 or on two, the run takes both threads of the second core. If it took one thread of each core, both would share their
@@ -16,6 +17,7 @@ from __future__ import annotations
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
+from jitter_workshop.model.matrix import Lines
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.spec import KINDS, TWO_THREADS, Placement
 
@@ -27,6 +29,10 @@ BESIDE_CPU_0 = "not on CPU 0, but on its sibling"
 _ALIKE = 3
 """The largest number of equal cores that are compared: hosts have hundreds of cores that are alike in all that matters
 here."""
+
+
+_AS_SHORT = 1.05
+"""Lines are equally short up to this ratio: two measurements of one line differ by as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +71,9 @@ class Wish:
         return CpuSet.of(c for c in (self.producer, self.accumulator, self.journaller, self.cpu) if c is not None)
 
 
-def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS) -> Placement:
-    """Return the placement of a run on a host. ``isolated``: CPUs that the scheduler leaves alone.
+def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS, lines: Lines | None = None) -> Placement:
+    """Return the placement of a run on a host. ``isolated``: CPUs that the scheduler leaves alone. ``lines``: how long
+    a line takes between this host's CPUs, if that was measured.
 
     Raise UsageError for wishes that contradict each other, HostError for CPUs that this host does not have or that this
     process may not use.
@@ -83,7 +90,7 @@ def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS) -> Placem
                 f"{_named(wish.workload)} needs two CPUs, and this process may use only CPU {allowed}",
                 "use '--workload spin'",
             )
-        return _pair_of(topology, wish, isolated & allowed)
+        return _pair_of(topology, wish, isolated & allowed, lines)
     return _single(topology, wish, isolated & allowed)
 
 
@@ -197,8 +204,8 @@ def _named(workload: str) -> str:
     return "the ring" if workload == "ring" else workload
 
 
-def _pair_of(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
-    producer, accumulator = _pair(topology, wish, isolated)
+def _pair_of(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | None) -> Placement:
+    producer, accumulator, shortest = _pair(topology, wish, isolated, lines)
     journaller = _third(topology, wish, isolated, producer, accumulator)
     on = journaller is not None
     if wish.mode == "none" and not wish.given:
@@ -214,7 +221,8 @@ def _pair_of(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
         journaller_on=on,
         hot=used.cpus if left else (accumulator,),
         housekeeping=housekeeping.cpus,
-        why=_why_ring(topology, wish, isolated, producer, accumulator, journaller),
+        why=_why_ring(topology, wish, isolated, producer, accumulator, journaller, shortest),
+        line=shortest,
     )
 
 
@@ -225,11 +233,11 @@ def _left(topology: Topology, used: CpuSet) -> tuple[CpuSet, CpuSet]:
     return left, (left - topology.siblings_of(used)) or left
 
 
-def _pair(topology: Topology, wish: Wish, isolated: CpuSet) -> tuple[int, int]:
-    """Return producer and accumulator: the best-ranked pair that agrees with the given CPUs. Raise HostError if none is
-    left."""
+def _pair(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | None) -> tuple[int, int, str]:
+    """Return producer, accumulator, and words on their line, "" if it did not decide: the best-ranked pair that agrees
+    with the given CPUs. Raise HostError if none is left."""
     if wish.producer is not None and wish.accumulator is not None:
-        return wish.producer, wish.accumulator
+        return wish.producer, wish.accumulator, ""
     pool = [c for c in _candidates(topology, isolated, wish) if c.id != wish.journaller]
     firsts = pool if wish.producer is None else [_cpu(topology, wish.producer)]
     seconds = pool if wish.accumulator is None else [_cpu(topology, wish.accumulator)]
@@ -243,7 +251,43 @@ def _pair(topology: Topology, wish: Wish, isolated: CpuSet) -> tuple[int, int]:
             "give fewer CPUs, or leave the journaller out",
         )
     best = min(pairs, key=lambda pair: _rank_pair(topology, isolated, *pair))
-    return best[0].id, best[1].id
+    found = None if lines is None else _shortest(topology, wish, isolated, lines, best)
+    return found or (best[0].id, best[1].id, "")
+
+
+def _shortest(
+    topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines, best: tuple[Cpu, Cpu]
+) -> tuple[int, int, str] | None:
+    """Return the pair with the shortest measured line among those that rank like the pair ``best`` in everything but
+    their numbers, and words on it; None if fewer than two such pairs were measured. Of equally short lines that with
+    the lowest numbers is taken, so that the choice does not change with each measurement."""
+    wanted = _rank_pair(topology, isolated, *best)[:_NUMBERS]
+    near = same_core(*best), best[0].node == best[1].node
+    ordered = wish.producer is None and wish.accumulator is None and not wish.splits
+    alike: list[tuple[float, int, int]] = []
+    for (low, high), ns in sorted(lines.ns.items(), key=lambda one: one[1]):
+        if len(alike) > 1 and ns > alike[0][0] * _AS_SHORT:
+            break
+        for first, second in ((low, high),) if ordered else ((low, high), (high, low)):
+            a, b = topology.cpu(first), topology.cpu(second)
+            if a is None or b is None or (same_core(a, b), a.node == b.node) != near:
+                continue
+            may_be = _may_be(wish, a, wish.producer, False) and _may_be(wish, b, wish.accumulator, True)
+            if may_be and _rank_pair(topology, isolated, a, b)[:_NUMBERS] == wanted:
+                alike.append((ns, first, second))
+    if len(alike) < 2:
+        return None
+    ns, first, second = min((one for one in alike if one[0] <= alike[0][0] * _AS_SHORT), key=lambda one: one[1:])
+    return first, second, f"with the shortest line of the pairs alike ({ns:.0f} ns, measured {lines.measured})"
+
+
+def _may_be(wish: Wish, cpu: Cpu, given: int | None, accumulator: bool) -> bool:
+    """Return True if a wish lets a measured thread run on this CPU. ``given``: the CPU that the wish names for it."""
+    if given is not None:
+        return cpu.id == given
+    inside = wish.within is None or wish.splits or cpu.id in wish.within
+    free = cpu.online and cpu.allowed and inside and cpu.id not in wish.given
+    return free and wish.may_have(cpu.id, accumulator=accumulator)
 
 
 def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[object, ...]:
@@ -265,6 +309,10 @@ def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[ob
         a.id,
         b.id,
     )
+
+
+_NUMBERS = -2
+"""Where the numbers of the CPUs begin in a rank of :func:`_rank_pair`."""
 
 
 def _crowded(topology: Topology, a: Cpu, b: Cpu) -> bool:
@@ -378,9 +426,15 @@ def _why_no_journaller(topology: Topology, wish: Wish) -> str:
 
 
 def _why_ring(
-    topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accumulator: int, journaller: int | None
+    topology: Topology,
+    wish: Wish,
+    isolated: CpuSet,
+    producer: int,
+    accumulator: int,
+    journaller: int | None,
+    shortest: str,
 ) -> str:
-    """Return the reasons for the ring's placement, in words."""
+    """Return the reasons for the ring's placement, in words. ``shortest``: words on its line, or ""."""
     a, b = _cpu(topology, producer), _cpu(topology, accumulator)
     used = CpuSet.of(c for c in (producer, accumulator, journaller) if c is not None)
     left, housekeeping = _left(topology, used)
@@ -398,6 +452,7 @@ def _why_ring(
         parts.append(BESIDE_CPU_0)
     elif 0 not in used and 0 in topology.allowed:
         parts.append("away from CPU 0")
+    parts += [shortest] if shortest else []
     text = f"{first.capitalize()} on CPU {producer}, {second} on CPU {accumulator}"
     text += f", journaller on CPU {journaller}" if journaller is not None else ""
     text += (", as you asked: " if wish.given else ": ") + ", ".join(parts) + "."

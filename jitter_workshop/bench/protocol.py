@@ -9,7 +9,10 @@ waits for ``placed``: the parent has these threads put into the isolated set.
 The parent sends to a noise process: ``order`` first, ``aim`` with the thread to move if the noise needs one, ``noise``
 to end it. The noise process sends: ``aimed`` after the order and after an aim, ``noise`` with its log.
 
-Both children may send ``failed`` at any time. A child ends when one of its pipes is closed.
+The parent of a matrix sends ``lines`` with pairs of CPUs, again and again, and ``end`` at last. The child sends
+``ready`` with its clock, once, and a ``lines`` for each of the parent's, with the times.
+
+All children may send ``failed`` at any time. A child ends when one of its pipes is closed.
 """
 
 from __future__ import annotations
@@ -129,6 +132,22 @@ class NoiseLog:
 
     records: str
     unlogged: int
+
+
+@dataclass(frozen=True, slots=True)
+class LineOrder:
+    """Order the time of a line between the CPUs of each pair."""
+
+    pairs: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LineTimes:
+    """Hold the times in ns, one way, of the pairs of an order; None for a pair that could not be measured. ``why``: the
+    first such pair and the reason, or ""."""
+
+    one_way_ns: tuple[float | None, ...]
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ stdout. An SVG follows the light or dark theme of the viewer's system, a PNG is 
 length, '--kind rates' the gaps of spin per hour of sampled time.
 '--kind heatmap' shows when the values of one run came: time to the right, latency up, and the shade says how many. The
 step of time is a block, whose histogram the run keeps.
+'--kind matrix' shows a matrix of 'measure --matrix' (RUN: its id, its label or @1): how long a cache line takes between
+each two CPUs, with the clusters by what the CPUs share.
 JITTER_WORKSHOP_MARKS=octants, braille or ascii forces the characters of a chart in the terminal.
 Where exactly two runs of one workload are drawn, the space between their curves is filled: in the colour of better
 where the second run is lower, in that of worse where it is higher (░ and ▒ without colours).
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
 LATEST = 6
 FORMATS = ("svg", "png")
-KINDS = ("percentiles", "ccdf", "histogram", "rates", "heatmap")
+KINDS = ("percentiles", "ccdf", "histogram", "rates", "heatmap", "matrix")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,12 +64,15 @@ def run(args: argparse.Namespace) -> int:
     form = _format(args)
     if form is not None and args.output != STDOUT:
         check(args.output, force=True)
-    if (args.published or args.imported) and args.kind == "heatmap":
-        raise UsageError("a heat map shows one run, and no other curves", "leave out --published and --imported")
+    if (args.published or args.imported) and args.kind in ("heatmap", "matrix"):
+        shown = "heat map shows one run, and" if args.kind == "heatmap" else "matrix shows"
+        raise UsageError(f"a {shown} no other curves", "leave out --published and --imported")
     if args.published and args.kind in ("histogram", "rates"):
         raise UsageError(f"the published curves have no {args.kind}", "leave out --published, or choose another --kind")
     if args.kind == "heatmap":
         return _heatmap(args, form)
+    if args.kind == "matrix":
+        return _matrix(args, form)
     curves, view, notices, between = _curves(args)
     if form is None:
         from jitter_workshop.chart.canvas import printed
@@ -112,6 +117,28 @@ def _heatmap(args: argparse.Namespace, form: str | None) -> int:
         _put(args, render_heat_svg(heat, theme=args.theme).encode())
     else:
         _put(args, _png(lambda png: png.render_heat_png(heat, theme=args.theme or "light")))
+    say_notices(notices)
+    return 0
+
+
+def _matrix(args: argparse.Namespace, form: str | None) -> int:
+    """Draw a matrix of the session and return 0."""
+    from jitter_workshop.chart.matrix import printed
+    from jitter_workshop.report.pictures.svg import render_matrix_svg
+
+    if len(args.runs) > 1:
+        raise UsageError("a chart of this kind shows one matrix", "name one, or none for the newest")
+    if args.metric:
+        raise UsageError("a matrix has no histograms", "leave out --metric")
+    with open_session(args) as session:
+        matrix = session.find_matrix(args.runs[0] if args.runs else "@1")
+        notices = list(session.notices)
+    if form is None:
+        sys.stdout.write(printed(matrix))
+    elif form == "svg":
+        _put(args, render_matrix_svg(matrix, theme=args.theme).encode())
+    else:
+        _put(args, _png(lambda png: png.render_matrix_png(matrix, theme=args.theme or "light")))
     say_notices(notices)
     return 0
 

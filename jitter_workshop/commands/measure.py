@@ -9,6 +9,10 @@ the run and keeps the finished blocks; Ctrl-Z suspends it.
 '--for-percentile 99.999' measures for as long as that percentile needs to have ten events beyond it on this host,
 and says before it starts how long that is. In the table · marks a percentile with fewer than ten samples beyond it,
 and ~ a percentile with fewer than ten stalls beyond it.
+
+'--matrix' measures no run, but how long a cache line takes between each two CPUs that this process may use; of more
+than 64 CPUs, 64 stand for all. It says before it starts how long it takes. The matrix is kept in the session, 'chart
+--kind matrix' draws it again, and the choice of CPUs prefers the shortest of lines that are otherwise alike.
 """
 
 from __future__ import annotations
@@ -71,6 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="U",
         help="the length from which a gap is a stall (1; wakeup 10, ack 500)",
     )
+    what.add_argument(
+        "--matrix", action="store_true", help="measure the time of a cache line between each two CPUs instead"
+    )
     where = parser.add_argument_group("where")
     where.add_argument("--placement", choices=("auto", "none"), default="auto", help="none: the scheduler decides")
     where.add_argument("--producer-cpu", type=int, metavar="N", help="for ack: the sender's CPU")
@@ -99,6 +106,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     require_live_host(args)
+    if args.matrix:
+        from jitter_workshop.commands.common import matrix
+
+        return matrix.measured(args)
     from jitter_workshop.flow.classes.posting import Poster
     from jitter_workshop.flow.host_ops.agent_session import AgentSession, place_once
     from jitter_workshop.flow.measuring import measure as flow

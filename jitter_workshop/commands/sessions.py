@@ -27,6 +27,7 @@ from jitter_workshop.commands.common.base import add_json, print_json, show
 from jitter_workshop.commands.common.shared import agreed, open_session, say_notices
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.curve import ImportedRun
+from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.record import picked
 from jitter_workshop.model.run import Run, apart_from_proofs
@@ -99,6 +100,7 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
     store = SessionStore()
     with store.open(wanted) as opened:
         session, runs, imported, proofs = opened.session, opened.runs(), opened.imports(), opened.proofs()
+        matrices = opened.matrices()
         notices = tuple(opened.notices)
     if args.profile:
         from jitter_workshop.tuning.journal import profile
@@ -114,6 +116,7 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
                 "run_list": [_run_json(r) for r in runs],
                 "imports": [_import_json(r) for r in imported],
                 "proofs": [_proof_json(p) for p in proofs],
+                "matrices": [_matrix_json(m) for m in matrices],
                 "notices": notices,
             }
         )
@@ -133,6 +136,8 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
     lines += ["", *_run_lines(apart_from_proofs(runs))]
     lines += ["", "Proofs ('jitter-workshop prove --show ID' prints one):"] if proofs else []
     lines += [f"  {proof.id:<21} {clean(proof.subject, 40)} · {headline(proof)}" for proof in proofs]
+    lines += ["", "Matrices ('jitter-workshop chart --kind matrix ID' draws one):"] if matrices else []
+    lines += [f"  {one.id:<21} {_matrix_line(one)}" for one in matrices]
     lines += ["", "Imported:", *(f"  {import_line(r)}" for r in imported)] if imported else []
     lines += [f"note: {clean(notice, 300)}" for notice in notices]
     sys.stdout.write("\n".join(lines) + "\n")
@@ -262,6 +267,18 @@ def _proof_json(proof: Proof) -> dict[str, Any]:
         "headline": to_plain(proof.judgement.headline) if proof.judgement is not None else None,
         "restored": proof.restored,
     }
+
+
+def _matrix_json(matrix: Matrix) -> dict[str, Any]:
+    return picked(matrix, "id", "label", "started_at", "duration_s", "cpus", "clusters", "sampled", "complete")
+
+
+def _matrix_line(matrix: Matrix) -> str:
+    from jitter_workshop.stats.scale import nice_ns
+
+    told = ", ".join(f"{clean(one.name, 20)} {nice_ns(one.median_ns)}" for one in matrix.clusters)
+    label = f"{clean(matrix.label, 40)} · " if matrix.label else ""
+    return f"{label}{many(len(matrix.cpus), 'CPU')} · {told}{'' if matrix.complete else ' · stopped early'}"
 
 
 def _import_json(run: ImportedRun) -> dict[str, Any]:

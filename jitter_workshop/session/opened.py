@@ -19,12 +19,13 @@ from jitter_workshop.bench.protocol import BlockDone
 from jitter_workshop.errors import SessionError
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.curve import ImportedRun
+from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.run import FORMAT_VERSION as RUN_VERSION
 from jitter_workshop.model.run import HANDOFF, Run, apart_from_proofs
 from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import PATH, REASON, clean
-from jitter_workshop.session import files, hlog, ids, imports, proofs, traces
+from jitter_workshop.session import files, hlog, ids, imports, matrices, proofs, traces
 from jitter_workshop.session.traces import TRACE_FILE, RunTrace
 
 if TYPE_CHECKING:
@@ -63,7 +64,10 @@ class OpenSession:
         self._proving = ""
         self._judge = proofs.Judge(self._run, self._folders)
         if not read_only:
-            for place in (folder / "runs", folder / imports.FOLDER, folder / proofs.FOLDER, folder):
+            for place in (
+                *(folder / name for name in ("runs", imports.FOLDER, proofs.FOLDER, matrices.FOLDER)),
+                folder,
+            ):
                 files.remove_unfinished(place)
 
     def __enter__(self) -> OpenSession:
@@ -184,6 +188,26 @@ class OpenSession:
             with contextlib.suppress(SessionError):
                 return self.find_import(wanted)
             raise
+
+    def add_matrix(self, matrix: Matrix) -> None:
+        """Store a matrix of this host beside the runs. Raise SessionError if that fails."""
+        self._writable()
+        matrices.add(self.folder, matrix)
+
+    def matrices(self) -> tuple[Matrix, ...]:
+        """Return all matrices, oldest first. Damaged files are set aside, and a notice says so."""
+        found, notices = matrices.read_all(self.folder, set_aside=not self.read_only)
+        for notice in notices:
+            self._notice(notice)
+        return found
+
+    def find_matrix(self, wanted: str) -> Matrix:
+        """Return the matrix for an id, the unique beginning of an id, a label (the newest matrix with it) or ``@1``
+        (the newest one). Raise SessionError if there is no such matrix."""
+        found = self.matrices()
+        if not found:
+            raise SessionError("this session has no matrix yet", "run 'jitter-workshop measure --matrix' first")
+        return ids.lookup("matrix", wanted, found, lambda one: one.label, "see 'jitter-workshop sessions show'")
 
     def add_proof(self, proof: Proof) -> None:
         """Store a proof, finished or not, in place of its stored state. Raise SessionError if that fails."""

@@ -64,7 +64,7 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
     if tickless:
         note = _note(machine, tickless, "nohz_full={} takes whole cores")
         return HotCpus(tickless, "they are tickless (nohz_full)", "tickless", note)
-    hot, why = _placed(machine)
+    hot, why = _placed(root, machine)
     return HotCpus(hot, why, "placement", _note(machine, hot, "--cpus {} takes whole cores"))
 
 
@@ -109,13 +109,15 @@ def _asked(text: str, machine: Topology) -> CpuSet:
     return hot
 
 
-def _placed(machine: Topology) -> tuple[CpuSet, str]:
+def _placed(root: HostRoot, machine: Topology) -> tuple[CpuSet, str]:
     """Return the cores of the ring's placement, and the reason for them. If only one CPU exists or may be used, the
     placement is that of ``spin``."""
     from jitter_workshop.bench.placement import BESIDE_CPU_0, Wish, choose, how_near
+    from jitter_workshop.flow.host_ops.known_lines import known_lines
 
     allowed = machine.allowed or machine.online
-    placement = choose(machine, Wish(workload="ring" if len(allowed) > 1 else "spin"))
+    wish = Wish(workload="ring" if len(allowed) > 1 else "spin")
+    placement = choose(machine, wish, lines=known_lines(root, machine))
     threads = CpuSet(placement.hot)
     hot = whole_cores(machine, threads) if _first_threads(machine, threads) else threads
     if len(machine.online) == 1:
@@ -127,7 +129,7 @@ def _placed(machine: Topology) -> tuple[CpuSet, str]:
     beside_0 = 0 in machine.siblings_of(threads)
     away = BESIDE_CPU_0 if beside_0 else "away from CPU 0" if 0 not in threads else ""
     there = "there" if hot == threads else f"on CPU {threads}"
-    near = ", ".join(filter(None, (how_near(machine, threads), away)))
+    near = ", ".join(filter(None, (how_near(machine, threads), away, placement.line)))
     return hot, f"the workshop would place its threads {there}: {near}"
 
 

@@ -17,6 +17,7 @@ from jitter_workshop.bench.lock import host_turn
 from jitter_workshop.bench.protocol import Witness
 from jitter_workshop.errors import HostError, MeasureError, SessionError
 from jitter_workshop.flow.host_ops.change_log import ChangeLog
+from jitter_workshop.flow.host_ops.known_lines import known_lines
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring.isolated_set import (
     NOTE,
@@ -191,7 +192,8 @@ class _Places:
         self.why_outside = ""
         self._place = place
         self._by_thread = takes_threads(root)
-        self._resolve = partial(resolve, request, topology, read_isolation(root).isolated, _scratch_dir())
+        isolated, lines = read_isolation(root).isolated, known_lines(root, topology)
+        self._resolve = partial(resolve, request, topology, isolated, _scratch_dir(), lines=lines)
         self._inside = self._resolve_inside(own_cpus(root))
         self._outside = self._resolve_outside() if self._inside is None else None
 

@@ -8,6 +8,7 @@ import dataclasses
 from jitter_workshop.bench.noiseorder import order_for
 from jitter_workshop.bench.placement import choose
 from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.flow.host_ops.known_lines import known_lines
 from jitter_workshop.flow.measuring.isolated_set import own_cpus, takes_threads, with_allowed
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.root import HostRoot
@@ -77,12 +78,12 @@ def placed_on(
 ) -> tuple[Placement, CpuSet | None]:
     """Return the placement of a run, and this tool's isolated CPUs if the run will be made on them, else None. They are
     used if there are enough for the run. Raises the errors of ``bench.placement.choose``."""
-    own = CpuSet() if root.recorded else own_cpus(root)
+    own, lines = CpuSet() if root.recorded else own_cpus(root), known_lines(root, topology)
     if own and request.placement != "none":
         with contextlib.suppress(HostError, UsageError):
             wish = request.wish(own, by_thread=takes_threads(root))
-            return choose(with_allowed(topology, own), wish, isolated | own), own
-    return choose(topology, request.wish(), isolated), None
+            return choose(with_allowed(topology, own), wish, isolated | own, lines), own
+    return choose(topology, request.wish(), isolated, lines), None
 
 
 def noise_refused(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> str:

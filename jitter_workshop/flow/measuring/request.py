@@ -14,6 +14,7 @@ from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.measuring.isolated_set import with_allowed
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Topology
+from jitter_workshop.model.matrix import Lines
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.spec import (
     DUTIES,
@@ -231,15 +232,16 @@ def resolve(
     within: CpuSet | None = None,
     *,
     by_thread: bool = False,
+    lines: Lines | None = None,
 ) -> RunSpec:
     """Return the complete specification of a run on this host. ``within``: the isolated CPUs on which the measuring
     child will be put; the measured threads then get only these. ``by_thread``: single threads of the child can be put
-    there, too. Raises UsageError and HostError."""
+    there, too. ``lines``: as in ``bench.placement.choose``. Raises UsageError and HostError."""
     check(request)
     if within is not None:
         topology, isolated = with_allowed(topology, within), isolated | within
     cut = blocks(request)
-    placement = placing.choose(topology, request.wish(within, by_thread=by_thread), isolated)
+    placement = placing.choose(topology, request.wish(within, by_thread=by_thread), isolated, lines)
     spec = made_of(
         RunSpec,
         request,

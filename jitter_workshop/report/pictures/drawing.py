@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.palette import Palette, heat_shade
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.stats import matrix as cells_of
 from jitter_workshop.stats import scale
 from jitter_workshop.stats.between import pieces
 from jitter_workshop.stats.curve import value_at
@@ -144,6 +146,9 @@ class Tiles:
 
 HEAT_LEVELS = 6
 _MOST_COLUMNS, _ROWS_PER_DECADE = 240, 16
+_MOST_CELLS = 64
+_MATRIX_LEFT, _MATRIX_TOP, _MATRIX_PX = 220, 80, 640
+"""The place and the side of a matrix's square."""
 FILL_SHARE = 0.18
 """The opacity of an area."""
 
@@ -222,6 +227,49 @@ def heat_picture(heat: Heat, title: str = "") -> Picture:
         shapes.append(Words(x + 22, y, f"{limit:,}" + (" or more" if n + 1 == len(limits) else ""), figure=True))
     described = f"Latency by time, the axis of latency logarithmic, the shade says how many: {clean(heat.label, 200)}"
     return Picture(bottom + _AXIS_ROOM + _LEGEND_LINE + 8, title, described, (), tuple(shapes))
+
+
+def matrix_picture(matrix: Matrix, title: str = "") -> Picture:
+    """Draw a matrix: a row and a column for each CPU or range of CPUs, a shade for how long a line takes, and below it
+    the times of the shades and the clusters."""
+    cells = cells_of.grid(matrix, _MOST_CELLS)
+    count = len(cells.bins)
+    side = _MATRIX_PX / count
+    title = clean(title or matrix.label or "Lines between CPUs")
+    shapes: list[Shape] = [Words(_MATRIX_LEFT, 32, fitted(title, WIDTH - _MATRIX_LEFT - _RIGHT, TITLE_PX), "title")]
+    tiles: dict[int, list[tuple[float, float, float, float]]] = {}
+    for row, line in enumerate(cells.cells):
+        for column, ns in enumerate(line):
+            if ns is not None:
+                at = (_MATRIX_LEFT + column * side, _MATRIX_TOP + row * side, side, side)
+                tiles.setdefault(cells_of.level(ns, cells.ends, HEAT_LEVELS), []).append(at)
+    shapes += [Tiles(shade, tuple(tiles[shade])) for shade in sorted(tiles)]
+    # A label for each row, or for every second, third, … where they would touch.
+    step = max(round(1.2 * TEXT_PX / side + 0.49), 1)
+    for number in range(0, count, step):
+        middle = (number + 0.5) * side
+        name = str(cells.bins[number].stands_for)
+        row_name = name if cells.single else f"{number + 1}: {name}"
+        told = fitted(row_name, _MATRIX_LEFT - 24)
+        shapes.append(Words(_MATRIX_LEFT - 10, _MATRIX_TOP + middle + _DOWN, told, "dim", "end", figure=True))
+        column_name = name if cells.single else str(number + 1)
+        if step > 1 or sum(map(_em, column_name)) * TEXT_PX < side * step:
+            shapes.append(Words(_MATRIX_LEFT + middle, _MATRIX_TOP - 8, column_name, "dim", "middle", figure=True))
+    y = _MATRIX_TOP + _MATRIX_PX + 32
+    shapes.append(Words(_MATRIX_LEFT - 10, y, "one way, from", "dim", "end"))
+    for number, limit in enumerate(cells_of.limits(cells.ends, HEAT_LEVELS)):
+        x = _MATRIX_LEFT + number * 110
+        shapes.append(Tiles(number + 1, ((x, y - 12, 14, 14),)))
+        shapes.append(Words(x + 22, y, scale.nice_ns(limit), figure=True))
+    for one in matrix.clusters:
+        y += _LEGEND_LINE
+        shapes.append(Words(_MATRIX_LEFT - 10, y, fitted(clean(one.name, 40), _MATRIX_LEFT - 24), anchor="end"))
+        shapes.append(Words(_MATRIX_LEFT + 80, y, scale.nice_ns(one.median_ns), anchor="end", figure=True))
+        among = f"{scale.nice_ns(one.min_ns)} to {scale.nice_ns(one.max_ns)}, {many(one.pairs, 'pair')}"
+        shapes.append(Words(_MATRIX_LEFT + 100, y, among, "dim", figure=True))
+    stands = f" that stand for {sum(len(group.cpus) for group in matrix.groups)}" if matrix.sampled else ""
+    described = f"How long a line takes one way between {len(matrix.cpus)} CPUs{stands}; the shade says how long"
+    return Picture(round(y) + _LEGEND_LINE + 8, title, described, (), tuple(shapes))
 
 
 def heat_colour(palette: Palette, level: int) -> str:

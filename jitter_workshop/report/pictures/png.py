@@ -17,6 +17,7 @@ from importlib import resources
 from PIL import Image, ImageDraw, ImageFont, PngImagePlugin
 
 from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.palette import PALETTES, Palette, blended
 from jitter_workshop.report.pictures import drawing
 from jitter_workshop.report.pictures.drawing import (
@@ -65,6 +66,11 @@ def render_png(
 def render_heat_png(heat: Heat, title: str = "", *, theme: Theme = "light") -> bytes:
     """Return the bytes of a PNG file with the heat map of a run."""
     return _written(drawing.heat_picture(heat, title), theme)
+
+
+def render_matrix_png(matrix: Matrix, title: str = "", *, theme: Theme = "light") -> bytes:
+    """Return the bytes of a PNG file with a matrix."""
+    return _written(drawing.matrix_picture(matrix, title), theme)
 
 
 def _written(drawn: drawing.Picture, theme: Theme) -> bytes:

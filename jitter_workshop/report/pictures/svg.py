@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
 from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.palette import PALETTES, Palette
 from jitter_workshop.report.pictures import drawing
 from jitter_workshop.report.pictures.drawing import (
@@ -71,6 +72,11 @@ def render_svg(
 def render_heat_svg(heat: Heat, title: str = "", *, scope: str = "heat", theme: Theme | None = None) -> str:
     """Return the heat map of a run as SVG text. ``scope``, ``theme``, errors: as in :func:`render_svg`."""
     return _written(drawing.heat_picture(heat, title), scope, theme)
+
+
+def render_matrix_svg(matrix: Matrix, title: str = "", *, scope: str = "matrix", theme: Theme | None = None) -> str:
+    """Return a matrix as SVG text. ``scope``, ``theme``, errors: as in :func:`render_svg`."""
+    return _written(drawing.matrix_picture(matrix, title), scope, theme)
 
 
 def _written(drawn: drawing.Picture, scope: str, theme: Theme | None) -> str:

@@ -1,0 +1,126 @@
+"""Control the measuring of lines between CPUs from the parent's side: send some pairs at a time, collect the times.
+
+Each pair is measured several times, in passes over all pairs in random order: what else the host does at one moment
+then meets pairs of all kinds alike. The median of its passes is a pair's time.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from jitter_workshop.bench import launch, protocol
+from jitter_workshop.bench.cancel import CancelToken, stop_this_process
+from jitter_workshop.bench.protocol import LineOrder, LineTimes
+from jitter_workshop.errors import MeasureError
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.run import Clock
+
+M = TypeVar("M")
+Pair = tuple[int, int]
+
+PASSES = 3
+LIMIT_S = 60.0
+"""No further pairs are measured after so many seconds."""
+BATCH = 32
+"""The number of pairs that the child measures at a time. Between two batches a run can be stopped."""
+_USUAL_S = 0.0012
+"""The usual seconds of a pair in a pass; 0.5 to 2 ms were seen."""
+_READY_WITHIN_S = 60.0
+
+Told = Callable[[int, int], None]
+"""The function that is told the number of finished measurements and of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Hold the median time in ns of each pair that was measured. ``why``: the reasons for the pairs that are missing,
+    "" if all are there. ``stopped``: the token's reason if the user stopped it."""
+
+    ns: dict[Pair, float]
+    clock: Clock
+    duration_s: float
+    why: str = ""
+    stopped: str | None = None
+
+
+def expected_s(pairs: int) -> float:
+    """Estimate the seconds for so many pairs, with the child's start."""
+    return 0.5 + pairs * PASSES * _USUAL_S
+
+
+def run(
+    pairs: Sequence[Pair],
+    told: Told,
+    cancel: CancelToken,
+    *,
+    command: Sequence[str] | None = None,
+    limit_s: float = LIMIT_S,
+    seed: int | None = None,
+) -> Measured:
+    """Measure all pairs, each as often as there are passes. Call this on a thread that lives until it returns.
+
+    ``command`` starts another child that speaks the protocol. Raise MeasureError if not one pair was measured. The
+    child is always ended and reaped.
+    """
+    found: dict[Pair, list[float]] = {}
+    began = time.monotonic()
+    why, stopped, clock = "", None, None
+    with launch.Child(command or launch.command(launch.MATRIX)) as child:
+        done = 0
+        for batch in _batches(pairs, random.Random(seed)):
+            if time.monotonic() - began > limit_s:
+                why = why or f"no more pairs were measured after {limit_s:g} s"
+                break
+            child.send(protocol.line("lines", LineOrder(tuple(batch))))
+            if clock is None:
+                clock = _answer(child, cancel, "ready", Clock)
+            answer = _answer(child, cancel, "lines", LineTimes) if clock is not None else None
+            if answer is None:
+                stopped = cancel.reason or "cancelled"
+                break
+            if len(answer.one_way_ns) != len(batch):
+                raise MeasureError("the measuring process sent times for other pairs than it was asked for")
+            why = why or answer.why
+            for pair, ns in zip(batch, answer.one_way_ns, strict=True):
+                if ns is not None:
+                    found.setdefault(pair, []).append(ns)
+            done += len(batch)
+            told(done, len(pairs) * PASSES)
+        else:
+            child.end(protocol.line("end"))
+    if not found or clock is None:
+        reason = "stopped before the first pairs were measured" if stopped else f"no pair could be measured: {why}"
+        raise MeasureError(f"{reason}; nothing was kept")
+    medians = {pair: round(statistics.median(values), 1) for pair, values in sorted(found.items())}
+    complete = len(medians) == len(set(pairs))
+    return Measured(medians, clock, time.monotonic() - began, "" if complete else why or "stopped", stopped)
+
+
+def _batches(pairs: Sequence[Pair], chance: random.Random) -> list[list[Pair]]:
+    """Return the pairs of all passes in the order in which they are measured."""
+    batches = []
+    for _ in range(PASSES):
+        order = list(pairs)
+        chance.shuffle(order)
+        batches += [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
+    return batches
+
+
+def _answer(child: launch.Child, cancel: CancelToken, wanted: str, message: type[M]) -> M | None:
+    """Return the child's next message; None if the user stops the measurement."""
+    while True:
+        event = child.wait(cancel, _READY_WITHIN_S)
+        if event.kind == "suspend":
+            child.stop()
+            stop_this_process()
+            child.resume()
+            continue
+        if event.kind == "cancel":
+            return None
+        if event.kind == "timeout":
+            raise MeasureError(f"the measuring process did not answer within {_READY_WITHIN_S:.0f} s")
+        return child.message(event, wanted, message)

@@ -1,0 +1,141 @@
+"""Name how near two CPUs are to each other, and choose the CPUs of a matrix.
+
+All functions are pure and depend on the topology only. A host of up to :data:`MOST_CPUS` CPUs is measured whole. On a
+larger one so many CPUs stand for all: as many groups as possible (a group shares a last-level cache), and in each of
+them first a CPU, then one that is near to it in each way there is: its sibling, a core with the same L2, another core.
+The groups differ in which way comes first, so that each way is measured in some of them.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations, zip_longest
+
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import Topology
+from jitter_workshop.model.matrix import Cluster, CpuGroup
+
+MOST_CPUS = 64
+"""The most CPUs of a matrix: 2,016 pairs."""
+
+Pair = tuple[int, int]
+"""Two CPUs, the lower number first."""
+
+SAME_CORE, SAME_NODE, OTHER_NODE, OTHER_PACKAGE = "same core", "same node", "other node", "other package"
+
+
+class Nearness:
+    """Name how near CPUs of one host are to each other."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._cpus = {cpu.id: cpu for cpu in topology.cpus}
+        self._caches: dict[int, list[tuple[int, int]]] = {cpu: [] for cpu in self._cpus}
+        for number, cache in enumerate(topology.caches):
+            if cache.kind != "Instruction":
+                for cpu in cache.cpus:
+                    self._caches.setdefault(cpu, []).append((cache.level, number))
+        nodes: dict[int, set[int]] = {}
+        for one in topology.cpus:
+            if one.online:
+                nodes.setdefault(one.package, set()).add(one.node)
+        self._packages_have_nodes = any(len(found) > 1 for found in nodes.values())
+
+    def of(self, first: int, second: int) -> str:
+        """Return the name of the nearest thing that two different CPUs share, or of what parts them."""
+        a, b = self._cpus[first], self._cpus[second]
+        if second in a.smt_siblings:
+            return SAME_CORE
+        shared = {level for level, number in self._caches[first] if (level, number) in self._caches[second]}
+        if shared:
+            return f"same L{min(shared)}"
+        if a.node == b.node:
+            return SAME_NODE if a.package == b.package else OTHER_PACKAGE
+        return OTHER_NODE if a.package == b.package or not self._packages_have_nodes else OTHER_PACKAGE
+
+
+def groups(topology: Topology) -> tuple[CpuGroup, ...]:
+    """Return the allowed CPUs by node, package and last-level cache, in this order; without known caches by package."""
+    last: dict[int, CpuSet] = {}
+    for cache in sorted((c for c in topology.caches if c.kind != "Instruction"), key=lambda cache: cache.level):
+        last.update(dict.fromkeys(cache.cpus, cache.cpus))
+    found: dict[tuple[int, int, tuple[int, ...]], list[int]] = {}
+    for cpu in topology.cpus:
+        if cpu.online and cpu.allowed:
+            shared = last.get(cpu.id)
+            found.setdefault((cpu.package, cpu.node, shared.cpus if shared else ()), []).append(cpu.id)
+    ordered = sorted(found.items(), key=lambda one: (one[0][:2], one[1][0]))
+    return tuple(CpuGroup(tuple(_by_core(topology, cpus)), package, node) for (package, node, _), cpus in ordered)
+
+
+def _by_core(topology: Topology, cpus: Iterable[int]) -> list[int]:
+    """Return CPUs with the threads of a core side by side."""
+    known = [cpu for number in cpus if (cpu := topology.cpu(number)) is not None]
+    return [cpu.id for cpu in sorted(known, key=lambda cpu: (cpu.smt_siblings.cpus[:1] or (cpu.id,), cpu.id))]
+
+
+def chosen(topology: Topology, most: int = MOST_CPUS) -> tuple[int, ...]:
+    """Return the CPUs of a matrix in ascending order: all allowed ones, or ``most`` that stand for them."""
+    everyone = topology.allowed
+    if len(everyone) <= most:
+        return everyone.cpus
+    nearness = Nearness(topology)
+    together = groups(topology)
+    some = spread(together, max(most // 2, 1))
+    ranked = [_ranked(nearness, group.cpus, number) for number, group in enumerate(some)]
+    rounds = (cpu for row in zip_longest(*ranked) for cpu in row if cpu is not None)
+    found: list[int] = []
+    for cpu in rounds:
+        if len(found) == most:
+            break
+        found.append(cpu)
+    return tuple(sorted(found))
+
+
+def spread(items: Sequence[CpuGroup], most: int) -> list[CpuGroup]:
+    """Return at most ``most`` items, at even distances."""
+    count = min(len(items), most)
+    return [items[number * len(items) // count] for number in range(count)]
+
+
+def _ranked(nearness: Nearness, cpus: Sequence[int], number: int) -> list[int]:
+    """Return a group's CPUs in the order in which they are taken. ``number``: the group's; it turns the order of the
+    ways in which CPUs are near to the first one."""
+    first, *others = cpus
+    ways: dict[str, int] = {}
+    for cpu in others:
+        ways.setdefault(nearness.of(first, cpu), cpu)
+    turned = list(ways.values())
+    turn = number % len(turned) if turned else 0
+    taken = [first, *turned[turn:], *turned[:turn]]
+    rest = [cpu for cpu in others if cpu not in ways.values()]
+    # From both halves in turn, so that a large group is not known by its first cores alone.
+    half = (len(rest) + 1) // 2
+    return taken + [cpu for pair in zip_longest(rest[:half], rest[half:]) for cpu in pair if cpu is not None]
+
+
+def pairs_of(cpus: Sequence[int]) -> tuple[Pair, ...]:
+    """Return each two of these CPUs, the lower number first."""
+    return tuple(combinations(sorted(cpus), 2))
+
+
+def clusters(topology: Topology, ns: Mapping[Pair, float]) -> tuple[Cluster, ...]:
+    """Return the measured pairs by how near their CPUs are, those with the shortest median first."""
+    nearness = Nearness(topology)
+    found: dict[str, list[float]] = {}
+    for (a, b), value in ns.items():
+        found.setdefault(nearness.of(a, b), []).append(value)
+    made = [
+        Cluster(name, len(values), round(statistics.median(values), 1), min(values), max(values))
+        for name, values in found.items()
+    ]
+    return tuple(sorted(made, key=lambda cluster: (cluster.median_ns, cluster.name)))
+
+
+def fingerprint(name: str, topology: Topology) -> str:
+    """Return an id of a host's online CPUs: their numbers, cores, packages, nodes and caches. ``name``: the host's."""
+    import hashlib
+
+    rows = [f"{c.id} {c.package} {c.node} {c.core}" for c in topology.cpus if c.online]
+    rows += [f"L{cache.level} {cache.kind} {cache.cpus}" for cache in topology.caches]
+    return hashlib.sha256("\n".join([name, *rows]).encode()).hexdigest()[:16]

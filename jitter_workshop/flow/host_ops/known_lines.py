@@ -1,0 +1,31 @@
+"""Find the lines between CPUs that were measured on this host, for the choice of CPUs."""
+
+from __future__ import annotations
+
+import os
+
+from jitter_workshop import paths
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.host import Topology
+from jitter_workshop.model.matrix import Lines
+
+
+def known_lines(root: HostRoot, topology: Topology) -> Lines | None:
+    """Return the times of the newest complete matrix in any session of this user; None for a recorded host, and where
+    no matrix was measured with the CPUs that the host has now."""
+    if root.recorded or not _any(str(paths.sessions_dir())):
+        return None
+    from jitter_workshop.bench.pairs import fingerprint
+    from jitter_workshop.host.kernel.release import read_kernel
+    from jitter_workshop.session.matrices import newest_lines
+
+    return newest_lines(paths.sessions_dir(), fingerprint(read_kernel(root).hostname, topology))
+
+
+def _any(sessions: str) -> bool:
+    """Return True if a session has a folder for matrices: most have none, and then nothing more is loaded."""
+    try:
+        with os.scandir(sessions) as entries:
+            return any(os.path.isdir(f"{entry.path}/matrices") for entry in entries)  # noqa: PTH112 - quick
+    except OSError:
+        return False

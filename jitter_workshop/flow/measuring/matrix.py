@@ -1,0 +1,120 @@
+"""Measure the matrix of this host: take the turn, measure the lines between the CPUs, and keep the matrix."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+from jitter_workshop.bench import matrix as runner
+from jitter_workshop.bench import pairs as choosing
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.lock import host_turn
+from jitter_workshop.errors import HostError
+from jitter_workshop.flow.measuring import background_gate
+from jitter_workshop.flow.measuring.measure import LABEL_LIMIT, Turn
+from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import summarise
+from jitter_workshop.model.codec import to_plain
+from jitter_workshop.model.host import Topology
+from jitter_workshop.model.matrix import FORMAT_VERSION, Matrix
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.session.ids import new_id, timestamp
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixPlan:
+    """Hold what will be measured. ``sampled``: ``cpus`` stand for all ``allowed`` ones."""
+
+    topology: Topology
+    cpus: tuple[int, ...]
+    sampled: bool
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        return choosing.pairs_of(self.cpus)
+
+    @property
+    def sentence(self) -> str:
+        """Return how much will be measured, and how long it takes at most."""
+        allowed = self.topology.allowed
+        whose = f"{len(self.cpus)} CPUs that stand for {len(allowed)}" if self.sampled else allowed.named
+        usual = max(round(runner.expected_s(len(self.pairs))), 1)
+        return (
+            f"{whose}: {many(len(self.pairs), 'pair')}, each {runner.PASSES} times a millisecond or two; about "
+            f"{usual} s, at most {runner.LIMIT_S:g} s"
+        )
+
+
+def plan() -> MatrixPlan:
+    """Return what would be measured on this host. Raise HostError if this process may use fewer than two CPUs."""
+    topology = read_topology(HostRoot())
+    if len(topology.allowed) < 2:
+        raise HostError(
+            f"a matrix needs two CPUs, and this process may use only CPU {topology.allowed}",
+            "widen its affinity mask or cpuset",
+        )
+    cpus = choosing.chosen(topology)
+    return MatrixPlan(topology, cpus, len(cpus) < len(topology.allowed))
+
+
+def measure_matrix(
+    planned: MatrixPlan,
+    cancel: CancelToken,
+    *,
+    label: str = "",
+    wait_s: float = 0.0,
+    begun: Callable[[], None] = lambda: None,
+    told: runner.Told = lambda done, total: None,
+    queued: Callable[[str], None] = lambda sentence: None,
+    turn: Turn | None = None,
+) -> Matrix:
+    """Measure a matrix on this host. ``begun`` is called once the turn is there. If ``cancel`` stops the measurement,
+    the pairs that were measured are returned, with ``complete`` False.
+
+    Raise BusyError (WaitStopped if ``cancel`` ended the wait), HostError, and MeasureError if nothing was measured.
+    """
+    with contextlib.ExitStack() as turns:
+        still = turns.enter_context(turn(wait_s, cancel, queued)) if turn is not None else None
+        if still is None:
+            turns.enter_context(host_turn(wait_s, cancel, queued))
+        begun()
+        started_at = timestamp()
+        if still is not None:
+            still()
+        with background_gate.HERE.measuring():
+            measured = runner.run(planned.pairs, told, cancel)
+        return _as_matrix(planned, measured, started_at, label)
+
+
+def _as_matrix(planned: MatrixPlan, measured: runner.Measured, started_at: str, label: str) -> Matrix:
+    root = HostRoot()
+    topology, cpus, ns = planned.topology, planned.cpus, measured.ns
+    host = summarise(root, topology)
+    notes = {}
+    if measured.why:
+        notes["one_way_ns"] = clean(f"{many(len(planned.pairs) - len(ns), 'pair')} not measured: {measured.why}", 300)
+    if planned.sampled:
+        notes["cpus"] = f"these {len(cpus)} CPUs stand for {topology.allowed.named}, chosen by the topology"
+    if outside := topology.online - topology.allowed:
+        notes["groups"] = f"{outside.named} cannot be used by this process and was not measured"
+    return Matrix(
+        format_version=FORMAT_VERSION,
+        id=new_id(),
+        label=clean(label, LABEL_LIMIT),
+        started_at=started_at,
+        duration_s=round(measured.duration_s, 3),
+        clock=measured.clock,
+        cpus=cpus,
+        one_way_ns=tuple(tuple(ns.get((min(a, b), max(a, b))) for b in cpus) for a in cpus),
+        clusters=choosing.clusters(topology, ns),
+        groups=choosing.groups(topology),
+        sampled=planned.sampled,
+        complete=not measured.why and measured.stopped is None,
+        topology=choosing.fingerprint(host.name, topology),
+        host=to_plain(host),
+        notes=notes,
+    )

@@ -1,0 +1,85 @@
+"""Define the matrix of a host: how long a cache line takes from each CPU to each other one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jitter_workshop.model.record import dataclass, field
+from jitter_workshop.model.run import Clock
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Hold all measured pairs of CPUs that are equally near by the topology. ``name``: such as "same core". ``pairs``:
+    their number."""
+
+    name: str
+    pairs: int
+    median_ns: float
+    min_ns: float
+    max_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class CpuGroup:
+    """Hold the CPUs that share a last-level cache, also those that were not measured."""
+
+    cpus: tuple[int, ...]
+    package: int
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Hold the median times in ns that a cache line takes one way between two CPUs. ``cpus``: the measured ones, in
+    ascending order. ``one_way_ns``: a row for each of them, with a value for each of them; None for a CPU and itself
+    and for pairs that were not measured (``complete`` is then False). A pair is measured once for both directions.
+    ``clusters``: the nearest pairs first. ``groups``: all CPUs that could have been measured, by last-level cache.
+    ``sampled``: ``cpus`` stand for more CPUs than themselves. ``topology``: an id of this host's CPUs; a matrix counts
+    only where they are the same."""
+
+    format_version: int
+    id: str
+    label: str
+    started_at: str
+    duration_s: float
+    clock: Clock
+    cpus: tuple[int, ...]
+    one_way_ns: tuple[tuple[float | None, ...], ...]
+    clusters: tuple[Cluster, ...]
+    groups: tuple[CpuGroup, ...]
+    sampled: bool
+    complete: bool
+    topology: str
+    host: dict[str, Any]
+    notes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Return the measured CPUs by group: neighbours in this order are near to each other."""
+        measured = set(self.cpus)
+        known = [cpu for group in self.groups for cpu in group.cpus if cpu in measured]
+        return (*known, *(cpu for cpu in self.cpus if cpu not in set(known)))
+
+    @property
+    def lines(self) -> Lines:
+        """Return the times by pair."""
+        return Lines(
+            self.started_at[:10],
+            {
+                (a, b): ns
+                for a, row in zip(self.cpus, self.one_way_ns, strict=True)
+                for b, ns in zip(self.cpus, row, strict=True)
+                if ns is not None and a < b
+            },
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Hold times in ns by pair of CPUs, the lower number first. ``measured``: the day, as YYYY-MM-DD."""
+
+    measured: str
+    ns: dict[tuple[int, int], float]

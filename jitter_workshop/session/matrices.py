@@ -1,0 +1,67 @@
+"""Keep matrices of this host in a session: one file ``matrices/ID.json`` for each.
+
+A damaged file is set aside under another name, and a file of a newer version is left alone.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jitter_workshop.model.codec import from_plain, to_plain
+from jitter_workshop.model.matrix import FORMAT_VERSION, Lines, Matrix
+from jitter_workshop.session import files, ids
+
+FOLDER = "matrices"
+
+
+def add(session: Path, matrix: Matrix) -> None:
+    """Store a matrix in a session's folder. Raise SessionError if that fails."""
+    folder = session / FOLDER
+    files.make_folder(folder)
+    files.write_whole(folder / f"{matrix.id}.json", files.json_line(to_plain(matrix)))
+
+
+def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[Matrix, ...], tuple[str, ...]]:
+    """Return a session's matrices, oldest first, and notices for the user about unreadable files."""
+    found, notices = files.read_each(session / FOLDER, Matrix, "matrix", FORMAT_VERSION, _check, may_rename=set_aside)
+    return tuple(sorted((m for _, m in found), key=lambda m: (m.started_at, m.id))), tuple(notices)
+
+
+def _check(matrix: Matrix, ident: str) -> None:
+    """Raise ValueError for a matrix that no chart can show: the file belongs to the user, and may have been edited."""
+    if matrix.id != ident:
+        raise ValueError("the file belongs to another matrix")
+    size = len(matrix.cpus)
+    if size < 2 or list(matrix.cpus) != sorted(set(matrix.cpus)) or matrix.cpus[0] < 0:
+        raise ValueError("its CPUs are out of order")
+    rows = matrix.one_way_ns
+    if len(rows) != size or any(len(row) != size for row in rows):
+        raise ValueError("it is not a square")
+    if any(ns is not None and not 0 < ns < 1e12 for row in rows for ns in row):
+        raise ValueError("its times are impossible")
+    if any(rows[a][b] != rows[b][a] for a in range(size) for b in range(a)):
+        raise ValueError("its two halves differ")
+
+
+def newest_lines(sessions: Path, topology: str) -> Lines | None:
+    """Return the times of the newest complete matrix of a host in any session below a folder; None if there is none.
+    ``topology``: the host's id, as the matrix has it. A file that cannot be read is passed over."""
+    named: list[tuple[str, Path]] = []
+    try:
+        for session in sessions.iterdir():
+            if ids.is_id(session.name):
+                try:
+                    named += [(e.name, e) for e in (session / FOLDER).iterdir() if e.suffix == ".json"]
+                except OSError:
+                    continue
+    except OSError:
+        return None
+    for _, path in sorted(named, reverse=True):
+        try:
+            matrix = from_plain(Matrix, files.read_json(path))
+            _check(matrix, path.stem)
+        except (OSError, ValueError):
+            continue
+        if matrix.complete and matrix.topology == topology:
+            return matrix.lines
+    return None

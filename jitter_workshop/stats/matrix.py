@@ -1,0 +1,97 @@
+"""Prepare a matrix for a chart: fewer, larger cells where there are more CPUs than room, and shades."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator
+
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.matrix import Matrix
+from jitter_workshop.model.record import dataclass
+
+LEAST_RATIO = 1.5
+"""The least ratio of the ends of the shades: differences by luck alone are not drawn as structure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Hold neighbouring CPUs that share a row and a column. ``measured``: those of the matrix. ``stands_for``: the CPUs
+    that its label names, also those that were not measured."""
+
+    measured: tuple[int, ...]
+    stands_for: CpuSet
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Hold the cells of a matrix: the median time in ns of the pairs in each, None where no pair was measured."""
+
+    bins: tuple[Bin, ...]
+    cells: tuple[tuple[float | None, ...], ...]
+
+    @property
+    def single(self) -> bool:
+        """Return True if each row is one CPU that stands for itself alone."""
+        return all(len(one.stands_for) == 1 for one in self.bins)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Return the times of the lightest and of the darkest shade."""
+        values = [ns for row in self.cells for ns in row if ns is not None] or [1.0]
+        return min(values), max(max(values), min(values) * LEAST_RATIO)
+
+
+def grid(matrix: Matrix, most: int) -> Grid:
+    """Return a matrix as at most ``most`` rows and columns, CPUs of one group side by side. Where there are more CPUs,
+    a row stands for a group or a part of it, and where there are more groups, for several neighbouring groups."""
+    bins = tuple(_bins(matrix, max(most, 1)))
+    place = {cpu: number for number, one in enumerate(bins) for cpu in one.measured}
+    found: dict[tuple[int, int], list[float]] = {}
+    for (a, b), ns in matrix.lines.ns.items():
+        row, column = sorted((place[a], place[b]))
+        found.setdefault((row, column), []).append(ns)
+    middle = {where: statistics.median(values) for where, values in found.items()}
+    numbers = range(len(bins))
+    return Grid(bins, tuple(tuple(middle.get((min(r, c), max(r, c))) for c in numbers) for r in numbers))
+
+
+def _bins(matrix: Matrix, most: int) -> Iterator[Bin]:
+    groups = [
+        (tuple(cpu for cpu in group.cpus if cpu in set(matrix.cpus)), CpuSet(group.cpus)) for group in matrix.groups
+    ]
+    groups = [(measured, everyone) for measured, everyone in groups if measured]
+    grouped = {cpu for measured, _ in groups for cpu in measured}
+    # A file may be edited: a CPU without a group is a group of its own.
+    groups += [((cpu,), CpuSet((cpu,))) for cpu in matrix.cpus if cpu not in grouped]
+    if len(matrix.cpus) <= most:
+        for measured, everyone in groups:
+            alone = len(measured) == 1
+            yield from (Bin((cpu,), everyone if alone and matrix.sampled else CpuSet((cpu,))) for cpu in measured)
+        return
+    if len(groups) > most:
+        each = math.ceil(len(groups) / most)
+        for start in range(0, len(groups), each):
+            some = groups[start : start + each]
+            everyone = CpuSet.of(cpu for _, cpus in some for cpu in cpus)
+            yield Bin(tuple(cpu for measured, _ in some for cpu in measured), everyone)
+        return
+    parts = most // len(groups)
+    for measured, everyone in groups:
+        count = min(parts, len(measured))
+        for number in range(count):
+            part = measured[number * len(measured) // count : (number + 1) * len(measured) // count]
+            yield Bin(part, everyone if count == 1 else CpuSet(part))
+
+
+def level(ns: float, ends: tuple[float, float], levels: int) -> int:
+    """Return the shade of a time, 1 for the shortest, ``levels`` for the longest; equal ratios are equal steps."""
+    low, high = ends
+    place = math.log(max(ns, low) / low) / math.log(high / low)
+    return min(1 + math.floor(place * levels), levels)
+
+
+def limits(ends: tuple[float, float], levels: int) -> tuple[float, ...]:
+    """Return the shortest time of each shade."""
+    low, high = ends
+    return tuple(low * (high / low) ** (number / levels) for number in range(levels))
