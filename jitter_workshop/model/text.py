@@ -27,6 +27,8 @@ REASON = 160
 """The largest length of a reason from another program or a library."""
 PATH = 300
 SENTENCE = 400
+_HEAD = 5
+"""The least number of characters for the beginning of a shortened name, and the mark and blank after it."""
 MESSAGE = 2_000
 """The largest length of a whole message of several sentences."""
 
@@ -49,12 +51,16 @@ def shortened(text: object, limit: int = NAME) -> str:
     line = clean(text, 4 * NAME)
     if len(line) <= limit:
         return line
-    tail = line[len(line) - max((limit - 1) * 3 // 5, 0) :]
-    if " " in tail and not line[len(line) - len(tail) - 1].isspace():
-        # The end begins with a whole word.
-        tail = tail.partition(" ")[2]
-    tail = tail.strip()
-    gap = "… " if line.endswith(f" {tail}") and limit > len(tail) + 6 else "…"
+    words, most = line.split(" "), (limit - 1) * 3 // 5
+    tail = words[-1]
+    for word in reversed(words[:-1]):
+        if len(word) + 1 + len(tail) > most:
+            break
+        tail = f"{word} {tail}"
+    # The end begins with a whole word, unless the last word alone is too long.
+    whole = len(words) > 1 and len(tail) <= limit - _HEAD
+    tail = tail if whole else line[len(line) - max(most, 0) :].strip()
+    gap = "… " if whole else "…"
     return f"{line[: max(limit - len(gap) - len(tail), 0)].rstrip()}{gap}{tail}"[: max(limit, 0)]
 
 

@@ -109,8 +109,8 @@ def compared(
         quiet.append("The maximum is one event.")
     elif shown.few and shown.factor >= MOVED:
         quiet.append("Fewer than ten stalls lie beyond it, so chance may explain this.")
-    quiet += [*_company(runs), *([proof] if proof else [])]
-    return [*wrap(line, width), *(wrap(Text(" ".join(quiet), "text"), width) if quiet else [])]
+    told_quietly = filter(None, (proof, " ".join((*quiet, *_company(runs)))))
+    return [*wrap(line, width), *(one for said in told_quietly for one in wrap(Text(said, "text"), width))]
 
 
 def of_recorded(walk: ChapterSession, width: int) -> Lines:
