@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -57,6 +58,7 @@ class Shape:
     virtio: bool = True
     name: str = ""
 
+    @functools.cache  # noqa: B019 - a few shapes, asked a million times
     def cores(self) -> list[tuple[int, ...]]:
         """The threads of each core."""
         if self.threads == 1:
@@ -66,6 +68,7 @@ class Shape:
             return [(cpu, cpu + half) for cpu in range(half)]
         return [(2 * core, 2 * core + 1) for core in range(half)]
 
+    @functools.cache  # noqa: B019
     def node_of(self, cpu: int) -> int:
         """The NUMA node of a CPU: whole cores, in order."""
         core = next(n for n, threads in enumerate(self.cores()) if cpu in threads)
@@ -145,7 +148,7 @@ class ModelKernel(HostWriter):
         for cpu in shape.offline:
             self._goes(cpu)
         self._shown: dict[str, str] = {}
-        hosttrees.write(top, self._fixed_files())
+        hosttrees.write_quickly(top, self._fixed_files())
         for folder in self._folders():
             (top / folder[1:]).mkdir(parents=True, exist_ok=True)
         self.show()
@@ -249,11 +252,8 @@ class ModelKernel(HostWriter):
     def show(self) -> None:
         """Write the files that say something else now, and remove those that are gone."""
         wanted = self._texts()
-        for path, text in wanted.items():
-            if self._shown.get(path) != text:
-                place = self.top / path[1:]
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_text(f"{text}\n")
+        told = {path[1:]: f"{text}\n" for path, text in wanted.items() if self._shown.get(path) != text}
+        hosttrees.write_quickly(self.top, told)
         for path in self._shown.keys() - wanted.keys():
             (self.top / path[1:]).unlink(missing_ok=True)
         self._shown = wanted
@@ -310,8 +310,7 @@ class ModelKernel(HostWriter):
         texts |= self._group_texts()
         for task in self.tasks.values():
             flags = (PF_KTHREAD if task.kernel else 0) | (PF_NO_SETAFFINITY if task.fixed else 0)
-            files = hosttrees.task(task.tid, task.name, flags=flags, allowed=_list(task.mask), start=task.start)
-            texts |= {f"/{path}": text.rstrip("\n") for path, text in files.items()}
+            texts |= _task(task.tid, task.name, flags, _list(task.mask), task.start)
             texts[f"/proc/{task.tid}/cgroup"] = f"{'0:' if self.shape.cgroup == 2 else '3:cpuset'}:{task.group}"
         return texts
 
@@ -837,8 +836,20 @@ def _error(number: int) -> OSError:
 
 
 def _list(cpus: set[int]) -> str:
-    return str(CpuSet.of(cpus))
+    return _list_of(frozenset(cpus))
 
 
 def _mask(cpus: set[int]) -> str:
     return CpuSet.of(cpus).to_mask()
+
+
+@functools.cache
+def _list_of(cpus: frozenset[int]) -> str:
+    return str(CpuSet.of(cpus))
+
+
+@functools.cache
+def _task(tid: int, name: str, flags: int, allowed: str, start: int) -> dict[str, str]:
+    """The files of a task, which few writes change."""
+    files = hosttrees.task(tid, name, flags=flags, allowed=allowed, start=start)
+    return {f"/{path}": text.rstrip("\n") for path, text in files.items()}
