@@ -21,6 +21,8 @@ STEP_S = 0.003
 _rested = -1.0
 """The processor time of this process when it was last seen at rest."""
 FRAME_S = 0.1
+"""How often is painted what is new while a test waits for a run."""
+ANYHOW_S = 0.5
 """The longest time that something new stays unpainted. Each rest of an app is painted at once: ``nothing_left``."""
 
 
@@ -47,13 +49,14 @@ async def nothing_left(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
 
 
 def _painted() -> bool:
-    """Paint now where the screen has something new; tell whether it had."""
+    """Paint now where a screen that is seen has something new, also below a dialog; tell whether one had. Such a screen
+    has set its timer going, which painting stops."""
     app = active_app.get(None)
-    screen = app.screen if app is not None and app.screen_stack else None
-    if screen is None or not (screen._layout_required or screen._dirty_widgets or screen._callbacks):
-        return False
-    screen._on_timer_update()
-    return True
+    seen = [*app._background_screens, app.screen] if app is not None and app.screen_stack else []
+    new = [screen for screen in seen if screen._update_timer._active.is_set() or screen._callbacks]
+    for screen in new:
+        screen._on_timer_update()
+    return bool(new)
 
 
 def _parsed_once() -> None:
@@ -73,7 +76,7 @@ def _parsed_once() -> None:
 for_good = pytest.MonkeyPatch()
 for where in ("textual.app", "textual.pilot"):
     for_good.setattr(f"{where}.wait_for_idle", nothing_left)
-for_good.setattr("textual.screen.UPDATE_PERIOD", FRAME_S)
+for_good.setattr("textual.screen.UPDATE_PERIOD", ANYHOW_S)
 _parsed_once()
 
 
@@ -93,7 +96,10 @@ async def opened(
 
 async def settled(pilot: Pilot[Any]) -> None:
     """Wait until a run under way is over and everything is painted. Not for a run that a gate holds."""
-    await pilot.app.workers.wait_for_complete()
+    over = asyncio.ensure_future(pilot.app.workers.wait_for_complete())
+    while not (await asyncio.wait({over}, timeout=FRAME_S))[0]:
+        _painted()
+    await over
     await pilot.pause()
     await pilot.pause()
 
