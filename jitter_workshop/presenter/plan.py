@@ -22,6 +22,8 @@ PLAN_IS_ANOTHER = "The plan has changed, and this is the new one. Enter agrees t
 MOST = 6
 """Up to this number all writes of a tunable are shown; above it the first few, and a sentence for the others."""
 _FIRST = 4
+_AT_ONCE = 200
+"""A plan with more writes begins with each tunable's first few; then comes every write."""
 _VALUE = 2_000
 """Characters of a value that are shown; a real value fits in whole."""
 
@@ -52,8 +54,12 @@ def of_host(drawn: Plan, width: int, why_hot: str = "", recorded: bool = False, 
     lines += wrap(f"Hot {CpuSet(drawn.hot_cpus).named}{why}", width)
     lines += wrap(clean(note, 300), width, "▲ ", style="accent") if note else []
     lines += [Text("This is a recorded host, not this machine.", "accent")] if recorded else []
-    lines += [*every(drawn.changes, width), *_afterwards(drawn.changes, width)]
-    return lines + _left_out([f"{one.tunable}: {one.reason}" for one in drawn.skipped], width)
+    left_out = _left_out([f"{one.tunable}: {one.reason}" for one in drawn.skipped], width)
+    if count <= _AT_ONCE:
+        return [*lines, *every(drawn.changes, width), *_afterwards(drawn.changes, width), *left_out]
+    # On a host with hundreds of CPUs the first page has to say what a plan does: each tunable with its first writes.
+    lines += [*in_short(drawn.changes, width), *_afterwards(drawn.changes, width), *left_out]
+    return lines + every_if_long(drawn.changes, width)
 
 
 def of_step(view: PlanView, words: Sequence[str], recorded: bool, width: int) -> Lines:

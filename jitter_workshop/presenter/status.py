@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.status import Assessment, State
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.lines import Lines, heading, labelled, two_ends, wrap
 from jitter_workshop.report.check_words import MARKS, SENTENCES, Explained, value_in_words
 
@@ -24,6 +25,8 @@ _STATE, _ID = 18, 19
 _WIDE = 130
 """From this width on, the reason is shown beside the value and not below it."""
 _TITLE = 40
+_LIST = 40
+"""The most characters of a list of CPUs above the checks; --json has all of it."""
 _FACT = 13
 _TITLES_FROM = 60
 """In a narrower list a check that can be better shows only its values; its title is shown on its page only."""
@@ -34,13 +37,21 @@ def _above(page: StatusHead, width: int) -> Iterator[Text]:
     if page.recorded:
         yield Text(RECORDED, "bold accent")
     one, single = "CPU" if page.hot.isdigit() else "CPUs", page.hot.isdigit() and page.siblings.isdigit()
-    idle = f" (of these {page.hot_siblings} stay idle: siblings)" if page.hot_siblings else ""
-    parts = [f"Hot {one} {page.hot}{idle}"]
-    parts += [f"{'its sibling' if single else 'their siblings'} {page.siblings}"] if page.siblings else []
-    parts.append(f"housekeeping {page.housekeeping}" if page.housekeeping else "no housekeeping CPU")
+    idle = f" (of these {in_short(page.hot_siblings)} stay idle: siblings)" if page.hot_siblings else ""
+    parts = [f"Hot {one} {in_short(page.hot)}{idle}"]
+    parts += [f"{'its sibling' if single else 'their siblings'} {in_short(page.siblings)}"] if page.siblings else []
+    parts.append(f"housekeeping {in_short(page.housekeeping)}" if page.housekeeping else "no housekeeping CPU")
     yield from wrap(f"{', '.join(parts)}: {clean(page.why_hot, 400)}", width, style="dim")
     if page.note:
         yield from wrap(clean(page.note, 300), width, "▲ ", style="accent")
+
+
+def in_short(cpus: str) -> str:
+    """Return a list of CPUs; of a long one only its first ranges, and how many CPUs it has."""
+    if len(cpus) <= _LIST:
+        return cpus
+    kept = cpus[:_LIST].rpartition(",")[0] or cpus[:_LIST]
+    return f"{kept},… ({many(len(CpuSet.parse_list(cpus)), 'CPU')})"
 
 
 # -- all checks --------------------------------------------------------------------------------------------------------

@@ -244,6 +244,7 @@ def matrix_picture(matrix: Matrix, title: str = "") -> Picture:
                 at = (_MATRIX_LEFT + column * side, _MATRIX_TOP + row * side, side, side)
                 tiles.setdefault(cells_of.level(ns, cells.ends, HEAT_LEVELS), []).append(at)
     shapes += [Tiles(shade, tuple(tiles[shade])) for shade in sorted(tiles)]
+    free_from = 0.0
     # A label for each row, or for every second, third, … where they would touch.
     step = max(round(1.2 * TEXT_PX / side + 0.49), 1)
     for number in range(0, count, step):
@@ -253,7 +254,9 @@ def matrix_picture(matrix: Matrix, title: str = "") -> Picture:
         told = fitted(row_name, _MATRIX_LEFT - 24)
         shapes.append(Words(_MATRIX_LEFT - 10, _MATRIX_TOP + middle + _DOWN, told, "dim", "end", figure=True))
         column_name = name if cells.single else str(number + 1)
-        if step > 1 or sum(map(_em, column_name)) * TEXT_PX < side * step:
+        half = sum(map(_em, column_name)) * TEXT_PX / 2
+        if middle - half >= free_from:
+            free_from = middle + half + _BETWEEN_PX
             shapes.append(Words(_MATRIX_LEFT + middle, _MATRIX_TOP - 8, column_name, "dim", "middle", figure=True))
     y = _MATRIX_TOP + _MATRIX_PX + 32
     shapes.append(Words(_MATRIX_LEFT - 10, y, "one way, from", "dim", "end"))
