@@ -25,6 +25,8 @@ from tests.fakes import FakeWorkshop, open_workshop
 from tests.madetrace import TIDS, switch, trace_of
 from tests.screens import settled, text_of
 
+pytestmark = pytest.mark.slow
+
 SIZES = pytest.mark.parametrize("size", [(80, 24), (160, 48)])
 RUNS = "a hidden noise is running"
 

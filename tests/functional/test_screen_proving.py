@@ -26,6 +26,8 @@ from tests.fakeprover import FakeProver
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.screens import settled, text_of
 
+pytestmark = pytest.mark.slow
+
 SIZES = pytest.mark.parametrize("size", [(80, 24), (160, 48)])
 SMALL = (80, 24)
 
