@@ -231,8 +231,8 @@ void jw_workload_free(jw_workload *workload);
 
 /* ---- ring.c: producer -> accumulator, journaller ------------------------------------------------------------------- */
 
-/* Threads, and series of samples: one each. The producer's samples are the moments just before it published, a reader's
- * those at which it had read all of a message. */
+/* Threads, and series of samples: one each. The producer's samples are the moments just after the store that published, a
+ * reader's those at which it had read all of a message. */
 enum { JW_PRODUCER = 0, JW_ACCUMULATOR = 1, JW_JOURNALLER = 2 };
 /* One more series, without CPUs: the moments at which messages were ready, before they were copied into their slots. */
 enum { JW_READY = 3 };
@@ -248,14 +248,15 @@ typedef struct {
     int32_t journaller; /* 0 or 1 */
     int32_t pacing;
     int32_t keep; /* copy each recorded message (JW_RECORD_BYTES) into memory of its own */
-    const void *records; /* record_count * 64 bytes, a power of two of them; valid until free */
+    const void *records; /* record_count * 64 bytes, a power of two of them; valid until free. A message has the last 48 of
+                            them, behind its number and its time */
     uint64_t record_count;
     void *journal; /* journal_count * 32 bytes, a power of two of them, valid until free; null without a journaller */
     uint64_t journal_count;
 } jw_ring_options;
 
 jw_workload *jw_ring_new(const jw_workload_config *config, const jw_ring_options *options, int *error);
-/* Return what reading the records of `n` messages from `first_sequence` on must give. */
+/* Return what reading the content of `n` messages from `first_sequence` on must give. */
 uint64_t jw_payload_sum(const void *records, uint64_t record_count, uint64_t first_sequence, uint64_t n);
 
 /* ---- wakeup.c: one thread sleeps until a time, again and again ------------------------------------------------------- */

@@ -11,28 +11,27 @@
 enum { LEAST_SLOTS = 16, MOST_SLOTS = 1 << 20, LEAST_UNRECORDED = 2 };
 
 /* Usage is read this many messages before the block, so that the system call itself has died away. */
-enum { START_AHEAD = 16, PING_LIMIT_MS = 5, PREFETCH_LEAD_NS = 400 };
+enum { START_AHEAD = 16, PING_LIMIT_MS = 5 };
 
 /* Samples of unrecorded messages go here, behind a block's own. */
 enum { WARM_ENTRIES = 1024 };
 
-/* What a message asks of its readers besides being read. */
-enum { MARK_NONE = 0, MARK_PING = 1, MARK_START = 2, MARK_END = 3, MARK_CLOCK = 4 };
+/* What a message asks of its readers besides being read. FIRST: it is a block's reference, and the block's own messages
+ * follow it. */
+enum { MARK_NONE = 0, MARK_PING = 1, MARK_START = 2, MARK_END = 3, MARK_CLOCK = 4, MARK_FIRST = 5, MARK_BITS = 3 };
 
-/* Two lines: 64 bytes and a sequence do not fit into one. A consumer polls `sequence` in line 0, so that one transfer
- * brings sequence, stamp and most of the payload; it needs line 1, too, before it stamps. `entry` says where in their arrays the readers note this message: the producer
- * alone decides what is recorded, and readers do exactly the same work for recorded and unrecorded messages. */
+enum { WORDS = JW_RECORD_BYTES / sizeof(uint64_t), HEADER_WORDS = 2, CONTENT_WORDS = WORDS - HEADER_WORDS };
+
+/* A message is one line, so that one transfer brings all of it: its number, which a consumer polls, its time, and 48 bytes
+ * of its record. A record's first 16 bytes are where these two go. */
 typedef struct {
-    _Alignas(JW_APART) _Atomic uint64_t sequence; /* of the message + 1; 0: never used */
+    _Alignas(JW_APART) _Atomic uint64_t number; /* (sequence + 1) and a mark in the low bits; 0: never used */
     uint64_t stamp;
-    uint64_t head[6];
-    uint64_t tail[2];
-    uint32_t entry;
-    uint32_t mark;
-    char rest[JW_LINE - 2 * sizeof(uint64_t) - 2 * sizeof(uint32_t)];
+    uint64_t content[CONTENT_WORDS];
+    char apart[JW_APART - JW_RECORD_BYTES];
 } jw_slot;
 
-_Static_assert(sizeof(jw_slot) == JW_APART, "a slot is two lines");
+_Static_assert(sizeof(jw_slot) == JW_APART, "a slot keeps its line apart");
 
 typedef struct {
     _Alignas(JW_APART) _Atomic uint64_t done; /* messages read */
@@ -58,7 +57,6 @@ typedef struct {
     uint64_t blocked;
     uint64_t last; /* when the last message was published */
     uint64_t interval_ticks;
-    uint64_t lead_ticks;
     /* schedule */
     uint64_t start;
     uint64_t nth;
@@ -99,7 +97,7 @@ JW_INLINE jw_slot *slot_of(const jw_ring *ring, uint64_t sequence) {
 
 JW_INLINE const uint64_t *record_of(const jw_ring *ring, uint64_t sequence) {
     const uint64_t *words = ring->options.records;
-    return words + (sequence & (ring->options.record_count - 1)) * (JW_RECORD_BYTES / sizeof(uint64_t));
+    return words + (sequence & (ring->options.record_count - 1)) * WORDS;
 }
 
 JW_INLINE bool publish(producer *p, int source, uint32_t entry, uint32_t mark) {
@@ -109,18 +107,15 @@ JW_INLINE bool publish(producer *p, int source, uint32_t entry, uint32_t mark) {
     }
     jw_slot *slot = slot_of(ring, p->next);
     const uint64_t *record = record_of(ring, p->next);
-    /* The message is ready, and its time begins: what copying it costs, and taking its lines back, is in its transit. */
+    /* The message is ready, and its time begins: what copying it costs, and taking its line back, is in its transit. */
     const uint64_t ready = jw_now(source);
     jw_in_this_order();
-    /* Line 1 first: line 0, which the consumers poll, is then written in one burst and travels once. */
-    memcpy(slot->tail, record + 6, sizeof slot->tail);
-    slot->entry = entry;
-    slot->mark = mark;
-    memcpy(slot->head, record, sizeof slot->head);
+    memcpy(slot->content, record + HEADER_WORDS, sizeof slot->content);
     slot->stamp = ready;
+    atomic_store_explicit(&slot->number, (p->next + 1) << MARK_BITS | mark, memory_order_release);
+    /* After the store: before it, the reading would hold the message back. */
     jw_in_this_order();
     const uint64_t published = jw_now(source);
-    atomic_store_explicit(&slot->sequence, p->next + 1, memory_order_release);
     p->last = published;
     p->next++;
     /* After the publish, where it costs no latency: the reading that names the CPU. */
@@ -132,8 +127,12 @@ JW_INLINE bool publish(producer *p, int source, uint32_t entry, uint32_t mark) {
     return true;
 }
 
+/* A consumer that polls a line shares it, and a store has to take the line back first. So the producer asks for the next
+ * slot's line again and again while it waits: the store then often finds it here. */
 JW_INLINE bool wait_until(const producer *p, int source, uint64_t base, uint64_t ticks) {
+    const jw_slot *next = slot_of(p->ring, p->next);
     while (jw_now(source) - base < ticks) {
+        jw_prefetch_for_writing(next);
         if (jw_stopped(&p->ring->base.stop)) {
             return false;
         }
@@ -153,12 +152,6 @@ JW_INLINE bool pace(producer *p, int source) {
         ticks = due_ticks(p, ++p->nth);
     }
     __builtin_prefetch(record_of(p->ring, p->next));
-    if (ticks > p->lead_ticks && !wait_until(p, source, base, ticks - p->lead_ticks)) {
-        return false;
-    }
-    /* Stores leave in order: if line 1 were still with a consumer, its transfer would delay line 0 and count as latency.
-     * Fetched for writing shortly before, when the consumers have long begun to poll line 0 beside it. */
-    jw_prefetch_for_writing(slot_of(p->ring, p->next)->tail);
     return wait_until(p, source, base, ticks);
 }
 
@@ -220,7 +213,7 @@ JW_INLINE bool block(producer *p, int source) {
         return false;
     }
     const uint64_t first = p->next;
-    if (!publish(p, source, 0, MARK_NONE)) {
+    if (!publish(p, source, 0, MARK_FIRST)) {
         return false;
     }
     const uint64_t begun = p->last;
@@ -247,7 +240,6 @@ JW_INLINE void produce(jw_ring *ring, int source) {
     const jw_clock *clock = &ring->base.config.clock;
     producer p = {.ring = ring,
                   .interval_ticks = jw_clock_ticks(clock, ring->base.config.interval_ns),
-                  .lead_ticks = jw_clock_ticks(clock, PREFETCH_LEAD_NS),
                   .start = jw_now(source)};
     p.last = p.start;
     uint32_t answered = 0;
@@ -309,45 +301,52 @@ static void handle_mark(jw_ring *ring, int who, uint32_t mark, uint64_t *sum) {
 }
 
 /* Where the copy of an entry's message goes. */
-JW_INLINE uint64_t *copy_of(const jw_ring *ring, uint32_t entry) {
+JW_INLINE uint64_t *copy_of(const jw_ring *ring, uint64_t entry) {
     const uint64_t most = ring->base.config.most;
-    const size_t words = JW_RECORD_BYTES / sizeof(uint64_t);
-    return entry <= most ? ring->kept + entry * words : ring->kept_warm + (entry - most - 1) * words;
+    return entry <= most ? ring->kept + entry * WORDS : ring->kept_warm + (entry - most - 1) * WORDS;
 }
 
 /* A message has arrived when all of it is read. `keeps`: when its copy is written, too, so that what the copy costs is in
  * the message's time. */
 JW_INLINE void consume(jw_ring *ring, int source, int who, bool keeps) {
     const jw_samples own = ring->base.samples[who];
-    uint64_t sum = 0;
+    const uint64_t warm = ring->base.config.most + 1;
+    uint64_t sum = 0, first = 0;
+    bool recorded = false;
     for (uint64_t sequence = 0;; sequence++) {
         jw_slot *slot = slot_of(ring, sequence);
+        uint64_t words[WORDS];
         /* No pause instruction: it would make the first sight of the message later by up to its own length. */
-        while (atomic_load_explicit(&slot->sequence, memory_order_acquire) != sequence + 1) {
+        while ((words[0] = atomic_load_explicit(&slot->number, memory_order_acquire)) >> MARK_BITS != sequence + 1) {
             if (jw_stopped(&ring->base.stop)) {
                 return;
             }
         }
-        uint64_t words[JW_RECORD_BYTES / sizeof(uint64_t)];
-        memcpy(words, slot->head, sizeof slot->head);
-        memcpy(words + 6, slot->tail, sizeof slot->tail);
+        const uint32_t mark = words[0] & ((1U << MARK_BITS) - 1);
+        words[1] = slot->stamp;
+        memcpy(words + HEADER_WORDS, slot->content, sizeof slot->content);
+        if (__builtin_expect(mark == MARK_FIRST || mark == MARK_END, 0)) {
+            recorded = mark == MARK_FIRST;
+            first = sequence;
+            sum = recorded ? 0 : sum;
+        }
+        const uint64_t entry = recorded ? sequence - first : warm + (sequence & (WARM_ENTRIES - 1));
         if (keeps) {
-            memcpy(copy_of(ring, slot->entry), words, sizeof words);
+            memcpy(copy_of(ring, entry), words, sizeof words);
         }
         jw_have(words);
         unsigned cpu;
         const uint64_t received = jw_now_ordered(source, &cpu);
         uint64_t read = 0;
-        for (size_t w = 0; w < JW_RECORD_BYTES / sizeof(uint64_t); w++) {
+        for (size_t w = HEADER_WORDS; w < WORDS; w++) {
             read ^= words[w] + w;
         }
-        const uint32_t entry = slot->entry, mark = slot->mark;
         /* Entry 0 is the reference: the block's own messages begin behind it. */
-        sum = entry == 0 ? 0 : entry <= ring->base.config.most ? sum ^ read : sum;
+        sum = recorded && entry > 0 ? sum ^ read : sum;
         own.stamps[entry] = received;
         own.cpus[entry] = (uint16_t)cpu;
         if (who == JW_JOURNALLER) {
-            write_journal(ring, sequence, slot->stamp, received);
+            write_journal(ring, sequence, words[1], received);
         }
         atomic_store_explicit(&ring->progress[who].done, sequence + 1, memory_order_release);
         if (__builtin_expect(mark != MARK_NONE, 0)) {
@@ -356,14 +355,13 @@ JW_INLINE void consume(jw_ring *ring, int source, int who, bool keeps) {
     }
 }
 
-/* What reading the records of `n` messages from `first_sequence` on must give. */
+/* What reading the content of `n` messages from `first_sequence` on must give. */
 uint64_t jw_payload_sum(const void *records, uint64_t record_count, uint64_t first_sequence, uint64_t n) {
     const uint64_t *words = records;
-    const size_t words_each = JW_RECORD_BYTES / sizeof(uint64_t);
     uint64_t sum = 0;
     for (uint64_t i = 0; i < n; i++) {
-        const uint64_t *record = words + ((first_sequence + i) & (record_count - 1)) * words_each;
-        for (size_t w = 0; w < words_each; w++) {
+        const uint64_t *record = words + ((first_sequence + i) & (record_count - 1)) * WORDS;
+        for (size_t w = HEADER_WORDS; w < WORDS; w++) {
             sum ^= record[w] + w;
         }
     }

@@ -1,4 +1,4 @@
-"""``python -m tests.bench [PART …]``: native, chart, startup, status, ring, league, observers, screen, explain,
+"""``python -m tests.bench [PART …]``: native, chart, startup, status, ring, league, observers, shadow, screen, explain,
 attribution, verdicts, report, hugepages, calibration; all when none is named. ``calibration`` with options records and
 judges (tests/bench/calibration.py)."""
 
@@ -21,6 +21,7 @@ PARTS = (
     "ring",
     "league",
     "observers",
+    "shadow",
     "screen",
     "explain",
     "attribution",
