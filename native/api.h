@@ -231,7 +231,7 @@ void jw_workload_free(jw_workload *workload);
 
 /* ---- ring.c: producer -> accumulator, journaller ------------------------------------------------------------------- */
 
-/* Threads, and series of samples: one each. The producer's samples are the moments just after the store that published, a
+/* Threads, and series of samples: one each. The producer's samples are the moments just before the store that publishes, a
  * reader's those at which it had read all of a message. */
 enum { JW_PRODUCER = 0, JW_ACCUMULATOR = 1, JW_JOURNALLER = 2 };
 /* One more series, without CPUs: the moments at which messages were ready, before they were copied into their slots. */

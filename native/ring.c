@@ -112,10 +112,10 @@ JW_INLINE bool publish(producer *p, int source, uint32_t entry, uint32_t mark) {
     jw_in_this_order();
     memcpy(slot->content, record + HEADER_WORDS, sizeof slot->content);
     slot->stamp = ready;
-    atomic_store_explicit(&slot->number, (p->next + 1) << MARK_BITS | mark, memory_order_release);
-    /* After the store: before it, the reading would hold the message back. */
     jw_in_this_order();
+    /* Before the store, which it delays by some ns: an interruption behind it would make hand-offs negative. */
     const uint64_t published = jw_now(source);
+    atomic_store_explicit(&slot->number, (p->next + 1) << MARK_BITS | mark, memory_order_release);
     p->last = published;
     p->next++;
     /* After the publish, where it costs no latency: the reading that names the CPU. */
