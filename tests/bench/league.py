@@ -162,7 +162,16 @@ def _java(folder: Path) -> Callable[[int, int], dict[str, Any]]:
     return turn
 
 
-_OF_DPDK = ("librte-ring23", "librte-eal23", "librte-kvargs23", "librte-telemetry23", "libbsd0", "libfdt1", "libnuma1", "libmd0")
+_OF_DPDK = (
+    "librte-ring23",
+    "librte-eal23",
+    "librte-kvargs23",
+    "librte-telemetry23",
+    "libbsd0",
+    "libfdt1",
+    "libnuma1",
+    "libmd0",
+)
 
 RIVALS = (
     Rival("plain ring", "here", "this project's", "C", _compiled("cc", "plain.c")),

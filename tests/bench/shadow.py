@@ -73,7 +73,8 @@ def run(folder: Path) -> list[Figure]:
         raw[name] = found = pairs(with_it, without)
         for key, goal in GOALS.items():
             ratios = [a[key] / b[key] for a, b in found]
-            figures.append(Figure(f"{name}: {key} with ÷ without", statistics.median(ratios), "×", goal, middle(ratios)))
+            title = f"{name}: {key} with ÷ without"
+            figures.append(Figure(title, statistics.median(ratios), "×", goal, middle(ratios)))
     switches = [a["main_switches_a_block"] for a, _ in raw["stamp arrays"]]
     how = "one is its sleep; more are preemptions after the block, where every CPU is hot"
     figures.append(Figure("main thread: context switches a block, worst run", max(switches), "", None, how))
