@@ -1,4 +1,4 @@
-"""What the tool itself adds to a run of the ring: each part with and without it, in pairs of runs in random order.
+"""Measure what the tool itself adds to a run of the ring: each part with and without it, in pairs in random order.
 
 * stamp arrays: blocks of 20,000 messages beside blocks of 500, whose stamps stay in the first-level cache;
 * counters: the kernel's counters read before and after each block, as a run does, beside none;
