@@ -78,12 +78,18 @@ def _rate(count: Callable[[Run], int | None]) -> Callable[[KnownRun], float | No
     return rate
 
 
+def _preempted_a_second(seen: KnownRun) -> float | None:
+    """Return how often a second of sampling the main thread was preempted: while it sleeps, nothing can preempt it."""
+    counted, seconds = _preempted(seen.run), seen.run.rated_s
+    return None if counted is None or seconds <= 0 else counted / seconds
+
+
 def _one_event(seen: KnownRun) -> float:
     return 1 / seen.run.duration_s if seen.run.duration_s > 0 else 1.0
 
 
 def _one_stall(seen: KnownRun) -> float:
-    """Return the rate of a single stall in the time to which the rates of stalls refer."""
+    """Return the rate of a single stall, or preemption, in the time to which their rates refer."""
     return 1 / seen.run.rated_s if seen.run.rated_s > 0 else 1.0
 
 
@@ -110,7 +116,7 @@ def _stalls_over(threshold_ns: int) -> Callable[[KnownRun], float | None]:
 
 def _without_a_switch(seen: KnownRun) -> float | None:
     """Return how many stalls of 100 µs and more a second cannot be preemptions, because there were fewer of these."""
-    stalls, preempted = _stalls_over(100_000)(seen), _rate(_preempted)(seen)
+    stalls, preempted = _stalls_over(100_000)(seen), _preempted_a_second(seen)
     return None if stalls is None or preempted is None else max(stalls - preempted, 0.0)
 
 
@@ -183,7 +189,7 @@ def _is_task(one: InterferingTask) -> bool:
 FIGURES = {
     figure.id: figure
     for figure in (
-        Figure("preempted", "the thread preempted", "a second", _rate(_preempted), _one_event),
+        Figure("preempted", "the thread preempted", "a second", _preempted_a_second, _one_stall),
         Figure("migrations", "threads moved to another CPU", "a second", _rate(_summed("migrations")), _one_event),
         Figure("faults", "page faults of the threads", "a second", _rate(_summed("minor_faults")), _one_event),
         Figure("stalls-1ms", "stalls of 1 ms and more", "a second", _stalls_over(1_000_000), _one_stall),

@@ -60,7 +60,8 @@ SHOWS = Shows("preempted", 3.0)
 def run(switches: int, faults: int = 0) -> KnownRun:
     threads = (ThreadRecord("accumulator", {}, involuntary_switches=switches, minor_faults=faults),)
     made: Run = madeup.make_run([[100]])[0]
-    return KnownRun(replace(made, workload="ring", duration_s=10.0, threads=threads, core_hz=None))
+    stalls = replace(made.stalls, rated_s=10.0)
+    return KnownRun(replace(made, workload="ring", duration_s=10.0, stalls=stalls, threads=threads, core_hz=None))
 
 
 @pytest.mark.parametrize(

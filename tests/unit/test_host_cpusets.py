@@ -37,7 +37,7 @@ def test_partitions_of_version_2(tmp_path: Path) -> None:
     assert broken.partition == PartitionState("isolated", False, "Cpu list in cpuset.cpus not exclusive")
     assert (jitter.cpus, jitter.effective, jitter.exclusive_file) == (CpuSet((6, 7)), CpuSet((6, 7)), True)
     assert (system.cpus, system.partition, system.exclusive_file) == (CpuSet(), PartitionState("member"), False)
-    # Kernels before 6.7 have no list: a partition that does not hold counts for nothing.
+    # Kernels before 6.8 have no list: a partition that does not hold counts for nothing.
     assert isolated_at_run_time(root, sets) == CpuSet((6, 7))
     assert read_isolation(root).isolated == CpuSet((6, 7))
 

@@ -28,6 +28,7 @@ def run() -> Run:
         made.stalls,
         rates=(StallRate(10_000, 40, 20.0, 9e5), StallRate(100_000, 5, 2.5, 9e5), StallRate(1_000_000, 1, 0.5, 1e6)),
         stolen_ns_per_second=2e6,
+        rated_s=None,
     )
     summary = made.histograms[made.main_histogram]
     intended = dataclasses.replace(summary, percentiles={**summary.percentiles, "99": 777})
@@ -125,7 +126,8 @@ def test_falling_and_rising_are_each_others_inverse(before: int, after: int) -> 
 
 def _made(make: Callable[..., Any]) -> Run:
     found: Run = make([[100]])[0]
-    return dataclasses.replace(found, workload="ring", duration_s=2.0)
+    stalls = dataclasses.replace(found.stalls, rated_s=None)
+    return dataclasses.replace(found, workload="ring", duration_s=2.0, stalls=stalls)
 
 
 RUN = _made(madeup.make_run)
@@ -191,3 +193,11 @@ def test_a_name_that_means_no_figure_is_refused(name: str) -> None:
 def test_without_hot_cpus_their_counters_are_not_known(run: Run) -> None:
     free = dataclasses.replace(run, placement=Placement("none"))
     assert [FIGURES[name].of(KnownRun(free)) for name in ("ticks", "device-interrupts", "net-rx")] == [None] * 3
+
+
+def test_preemptions_are_counted_a_second_of_sampling(run: Run) -> None:
+    # As many preemptions in each second of sampling, and a tenth of the time is sampled.
+    threads = tuple(dataclasses.replace(t, involuntary_switches=3) for t in run.threads)
+    tenth = dataclasses.replace(run, threads=threads, stalls=dataclasses.replace(run.stalls, rated_s=0.2))
+    assert FIGURES["preempted"].of(KnownRun(tenth)) == pytest.approx(15.0)
+    assert ratio(FIGURES["preempted"], KnownRun(run), KnownRun(tenth)) == pytest.approx(1.0)

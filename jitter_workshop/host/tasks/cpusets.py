@@ -107,7 +107,7 @@ def limited_by(root: HostRoot, sets: Cpusets, tid: int) -> Group | None:
 
 
 def isolated_at_run_time(root: HostRoot, sets: Cpusets | None) -> CpuSet:
-    """Return the CPUs of isolated partitions, also on kernels before 6.7, which have no list of them. In version 1
+    """Return the CPUs of isolated partitions, also on kernels before 6.8, which have no list of them. In version 1
     these are the CPUs of unbalanced groups that no balanced group has, if the top is unbalanced, too."""
     if sets is None:
         return CpuSet()

@@ -221,7 +221,7 @@ class Partition(Kind):
 class WorkqueueMask(CpuMask):
     """Handle the CPU mask of all unbound workqueues.
 
-    Kernels from 6.7 on show ``cpumask`` without the CPUs of isolated partitions. On these kernels ``read`` returns the
+    Kernels from 6.8 on show ``cpumask`` without the CPUs of isolated partitions. On these kernels ``read`` returns the
     requested mask, which is the one that a write sets.
     """
 

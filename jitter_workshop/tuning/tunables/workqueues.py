@@ -29,7 +29,7 @@ class WorkqueueMask(Settings):
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         left_for_the_rest(host)
-        # From 6.7 the mask that was asked for is shown as well, before isolated partitions are subtracted.
+        # From 6.8 the mask that was asked for is shown as well, before isolated partitions are subtracted.
         wish = f"{FOLDER}/cpumask_requested"
         everyone = host.root.cpu_mask(wish)
         if everyone is None:
