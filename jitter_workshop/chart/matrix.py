@@ -77,7 +77,7 @@ def _heads(cells: Grid, wide: int) -> str:
         end = (number + 1) * wide
         if end - len(name) > len(line) - (not line):
             line = line.ljust(end - len(name)) + name
-        elif not line and number * wide >= 0 and len(name) >= wide:
+        elif not line and len(name) >= wide:
             line = name
     return line
 

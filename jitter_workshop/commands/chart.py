@@ -95,6 +95,23 @@ def _put(args: argparse.Namespace, picture: bytes) -> None:
         sys.stdout.write(f"{args.output}\n")
 
 
+def _show(
+    args: argparse.Namespace,
+    form: str | None,
+    notices: Sequence[str],
+    text: Callable[[], str],
+    svg: Callable[[], str],
+    png: Callable[[ModuleType], bytes],
+) -> int:
+    """Draw a chart in the wanted form, tell the notices, and return 0."""
+    if form is None:
+        sys.stdout.write(text())
+    else:
+        _put(args, svg().encode() if form == "svg" else _png(png))
+    say_notices(notices)
+    return 0
+
+
 def _heatmap(args: argparse.Namespace, form: str | None) -> int:
     """Draw the heat map of one run and return 0."""
     from jitter_workshop.chart.heat import printed
@@ -111,14 +128,14 @@ def _heatmap(args: argparse.Namespace, form: str | None) -> int:
             raise SessionError(f"{clean(run.label, 60)} was not measured here and has no blocks", "choose another run")
         heat = session.heat(run, args.metric)
         notices = list(session.notices)
-    if form is None:
-        sys.stdout.write(printed(heat))
-    elif form == "svg":
-        _put(args, render_heat_svg(heat, theme=args.theme).encode())
-    else:
-        _put(args, _png(lambda png: png.render_heat_png(heat, theme=args.theme or "light")))
-    say_notices(notices)
-    return 0
+    return _show(
+        args,
+        form,
+        notices,
+        lambda: printed(heat),
+        lambda: render_heat_svg(heat, theme=args.theme),
+        lambda png: png.render_heat_png(heat, theme=args.theme or "light"),
+    )
 
 
 def _matrix(args: argparse.Namespace, form: str | None) -> int:
@@ -133,14 +150,14 @@ def _matrix(args: argparse.Namespace, form: str | None) -> int:
     with open_session(args) as session:
         matrix = session.find_matrix(args.runs[0] if args.runs else "@1")
         notices = list(session.notices)
-    if form is None:
-        sys.stdout.write(printed(matrix))
-    elif form == "svg":
-        _put(args, render_matrix_svg(matrix, theme=args.theme).encode())
-    else:
-        _put(args, _png(lambda png: png.render_matrix_png(matrix, theme=args.theme or "light")))
-    say_notices(notices)
-    return 0
+    return _show(
+        args,
+        form,
+        notices,
+        lambda: printed(matrix),
+        lambda: render_matrix_svg(matrix, theme=args.theme),
+        lambda png: png.render_matrix_png(matrix, theme=args.theme or "light"),
+    )
 
 
 def _format(args: argparse.Namespace) -> str | None:
