@@ -23,7 +23,15 @@ from functools import partial
 from typing import Any
 
 from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
-from jitter_workshop.commands.common.base import Interrupted, add_json, print_json, require_live_host, say, show_lines
+from jitter_workshop.commands.common.base import (
+    Interrupted,
+    add_json,
+    advise_waiting,
+    print_json,
+    require_live_host,
+    say,
+    show_lines,
+)
 from jitter_workshop.commands.common.shared import number, say_if_any, session_to_keep_in
 from jitter_workshop.errors import BusyError, SessionError
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -156,8 +164,8 @@ def run(args: argparse.Namespace) -> int:
         measured, not_kept = error.run, error.sentence()
     except Exception as error:
         if not received:
-            if isinstance(error, BusyError) and "--wait" not in error.advice:
-                error.advice += ", or queue with '--wait SECONDS'"
+            if isinstance(error, BusyError):
+                advise_waiting(error)
             raise
         say("stopped before the first block was finished; nothing was kept")
         raise Interrupted(received[0]) from None

@@ -32,7 +32,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.errors import BusyError, HostError, UsageError
 from jitter_workshop.model.record import FORMAT_VERSION
 from jitter_workshop.model.text import clean
 
@@ -62,6 +62,12 @@ VERBS: dict[str, str] = {
     "class": "run a class on shared machines: turns, board, and the class host itself",
 }
 """Verb → its line in ``--help``; kept here so that help imports no verb's module."""
+
+
+def advise_waiting(error: BusyError) -> None:
+    """Add the option ``--wait`` to the advice, unless it is there already."""
+    if "--wait" not in error.advice:
+        error.advice += ", or queue with '--wait SECONDS'"
 
 
 class Interrupted(BaseException):

@@ -7,7 +7,7 @@ import sys
 from functools import partial
 
 from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
-from jitter_workshop.commands.common.base import Interrupted, print_json, say
+from jitter_workshop.commands.common.base import Interrupted, advise_waiting, print_json, say
 from jitter_workshop.commands.common.shared import say_if_any, session_to_keep_in
 from jitter_workshop.errors import BusyError, SessionError, UsageError
 from jitter_workshop.flow.measuring.matrix import measure_matrix, plan
@@ -80,8 +80,8 @@ def measured(args: argparse.Namespace) -> int:
                 not_kept = error.sentence()
     except Exception as error:
         if not received:
-            if isinstance(error, BusyError) and "--wait" not in error.advice:
-                error.advice += ", or queue with '--wait SECONDS'"
+            if isinstance(error, BusyError):
+                advise_waiting(error)
             raise
         say("stopped before the first pairs were measured; nothing was kept")
         raise Interrupted(received[0]) from None
