@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import signal
@@ -22,6 +23,9 @@ from tests import hosttrees, madecourse, madeup, tuned_tree
 # The same examples each time, and no verdict by the clock: a busy machine must not fail a test.
 settings.register_profile("workshop", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("workshop")
+
+# The collector's default thresholds walk the many objects of a screen again and again: a seventh of a screen test's time.
+gc.set_threshold(50_000, 20, 50)
 
 # nohup hands an ignored SIGHUP down to everything that the tests start, and a shell without job control an ignored
 # SIGINT; some tests are about these signals.
@@ -64,6 +68,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if not item.get_closest_marker("soak")]
+
+
+def pytest_collection_finish() -> None:
+    """Take what is imported and collected by now out of the collector's sight: it lives as long as the process."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
