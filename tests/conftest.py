@@ -24,7 +24,7 @@ from tests import hosttrees, madecourse, madeup, tuned_tree
 settings.register_profile("workshop", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("workshop")
 
-# The collector's default thresholds walk the many objects of a screen again and again: a seventh of a screen test's time.
+# The default thresholds walk the many objects of a screen again and again: a seventh of a screen test's time.
 gc.set_threshold(50_000, 20, 50)
 
 # nohup hands an ignored SIGHUP down to everything that the tests start, and a shell without job control an ignored
