@@ -61,7 +61,9 @@ def says(event: TraceEvent, line: Printed) -> bool:
         first = f"prev_comm={e.other} prev_pid={e.pid} "
         runs = re.search(r"prev_state=(\S+) ==>", rest)
         last = f"next_comm={e.name} next_pid={e.a} "
-        return first in rest and last in rest and runs is not None and e.b == (runs[1][0] == "R")
+        if first not in rest or last not in rest or runs is None:
+            return False
+        return e.b == (runs[1][0] == "R") and (e.c == 0 if e.b else chr(e.c) in runs[1])
     if e.kind == "stack":
         frames = re.findall(r"=> (.+)", rest)
         names = [frame.partition("+")[0] for frame in e.name.split(";")]

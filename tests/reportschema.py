@@ -1,6 +1,7 @@
-"""The JSON Schema of ``report --format json``, made from the model's types, and a small validator of what it uses.
+"""The JSON Schemas of ``report --format json`` and of ``explain --json`` for a program, made from the model's types,
+and a small validator of what they use.
 
-``python -m tests.reportschema`` writes ``assets/report.schema.json`` anew; a test says when that is due.
+``python -m tests.reportschema`` writes ``assets/*.schema.json`` anew; a test says when that is due.
 """
 
 from __future__ import annotations
@@ -13,28 +14,40 @@ from pathlib import Path
 from typing import Any, Literal
 
 from jitter_workshop.model.codec import field_names
+from jitter_workshop.model.program import ProgramReport
 from jitter_workshop.model.report import ReportDocument
 
 ASSET = Path(__file__).parents[1] / "assets" / "report.schema.json"
+PROGRAM = ASSET.with_name("program.schema.json")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def schema() -> dict[str, Any]:
+def schema(
+    top: type = ReportDocument,
+    title: str = "jitter-workshop report --format json",
+    said: str = "docs/report.md says what each field is. Times are integers in ns unless named otherwise.",
+) -> dict[str, Any]:
     """Every field is required, and others may be added (docs/report.md)."""
     known: dict[str, type] = {}
     defs: dict[str, Any] = {}
-    top = _of(ReportDocument, known, defs)
+    whole = _of(top, known, defs)
     return {
         "$schema": DIALECT,
-        "title": "jitter-workshop report --format json",
-        "description": "docs/report.md says what each field is. Times are integers in ns unless named otherwise.",
-        **top,
+        "title": title,
+        "description": said,
+        **whole,
         "$defs": dict(sorted(defs.items())),
     }
 
 
 def text() -> str:
     return json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+def program_text() -> str:
+    title = "jitter-workshop explain --json, for a program"
+    said = "The descriptions say what each field is. Times are integers in ns."
+    return json.dumps(schema(ProgramReport, title, said), indent=1, ensure_ascii=False) + "\n"
 
 
 def _of(hint: Any, known: dict[str, type], defs: dict[str, Any]) -> dict[str, Any]:
@@ -130,3 +143,4 @@ def _is(value: Any, kind: str) -> bool:
 
 if __name__ == "__main__":
     ASSET.write_text(text(), encoding="utf-8")
+    PROGRAM.write_text(program_text(), encoding="utf-8")

@@ -35,7 +35,9 @@ def make(root: Path, pid: int, name: str = "linux-6.18", uids: str = "1000\t1000
         f"proc/{pid}/task/{pid}/stat": f"{pid} (x) S\n",
     }
     inside = {
-        **dict.fromkeys(("tracing_on", "trace", "trace_options", "trace_clock", "tracing_cpumask", "set_event"), ""),
+        **dict.fromkeys(
+            ("tracing_on", "trace", "trace_options", "trace_clock", "tracing_cpumask", "set_event", "set_event_pid"), ""
+        ),
         "buffer_size_kb": "1410\n",
     }
     for title, text in recorded.formats.items():

@@ -80,7 +80,7 @@ def agent_command() -> tuple[str, ...]:
 
 class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
     """Hold one connection. ``notice``: a warning for the user if others can change the code that runs as root, "" for
-    none."""
+    none. ``pid``: the agent's process."""
 
     def __init__(
         self,
@@ -93,6 +93,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         """Start ``command`` (in this program's environment, or in ``environment``), or use a connection, and send
         ``hello``. Raises HostError in one sentence, about ``purpose``, if that fails."""
         self.notice = ""
+        self.pid: int | None = None
         self._purpose = purpose
         self._names: list[str] = []
         self._beating = threading.Event()
@@ -110,6 +111,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
                     "the agent and this program have different versions", "install the same version of both"
                 )
             self.notice = clean(hello.get("notice", ""), 600)
+            self.pid = hello["pid"] if isinstance(hello.get("pid"), int) else None
         except BaseException:
             self.close()
             raise
@@ -172,6 +174,17 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         info = _as(TraceInfo, self._ask("evidence", STEP_LIMIT_S, do="begin", **threads, **how))
         self._names = []
         return info
+
+    def evidence_follow(self, pids: Sequence[int], cpus: str, clock: str) -> TraceInfo:
+        """Prepare a long recording of the kernel's trace for this user's processes, and for all that they start."""
+        info = _as(TraceInfo, self._ask("evidence", STEP_LIMIT_S, do="begin", pids=list(pids), cpus=cpus, clock=clock))
+        self._names = []
+        return info
+
+    def evidence_drain(self) -> bool:
+        """Take what is recorded so far out of the kernel's buffers. Return True if the recording has ended by itself,
+        because there was no room for more."""
+        return self._ask("evidence", STEP_LIMIT_S, do="drain").get("ended") is True
 
     def evidence_start(self) -> None:
         """Start the recording."""

@@ -21,6 +21,9 @@ The caller asks ``{"id": 1, "verb": "apply", …}``; the agent answers ``{"id": 
 ``realtime``   ``pid``, ``tids``, ``priority`` (SCHED_FIFO up to 49, 0 = none): threads of the caller's own → {}
 ``evidence``   ``do``: ``begin`` (``pid``, ``tids``: threads of the caller's own process; ``cpus``: a list; ``clock``:
                x86-tsc or mono; ``stacks``; ``buffer_kb`` for each CPU, null for the usual) → a TraceInfo;
+               or with ``pids`` in the place of ``pid`` and ``tids``: the caller's own processes, whose threads and
+               children are followed, with their system calls and page faults, and ``drain`` → kept_bytes, ended
+               (the recording stopped: no room for more);
                ``start`` → {}; ``read`` → pieces, lost, lost_elsewhere (CPU → number of events); ``piece`` (``number``)
                → data (base64; all pieces together: see ``capture.Capture.read``); ``end`` → {}
 ``turn``       on a class host: ``do`` = ``take`` (``client``: a process of the caller's own, which gets the hot CPUs

@@ -1,30 +1,77 @@
-"""Show what caused a run's stalls, by the kernel's trace.
+"""Show what caused a run's stalls, or where the time of a program of your own went, by the kernel's trace.
 
 RUN is an id, its unique beginning, a label (of the newest run with that label), or @1 for the newest run, @2, …
 The run must have been measured with --evidence. Every stall's time is split by cause to the nanosecond, and the parts
 sum to the stall: tasks, interrupts, softirqs, timers, workqueues, migrations, page faults. A short gap beside an event
 is 'around' this event. A gap without any event of the kernel is 'no event': a hypervisor, firmware or memory took the
 time; which of them is not guessed. If there was no trace (no rights, no tracefs), counters are shown, without causes.
+
+A program is a command after --, a process (--pid) or a control group (--cgroup). Its threads are followed, and all that
+they start. Each thread's time is split: it ran, waited for a CPU (and who had it), slept, or was blocked (on what, and
+who woke it). A command is observed until it ends, a running program for 10 s; --duration sets another time. A command
+goes on behind this time, and is never ended by this verb, unless the verb itself is. Its output stays its own: the text
+report goes to stderr. With --json the report goes to stdout, and the command's output to stderr.
+
+Exit code for a command: the command's own, and 2 if it cannot be started.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import sys
+from typing import TYPE_CHECKING
 
-from jitter_workshop.commands.common.base import add_json, show
+from jitter_workshop.commands.common.base import (
+    Interrupted,
+    Parser,
+    add_json,
+    print_json,
+    require_live_host,
+    show,
+    show_lines,
+)
+from jitter_workshop.commands.common.shared import number
 from jitter_workshop.errors import UsageError
 
+if TYPE_CHECKING:
+    from jitter_workshop.model.program import ProgramReport
+
 _MOST = 1_000
+_SECONDS, _MOST_SECONDS = 10.0, 3_600.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", help="a run that was measured with --evidence")
+    parser.add_argument("run", metavar="RUN", nargs="?", help="a run that was measured with --evidence")
     parser.add_argument("--top", type=int, default=10, metavar="N", help="show the N worst stalls (10)")
+    parser.add_argument("--pid", type=int, metavar="PID", help="a process of yours in the place of a run")
+    parser.add_argument("--thread", metavar="NAME|TID", help="with --pid: only the threads of this name or number")
+    parser.add_argument("--cgroup", metavar="PATH", help="the processes of a control group in the place of a run")
+    parser.add_argument("--duration", type=number, metavar="S", help="observe the program for S seconds")
+    if isinstance(parser, Parser):
+        parser.takes_command = True
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
+    command = tuple(getattr(args, "command", ()))
+    chosen = [args.run is not None, args.pid is not None, args.cgroup is not None, bool(command)]
+    if sum(chosen) != 1:
+        raise UsageError(
+            "choose what is to be explained: a run, a program by --pid or --cgroup, or a command after --"
+            if not any(chosen)
+            else "RUN, --pid, --cgroup and a command contradict each other"
+        )
+    if args.thread is not None and args.pid is None:
+        raise UsageError("--thread needs --pid")
+    if args.run is None:
+        return _program(args, command)
+    if args.duration is not None:
+        raise UsageError("--duration is for a program, not for a run")
+    return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
     from jitter_workshop.commands.common.shared import open_session, say_notices
     from jitter_workshop.flow.attribution import explained
     from jitter_workshop.presenter import causes
@@ -40,3 +87,35 @@ def run(args: argparse.Namespace) -> int:
     say_notices(notices)
     show(args, report, lambda width: causes.explained(report, width, measured.label))
     return 0
+
+
+def _program(args: argparse.Namespace, command: tuple[str, ...]) -> int:
+    """Explain a program. Return the command's exit code, 0 for a running program."""
+    require_live_host(args)
+    if args.duration is not None and not 0.1 <= args.duration <= _MOST_SECONDS:
+        raise UsageError(f"--duration must be a number of seconds from 0.1 to {_MOST_SECONDS:.0f}")
+    from jitter_workshop.flow.programs import observing
+
+    if command:
+        report = observing.explain_command(command, args.duration, quiet=args.json, signum=_signum)
+    else:
+        seconds = _SECONDS if args.duration is None else args.duration
+        report = observing.explain_running(args.pid, args.thread, args.cgroup, seconds)
+    _tell(args, report, aside=bool(command))
+    return report.exit_code or 0
+
+
+def _signum(error: BaseException) -> int | None:
+    """Return the signal that ended this verb; None if something else did."""
+    return error.signum if isinstance(error, Interrupted) else None
+
+
+def _tell(args: argparse.Namespace, report: ProgramReport, *, aside: bool) -> None:
+    """Print the report. ``aside``: as text it goes to stderr, because stdout is the command's."""
+    from jitter_workshop.presenter.program import explained
+
+    if args.json:
+        print_json(report)
+    else:
+        show_lines(lambda width: explained(report, width), sys.stderr if aside else None)
+    sys.stdout.flush()

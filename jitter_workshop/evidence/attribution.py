@@ -4,6 +4,7 @@ its end. For any trace, the lengths of the pieces sum exactly to the window's le
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from jitter_workshop.evidence.tracks import (
@@ -44,7 +45,7 @@ copy)."""
 
 PRODUCER = "producer"
 _MIGRATION, _FAULT, _AROUND, _NO_EVENT = "migration", "page_fault", "around", "no_event"
-_HOLE = "hole"
+_HOLE = OWN = "hole"
 _INTERRUPTS = (IRQ, VECTOR)
 _ITS_OWN = (words.NOTHING, words.ASLEEP)
 """The names of pieces without an event in which the thread may still be in its page fault."""
@@ -127,6 +128,37 @@ def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list
     if at < window.end:
         _on_cpu(found, timeline, thread, window.cpu, at, window.end)
     return found
+
+
+def by_state(thread: ThreadTrack, timeline: Timeline, start: int, end: int) -> Iterator[tuple[str, Piece]]:
+    """Yield (state, piece) for all of a thread's time from ``start`` to before ``end``, in order of time and without
+    gaps. The state is one of ``evidence.tracks``. A piece of a sleep is ``no_event asleep``; in all other states the
+    kind OWN says that the thread itself ran, and ``no_event`` that the trace does not tell.
+
+    A thread that was moved and waits there for its CPU waits for the task that has it; only time in which that CPU was
+    free is ``migration``."""
+    at = start
+    for stretch in thread.between(start, end):
+        low, high = max(stretch.start, at), min(stretch.end, end)
+        if low > at:
+            yield UNSEEN, Piece(_NO_EVENT, words.NOT_TRACED, at, low)
+        found: list[Piece] = []
+        state = stretch.state
+        if state == ASLEEP:
+            _add(found, _NO_EVENT, words.ASLEEP, low, high)
+        elif state in (RUNS, READY, MOVING):
+            kept = state == READY and stretch.detail != WOKEN
+            _on_cpu(
+                found, timeline, thread, stretch.cpu, low, high, state == RUNS, words.THROTTLED if kept else words.IDLE
+            )
+        else:
+            _add(found, _NO_EVENT, words.NOT_TRACED, low, high)
+        for piece in found:
+            free = piece.kind == _HOLE or (piece.kind == TASK and piece.name == words.IDLE)
+            yield state, Piece(_MIGRATION, stretch.detail, *piece[2:]) if state == MOVING and free else piece
+        at = high
+    if at < end:
+        yield UNSEEN, Piece(_NO_EVENT, words.NOT_TRACED, at, end)
 
 
 def _on_cpu(

@@ -83,11 +83,7 @@ class Presence:
         self._add_visits(timeline)
         for name, thread in timeline.threads.items():
             self._add_stays(timeline, name, thread)
-        for ts, cpu, khz in timeline.frequencies:
-            if start <= ts < end:
-                seen = self._frequencies.get(cpu, FrequencySeen(cpu, 0, khz, khz))
-                low, high = min(seen.lowest_khz, khz), max(seen.highest_khz, khz)
-                self._frequencies[cpu] = FrequencySeen(cpu, seen.changes + 1, low, high)
+        add_frequencies(self._frequencies, timeline)
         for deed in timeline.deeds:
             if start <= deed.ts < end:
                 self._deeds[deed.what, deed.who, deed.of, deed.cpu] += 1
@@ -167,6 +163,15 @@ class Presence:
                     stay.waited_ns += rate.to_ns(high - low)
                     stay.preempted += state == READY and before == RUNS
             before = state
+
+
+def add_frequencies(seen: dict[int, FrequencySeen], timeline: Timeline) -> None:
+    """Add a timeline's changes of frequency to ``seen`` (CPU → its changes so far)."""
+    for ts, cpu, khz in timeline.frequencies:
+        if timeline.start <= ts < timeline.end:
+            one = seen.get(cpu, FrequencySeen(cpu, 0, khz, khz))
+            low, high = min(one.lowest_khz, khz), max(one.highest_khz, khz)
+            seen[cpu] = FrequencySeen(cpu, one.changes + 1, low, high)
 
 
 def _most(counts: Mapping[_Key, int]) -> list[tuple[_Key, int]]:

@@ -35,6 +35,10 @@ _PASSIVE = frozenset({"idle", "tick_stop", "stack"})
 """The kinds of event that do not change which task runs. The stack of a switch comes after the switch, with the pid of
 the leaving task."""
 
+_OF_A_PROGRAM = frozenset({"call", "call_end", "fork", "exec", "exit"})
+"""The kinds of event that tell what a thread asked for and when threads begin and end (``evidence.lives`` reads them);
+they change neither a CPU nor a thread's state."""
+
 NMI = "NMI"
 
 
@@ -97,7 +101,7 @@ class _Builder:
             if kind in _ELSEWHERE:
                 self._deed(event)
                 continue
-            if cpu not in traced:
+            if cpu not in traced or kind in _OF_A_PROGRAM:
                 continue
             if kind in _PASSIVE:
                 self._aside(event)

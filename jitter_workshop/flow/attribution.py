@@ -7,17 +7,16 @@ damaged, or that other code has made, counts as missing and is computed again.
 from __future__ import annotations
 
 import dataclasses
-import gc
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jitter_workshop import __version__, evidence
 from jitter_workshop.errors import SessionError, WorkshopError
-from jitter_workshop.evidence.explain import ExplainedBlock, explain_block, windows_of
+from jitter_workshop.evidence.explain import ExplainedBlock, explain_block, nothing_cyclic, windows_of
 from jitter_workshop.evidence.summary import TOP, candidates, summarise
 from jitter_workshop.flow.measuring.knee import counted_seconds, knee_sentences
 from jitter_workshop.model import evidence as types
@@ -134,7 +133,7 @@ def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: Progress = un
     main = run.main_summary
     whole = len(trace.blocks) == len(run.blocks)
     try:
-        with _nothing_cyclic():
+        with nothing_cyclic():
             return summarise(
                 explained_blocks(run, trace, progress),
                 run=run.id,
@@ -189,19 +188,6 @@ def explained_blocks(run: Run, trace: RunTrace, progress: Progress = unheard) ->
             {int(cpu): count for cpu, count in block.lost.items()},
         )
         progress(done, len(trace.blocks))
-
-
-@contextmanager
-def _nothing_cyclic() -> Iterator[None]:
-    """Stop the garbage collector inside the context. Millions of small tuples are made and dropped there, none in a
-    cycle; a search for cycles among them would take a quarter of the time."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def counted_report(run: Run, counters: Counters, top: int) -> CounterReport:

@@ -361,3 +361,89 @@ def test_a_container_with_its_own_numbers_is_told(tmp_path: Path, monkeypatch: p
     assert not instances.own_numbers(writer)
     assert not instances.own_numbers(agent_on_tree.HostWriter(tmp_path))
     assert HostRoot(tmp_path).recorded
+
+
+def follow(agent: Agent, *pids: Any) -> Any:
+    return agent.ask("evidence", do="begin", pids=list(pids), cpus="0-3", clock="mono")
+
+
+def read_away(root: Path) -> None:
+    """Empty the buffers that were read, as the kernel does."""
+    for raw in (root / INSTANCES).glob("*/per_cpu/*/trace_pipe_raw"):
+        raw.write_bytes(b"")
+
+
+def test_a_followed_program_is_recorded_with_all_that_may_hold_it_up(tmp_path: Path, process: int) -> None:
+    tracedtree.make(tmp_path, process)
+    with Agent(tmp_path) as agent:
+        info = follow(agent, process)
+        assert (info["cpus"], info["stacks"], info["clock"]) == ([0, 1, 2, 3], False, "mono")
+        assert {"sched:sched_process_fork", "syscalls:*"} <= info["missing"].keys()
+        hot, own = instance(tmp_path, "hot"), instance(tmp_path, "all")
+        for title in ("sched/sched_switch", "sched/sched_waking", "sched/sched_migrate_task"):
+            assert says(hot / f"events/{title}/enable") == "1"
+            assert says(hot / f"events/{title}/filter") == ""
+        # Page faults are those of the program's own threads, and of all that they start.
+        assert says(own / "set_event_pid") == str(process)
+        assert says(own / "trace_options") == "event-fork"
+        assert says(own / "events/exceptions/page_fault_user/enable") == "1"
+        assert says(hot / "events/exceptions/page_fault_user/enable") == ""
+        assert says(hot / "set_event_pid") == ""
+        assert says(hot / "events/sched/sched_switch/trigger") == ""
+
+
+def test_what_was_taken_out_of_the_buffers_is_handed_over_in_its_order(tmp_path: Path, process: int) -> None:
+    tracedtree.make(tmp_path, process)
+    with Agent(tmp_path) as agent:
+        follow(agent, process)
+        agent.ask("evidence", do="start")
+        kept = [agent.ask("evidence", do="drain")]
+        read_away(tmp_path)
+        kept.append(agent.ask("evidence", do="drain"))
+        assert kept[0] == kept[1]
+        assert kept[0]["kept_bytes"] > 4_096
+        assert kept[0]["ended"] is False
+        events = handed(agent, agent.ask("evidence", do="read"), [])
+        assert [event.ts for event in events] == sorted(event.ts for event in events)
+        assert {event.kind for event in events} >= {"switch", "softirq_entry", "vector_entry"}
+        recorded = tracedpages.recorded("linux-6.18")
+        decoder = recorded.decoder([0, 1])
+        known = {tuple(e[:4]) for cpu in (0, 1) for page in recorded.pages[cpu] for e in decoder.events(page, cpu)}
+        assert {tuple(event[:4]) for event in events} <= known
+        # What was kept belongs to one recording.
+        agent.ask("evidence", do="start")
+        assert agent.ask("evidence", do="drain")["kept_bytes"] == 0
+
+
+@pytest.mark.parametrize("which", ["hot", "all"])
+def test_a_recording_ends_where_events_found_no_room(tmp_path: Path, process: int, which: str) -> None:
+    tracedtree.make(tmp_path, process)
+    with Agent(tmp_path) as agent:
+        follow(agent, process)
+        agent.ask("evidence", do="start")
+        (instance(tmp_path, which) / "per_cpu/cpu1/stats").write_text(tracedtree.STATS.format(0, 0, 9))
+        assert agent.ask("evidence", do="drain")["ended"] is True
+        assert says(instance(tmp_path, "hot") / "tracing_on") == says(instance(tmp_path, "all") / "tracing_on") == "0"
+        read_away(tmp_path)
+        assert agent.ask("evidence", do="drain")["ended"] is True
+        told = agent.ask("evidence", do="read")
+        assert {"hot": told["lost"], "all": told["lost_elsewhere"]}[which] == {"1": 9}
+        assert handed(agent, told, [])
+
+
+def test_only_ones_own_processes_are_followed(tmp_path: Path, process: int) -> None:
+    tracedtree.make(tmp_path, process, uids="1001\t1001\t1001\t1001")
+    with Agent(tmp_path) as agent:
+        assert refusal(follow(agent, process)) == f"process {process} is not yours"
+        assert "no process is named" in refusal(follow(agent))
+        assert "at most 256 numbers" in refusal(follow(agent, *range(257)))
+        assert "'pids' must be a whole number" in refusal(follow(agent, "1"))
+        assert tracedtree.instances(tmp_path) == []
+
+
+def test_the_buffers_of_a_run_are_not_read_while_it_goes_on(tmp_path: Path, process: int) -> None:
+    tracedtree.make(tmp_path, process)
+    with Agent(tmp_path) as agent:
+        begin(agent, process)
+        agent.ask("evidence", do="start")
+        assert "no program is followed" in refusal(agent.ask("evidence", do="drain"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections import Counter
 from functools import cache
 from itertools import pairwise
@@ -195,3 +196,37 @@ def test_an_event_that_lacks_what_is_needed_is_refused() -> None:
         with pytest.raises(ValueError, match=r"no field|does not say|is no number|not a known event"):
             decoder.add(title, text.replace(old, new))
     assert list(decoder.events(recorded("linux-6.18").pages[0][0], 0)) == []
+
+
+CHILD = (
+    "\tfield:pid_t child_pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+    "\tfield:char child_comm[16];\toffset:12;\tsize:16;\tsigned:0;\n"
+)
+ENDED = "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+
+
+def test_calls_and_the_beginning_and_end_of_threads_are_told() -> None:
+    decoder = Decoder(made.form(), Symbols(""))
+    for number, (title, fields) in enumerate(
+        {
+            "syscalls:sys_enter_futex": "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n",
+            "syscalls:sys_exit_futex": "\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n",
+            "sched:sched_process_fork": CHILD,
+            "sched:sched_process_exit": ENDED,
+        }.items(),
+        30,
+    ):
+        decoder.add(title, ARM.format(name=title.partition(":")[2], number=number) + fields)
+    head = [struct.pack("<HBBi", number, 0, 0, 7) for number in range(30, 34)]
+    records = [
+        *(head[0] + bytes(8), head[1] + bytes(16)),
+        *(head[2] + struct.pack("<i16s", 8, b"child"), head[3] + struct.pack("<16si", b"parent", 7)),
+    ]
+    page = made.page(5, b"".join(made.small(1, record) for record in records))
+    found = [(event.kind, event.pid, event.a, event.name) for event in decoder.events(page, 1)]
+    assert found == [
+        ("call", 7, 0, "futex"),
+        ("call_end", 7, 0, "futex"),
+        ("fork", 7, 8, "child"),
+        ("exit", 7, 7, "parent"),
+    ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 
 from jitter_workshop.agent.caller_process import Held
 from jitter_workshop.agent.tracing import instances, plan
@@ -18,7 +19,7 @@ from jitter_workshop.errors import HostError, UsageError, reason
 from jitter_workshop.host.kernel.release import version_of
 from jitter_workshop.host.root import HostRoot, line_value, printable
 from jitter_workshop.host.trace.events import Decoder, read_strings
-from jitter_workshop.host.trace.format import PageFormat, parse_event, parse_page
+from jitter_workshop.host.trace.format import PageFormat, parse_event, parse_page, used_bytes
 from jitter_workshop.host.trace.symbols import KALLSYMS, kernel_symbols
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, pack
@@ -40,9 +41,14 @@ _COUNTS = ("overrun", "commit overrun", "dropped events")
 _HANDED = ("read events",)
 """Line of ``stats`` that counts the events that were read."""
 _TOO_MANY_NAMES = "?"
-_WHOLE = ("trace_clock", "tracing_cpumask", "set_event_pid", "set_event_notrace_pid")
+_OWN_PIDS = "set_event_pid"
+_WHOLE = ("trace_clock", "tracing_cpumask", _OWN_PIDS, "set_event_notrace_pid")
 """Files of an instance whose contents must not change during a recording."""
 _WORDS = 60
+FOLLOWED_KB = 4096
+"""Buffer in KiB for each CPU for a followed program's own events."""
+KEPT_BYTES = 64 << 20
+"""The most bytes of a followed program's trace that are kept while it records: one to two million events."""
 
 
 class Names(Strings):
@@ -97,12 +103,13 @@ class Instance:
             self.lost[cpu] = total
         return found
 
-    def remember(self, events: Sequence[str], triggers: Sequence[str] = ()) -> None:
+    def remember(self, events: Sequence[str], triggers: Sequence[str] = (), *, follows: bool = False) -> None:
         """Remember the settings of the instance. ``events``: the enabled events; ``triggers``: the events with a
-        trigger of ours."""
+        trigger of ours. ``follows``: the kernel itself changes the list of recorded processes."""
         self._enabled = tuple(f"{_folder(title)}/enable" for title in events)
         filters = (f"{_folder(title)}/filter" for title in events)
-        watched = (*_WHOLE, *filters, *(f"{_folder(title)}/trigger" for title in triggers))
+        whole = (file for file in _WHOLE if not (follows and file == _OWN_PIDS))
+        watched = (*whole, *filters, *(f"{_folder(title)}/trigger" for title in triggers))
         self._says = {file: self._text(file) for file in watched}
 
     def off(self) -> str:
@@ -138,13 +145,25 @@ def _changed_by_others(what: str) -> HostError:
 
 
 class Capture:
-    """Hold two instances of the kernel's trace and what is needed to read them."""
+    """Hold two instances of the kernel's trace and what is needed to read them. ``follows``: the threads in ``tids``,
+    and all that they start, are followed in a long recording, which is read while it goes on (:meth:`drain`)."""
 
     def __init__(
-        self, root: HostRoot, writer: HostWriter, top: str, process: Held, tids: tuple[int, ...], cpus: CpuSet
+        self,
+        root: HostRoot,
+        writer: HostWriter,
+        top: str,
+        processes: tuple[Held, ...],
+        tids: tuple[int, ...],
+        cpus: CpuSet,
+        *,
+        follows: bool = False,
     ) -> None:
         self._root, self._writer, self._top = root, writer, top
-        self._process, self._tids = process, tids
+        self._processes, self._tids, self._follows = processes, tids, follows
+        self._kept: dict[tuple[int, int], list[bytes]] = {}
+        self._kept_bytes = 0
+        self._full = False
         self._view = OwnView(root, writer)
         try:
             self._tracefs = instances.tracefs(root)
@@ -176,7 +195,10 @@ class Capture:
         instances.remove_stale(self._root, self._writer)
         self._keep_off_hot_cpus()
         self._watcher = instances.Watcher(lambda: self._remove(instances.LONG_S))
-        wanted = plan.wanted(self._root, self._tracefs, self._tids, self._hot.cpus)
+        if self._follows:
+            wanted = plan.wanted_of_program(self._root, self._tracefs)
+        else:
+            wanted = plan.wanted(self._root, self._tracefs, self._tids, self._hot.cpus)
         quiet = self._nobody_else_traces()
         for name in self._names:
             try:
@@ -191,15 +213,22 @@ class Capture:
         share = self._share(kilobytes)
         for instance, size in (
             (self._hot, share),
-            (self._senders, min(SENDERS_KB, TOTAL_KB[1] // len(self._senders.cpus))),
+            (
+                self._senders,
+                min(FOLLOWED_KB if self._follows else SENDERS_KB, TOTAL_KB[1] // len(self._senders.cpus)),
+            ),
         ):
             self._set_up(instance, clock, max(size, LEAST_KB), quiet)
+        if self._follows:
+            # Of each new thread and process of these the kernel adds the number itself.
+            self._senders.write("trace_options", "event-fork")
+            self._senders.write(_OWN_PIDS, " ".join(map(str, self._tids)))
         missing = dict(wanted.missing)
         hot = self._enable(self._hot, wanted.hot, missing)
         senders = self._enable(self._senders, wanted.senders, missing)
         stacks = stacks and self._take_stacks(missing)
         self._hot.remember(hot, (SWITCH,) if stacks else ())
-        self._senders.remember(senders)
+        self._senders.remember(senders, follows=self._follows)
         self._note_handed()
         enabled = self._read_formats(hot + senders, missing)
         if SWITCH not in enabled:
@@ -320,16 +349,66 @@ class Capture:
 
     def start(self) -> None:
         """Record from now on, into empty buffers."""
-        self._process.check()
+        if not self._follows:
+            for process in self._processes:
+                process.check()
         if not self._empty:
             for instance in (self._hot, self._senders):
                 instance.write("tracing_on", "0")
                 instance.write("trace", "")  # empties the buffers and their counters
                 instance.lost = dict.fromkeys(instance.cpus, 0)
             self._note_handed()
+        self._kept.clear()
+        self._kept_bytes, self._full = 0, False
         self._empty, self._running = False, True
         for instance in (self._senders, self._hot):
             instance.write("tracing_on", "1")
+
+    def drain(self) -> tuple[int, bool]:
+        """Take what is recorded so far out of the kernel's buffers, so that they do not fill up, and keep it for
+        :meth:`read`. Return the kept bytes, and whether the recording has ended: events found no room, or as much is
+        kept as may be. Raises HostError if another program changed the trace."""
+        if not self._running or not self._follows:
+            raise UsageError("no program is followed now", "send 'begin' with 'pids', then 'start'")
+        if self._full:
+            return self._kept_bytes, True
+        for instance in (self._hot, self._senders):
+            if words := instance.off():
+                raise _changed_by_others(words)
+        self._check_handed()
+        # What is lost now came after everything that is read now, but for what is recorded during the reading.
+        self._full = self._lost_any()
+        if self._full:
+            self._pause()
+        self._take()
+        if not self._full and (self._lost_any() or self._kept_bytes > KEPT_BYTES):
+            self._full = True
+            self._pause()
+        self._note_handed()
+        return self._kept_bytes, self._full
+
+    def _take(self) -> None:
+        """Read each buffer once; what is recorded meanwhile is left for the next time."""
+        assert self._form is not None
+        most = max(BUFFER_KB, FOLLOWED_KB) * 1024 // self._form.size
+        for number, instance in enumerate((self._hot, self._senders)):
+            for cpu in instance.cpus:
+                pages = self._kept.setdefault((number, cpu), [])
+                for page in islice(self._pages(instance, cpu), most):
+                    used = page[: used_bytes(page, self._form)]
+                    pages.append(used)
+                    self._kept_bytes += len(used)
+
+    def _lost_any(self) -> bool:
+        return any(instance.count(cpu, _COUNTS) for instance in (self._hot, self._senders) for cpu in instance.cpus)
+
+    def _pause(self) -> None:
+        for instance in (self._hot, self._senders):
+            instance.write("tracing_on", "0")
+
+    def _check_handed(self) -> None:
+        if any(self._hot.count(cpu, _HANDED) != before for cpu, before in self._hot.handed.items()):
+            raise _changed_by_others("another program read or deleted events of this trace")
 
     def read(self) -> tuple[bytes, dict[str, int], dict[str, int]]:
         """Stop, and return what was recorded, zlib-compressed, with the lost events.
@@ -342,7 +421,7 @@ class Capture:
             raise UsageError("the trace is not recording now", "send 'start' first")
         assert self._decoder is not None
         self._running = False
-        off = [words for instance in (self._hot, self._senders) if (words := instance.off())]
+        off = [words for instance in (self._hot, self._senders) if not self._full and (words := instance.off())]
         for instance in (self._hot, self._senders):
             with contextlib.suppress(*((HostError,) if off else ())):
                 instance.write("tracing_on", "0")
@@ -350,13 +429,13 @@ class Capture:
             raise _changed_by_others(off[0])
         for instance in (self._hot, self._senders):
             instance.check()
-        if any(self._hot.count(cpu, _HANDED) != before for cpu, before in self._hot.handed.items()):
-            raise _changed_by_others("another program read or deleted events of this trace")
+        self._check_handed()
         events: list[TraceEvent] = []
+        kept, self._kept = self._kept, {}
         try:
-            for instance in (self._hot, self._senders):
+            for number, instance in enumerate((self._hot, self._senders)):
                 for cpu in instance.cpus:
-                    for page in self._pages(instance, cpu):
+                    for page in chain(kept.pop((number, cpu), ()), self._pages(instance, cpu)):
                         events.extend(self._decoder.events(page, cpu))
         except ValueError as error:
             raise HostError(f"the kernel's trace is damaged: {error}", "please report this fault") from error
@@ -413,7 +492,8 @@ class Capture:
                 with contextlib.suppress(OSError):
                     self._writer.set_affinity(0, self._affinity)
                 self._affinity = None
-            self._process.close()
+            for process in self._processes:
+                process.close()
 
     def _remove(self, patience_s: float = instances.PATIENCE_S) -> None:
         instances.remove(self._writer, self._tracefs, self._names, patience_s)

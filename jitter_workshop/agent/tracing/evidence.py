@@ -18,6 +18,9 @@ from jitter_workshop.tuning.writer import HostWriter
 
 CLOCKS = ("x86-tsc", "mono")
 MAX_THREADS = 64
+MAX_PROCESSES = 256
+MAX_FOLLOWED = 16_384
+"""The most threads that the processes of a followed program have at the beginning."""
 PIECE_BYTES = 512 << 10
 """The size of a piece of the trace: an answer is one line, and lines are at most 1 MiB."""
 
@@ -38,14 +41,17 @@ class ConnectionCapture:
         step = protocol.text(request, "do", 20)
         if step == "begin":
             return self._begin(request)
-        if step not in ("start", "read", "piece", "end"):
-            raise UsageError("'do' must be begin, start, read, piece or end")
+        if step not in ("start", "drain", "read", "piece", "end"):
+            raise UsageError("'do' must be begin, start, drain, read, piece or end")
         if self._capture is None:
             raise UsageError("this connection records no trace", "send 'begin' first")
         if step == "start":
             self._pieces = []
             self._capture.start()
             return {}
+        if step == "drain":
+            kept, ended = self._capture.drain()
+            return {"kept_bytes": kept, "ended": ended}
         if step == "read":
             found, lost, elsewhere = self._capture.read()
             self._pieces = [found[at : at + PIECE_BYTES] for at in range(0, len(found), PIECE_BYTES)]
@@ -69,13 +75,21 @@ class ConnectionCapture:
     def _begin(self, request: dict[str, Any]) -> TraceInfo:
         if self._capture is not None:
             raise UsageError("this connection records a trace already", "send 'end' first")
-        pid, tids = protocol.number(request, "pid"), protocol.numbers(request, "tids", MAX_THREADS)
+        follows = request.get("pids") is not None
+        tids: tuple[int, ...] = ()
+        if follows:
+            pids = protocol.numbers(request, "pids", MAX_PROCESSES)
+        else:
+            pids = (protocol.number(request, "pid"),)
+            tids = protocol.numbers(request, "tids", MAX_THREADS)
         clock, stacks = protocol.text(request, "clock", 20), request.get("stacks") is True
         kilobytes = BUFFER_KB if request.get("buffer_kb") is None else protocol.number(request, "buffer_kb", BUFFER_KB)
         if clock not in CLOCKS:
             raise UsageError(f"'clock' must be {' or '.join(CLOCKS)}")
-        if not tids:
+        if not follows and not tids:
             raise UsageError("no thread is named in 'tids'")
+        if not pids:
+            raise UsageError("no process is named in 'pids'")
         cpus = policy.host_for(self._root, protocol.text(request, "cpus")).hot
         if instances.own_numbers(self._writer):
             raise HostError(
@@ -84,18 +98,28 @@ class ConnectionCapture:
             )
         if sys.byteorder != "little":
             raise HostError("this program reads the kernel's trace only on little-endian machines")
-        process = Held(self._root, pid, self._uid)
+        with contextlib.ExitStack() as held:
+            processes = tuple(held.enter_context(Held(self._root, pid, self._uid)) for pid in pids)
+            if follows:
+                tids = self._threads_of(pids)
+            else:
+                for tid in tids:
+                    if not self._root.is_dir(f"/proc/{pids[0]}/task/{tid}"):
+                        raise HostError(f"thread {tid} does not belong to process {pids[0]}")
+            self._capture = Capture(self._root, self._writer, self._top, processes, tids, cpus, follows=follows)
+            held.pop_all()  # from here on the capture closes them
         try:
-            for tid in tids:
-                if not self._root.is_dir(f"/proc/{pid}/task/{tid}"):
-                    raise HostError(f"thread {tid} does not belong to process {pid}")
-            self._capture = Capture(self._root, self._writer, self._top, process, tids, cpus)
-        except BaseException:
-            process.close()
-            raise
-        try:
-            return self._capture.begin(clock, max(kilobytes, LEAST_KB), stacks)
+            return self._capture.begin(clock, max(kilobytes, LEAST_KB), stacks and not follows)
         except BaseException:
             with contextlib.suppress(HostError):
                 self.close()
             raise
+
+    def _threads_of(self, pids: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the threads of processes. Raises HostError where there are none or too many."""
+        tids = tuple(tid for pid in pids for tid, _ in self._root.numbered(f"/proc/{pid}/task", "", digits=10))
+        if not tids:
+            raise HostError("the process has ended")
+        if len(tids) > MAX_FOLLOWED:
+            raise HostError(f"the program has more than {MAX_FOLLOWED} threads")
+        return tids

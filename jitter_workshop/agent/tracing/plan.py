@@ -28,10 +28,36 @@ _SENDERS = {
 _ARM = {"ipi": ("ipi_entry", "ipi_exit")}
 _ARM_SENDERS = {"ipi": ("ipi_raise",)}
 
+_PROGRAM = {
+    "sched": (
+        *("sched_switch", "sched_waking", "sched_migrate_task"),
+        *("sched_process_fork", "sched_process_exec", "sched_process_exit"),
+    ),
+    "irq": _HOT["irq"],
+    "nmi": _HOT["nmi"],
+    "workqueue": _HOT["workqueue"],
+    "timer": ("hrtimer_expire_entry", "hrtimer_expire_exit"),
+    "csd": _HOT["csd"],
+    "power": ("cpu_frequency",),
+}
+"""Events of all tasks on all CPUs, for a program that is not ours: any task may hold it up, or wake it."""
+CALLS = (
+    *("futex", "futex_wait", "futex_waitv"),
+    *("nanosleep", "clock_nanosleep", "poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait"),
+    *("epoll_pwait2", "pause", "rt_sigsuspend", "rt_sigtimedwait"),
+    *("read", "readv", "pread64", "preadv", "preadv2", "write", "writev", "pwrite64", "pwritev", "pwritev2"),
+    *("recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg", "sendmmsg", "accept", "accept4", "connect"),
+    *("fsync", "fdatasync", "sync", "syncfs", "sendfile64", "splice", "copy_file_range"),
+    *("io_uring_enter", "io_getevents", "io_pgetevents", "wait4", "waitid"),
+    *("flock", "fcntl", "semop", "semtimedop", "msgrcv", "msgsnd", "mq_timedreceive", "mq_timedsend"),
+)
+"""The system calls in which a program may wait; others are not recorded."""
+
 _WITHOUT = {
     "csd": "this kernel does not have the event: the run cannot show which function an interrupt from another CPU ran",
     "ipi": "this kernel does not have the event: the run cannot show who sent an interrupt",
     "exceptions": "this kernel does not have the event: the run cannot show page faults",
+    "syscalls": "this kernel does not have the events: what a thread sleeps for is not told",
     VECTORS: "only x86 has these events; timers and interrupts between CPUs appear as other events",
 }
 _NOT_HERE = "this kernel does not have the event"
@@ -68,15 +94,7 @@ def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wa
     missing: dict[str, str] = {}
 
     def here(groups: Mapping[str, tuple[str, ...]], told: bool = True) -> dict[str, str]:
-        found = {}
-        for system, names in groups.items():
-            for name in names:
-                title = f"{system}:{name}"
-                if root.is_dir(f"{folder}/events/{system}/{name}"):
-                    found[title] = filters.get(title, "")
-                elif told:
-                    missing[title] = _WITHOUT.get(system, _NOT_HERE)
-        return found
+        return _here(root, folder, groups, filters, missing if told else {})
 
     hot, senders = here(_HOT), here(_SENDERS)
     vectors = _vectors(root, folder)
@@ -90,6 +108,45 @@ def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wa
             if "ipi:ipi_raise" in senders:
                 missing = {title: why for title, why in missing.items() if not title.startswith("ipi:")}
     return Wanted(hot, senders, missing)
+
+
+def wanted_of_program(root: HostRoot, folder: str) -> Wanted:
+    """Return the wanted events for a program that is not ours. ``hot`` is recorded of all tasks. ``senders`` is
+    recorded only of the program's own threads, which the instance's ``set_event_pid`` names: their page faults and the
+    system calls in which they may wait."""
+    missing: dict[str, str] = {}
+    hot = _here(root, folder, _PROGRAM, {}, missing)
+    vectors = _vectors(root, folder)
+    if vectors:
+        hot |= _here(root, folder, {VECTORS: vectors}, {}, missing)
+    else:
+        missing[f"{VECTORS}:*"] = _WITHOUT[VECTORS]
+        hot |= _here(root, folder, _ARM, {}, {})
+    own = _here(root, folder, {"exceptions": _HOT["exceptions"]}, {}, missing)
+    edges = tuple(f"sys_{edge}_{call}" for call in CALLS for edge in ("enter", "exit"))
+    calls = _here(root, folder, {"syscalls": edges}, {}, {})
+    if not calls:
+        missing["syscalls:*"] = _WITHOUT["syscalls"]
+    return Wanted(hot, own | calls, missing)
+
+
+def _here(
+    root: HostRoot,
+    folder: str,
+    groups: Mapping[str, tuple[str, ...]],
+    filters: Mapping[str, str],
+    missing: dict[str, str],
+) -> dict[str, str]:
+    """Return the events of ``groups`` that this kernel has, with their filters; add the others to ``missing``."""
+    found = {}
+    for system, names in groups.items():
+        for name in names:
+            title = f"{system}:{name}"
+            if root.is_dir(f"{folder}/events/{system}/{name}"):
+                found[title] = filters.get(title, "")
+            else:
+                missing[title] = _WITHOUT.get(system, _NOT_HERE)
+    return found
 
 
 def stack_trigger(tids: Sequence[int], switch: EventFormat) -> str:

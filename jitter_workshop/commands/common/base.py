@@ -52,7 +52,7 @@ VERBS: dict[str, str] = {
     "measure": "measure latency jitter on this host, once",
     "compare": "show how runs differ (a description, not a cause)",
     "prove": "prove with pairs of runs whether a change helps; the change is restored at the end",
-    "explain": "show what caused a run's stalls, from the kernel's trace",
+    "explain": "show what caused a run's stalls, or where a program's time went",
     "chart": "draw the percentile curves of runs",
     "report": "write a report of the session that can be read without this tool",
     "sessions": "list, show, choose or remove sessions",

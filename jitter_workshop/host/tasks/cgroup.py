@@ -94,6 +94,28 @@ def read_throttled(root: HostRoot, cgroup: Cgroup) -> int | None:
     return sum(counts) if counts else None
 
 
+def cpu_levels(root: HostRoot, pid: int) -> tuple[str, ...]:
+    """Return the folders of a process's group in the hierarchy with the cpu controller, and of all groups above it;
+    () if none can be read."""
+    memberships = parse_memberships(root.text(f"/proc/{pid}/cgroup") or "")
+    cpu = _levels("cpu", memberships, parse_mounts(root.text("/proc/self/mountinfo", 16 << 20) or ""))
+    return cpu[1] if cpu is not None else ()
+
+
+def read_stops(root: HostRoot, folder: str) -> tuple[int, int | None] | None:
+    """Return how often a group was throttled and for how many ns, since it was made; None for a group without such
+    counters. The time is None where the kernel does not show it."""
+    count = _throttled(root, f"{folder}/cpu.stat")
+    if count is None:
+        return None
+    for line in (root.text(f"{folder}/cpu.stat") or "").split("\n"):
+        key, _, number = line.partition(" ")
+        scale = {"throttled_usec": 1000, "throttled_time": 1}.get(key)
+        if scale is not None and is_count(number.strip()):
+            return count, int(number) * scale
+    return count, None
+
+
 def parse_memberships(text: str) -> tuple[Membership, ...]:
     """Parse /proc/self/cgroup, with lines ``ID:CONTROLLERS:PATH``."""
     found: list[Membership] = []

@@ -163,6 +163,10 @@ def _maker(title: str) -> Maker | None:
         for ending in ("entry", "exit"):
             if name.endswith(f"_{ending}"):
                 return _vector(f"vector_{ending}", name.removesuffix(f"_{ending}"))
+    if system == "syscalls":
+        for kind, beginning in (("call", "sys_enter_"), ("call_end", "sys_exit_")):
+            if name.startswith(beginning):
+                return _call(kind, name.removeprefix(beginning))
     return _MAKERS.get(title)
 
 
@@ -175,8 +179,10 @@ def _switch(decoder: Decoder, event: EventFormat) -> Plan:
 
     def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
         decoder.switched[record.cpu] = record.ts
-        ready = int(not v[0] & asleep)
-        return record.event("switch", v[1], ready, name=after(record, v[3]), other=before(record, v[2]))
+        state = v[0] & asleep
+        letter = ord(event.symbols.get(state & -state, "?")[:1] or "?") if state else 0
+        names = {"name": after(record, v[3]), "other": before(record, v[2])}
+        return record.event("switch", v[1], int(not state), letter, **names)
 
     if not asleep:
         raise ValueError("the kernel does not say which threads sleep")
@@ -308,6 +314,10 @@ def _idle(decoder: Decoder, event: EventFormat) -> Plan:
     return ("state", "cpu_id"), (), lambda record, v: record.event("idle", -1 if v[0] == _LEFT_IDLE else v[0], v[1])
 
 
+def _call(kind: str, name: str) -> Maker:
+    return lambda decoder, event: ((), (), lambda record, v: record.event(kind, name=name))
+
+
 def _fault(user: int) -> Maker:
     return lambda decoder, event: (("error_code",), (), lambda record, v: record.event("fault", user, v[0]))
 
@@ -336,6 +346,9 @@ _MAKERS: dict[str, Maker] = {
     "sched:sched_switch": _switch,
     "sched:sched_migrate_task": _plain("migrate", ("pid", "orig_cpu", "dest_cpu"), "comm"),
     "sched:sched_waking": _plain("waking", ("pid", "target_cpu"), "comm"),
+    "sched:sched_process_fork": _plain("fork", ("child_pid",), "child_comm"),
+    "sched:sched_process_exec": _plain("exec", (), "filename"),
+    "sched:sched_process_exit": _plain("exit", ("pid",), "comm"),
     "ipi:ipi_send_cpu": _sent,
     "ipi:ipi_send_cpumask": _sent_to_mask,
     "ipi:ipi_raise": _raised,

@@ -245,8 +245,7 @@ def records(page: bytes, form: PageFormat) -> Iterator[tuple[int, int, int]]:
     words. Raise ValueError."""
     if len(page) < form.data_offset:
         raise ValueError("a page of the trace is too short for its header")
-    committed = int.from_bytes(page[form.commit.offset : form.commit.offset + form.commit.size], "little")
-    end = form.data_offset + committed % (_LENGTH + 1)
+    end = used_bytes(page, form)
     if end > len(page):
         raise ValueError("a page of the trace claims to be longer than it is")
     now = int.from_bytes(page[form.stamp.offset : form.stamp.offset + 8], "little")
@@ -254,6 +253,12 @@ def records(page: bytes, form: PageFormat) -> Iterator[tuple[int, int, int]]:
     if (end - form.data_offset) % 4:
         raise ValueError("a page of the trace ends within a word")
     yield from _entries(words, form, now)
+
+
+def used_bytes(page: bytes, form: PageFormat) -> int:
+    """Return how many bytes of a page are in use, by its header. The page may have fewer if it is damaged."""
+    committed = int.from_bytes(page[form.commit.offset : form.commit.offset + form.commit.size], "little")
+    return form.data_offset + committed % (_LENGTH + 1)
 
 
 def _entries(words: memoryview, form: PageFormat, now: int) -> Iterator[tuple[int, int, int]]:

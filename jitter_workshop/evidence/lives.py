@@ -1,0 +1,193 @@
+"""Follow a program's threads through a trace: when each begins and ends, what it asks the kernel for, and who wakes
+whom."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from jitter_workshop.model.trace import EventFields
+
+MOST_LIVES = 20_000
+"""The most threads that are followed. A program that starts threads without end is not followed further."""
+
+WAKING, SWITCHED_IN, RUNNING, FORKED = "waking", "switched in", "running", "forked"
+
+
+class Life(NamedTuple):
+    """Hold the observed time of one thread, from ``start`` to before ``end`` (ticks). ``forked``: another thread
+    started it in this time."""
+
+    tid: int
+    start: int
+    end: int
+    forked: bool
+
+
+class Woke(NamedTuple):
+    """Hold a waking: the thread ``by`` on CPU ``cpu``, in an interrupt or a softirq if ``flags`` is not 0."""
+
+    by: int
+    cpu: int
+    flags: int
+
+
+@dataclass(slots=True)
+class _Timed:
+    """Hold values in order of time, for bisection."""
+
+    at: list[int] = field(default_factory=list)
+    what: list[str] = field(default_factory=list)
+
+    def add(self, ts: int, what: str) -> None:
+        self.at.append(ts)
+        self.what.append(what)
+
+
+@dataclass(slots=True)
+class _Wakings:
+    at: list[int] = field(default_factory=list)
+    who: list[Woke] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Story:
+    """Hold what a trace tells about threads. ``lives``: the program's threads, in order of their beginning.
+    ``names``: the last name of each thread. ``first``: each followed thread's first event, as (kind, time, the
+    CPU where the thread is then). ``cut``: threads were left out, because there were too many."""
+
+    lives: list[Life] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
+    first: dict[int, tuple[str, int, int]] = field(default_factory=dict)
+    cut: bool = False
+    _left: defaultdict[int, _Timed] = field(default_factory=lambda: defaultdict(_Timed))
+    _calls: defaultdict[int, _Timed] = field(default_factory=lambda: defaultdict(_Timed))
+    _woken: defaultdict[int, _Wakings] = field(default_factory=lambda: defaultdict(_Wakings))
+    _ended: dict[int, str] = field(default_factory=dict)
+
+    def letter(self, tid: int, moment: int) -> str:
+        """Return the kernel's letter for the sleep (S, D, T, …) that a thread began at ``moment`` or before; "" if the
+        trace does not show it."""
+        left = self._left.get(tid)
+        place = bisect_right(left.at, moment) - 1 if left is not None else -1
+        return left.what[place] if left is not None and place >= 0 else ""
+
+    def call(self, tid: int, moment: int) -> str | None:
+        """Return the name of the system call in which a thread was at ``moment``, "" outside of the traced calls, and
+        None if the trace does not tell."""
+        calls = self._calls.get(tid)
+        if calls is None:
+            return None
+        place = bisect_right(calls.at, moment) - 1
+        if place >= 0:
+            return calls.what[place]
+        # The thread entered the call before the trace began: the end of the call names it.
+        return self._ended.get(tid)
+
+    def woke(self, tid: int, low: int, high: int) -> tuple[int, Woke] | None:
+        """Return the last waking of a thread from ``low`` to before ``high``, as (time, waker); None for none."""
+        wakings = self._woken.get(tid)
+        if wakings is None:
+            return None
+        place = bisect_left(wakings.at, high) - 1
+        return (wakings.at[place], wakings.who[place]) if place >= 0 and wakings.at[place] >= low else None
+
+
+def follow(
+    events: Iterable[EventFields],
+    tids: Iterable[int],
+    start: int,
+    end: int,
+    *,
+    children: bool = True,
+    command: int | None = None,
+) -> Story:
+    """Follow the threads ``tids``, which existed at ``start``, until ``end``. ``children``: also each thread and
+    process that a followed thread starts. ``command``: the one of them that begins to count when it becomes the user's
+    command. ``events``: in order of time, those of all CPUs."""
+    return _Follower(tids, start, end, children, command).run(events)
+
+
+class _Follower:
+    def __init__(self, tids: Iterable[int], start: int, end: int, children: bool, command: int | None) -> None:
+        self._command = command
+        self._start, self._end, self._children = start, max(end, start), children
+        self._story = Story()
+        self._alive: dict[int, tuple[int, bool]] = {}
+        self._ending: set[int] = set()
+        self._known: set[int] = set()
+        for tid in tids:
+            self._begin(tid, start, forked=False)
+        if command is not None:
+            self._alive.pop(command, None)
+
+    def run(self, events: Iterable[EventFields]) -> Story:
+        story, known = self._story, self._known
+        names, first, left, calls, woken = story.names, story.first, story._left, story._calls, story._woken
+        for ts, cpu, kind, pid, a, b, c, name, other, flags in events:
+            if pid in known and pid not in first:
+                first[pid] = (RUNNING, ts, cpu)
+            if kind == "switch":
+                names[a] = name
+                if other:
+                    names[pid] = other
+                if a in known and a not in first:
+                    first[a] = (SWITCHED_IN, ts, cpu)
+                if pid in known and not b:
+                    left[pid].add(ts, chr(c) if 32 < c < 127 else "")
+                    if pid in self._ending and pid in self._alive:
+                        self._finish(pid, ts)
+            elif kind == "waking":
+                wakings = woken[a]
+                wakings.at.append(ts)
+                wakings.who.append(Woke(pid, cpu, flags))
+                if a in known and a not in first:
+                    first[a] = (WAKING, ts, b)
+            elif kind == "fork":
+                names[a] = name
+                if self._children and (pid in self._alive) and ts < self._end:
+                    self._forked(a, ts, cpu)
+            elif pid in known:
+                if kind == "call":
+                    calls[pid].add(ts, name)
+                elif kind == "call_end":
+                    if pid not in calls:
+                        story._ended[pid] = name
+                    calls[pid].add(ts, "")
+                elif kind == "exec" and pid == self._command:
+                    self._command = None
+                    self._begin(pid, max(ts, self._start), forked=False)
+                elif kind == "exit":
+                    self._ending.add(pid)
+        for tid in list(self._alive):
+            self._finish(tid, self._end)
+        story.lives.sort()
+        story.lives.sort(key=lambda life: life.start)
+        return story
+
+    def _begin(self, tid: int, start: int, forked: bool) -> None:
+        if len(self._story.lives) + len(self._alive) >= MOST_LIVES:
+            self._story.cut = True
+            return
+        self._alive[tid] = (start, forked)
+        self._known.add(tid)
+
+    def _forked(self, tid: int, ts: int, cpu: int) -> None:
+        """Begin the life of a thread that a followed thread started. The number may be that of an ended thread."""
+        if tid in self._alive:
+            if ts <= self._start or tid not in self._story.first:
+                return  # it was started while the list of threads was read, which has it already
+            self._finish(tid, ts)
+        self._begin(tid, max(ts, self._start), forked=ts > self._start)
+        if tid in self._alive:
+            self._story.first[tid] = (FORKED, ts, cpu)
+
+    def _finish(self, tid: int, ts: int) -> None:
+        start, forked = self._alive.pop(tid)
+        self._ending.discard(tid)
+        end = min(ts, self._end)
+        if end > start:
+            self._story.lives.append(Life(tid, start, end, forked))

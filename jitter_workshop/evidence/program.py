@@ -1,0 +1,437 @@
+"""Add up the time of a program's threads, state by state and cause by cause, from the kernel's trace. The parts of each
+thread's time sum to the time for which it was observed, for any trace."""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from jitter_workshop.evidence.attribution import OWN, Piece, by_state
+from jitter_workshop.evidence.cpu_occupancy import add_frequencies
+from jitter_workshop.evidence.lives import FORKED, RUNNING, SWITCHED_IN, WAKING, Life, Story, follow
+from jitter_workshop.evidence.timeline import build
+from jitter_workshop.evidence.tracks import (
+    ASLEEP,
+    READY,
+    RUNS,
+    TASK,
+    UNKNOWN,
+    UNSEEN,
+    WOKEN,
+    Stretch,
+    ThreadTrack,
+    Timeline,
+)
+from jitter_workshop.model import evidence as words
+from jitter_workshop.model.evidence import FrequencySeen, Part
+from jitter_workshop.model.program import NOT_WOKEN, HoldUp, ThreadTimes, Times, TimeTaken, Wait, Waker
+from jitter_workshop.model.trace import EventFields
+
+THRESHOLD_NS = 1_000
+"""The least length of a hold-up that counts as a stall."""
+TOP = 10
+MOST_THREADS = 1_000
+"""The most threads that are listed; the others are in the sums."""
+MOST_WAITS = 1_000
+DEPTH = 3
+"""The most wakers of one wait."""
+LEAVES_IDLE_NS = 1_000_000
+"""The longest time that a woken thread's free CPU needs to leave idle. Where the program's group is throttled, a longer
+wait on a free CPU counts as throttled."""
+
+SLEEPS = (
+    "nanosleep",
+    "clock_nanosleep",
+    "poll",
+    "ppoll",
+    "select",
+    "pselect6",
+    "epoll_wait",
+    "epoll_pwait",
+    "epoll_pwait2",
+    "pause",
+    "rt_sigsuspend",
+    "rt_sigtimedwait",
+)
+"""System calls by which a program asks to wait for a time or for events. The kinds of all other waits follow."""
+WAITS = {
+    "futex": ("futex", "futex_wait", "futex_waitv"),
+    "io": (
+        *("read", "readv", "pread64", "preadv", "preadv2", "write", "writev", "pwrite64", "pwritev", "pwritev2"),
+        *("recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg", "sendmmsg", "accept", "accept4", "connect"),
+        *("fsync", "fdatasync", "sync", "syncfs", "sendfile64", "splice", "copy_file_range"),
+        *("io_uring_enter", "io_getevents", "io_pgetevents"),
+    ),
+    "lock": ("flock", "fcntl", "semop", "semtimedop", "msgrcv", "msgsnd", "mq_timedreceive", "mq_timedsend"),
+    "child": ("wait4", "waitid"),
+}
+_KIND_OF_CALL = {call: kind for kind, calls in WAITS.items() for call in calls} | dict.fromkeys(SLEEPS, "sleep")
+_STOPPED, _DEEP = ("T", "t"), "D"
+"""The kernel's letters for a thread that is stopped, and for one in a sleep that signals do not end."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramTimes:
+    """Hold what a trace tells about a program. ``threads``: the listed threads, those that ran or were held up most
+    first."""
+
+    threads: tuple[ThreadTimes, ...]
+    left_out: int
+    all_threads: Times
+    causes: tuple[TimeTaken, ...]
+    stalls: int
+    worst: tuple[HoldUp, ...]
+    frequencies: tuple[FrequencySeen, ...]
+    unbalanced: int
+    cut: bool
+
+
+def explain_program(
+    events: Iterable[EventFields],
+    cpus: Iterable[int],
+    tids: Mapping[int, str],
+    start: int,
+    end: int,
+    *,
+    lost: Mapping[int, int] | None = None,
+    children: bool = True,
+    itself: Mapping[int, str] | None = None,
+    throttled: bool = False,
+    calls: bool = True,
+    command: int | None = None,
+) -> ProgramTimes:
+    """Explain the time of a program from ``start`` to before ``end`` (ns of the trace's clock ``mono``).
+
+    ``events``: those of all CPUs, in any order. ``tids``: the threads that exist at ``start``, with the kernel's letter
+    for each thread's state. ``lost``: as for ``timeline.build``. ``children``: also what these threads start.
+    ``itself``: pid → the name by which this program's own processes are told. ``throttled``: the program's group used
+    up its CPU quota in this time. ``calls``: the trace has the system calls. ``command``: see ``lives.follow``."""
+    found = _named(sorted(events, key=lambda event: event[0]), itself or {})
+    story = follow(found, tids, start, end, children=children, command=command)
+    every = {str(tid): tid for tid in dict.fromkeys(life.tid for life in story.lives)}
+    timeline = build(found, cpus, every, start, end, lost=lost)
+    tally = _Tally(start)
+    for life in story.lives:
+        began = tids.get(life.tid, "") if not life.forked else ""
+        track = _with_beginning(timeline.threads[str(life.tid)], story, life, began, timeline)
+        tally.add(_Thread(life, track, story, timeline, throttled, calls, began))
+    return tally.result(timeline, story.cut)
+
+
+def _named(events: list[EventFields], itself: Mapping[int, str]) -> list[EventFields]:
+    """Return the events with the names that ``itself`` has."""
+    if not itself:
+        return events
+    return [
+        (*event[:7], itself.get(event[4], event[7]), itself.get(event[3], event[8]), event[9])
+        if event[2] == "switch" and (event[3] in itself or event[4] in itself)
+        else event
+        for event in events
+    ]
+
+
+def _with_beginning(track: ThreadTrack, story: Story, life: Life, letter: str, timeline: Timeline) -> ThreadTrack:
+    """Return the track with the state before the thread's first event, which this event shows. The events of all CPUs
+    are traced, so a thread without any event stayed as it was: asleep, if it was asleep at the beginning."""
+    if not track.stretches or track.stretches[0].state != UNSEEN or timeline.lost:
+        return track
+    unseen, rest = track.stretches[0], track.stretches[1:]
+    begin, until = unseen.start, unseen.end
+    kind, at, there = story.first.get(life.tid, ("", until, -1))
+    cpu = rest[0].cpu if rest else there
+    if not kind:
+        state = ASLEEP if letter and letter != "R" else UNSEEN
+        before = [unseen._replace(state=state)]
+    elif kind == WAKING and begin < at <= until:
+        before = [Stretch(begin, at, ASLEEP, cpu, ""), Stretch(at, until, READY, cpu, WOKEN)]
+    elif kind == RUNNING:
+        before = [unseen._replace(state=RUNS, cpu=cpu)]
+    elif kind == SWITCHED_IN:
+        before = [unseen._replace(state=READY, cpu=cpu)]
+    else:
+        # A new thread waits for its first turn from the moment at which it was started.
+        before = [unseen._replace(state=READY, cpu=cpu, detail=WOKEN)] if kind == FORKED else [unseen]
+    kept = [stretch for stretch in before if stretch.end > stretch.start]
+    return ThreadTrack(track.name, track.tid, [*kept, *rest], track.faults, track.kinds)
+
+
+@dataclass(slots=True)
+class _Taken:
+    count: int = 0
+    total: int = 0
+    worst: int = 0
+
+    def add(self, ns: int) -> None:
+        self.count += 1
+        self.total += ns
+        self.worst = max(self.worst, ns)
+
+
+_Key = tuple[str, str]
+_WaitKey = tuple[str, str, tuple[Waker, ...]]
+
+
+class _Longest(NamedTuple):
+    """Hold one of a thread's longest hold-ups, in the order of a heap."""
+
+    ns: int
+    earlier: int
+    sums: dict[_Key, int]
+
+
+class _Thread:
+    """Add up one life of a thread. ``began``: the kernel's letter for its state at the beginning."""
+
+    def __init__(
+        self,
+        life: Life,
+        track: ThreadTrack,
+        story: Story,
+        timeline: Timeline,
+        throttled: bool,
+        calls: bool,
+        began: str,
+    ) -> None:
+        self.life, self._track, self._story, self._timeline = life, track, story, timeline
+        self._throttled, self._calls, self._began = throttled, calls, began
+        self.ran = self.waited = self.slept = self.blocked = self.unknown = self.interrupted = self.preempted = 0
+        self.causes: defaultdict[_Key, _Taken] = defaultdict(_Taken)
+        self.unknown_in: defaultdict[_Key, _Taken] = defaultdict(_Taken)
+        self.slept_in: defaultdict[_WaitKey, _Taken] = defaultdict(_Taken)
+        self.blocked_on: defaultdict[_WaitKey, _Taken] = defaultdict(_Taken)
+        self._longest: list[_Longest] = []
+        self.stalls = 0
+        self._ran_from = life.start
+        self._sleep: tuple[int, int] | None = None
+        self._held: list[Piece] = []
+        self._run()
+
+    @property
+    def name(self) -> str:
+        return self._story.names.get(self.life.tid) or f"thread {self.life.tid}"
+
+    @property
+    def faults(self) -> int:
+        times = self._track.faults
+        return bisect_right(times, self.life.end - 1) - bisect_right(times, self.life.start - 1)
+
+    def _run(self) -> None:
+        before = UNSEEN
+        for state, piece in by_state(self._track, self._timeline, self.life.start, self.life.end):
+            self.preempted += state == READY and before == RUNS
+            if state == ASLEEP:
+                self._end_holdup()
+                self._sleep = (self._sleep[0] if self._sleep is not None else piece.start, piece.end)
+            else:
+                self._end_sleep()
+                if state == RUNS and before != RUNS:
+                    self._ran_from = piece.start
+                self._awake(state, piece)
+            before = state
+        self._end_sleep()
+        self._end_holdup()
+
+    def _awake(self, state: str, piece: Piece) -> None:
+        ns = piece.ticks
+        if piece.kind == OWN:
+            self._end_holdup()
+            self.ran += ns
+        elif piece.kind == "no_event":
+            self._end_holdup()
+            self.unknown += ns
+            self.unknown_in[piece.kind, piece.name].add(ns)
+        else:
+            if self._throttled and piece.name == words.IDLE and piece.kind == TASK and ns > LEAVES_IDLE_NS:
+                piece = piece._replace(name=words.THROTTLED)
+            self.waited += ns
+            self.interrupted += ns if state == RUNS else 0
+            self._held.append(piece)
+
+    def _end_holdup(self) -> None:
+        """Add the time in which the thread could have run and did not, once it is over."""
+        held, self._held = self._held, []
+        if not held:
+            return
+        sums: Counter[_Key] = Counter()
+        for piece in held:
+            sums[piece.kind, piece.name] += piece.ticks
+        for key, ns in sums.items():
+            self.causes[key].add(ns)
+        start, end = held[0].start, held[-1].end
+        if end - start < THRESHOLD_NS:
+            return
+        self.stalls += 1
+        one = _Longest(end - start, -start, sums)
+        if len(self._longest) < TOP:
+            heapq.heappush(self._longest, one)
+        elif one.ns > self._longest[0].ns:
+            heapq.heapreplace(self._longest, one)
+
+    def _end_sleep(self) -> None:
+        """Add a sleep, once it is over."""
+        if self._sleep is None:
+            return
+        (start, end), self._sleep = self._sleep, None
+        kind, name = self._asleep_in(start, end)
+        wakers = self._wakers(start, end) if end < self.life.end else ()
+        sleeps = self.slept_in if kind == "sleep" else self.blocked_on
+        sleeps[kind, name, wakers].add(end - start)
+        if kind == "sleep":
+            self.slept += end - start
+        else:
+            self.blocked += end - start
+
+    def _asleep_in(self, start: int, end: int) -> tuple[str, str]:
+        """Return what a thread waited for, as kind and name of a ``Wait``."""
+        tid, since_before = self.life.tid, start <= self.life.start
+        letter = self._story.letter(tid, start) or (self._began if since_before else "")
+        if letter in _STOPPED:
+            return "stopped", ""
+        call = self._story.call(tid, start)
+        if call:
+            return _KIND_OF_CALL[call], call
+        if letter == _DEEP:
+            fault = self._track.fault(self._ran_from, start)
+            return ("page_fault", fault[1]) if fault is not None else ("kernel", "")
+        if since_before and end >= self.life.end:
+            return "sleep", NOT_WOKEN
+        return ("kernel", "") if self._calls else ("sleep", "")
+
+    def _wakers(self, start: int, end: int) -> tuple[Waker, ...]:
+        """Return the waker that ended a sleep, the waker of that one during the sleep, and so on."""
+        found: list[Waker] = []
+        tid, high = self.life.tid, end + 1
+        while len(found) < DEPTH:
+            woke = self._story.woke(tid, start, high)
+            if woke is None:
+                break
+            at, by = woke
+            waker = self._waker(at, by.by, by.cpu, bool(by.flags))
+            found.append(waker)
+            if waker.kind != TASK or not by.by:
+                break
+            tid, high = by.by, at
+        return tuple(found)
+
+    def _waker(self, at: int, pid: int, cpu: int, interrupt: bool) -> Waker:
+        track = self._timeline.cpus.get(cpu)
+        if interrupt and track is not None:
+            for segment in track.between(at, at + 1):
+                if segment.kind not in (TASK, UNKNOWN):
+                    return Waker(segment.kind, segment.name)
+        if not pid:
+            return Waker(TASK, words.IDLE)
+        return Waker(TASK, self._story.names.get(pid) or f"thread {pid}")
+
+    def told(self, start: int) -> ThreadTimes:
+        life = self.life
+        return ThreadTimes(
+            tid=life.tid,
+            name=self.name,
+            began_ns=life.start - start,
+            observed_ns=life.end - life.start,
+            ran_ns=self.ran,
+            waited_ns=self.waited,
+            slept_ns=self.slept,
+            blocked_ns=self.blocked,
+            unknown_ns=self.unknown,
+            interrupted_ns=self.interrupted,
+            preempted=self.preempted,
+            page_faults=self.faults,
+            causes=_taken(self.causes),
+            blocked_on=_waits(self.blocked_on),
+            slept_in=_waits(self.slept_in),
+            unknown_in=_taken(self.unknown_in),
+            slept_times=sum(one.count for sums in (self.slept_in, self.blocked_on) for one in sums.values()),
+        )
+
+    def holdups(self, start: int) -> Iterator[HoldUp]:
+        """Yield the thread's longest hold-ups, in any order. ``start``: the time at which the observation began."""
+        for ns, earlier, sums in self._longest:
+            there = self._track.between(-earlier, 1 - earlier)
+            cpu = there[0].cpu if there and there[0].cpu >= 0 else None
+            parts = sorted((Part(*key, took) for key, took in sums.items()), key=lambda p: (-p.ns, p.kind, p.name))
+            yield HoldUp(-earlier - start, ns, cpu, self.name, self.life.tid, tuple(parts))
+
+
+class _Tally:
+    """Add up the threads, and keep those that ran or were held up most."""
+
+    def __init__(self, start: int) -> None:
+        self._start = start
+        self._listed: list[ThreadTimes] = []
+        self._count = 0
+        self._sums: Counter[str] = Counter()
+        self._causes: defaultdict[_Key, _Taken] = defaultdict(_Taken)
+        self._worst: list[HoldUp] = []
+        self._stalls = 0
+
+    def add(self, thread: _Thread) -> None:
+        told = thread.told(self._start)
+        self._count += 1
+        for name in _SUMMED:
+            self._sums[name] += getattr(told, name)
+        for key, taken in thread.causes.items():
+            mine = self._causes[key]
+            mine.count += taken.count
+            mine.total += taken.total
+            mine.worst = max(mine.worst, taken.worst)
+        self._stalls += thread.stalls
+        self._worst += thread.holdups(self._start)
+        self._listed.append(told)
+        if len(self._listed) > 2 * MOST_THREADS:
+            self._shorten()
+
+    def _shorten(self) -> None:
+        self._listed = heapq.nsmallest(MOST_THREADS, self._listed, key=_busiest_first)
+        self._worst = heapq.nsmallest(TOP, self._worst, key=lambda one: (-one.duration_ns, one.at_ns, one.tid))
+
+    def result(self, timeline: Timeline, cut: bool) -> ProgramTimes:
+        self._shorten()
+        seen: dict[int, FrequencySeen] = {}
+        add_frequencies(seen, timeline)
+        return ProgramTimes(
+            threads=tuple(self._listed),
+            left_out=self._count - len(self._listed),
+            all_threads=Times(**{name: self._sums[name] for name in _SUMMED}),
+            causes=_taken(self._causes),
+            stalls=self._stalls,
+            worst=tuple(self._worst),
+            frequencies=tuple(seen[cpu] for cpu in sorted(seen)),
+            unbalanced=timeline.unbalanced,
+            cut=cut,
+        )
+
+
+_SUMMED = (
+    *("observed_ns", "ran_ns", "waited_ns", "slept_ns", "blocked_ns", "unknown_ns", "interrupted_ns"),
+    "preempted",
+)
+
+
+def _busiest_first(one: ThreadTimes) -> tuple[int, int, int, int]:
+    return -((one.ran_ns or 0) + (one.waited_ns or 0)), -(one.blocked_ns or 0), one.began_ns, one.tid
+
+
+def _taken(sums: Mapping[_Key, _Taken]) -> tuple[TimeTaken, ...]:
+    found = (TimeTaken(*key, one.count, one.total, one.worst) for key, one in sums.items())
+    return tuple(sorted(found, key=lambda one: (-one.total_ns, one.kind, one.name)))
+
+
+def _waits(sums: Mapping[_WaitKey, _Taken]) -> tuple[Wait, ...]:
+    """Return the waits, the longest in all first. Waits beyond MOST_WAITS are added up without their wakers."""
+    found = sorted(
+        (Wait(*key, one.count, one.total, one.worst) for key, one in sums.items()),
+        key=lambda one: (-one.total_ns, one.kind, one.name, [(w.kind, w.name) for w in one.wakers]),
+    )
+    rest: defaultdict[_WaitKey, _Taken] = defaultdict(_Taken)
+    for one in found[MOST_WAITS:]:
+        taken = rest[one.kind, one.name, ()]
+        taken.count += one.count
+        taken.total += one.total_ns
+        taken.worst = max(taken.worst, one.worst_ns)
+    return (*found[:MOST_WAITS], *(Wait(*key, one.count, one.total, one.worst) for key, one in rest.items()))

@@ -1,0 +1,165 @@
+"""Count the time of a program's threads by the files of /proc, which need no rights for one's own programs.
+
+/proc/PID/task/TID/schedstat: Documentation/scheduler/sched-stats.rst (time on a CPU and in its queue, ns). Switches and
+faults: proc_pid_status(5), proc_pid_stat(5). Children: /proc/PID/task/TID/children (CONFIG_PROC_CHILDREN).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from jitter_workshop.flow.programs.targets import Found, threads_of
+from jitter_workshop.host.cpu.stat import CpuStat, read_stat, steal_between
+from jitter_workshop.host.kernel.hypervisor import read_hypervisor
+from jitter_workshop.host.root import HostRoot, is_count, line_value
+from jitter_workshop.host.tasks.cgroup import cpu_levels, read_stops
+from jitter_workshop.host.tasks.listing import Task
+from jitter_workshop.model.program import ThreadTimes, Throttled
+
+MOST_THREADS = 20_000
+_FAULTS = (7, 9)
+"""The fields of ``stat``, counted behind the name and from 0, with the minor and the major faults."""
+
+
+@dataclass(slots=True)
+class Counted:
+    """Hold one thread's counters since it began. None: the kernel does not show them."""
+
+    name: str
+    state: str
+    ran_ns: int | None
+    waited_ns: int | None
+    slept: int | None
+    preempted: int | None
+    faults: int | None
+
+
+@dataclass(slots=True)
+class _Seen:
+    name: str
+    at_ns: int
+    first: Counted | None
+    """None: the thread began while the program was observed, so its counters began at 0."""
+    last: Counted
+    last_ns: int
+
+
+class Counting:
+    """Read the counters of a program's threads, again and again. Threads that begin and end between two readings are
+    not seen."""
+
+    def __init__(self, root: HostRoot, found: Found) -> None:
+        self._root, self._found = root, found
+        self._pids = set(found.pids)
+        self._seen: dict[tuple[int, int], _Seen] = {}
+        self._start_ns = self._before_ns = 0
+        self._levels = cpu_levels(root, found.pids[0])
+        self._stops: dict[str, tuple[int, int | None]] = {}
+        self._guest = read_hypervisor(root).guest
+        self._stat: CpuStat | None = None
+
+    def begin(self) -> dict[int, str]:
+        """Read the counters for the first time. Return thread → the kernel's letter for its state."""
+        self._stops = self._read_stops()
+        self._stat = read_stat(self._root, self._guest)
+        self._start_ns = time.monotonic_ns()
+        self._look(first=True)
+        return {tid: seen.last.state for (tid, _), seen in self._seen.items()}
+
+    def look(self) -> None:
+        """Read the counters again."""
+        self._look(first=False)
+
+    def _look(self, *, first: bool) -> None:
+        before, now = self._before_ns, time.monotonic_ns()
+        for task in self._threads():
+            counted = _read(self._root, task)
+            key = task.tid, task.start_ticks
+            seen = self._seen.get(key)
+            if seen is not None:
+                seen.name, seen.last, seen.last_ns = task.name, counted, now
+            elif len(self._seen) < MOST_THREADS:
+                began = self._start_ns if first else before
+                self._seen[key] = _Seen(task.name, began, counted if first else None, counted, now)
+        self._before_ns = now
+
+    def _threads(self) -> Iterable[Task]:
+        waiting, done = sorted(self._pids), set(self._pids)
+        while waiting:
+            pid = waiting.pop()
+            for task in threads_of(self._root, pid):
+                if not self._found.only or task.tid in self._found.only:
+                    yield task
+                if self._found.children:
+                    children = (self._root.text(f"/proc/{pid}/task/{task.tid}/children") or "").split()
+                    fresh = {int(word) for word in children if is_count(word)} - done
+                    done |= fresh
+                    waiting += fresh
+        self._pids = done if len(done) < MOST_THREADS else self._pids
+
+    def _read_stops(self) -> dict[str, tuple[int, int | None]]:
+        found = {level: read_stops(self._root, level) for level in self._levels}
+        return {level: stops for level, stops in found.items() if stops is not None}
+
+    def throttled(self) -> Throttled | None:
+        """Return how the throttling counters of the program's groups have grown; None if there are none."""
+        now = self._read_stops()
+        both = [(self._stops[level], now[level]) for level in self._stops if level in now]
+        if not both:
+            return None
+        times = [None if a[1] is None or b[1] is None else b[1] - a[1] for a, b in both]
+        stopped = None if None in times else sum(t for t in times if t is not None)
+        return Throttled(sum(b[0] - a[0] for a, b in both), stopped)
+
+    def steal(self) -> tuple[int | None, str]:
+        """Return the steal of all CPUs in ns since :meth:`begin`; None with the reason if it is not known."""
+        now = read_stat(self._root, self._guest)
+        ns = steal_between(self._stat, now) if self._stat is not None else None
+        return ns, "" if ns is not None else now.why_no_steal
+
+    def threads(self) -> tuple[ThreadTimes, ...]:
+        """Return the threads by their counters, those that ran and waited most first."""
+        found = [_told(tid, seen, self._start_ns) for (tid, _), seen in self._seen.items()]
+        return tuple(sorted(found, key=lambda t: (-((t.ran_ns or 0) + (t.waited_ns or 0)), t.began_ns, t.tid)))
+
+
+def _told(tid: int, seen: _Seen, start_ns: int) -> ThreadTimes:
+    def grown(name: str) -> int | None:
+        first = 0 if seen.first is None else getattr(seen.first, name)
+        last = getattr(seen.last, name)
+        return None if first is None or last is None else max(last - first, 0)
+
+    return ThreadTimes(
+        tid=tid,
+        name=seen.name,
+        began_ns=max(seen.at_ns - start_ns, 0),
+        observed_ns=seen.last_ns - seen.at_ns,
+        ran_ns=grown("ran_ns"),
+        waited_ns=grown("waited_ns"),
+        slept_ns=None,
+        blocked_ns=None,
+        unknown_ns=None,
+        interrupted_ns=None,
+        preempted=grown("preempted"),
+        page_faults=grown("faults"),
+        causes=None,
+        blocked_on=None,
+        slept_in=None,
+        unknown_in=None,
+        slept_times=grown("slept"),
+    )
+
+
+def _read(root: HostRoot, task: Task) -> Counted:
+    folder = f"/proc/{task.pid}/task/{task.tid}"
+    words = (root.text(f"{folder}/schedstat") or "").split()
+    ran, waited = (int(word) if is_count(word) else None for word in (*words[:2], "", "")[:2])
+    status = root.text(f"{folder}/status")
+    counts = (line_value(status, f"{kind}_ctxt_switches") for kind in ("voluntary", "nonvoluntary"))
+    slept, preempted = (int(count) if is_count(count) else None for count in counts)
+    fields = (root.text(f"{folder}/stat") or "").rpartition(") ")[2].split()
+    faults = [int(fields[place]) if place < len(fields) and is_count(fields[place]) else None for place in _FAULTS]
+    known = [one for one in faults if one is not None]
+    return Counted(task.name, task.state, ran, waited, slept, preempted, sum(known) if len(known) == 2 else None)

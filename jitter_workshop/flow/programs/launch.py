@@ -1,0 +1,100 @@
+"""Start the user's command so that nothing of it runs before the trace is on, and end it whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.model.text import NAME, clean
+
+PATIENCE_S = 5.0
+"""Seconds that a command gets to end after a signal, before it is killed."""
+_STANDARD = (signal.SIGPIPE, signal.SIGXFSZ)
+"""Signals that Python ignores; a command expects their default action."""
+
+
+class Command:
+    """Hold a started command. Until :meth:`release` its process waits, and nothing of the command has run.
+
+    ``quiet``: its standard output goes to standard error. Its input, its environment, its folder and its terminal are
+    those of this program."""
+
+    def __init__(self, words: Sequence[str], *, quiet: bool = False) -> None:
+        """Start the process. Raises HostError."""
+        self._words = tuple(words)
+        self._code: int | None = None
+        told, self._go = os.pipe()
+        self._failed, failing = os.pipe()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        try:
+            self.pid = os.fork()
+        except OSError as error:
+            for file in (told, self._go, self._failed, failing):
+                os.close(file)
+            raise HostError(f"no process can be started: {error.strerror}") from error
+        if self.pid == 0:
+            os.close(self._go)
+            _become(self._words, told, failing, quiet=quiet)
+        os.close(told)
+        os.close(failing)
+        self._file = os.pidfd_open(self.pid)
+
+    def release(self) -> None:
+        """Let the command begin. Raises HostError if it cannot be started."""
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._go, b"!")
+        os.close(self._go)
+        self._go = -1
+        number = os.read(self._failed, 16)
+        if number:
+            self.wait(PATIENCE_S)
+            why = os.strerror(int(number))
+            raise HostError(f"the command cannot be started: {why} ({clean(self._words[0], NAME)})")
+
+    def wait(self, seconds: float) -> int | None:
+        """Wait until the command has ended, for some seconds at most. Return its exit code, 128 + N after signal N;
+        None if it still runs."""
+        if self._code is None and select.select([self._file], [], [], max(seconds, 0.0))[0]:
+            code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+            self._code = 128 - code if code < 0 else code
+        return self._code
+
+    def end(self, signum: int = signal.SIGTERM) -> None:
+        """End the command if it still runs: by a signal, and after some seconds by SIGKILL. Its children are not
+        ended."""
+        if self._go >= 0:
+            os.close(self._go)  # a process that was never released ends by itself
+            self._go = -1
+            self.wait(PATIENCE_S)
+        for number in (signum, signal.SIGKILL):
+            if self.wait(0) is None:
+                os.kill(self.pid, number)
+                self.wait(PATIENCE_S)
+        for file in (self._file, self._failed):
+            os.close(file)
+
+
+def _become(words: tuple[str, ...], told: int, failing: int, *, quiet: bool) -> NoReturn:
+    """Wait for the word, and become the command. Never returns to the program."""
+    try:
+        for signum in _STANDARD:
+            signal.signal(signum, signal.SIG_DFL)
+        for signum in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(signum) is not signal.SIG_IGN:
+                signal.signal(signum, signal.SIG_DFL)
+        if quiet:
+            os.dup2(2, 1)
+        if os.read(told, 1):
+            os.execvp(words[0], words)
+    except OSError as error:
+        os.write(failing, str(error.errno).encode())
+    finally:
+        os._exit(127)

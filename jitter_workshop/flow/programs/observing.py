@@ -1,0 +1,329 @@
+"""Observe a program for a while, by the kernel's trace or else by counters, and report on its time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from jitter_workshop.errors import HostError, WorkshopError
+from jitter_workshop.evidence.explain import nothing_cyclic
+from jitter_workshop.evidence.program import MOST_THREADS, THRESHOLD_NS, explain_program
+from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.programs.counting import Counting
+from jitter_workshop.flow.programs.launch import Command
+from jitter_workshop.flow.programs.targets import Found, find_cgroup, find_process
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.program import ProgramReport, Target
+from jitter_workshop.model.record import FORMAT_VERSION
+from jitter_workshop.model.trace import EventFields, TraceInfo, TraceRead, unpack_fields
+
+CLOCK = "mono"
+"""The trace's clock: ns, as ``time.monotonic_ns`` reads them."""
+DRAIN_S = 0.25
+"""Seconds between two readings of the trace's buffers, which have room for about a second of the busiest trace."""
+ITSELF = "jitter-workshop itself"
+"""The name by which this program's own processes are told, as they may hold the program up."""
+
+NO_TRACE = "without a trace this is not known"
+_EXEC = "sched:sched_process_exec"
+_LONG_S = 3600.0
+_LONGEST = 300
+"""The most characters of a command's line that are kept."""
+_NULL = ("stalls", "threshold_ns", "lost_events", "causes", "worst", "all_threads")
+_NULL_OF_THREADS = (
+    "slept_ns",
+    "blocked_ns",
+    "unknown_ns",
+    "interrupted_ns",
+    "causes",
+    "blocked_on",
+    "slept_in",
+    "unknown_in",
+)
+
+
+class Follower(Protocol):
+    """Follow a program's trace through the agent (see ``agent.client.AgentClient``). All methods raise HostError."""
+
+    pid: int | None
+
+    def evidence_follow(self, pids: Sequence[int], cpus: str, clock: str) -> TraceInfo: ...
+    def evidence_start(self) -> None: ...
+    def evidence_drain(self) -> bool: ...
+    def evidence_read(self) -> TraceRead: ...
+    def evidence_end(self) -> None: ...
+
+
+def explain_command(
+    words: Sequence[str],
+    seconds: float | None,
+    *,
+    quiet: bool,
+    signum: Callable[[BaseException], int | None] = lambda error: None,
+) -> ProgramReport:
+    """Start a command and explain it. ``quiet``: its output goes to standard error. ``signum``: gives the signal that
+    an exception stands for; the command then gets the same one. Raises HostError if it cannot be started."""
+    root = HostRoot()
+    command, ending = Command(words, quiet=quiet), signal.SIGTERM
+    try:
+        found = Found(Target("command", " ".join(words)[:_LONGEST], command.pid), (command.pid,))
+        with _follower() as (follower, why_not):
+            return observe(root, found, follower, why_not, seconds, command)
+    except BaseException as error:
+        ending = signal.Signals(signum(error) or signal.SIGTERM)
+        raise
+    finally:
+        command.end(ending)
+
+
+def explain_running(pid: int | None, thread: str | None, cgroup: str | None, seconds: float) -> ProgramReport:
+    """Explain a running process, threads of it, or the processes of a control group. Raises HostError, UsageError."""
+    root = HostRoot()
+    found = find_cgroup(root, cgroup or "") if pid is None else find_process(root, pid, thread)
+    with _follower() as (follower, why_not):
+        return observe(root, found, follower, why_not, seconds)
+
+
+@contextlib.contextmanager
+def _follower() -> Iterator[tuple[Follower | None, str]]:
+    """Connect to the agent. Yield None and the reason if that is not possible."""
+    with contextlib.closing(AgentSession()) as agent_session:
+        try:
+            follower, why_not = agent_session.tracer(), ""
+        except HostError as error:
+            follower, why_not = None, error.message
+        yield follower, why_not
+
+
+def observe(
+    root: HostRoot,
+    found: Found,
+    follower: Follower | None,
+    why_not: str = "",
+    seconds: float | None = None,
+    command: Command | None = None,
+) -> ProgramReport:
+    """Observe a program for ``seconds``, or until it ends. ``follower``: None if there can be no trace, for the reason
+    ``why_not``. ``command``: the started command; it is released here, and its end is waited for even if ``seconds``
+    are over before. Raises HostError if the command cannot be started."""
+    counting = Counting(root, found)
+    with contextlib.closing(_Recording(root, follower, why_not)) as recording:
+        recording.begin(found)
+        states = counting.begin()
+        start_ns = time.monotonic_ns()
+        if command is not None:
+            command.release()
+        until_ns = None if seconds is None else start_ns + round(seconds * 1e9)
+        with _Ends(root, found) as ends:
+            while (rest_s := _rest_s(until_ns)) > 0 and not ends.within(min(rest_s, DRAIN_S)):
+                recording.drain()
+                if not recording.on:
+                    counting.look()
+        end_ns = time.monotonic_ns()
+        counting.look()
+        throttled, (steal_ns, why_no_steal) = counting.throttled(), counting.steal()
+        read = recording.read()
+    code = None
+    while command is not None and code is None:
+        code = command.wait(_LONG_S)
+    notes = {
+        "run": "this is a program of yours, not a run",
+        "steal_ns": why_no_steal,
+        "throttled": "" if throttled is not None else "its control groups do not show whether they were throttled",
+        "exit_code": "" if command is not None else "no command was started",
+    }
+    common: dict[str, Any] = {
+        "format_version": FORMAT_VERSION,
+        "run": None,
+        "target": found.target,
+        "clock": CLOCK,
+        "steal_ns": steal_ns,
+        "throttled": throttled,
+        "exit_code": code,
+    }
+    notes = {field: why for field, why in notes.items() if why}
+    if read is None or recording.info is None:
+        return _counted(counting, end_ns - start_ns, common, notes | {"trace": recording.why_not})
+    held_back = throttled is not None and throttled.periods > 0
+    with nothing_cyclic():
+        return _traced(found, recording.info, read, states, (start_ns, end_ns), common, notes, recording, held_back)
+
+
+def _rest_s(until_ns: int | None) -> float:
+    return _LONG_S if until_ns is None else (until_ns - time.monotonic_ns()) / 1e9
+
+
+def _counted(counting: Counting, ns: int, common: dict[str, Any], notes: dict[str, str]) -> ProgramReport:
+    threads = counting.threads()
+    why = dict.fromkeys(_NULL, NO_TRACE) | {f"threads.{name}": NO_TRACE for name in _NULL_OF_THREADS}
+    if any(thread.ran_ns is None for thread in threads):
+        why["threads.ran_ns"] = why["threads.waited_ns"] = "this kernel does not count it (CONFIG_SCHED_INFO)"
+    return ProgramReport(
+        **common,
+        evidence="counters",
+        duration_ns=ns,
+        threshold_ns=None,
+        stalls=None,
+        lost_events=None,
+        causes=None,
+        worst=None,
+        threads=threads[:MOST_THREADS],
+        all_threads=None,
+        left_out=max(len(threads) - MOST_THREADS, 0),
+        notes=why | notes,
+    )
+
+
+def _traced(
+    found: Found,
+    info: TraceInfo,
+    read: TraceRead,
+    states: Mapping[int, str],
+    times: tuple[int, int],
+    common: dict[str, Any],
+    notes: dict[str, str],
+    recording: _Recording,
+    throttled: bool,
+) -> ProgramReport:
+    start_ns, end_ns = times
+    lost = sum(read.lost.values()) + sum(read.lost_elsewhere.values())
+    try:
+        events = list(unpack_fields(read.events, read.strings))
+    except ValueError as error:
+        raise HostError(f"the agent sent an answer that cannot be read: {error}") from error
+    if recording.ended:
+        end_ns = _known_until(events, read, info.cpus, start_ns, end_ns)
+        notes["trace"] = (
+            "the kernel made more events than there is room for, so the program was observed for this time only"
+        )
+    told = explain_program(
+        events,
+        info.cpus,
+        states,
+        start_ns,
+        end_ns,
+        lost=read.lost,
+        children=found.children,
+        itself=recording.itself(),
+        throttled=throttled,
+        calls="syscalls:*" not in info.missing,
+        command=found.target.pid if found.target.kind == "command" and _EXEC not in info.missing else None,
+    )
+    if told.cut:
+        notes["threads"] = "the program started more threads than are followed"
+    return ProgramReport(
+        **common,
+        evidence="trace",
+        duration_ns=end_ns - start_ns,
+        threshold_ns=THRESHOLD_NS,
+        stalls=told.stalls,
+        lost_events=lost,
+        causes=told.causes,
+        worst=told.worst,
+        threads=told.threads,
+        all_threads=told.all_threads,
+        left_out=told.left_out,
+        events=len(events),
+        unbalanced=told.unbalanced,
+        frequencies=told.frequencies,
+        missing=info.missing,
+        notes=notes,
+    )
+
+
+def _known_until(events: Sequence[EventFields], read: TraceRead, cpus: Sequence[int], start: int, end: int) -> int:
+    """Return the time until which the trace is whole, if its recording ended early: the last event, or the last one of
+    the first CPU whose events found no room."""
+    last: dict[int, int] = {}
+    for event in events:
+        last[event[1]] = event[0]
+    ends = [last.get(cpu, start) for cpu in {*read.lost, *read.lost_elsewhere}]
+    whole = min(ends) if ends else max(last.values(), default=start)
+    return min(max(whole, start), end)
+
+
+class _Recording:
+    """Record the trace of a program; if that fails at any time, ``why_not`` has the reason. ``on``: it records now.
+    ``ended``: it ended early, because there was no room for more events."""
+
+    def __init__(self, root: HostRoot, follower: Follower | None, why_not: str) -> None:
+        self._root, self._follower = root, follower
+        self.why_not = why_not
+        self.info: TraceInfo | None = None
+        self.on = self.ended = self._begun = False
+
+    def begin(self, found: Found) -> None:
+        if self._follower is None:
+            return
+        with self._failing():
+            online = self._root.cpu_list("/sys/devices/system/cpu/online")
+            if not online:
+                raise HostError("the kernel does not say which CPUs are online")
+            self.info = self._follower.evidence_follow(found.pids, str(online), CLOCK)
+            self._begun = True
+            self._follower.evidence_start()
+            self.on = True
+
+    def drain(self) -> None:
+        if self.on and not self.ended and self._follower is not None:
+            with self._failing():
+                self.ended = self._follower.evidence_drain()
+
+    def read(self) -> TraceRead | None:
+        """End the recording, and return what it has; None if there is none."""
+        if not self.on or self._follower is None:
+            return None
+        self.drain()
+        with self._failing():
+            return self._follower.evidence_read() if self.on else None
+        return None
+
+    def close(self) -> None:
+        """Remove what the recording made in the kernel."""
+        if self._begun and self._follower is not None:
+            self._begun = False
+            with contextlib.suppress(WorkshopError):
+                self._follower.evidence_end()
+
+    def itself(self) -> dict[int, str]:
+        """Return this program's own threads and the agent, with the name by which they are told."""
+        own = [tid for tid, _ in self._root.numbered("/proc/self/task", "", digits=10)]
+        agent = self._follower.pid if self._follower is not None else None
+        return dict.fromkeys([os.getpid(), *own, *([agent] if agent else [])], ITSELF)
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except WorkshopError as error:
+            self.why_not = error.message
+            self.on = False
+
+
+class _Ends(contextlib.ExitStack):
+    """Notice when a program has ended: its first process, each thread of those that are explained, or every process of
+    a control group."""
+
+    def __init__(self, root: HostRoot, found: Found) -> None:
+        super().__init__()
+        self._root, self._found = root, found
+        self._files: dict[int, int] = {}
+        for pid in found.pids:
+            with contextlib.suppress(OSError):
+                self._files[pid] = os.pidfd_open(pid)
+                self.callback(os.close, self._files[pid])
+
+    def within(self, seconds: float) -> bool:
+        """Wait until the program has ended, for some seconds at most. Return True if it has."""
+        ready = select.select(list(self._files.values()), [], [], max(seconds, 0.0))[0]
+        self._files = {pid: file for pid, file in self._files.items() if file not in ready}
+        if not self._files:
+            return True
+        (pid,) = self._found.pids if len(self._found.pids) == 1 else (None,)
+        only = self._found.only
+        return bool(only) and not any(self._root.is_dir(f"/proc/{pid}/task/{tid}") for tid in only)

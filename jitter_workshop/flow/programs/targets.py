@@ -1,0 +1,111 @@
+"""Find the program that is to be explained: a process, threads of it, or the processes of a control group."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterator
+
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.host.root import HostRoot, is_count, line_value
+from jitter_workshop.host.tasks.cgroup import parse_mounts
+from jitter_workshop.host.tasks.listing import Task, read_task
+from jitter_workshop.model.program import Target
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import NAME, PATH, called, clean
+
+MOST_PROCESSES = 256
+"""The most processes of a control group that are followed (``agent.tracing.evidence``)."""
+_MOST_GROUPS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Hold a program. ``pids``: its processes. ``only``: the threads that are explained, () for all of them."""
+
+    target: Target
+    pids: tuple[int, ...]
+    only: tuple[int, ...] = ()
+
+    @property
+    def children(self) -> bool:
+        """Return True if the threads and processes that the program starts belong to it."""
+        return not self.only
+
+
+def find_process(root: HostRoot, pid: int, thread: str | None = None) -> Found:
+    """Find a process, or those of its threads that have the name or the number ``thread``. Raises HostError."""
+    task = read_task(root, pid)
+    if task is None or task.ended:
+        raise HostError(f"there is no process {pid}", "'ps -e' lists the processes")
+    if task.kernel:
+        raise HostError(f"{pid} ({called(task.name, NAME)}) is a thread of the kernel, not a program")
+    if pid == os.getpid():
+        raise HostError(f"process {pid} is this program itself")
+    leader = _leader(root, pid)
+    if leader != pid:
+        raise HostError(f"{pid} is a thread of process {leader}", f"use --pid {leader} --thread {pid}")
+    if thread is None:
+        return Found(Target("process", task.name, pid), (pid,))
+    threads = [one for one in threads_of(root, pid) if one.name == thread or str(one.tid) == thread]
+    if not threads:
+        names = ", ".join(sorted({called(one.name, 20) for one in threads_of(root, pid)})[:8])
+        raise HostError(f"process {pid} has no thread '{clean(thread, NAME)}'", f"its threads are called {names}")
+    return Found(Target("thread", threads[0].name, pid), (pid,), tuple(one.tid for one in threads))
+
+
+def find_cgroup(root: HostRoot, path: str) -> Found:
+    """Find the processes of a control group and of the groups below it. ``path``: its folder, or its path from the top
+    of a hierarchy. Raises UsageError, HostError."""
+    folder = _folder(root, path)
+    pids: list[int] = []
+    for group in _groups(root, folder):
+        found = (root.text(f"{group}/cgroup.procs", 1 << 20) or "").split()
+        pids += [int(word) for word in found if is_count(word)]
+    mine = {os.getpid()}
+    pids = sorted(pid for pid in set(pids) - mine if (task := read_task(root, pid)) is not None and not task.kernel)
+    if not pids:
+        raise HostError(f"there is no process in the control group {clean(folder, PATH)}")
+    if len(pids) > MOST_PROCESSES:
+        raise HostError(
+            f"the control group {clean(folder, PATH)} has {len(pids)} processes; at most {MOST_PROCESSES} are followed",
+            "choose a group below it",
+        )
+    return Found(Target("cgroup", folder, None), tuple(pids))
+
+
+def threads_of(root: HostRoot, pid: int) -> Iterator[Task]:
+    """Yield the threads of a process that have not ended."""
+    for tid, _ in root.numbered(f"/proc/{pid}/task", "", digits=10):
+        task = read_task(root, pid, tid)
+        if task is not None and not task.ended:
+            yield task
+
+
+def _leader(root: HostRoot, pid: int) -> int:
+    number = line_value(root.text(f"/proc/{pid}/status"), "Tgid")
+    return int(number) if is_count(number) else pid
+
+
+def _folder(root: HostRoot, path: str) -> str:
+    clear = posixpath.normpath(path) if path.strip() else ""
+    if not clear or ".." in clear.split("/"):
+        raise UsageError("--cgroup needs the folder of a control group", "'cat /proc/PID/cgroup' shows one")
+    mounts = [mount.where for mount in parse_mounts(root.text("/proc/self/mountinfo", 16 << 20) or "")]
+    places = [f"/{clear.lstrip('/')}", *(f"{where}/{clear.lstrip('/')}" for where in mounts)]
+    for place in places:
+        below = any(place == where or place.startswith(f"{where}/") for where in mounts)
+        if below and root.text(f"{place}/cgroup.procs") is not None:
+            return place.rstrip("/")
+    raise HostError(f"there is no control group {clean(path, PATH)}", "'cat /proc/PID/cgroup' shows a process's groups")
+
+
+def _groups(root: HostRoot, folder: str) -> Iterator[str]:
+    """Yield a group and all groups below it."""
+    waiting = [folder]
+    for _ in range(_MOST_GROUPS):
+        if not waiting:
+            return
+        group = waiting.pop()
+        yield group
+        waiting += [f"{group}/{name}" for name in root.folders(group)]

@@ -1,0 +1,170 @@
+"""Define the report on a program of the user's own. ``explain --json`` prints the fields of ProgramReport.
+
+Times are whole ns. Names of tasks, interrupts and functions come from outside: clean them before they are shown
+(``model.text.clean``).
+"""
+
+from __future__ import annotations
+
+from jitter_workshop.model.evidence import FrequencySeen, Part
+from jitter_workshop.model.record import dataclass, field
+
+TARGET_KINDS = ("command", "process", "thread", "cgroup")
+
+WAIT_KINDS = ("sleep", "futex", "io", "lock", "child", "page_fault", "kernel", "stopped")
+"""``sleep``: the thread asked to wait for a time or for events (nanosleep, poll, epoll_wait, …). All other kinds are
+blocking: ``futex``: it waits for another thread's futex. ``io``: it reads, writes, sends or receives. ``lock``: a lock
+of files, a semaphore or a message queue. ``child``: it waits for a child process. ``page_fault``: its page fault waits
+for a disk or for memory. ``kernel``: it waits in the kernel outside of the traced calls. ``stopped``: a signal or a
+debugger stopped it."""
+
+NOT_WOKEN = "not woken"
+"""The name of a sleep in which the thread was before the trace began and still at its end: its call is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Hold the program. ``kind``: one of TARGET_KINDS. ``name``: the command, the process's name, or the cgroup.
+    ``pid``: None for a cgroup."""
+
+    kind: str
+    name: str
+    pid: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeTaken:
+    """Hold the time that one cause took from a thread. ``kind``: as in ``model.evidence.CAUSE_KINDS``. ``count``:
+    number of hold-ups with this cause. ``worst_ns``: the cause's largest part of one hold-up."""
+
+    kind: str
+    name: str
+    count: int
+    total_ns: int
+    worst_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waker:
+    """Hold a task or interrupt that woke a thread. ``kind``: as in ``model.evidence.CAUSE_KINDS``."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Hold the time for which a thread slept or was blocked on one thing. ``kind``: one of WAIT_KINDS. ``name``: the
+    system call, "" if the trace does not tell it. ``wakers``: the task or interrupt that ended the wait, then the one
+    that woke that task during the wait, and so on, at most three; () if the wait had no end."""
+
+    kind: str
+    name: str
+    wakers: tuple[Waker, ...]
+    count: int
+    total_ns: int
+    worst_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Hold the time of one thread, or the sum over threads. ``ran_ns`` + ``waited_ns`` + ``slept_ns`` + ``blocked_ns``
+    + ``unknown_ns`` = ``observed_ns``, to the ns.
+
+    ``waited_ns``: the thread could have run, but something else had the CPU. ``interrupted_ns``: the part of it in
+    which the thread had its CPU and an interrupt, a softirq or the like took the time. ``preempted``: how often it lost
+    its CPU while it could go on."""
+
+    observed_ns: int = 0
+    ran_ns: int = 0
+    waited_ns: int = 0
+    slept_ns: int = 0
+    blocked_ns: int = 0
+    unknown_ns: int = 0
+    interrupted_ns: int = 0
+    preempted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadTimes:
+    """Hold one thread's time, in the parts that :class:`Times` explains; without a trace some are None.
+
+    ``began_ns``: the beginning of its observed time, since the observation began. ``causes`` sum to ``waited_ns``,
+    ``blocked_on`` to ``blocked_ns``, ``slept_in`` to ``slept_ns``, and ``unknown_in`` to ``unknown_ns``; the largest
+    come first, and None means that only counters are known. ``page_faults``: number of its page faults (the trace
+    shows no end of a fault, so its length is in ``ran_ns``)."""
+
+    tid: int
+    name: str
+    began_ns: int
+    observed_ns: int
+    ran_ns: int | None
+    waited_ns: int | None
+    slept_ns: int | None
+    blocked_ns: int | None
+    unknown_ns: int | None
+    interrupted_ns: int | None
+    preempted: int | None
+    page_faults: int | None
+    causes: tuple[TimeTaken, ...] | None
+    blocked_on: tuple[Wait, ...] | None
+    slept_in: tuple[Wait, ...] | None
+    unknown_in: tuple[TimeTaken, ...] | None
+    slept_times: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HoldUp:
+    """Hold a time in which a thread could have run and did not. ``at_ns``: its start since the observation began. The
+    ``parts`` (largest first) sum to ``duration_ns``."""
+
+    at_ns: int
+    duration_ns: int
+    cpu: int | None
+    thread: str
+    tid: int
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Throttled:
+    """Hold how often the program's control groups used up their CPU quota, and for how long they were stopped, by their
+    own counters (cpu.stat). A group with several runnable threads or CPUs may count their time several times."""
+
+    periods: int
+    stopped_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramReport:
+    """Hold the result of ``explain`` for a program. Its fields have the names of ``model.evidence.EvidenceReport``.
+
+    ``run``: always None. ``evidence``: ``trace`` or ``counters``. ``duration_ns``: how long the program was observed.
+    ``stalls``: number of hold-ups of at least ``threshold_ns``, in all threads; ``worst``: the longest ones.
+    ``causes``: the sums over all threads. ``all_threads``: the sum over ``threads`` and the ``left_out`` threads, which
+    took less than the listed ones; None without a trace. ``steal_ns``: the hypervisor's time on all CPUs, by the steal
+    clock; it lies within the times above. ``exit_code``: the command's. ``missing``: event that this kernel does not
+    provide → reason. ``notes``: field → why it is null or not complete."""
+
+    format_version: int
+    run: None
+    target: Target
+    evidence: str
+    clock: str
+    duration_ns: int
+    threshold_ns: int | None
+    stalls: int | None
+    lost_events: int | None
+    causes: tuple[TimeTaken, ...] | None
+    worst: tuple[HoldUp, ...] | None
+    threads: tuple[ThreadTimes, ...]
+    all_threads: Times | None
+    left_out: int = 0
+    events: int = 0
+    unbalanced: int = 0
+    steal_ns: int | None = None
+    throttled: Throttled | None = None
+    frequencies: tuple[FrequencySeen, ...] = ()
+    exit_code: int | None = None
+    missing: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,203 @@
+"""Show where the time of a program's threads went, by the kernel's trace or by counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from jitter_workshop.model.palette import CAUSES
+from jitter_workshop.model.program import NOT_WOKEN, ProgramReport, ThreadTimes, TimeTaken, Wait
+from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.presenter.lines import Lines, heading, table, wrap
+from jitter_workshop.report.cause_words import cause_words
+from jitter_workshop.stats.scale import nice_ns
+
+WIDEST = 100
+MOST_THREADS, MOST_CAUSES, MOST_WAITS, MOST_HOLDUPS = 16, 12, 12, 10
+"""The most rows that are shown of each table; the JSON has all of them."""
+_WHAT = {"command": "command", "process": "process", "thread": "thread", "cgroup": "control group"}
+_PARTS = (
+    "waited: it could run, but another task or an interrupt had the CPU. slept: it asked to wait for a time or for "
+    "events. blocked: it waited for what others do."
+)
+_COUNTS = (
+    "waited: it could run, but waited in a CPU's queue. preempted, slept: how often it lost its CPU, or gave it up."
+)
+_RIGHTS = (
+    "Who took the time is not told without the kernel's trace: run this as root, or with sudo for this tool "
+    "(docs/safety.md says what its part for root can do)."
+)
+
+
+def explained(report: ProgramReport, width: int) -> Lines:
+    """Return all that is known of a program's time, in at most 100 columns."""
+    width = min(width, WIDEST)
+    target = report.target
+    number = f" (pid {target.pid})" if target.pid is not None else ""
+    lines = [Text(clean(f"{_WHAT[target.kind].capitalize()} {called(target.name, 60)}{number}", width), "bold")]
+    lines += [*_head(report, width), Text(), *_threads(report, width)]
+    if report.causes is not None:
+        lines += [Text(), *_causes(report.causes, width), *_waits(report, width), *_holdups(report, width)]
+    return lines
+
+
+def _head(report: ProgramReport, width: int) -> Iterator[Text]:
+    observed = f"{nice_ns(report.duration_ns)} observed"
+    if report.evidence == "trace":
+        told = (
+            f"{observed} · kernel trace, clock {clean(report.clock, 20)} · {many(report.events, 'event')}, "
+            f"{report.lost_events or 0:,} lost"
+        )
+        yield from wrap(told, width, style="dim")
+    else:
+        why = clean(report.notes.get("trace", ""), 300)
+        yield from wrap(f"{observed} · counters only, no kernel trace: {why}.", width, style="dim")
+        yield from wrap(_RIGHTS, width)
+    for limit in _limits(report):
+        yield from wrap(limit, width, "▲ ", style="bad")
+    for said in _figures(report):
+        yield from wrap(said, width)
+
+
+def _limits(report: ProgramReport) -> Iterator[str]:
+    """Yield sentences on what the report lacks."""
+    if report.evidence == "trace":
+        for name in ("trace", "threads"):
+            if name in report.notes:
+                yield f"{clean(report.notes[name], 300)}.".capitalize()
+        if report.throttled is not None and report.throttled.periods:
+            yield (
+                "Its control groups were stopped in this time. The trace does not show when: such a wait counts for "
+                "the task that had the CPU meanwhile, and is throttled only where the CPU was free."
+            )
+        if report.unbalanced:
+            yield f"{many(report.unbalanced, 'event')} did not fit the earlier events; that time is not known."
+        if report.missing:
+            some = ", ".join(clean(event, 40) for event in list(report.missing)[:4])
+            more = f" and {len(report.missing) - 4} more" if len(report.missing) > 4 else ""
+            yield f"This kernel does not offer the events {some}{more}. Their information is missing below."
+
+
+def _figures(report: ProgramReport) -> Iterator[str]:
+    if report.throttled is not None and report.throttled.periods:
+        times = many(report.throttled.periods, "time")
+        stopped = report.throttled.stopped_ns
+        took = f", stopped for {nice_ns(stopped)} in all" if stopped is not None else ""
+        yield f"Its control groups used up their CPU quota {times}{took} (cpu.stat)."
+    if report.steal_ns:
+        yield (
+            f"The hypervisor took {nice_ns(report.steal_ns)} of all CPUs (steal clock). This time lies within the "
+            "times below; the trace cannot tell whose it was."
+        )
+    for seen in report.frequencies[:4]:
+        low, high = seen.lowest_khz / 1e6, seen.highest_khz / 1e6
+        yield f"CPU {seen.cpu} was asked for {low:.2f} to {high:.2f} GHz, {many(seen.changes, 'time')}."
+    if report.exit_code:
+        yield f"The command ended with exit code {report.exit_code}."
+
+
+def _threads(report: ProgramReport, width: int) -> Iterator[Text]:
+    yield heading("WHERE THE TIME OF ITS THREADS WENT")
+    traced = report.evidence == "trace"
+    if traced:
+        rows = [["thread", "observed", "ran", "waited", "slept", "blocked", "unknown", "preempted"]]
+    else:
+        rows = [["thread", "observed", "ran", "waited", "preempted", "slept", "faults"]]
+    for one in report.threads[:MOST_THREADS]:
+        rows.append(_thread(one, traced))
+    total = report.all_threads
+    if total is not None and len(report.threads) + report.left_out > 1:
+        times = (total.observed_ns, total.ran_ns, total.waited_ns, total.slept_ns, total.blocked_ns, total.unknown_ns)
+        number = len(report.threads) + report.left_out
+        rows.append([f"all {number:,} threads", *map(nice_ns, times), f"{total.preempted:,}"])
+    if len(rows) == 1:
+        yield Text("No thread of it was seen.")
+        return
+    yield from table(rows, width, right=range(1, 8))
+    hidden = len(report.threads) - MOST_THREADS
+    if hidden > 0:
+        yield Text(f"{many(hidden + report.left_out, 'thread')} that ran less: see --json", "dim")
+    yield Text()
+    yield from wrap(_PARTS if traced else _COUNTS, width, style="dim")
+
+
+def _thread(one: ThreadTimes, traced: bool) -> list[str]:
+    name = f"{called(one.name, 24)} ({one.tid})"
+    if not traced:
+        counts = (one.preempted, one.slept_times, one.page_faults)
+        times = map(nice_ns, (one.observed_ns, one.ran_ns, one.waited_ns))
+        return [name, *times, *("–" if count is None else f"{count:,}" for count in counts)]
+    times = map(nice_ns, (one.observed_ns, one.ran_ns, one.waited_ns, one.slept_ns, one.blocked_ns, one.unknown_ns))
+    return [name, *times, f"{one.preempted or 0:,}"]
+
+
+def _causes(causes: Sequence[TimeTaken], width: int) -> Iterator[Text]:
+    """Yield the causes of the waited time, the largest first."""
+    yield heading("WHO HAD THE CPU WHILE THEY WAITED")
+    if not causes:
+        yield Text("They never waited for a CPU.")
+        return
+    rows = [["cause", "times", "in all", "worst"]]
+    for cause in causes[:MOST_CAUSES]:
+        name = cause_words(cause.kind, cause.name, 60)
+        rows.append([name, f"{cause.count:,}", nice_ns(cause.total_ns), nice_ns(cause.worst_ns)])
+    first, *lines = table(rows, width, right=range(1, 4))
+    yield first
+    for cause, line in zip(causes, lines, strict=False):
+        line.style = CAUSES.get(cause.kind, "text")
+        yield line
+    hidden = causes[MOST_CAUSES:]
+    if hidden:
+        yield Text(f"{many(len(hidden), 'other cause')}, together {nice_ns(sum(c.total_ns for c in hidden))}", "dim")
+
+
+def _waits(report: ProgramReport, width: int) -> Iterator[Text]:
+    """Yield what the threads waited for, and who ended it, the longest first."""
+    found = [(one, wait) for one in report.threads for wait in (*(one.blocked_on or ()), *(one.slept_in or ()))]
+    if not found:
+        return
+    found.sort(key=lambda pair: (pair[1].kind == "sleep", -pair[1].total_ns, pair[0].tid))
+    yield from (Text(), heading("WHAT THEY WAITED FOR, AND WHO ENDED IT"))
+    shown = found[:MOST_WAITS]
+    rows = [["thread", "for", "times", "in all", "worst"]]
+    for one, wait in shown:
+        times = f"{wait.count:,}", nice_ns(wait.total_ns), nice_ns(wait.worst_ns)
+        rows.append([f"{called(one.name, 16)} ({one.tid})", wait_words(wait), *times])
+    first, *lines = table(rows, width, right=(2, 3, 4))
+    yield first.append("  woken by", "dim")
+    for line, (_, wait) in zip(lines, shown, strict=True):
+        by = wakers(wait)
+        if line.cell_len + 2 + len(by) <= width:
+            yield line.append(f"  {by}", "dim")
+        else:
+            yield line
+            yield from wrap(by, width, "    ", style="dim")
+    if len(found) > MOST_WAITS:
+        yield Text(f"{many(len(found) - MOST_WAITS, 'other row')}: see --json", "dim")
+
+
+def wait_words(wait: Wait) -> str:
+    """Return what a thread waited for in words: ``io read``."""
+    if wait.name in (NOT_WOKEN, wait.kind):
+        return wait.name
+    return f"{clean(wait.kind, 20).replace('_', ' ')} {clean(wait.name, 24)}".strip()
+
+
+def wakers(wait: Wait) -> str:
+    """Return the wakers of a wait, the last one first; ``–`` if there was none."""
+    return " ← ".join(cause_words(waker.kind, waker.name, 32) for waker in wait.wakers) or "–"
+
+
+def _holdups(report: ProgramReport, width: int) -> Iterator[Text]:
+    """Yield the longest hold-ups with their largest causes."""
+    if not report.worst:
+        return
+    yield from (Text(), heading("THE LONGEST TIMES IN WHICH ONE COULD RUN AND DID NOT"))
+    for number, one in enumerate(report.worst[:MOST_HOLDUPS], 1):
+        where = f" on CPU {one.cpu}" if one.cpu is not None else ""
+        parts = ", ".join(f"{cause_words(part.kind, part.name, 32)} {nice_ns(part.ns)}" for part in one.parts[:3])
+        said = (
+            f"{nice_ns(one.duration_ns)} at {nice_ns(one.at_ns)} · {called(one.thread, 16)} ({one.tid}){where}: {parts}"
+        )
+        yield from wrap(said, width, f"{number:>2}  ")

@@ -1,0 +1,83 @@
+"""Test the start of a command: nothing of it runs before its release, and it ends whatever happens."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.flow.programs import launch
+from jitter_workshop.flow.programs.launch import Command
+
+
+@contextmanager
+def started(*words: str, quiet: bool = False) -> Iterator[Command]:
+    command = Command(words, quiet=quiet)
+    try:
+        yield command
+    finally:
+        command.end()
+
+
+def test_nothing_of_a_command_runs_before_its_release(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    with started("touch", str(made)) as command:
+        time.sleep(0.05)
+        assert not made.exists()
+        assert command.wait(0) is None
+        command.release()
+        assert command.wait(30) == 0
+        assert made.exists()
+
+
+def test_a_command_that_is_never_released_never_runs(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    with started("touch", str(made)) as command:
+        pass
+    assert command.wait(0) is not None
+    assert not made.exists()
+
+
+@pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("kill -9 $$", 137), ("true", 0)])
+def test_the_exit_code_is_the_commands(script: str, code: int) -> None:
+    with started("sh", "-c", script) as command:
+        command.release()
+        assert command.wait(30) == code
+
+
+def test_a_missing_command_is_said(tmp_path: Path) -> None:
+    with started(str(tmp_path / "no\x1bthing")) as command, pytest.raises(HostError, match="No such file"):
+        command.release()
+    with started(str(tmp_path)) as command, pytest.raises(HostError, match="cannot be started: Permission denied"):
+        command.release()
+
+
+def test_a_command_ends_by_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    with started("sleep", "60") as command:
+        command.release()
+    assert command.wait(0) == 128 + signal.SIGTERM
+    monkeypatch.setattr(launch, "PATIENCE_S", 0.2)
+    with started("sh", "-c", "trap '' TERM; echo; while :; do sleep 1; done", quiet=True) as command:
+        command.release()
+        time.sleep(0.2)
+    assert command.wait(0) == 128 + signal.SIGKILL
+
+
+def test_output_goes_to_the_same_place_or_aside(capfd: pytest.CaptureFixture[str]) -> None:
+    for quiet in (False, True):
+        with started("echo", f"aside {quiet}", quiet=quiet) as command:
+            command.release()
+            assert command.wait(30) == 0
+    assert capfd.readouterr() == ("aside False\n", "aside True\n")
+
+
+def test_a_command_finds_the_signals_as_a_shell_gives_them() -> None:
+    """Python ignores SIGPIPE; a command of the user's may rely on it."""
+    with started("grep", "-q", "SigIgn:\t0000000000000000", "/proc/self/status") as command:
+        command.release()
+        assert command.wait(30) == 0

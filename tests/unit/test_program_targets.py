@@ -1,0 +1,99 @@
+"""Test how a program is found: its process, threads of it by name or number, the processes of a control group."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.programs.targets import find_cgroup, find_process
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.program import Target
+from tests import hosttrees
+
+PF_KTHREAD = 0x0020_0000
+MOUNTS = (
+    "30 23 0:26 / /sys/fs/cgroup rw - tmpfs cgroup rw\n"
+    "31 30 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+    "32 30 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
+)
+
+
+def stat(tid: int, name: str, state: str = "S", flags: int = 0) -> str:
+    rest = [state, *["1", "1", "1", "0", "0"], str(flags), *["0"] * 8, "20", "0", "1", "0", "77", *["0"] * 20]
+    return f"{tid} ({name}) {' '.join(rest)}\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> HostRoot:
+    files = {"proc/self/mountinfo": MOUNTS}
+    for pid, name, threads in (
+        (100, "server", {100: "server", 101: "worker", 102: "worker"}),
+        (200, "other", {200: "other"}),
+    ):
+        files[f"proc/{pid}/stat"] = stat(pid, name)
+        files[f"proc/{pid}/status"] = f"Name:\t{name}\nTgid:\t{pid}\n"
+        files |= {f"proc/{pid}/task/{tid}/stat": stat(tid, one) for tid, one in threads.items()}
+    files["proc/101/stat"] = stat(101, "worker")
+    files["proc/101/status"] = "Name:\tworker\nTgid:\t100\n"
+    files["proc/300/stat"] = stat(300, "kthreadd", flags=PF_KTHREAD)
+    files["proc/400/stat"] = stat(400, "gone", "Z")
+    files["sys/fs/cgroup/cpu/web/cgroup.procs"] = "200\n"
+    files["sys/fs/cgroup/cpu/web/inner/cgroup.procs"] = f"100\n300\n400000\n{os.getpid()}\n"
+    files["sys/fs/cgroup/unified/empty/cgroup.procs"] = ""
+    return HostRoot(hosttrees.write(tmp_path, files))
+
+
+def test_a_process_is_found_with_all_its_threads(root: HostRoot) -> None:
+    found = find_process(root, 100)
+    assert (found.target, found.pids, found.only, found.children) == (
+        Target("process", "server", 100),
+        (100,),
+        (),
+        True,
+    )
+
+
+@pytest.mark.parametrize(("thread", "tids"), [("worker", (101, 102)), ("102", (102,)), ("server", (100,))])
+def test_threads_are_found_by_name_and_by_number(root: HostRoot, thread: str, tids: tuple[int, ...]) -> None:
+    found = find_process(root, 100, thread)
+    assert (found.target.kind, found.pids, found.only, found.children) == ("thread", (100,), tids, False)
+
+
+@pytest.mark.parametrize("path", ["/sys/fs/cgroup/cpu/web", "web", "/web/", "web/../web"])
+def test_a_control_group_has_the_processes_of_those_below_it(root: HostRoot, path: str) -> None:
+    found = find_cgroup(root, path)
+    # Threads of the kernel, ended processes and this program itself are left out.
+    assert (found.target, found.pids) == (Target("cgroup", "/sys/fs/cgroup/cpu/web", None), (100, 200))
+
+
+@pytest.mark.parametrize(
+    ("pid", "thread", "why"),
+    [
+        (99, None, "there is no process 99"),
+        (400, None, "there is no process 400"),
+        (300, None, "a thread of the kernel"),
+        (101, None, "101 is a thread of process 100; use --pid 100 --thread 101"),
+        (100, "nobody\x1b[2J", "no thread 'nobody [2J'; its threads are called server, worker"),
+    ],
+)
+def test_what_is_no_program_is_refused_in_a_sentence(root: HostRoot, pid: int, thread: str | None, why: str) -> None:
+    with pytest.raises(WorkshopError) as refused:
+        find_process(root, pid, thread)
+    assert why in refused.value.sentence()
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("", "needs the folder of a control group"),
+        ("../../etc", "needs the folder of a control group"),
+        ("/etc", "there is no control group /etc"),
+        ("empty", "no process in the control group"),
+    ],
+)
+def test_what_is_no_control_group_is_refused_in_a_sentence(root: HostRoot, path: str, why: str) -> None:
+    with pytest.raises(WorkshopError, match=why):
+        find_cgroup(root, path)

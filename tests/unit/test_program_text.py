@@ -1,0 +1,131 @@
+"""Test the text on a program's time, with a trace and with counters, for all widths and for hostile names."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from jitter_workshop.model.codec import from_plain, to_plain
+from jitter_workshop.model.evidence import FrequencySeen, Part
+from jitter_workshop.model.program import (
+    HoldUp,
+    ProgramReport,
+    Target,
+    ThreadTimes,
+    Throttled,
+    Times,
+    TimeTaken,
+    Wait,
+    Waker,
+)
+from jitter_workshop.presenter.lines import written
+from jitter_workshop.presenter.program import explained
+from tests import reportschema
+
+EVIL = "evil\x1b[2J\nforged"
+CAUSES = (TimeTaken("task", EVIL, 3, 4_000_000, 2_000_000), TimeTaken("irq", "nic0", 1, 1_000, 1_000))
+THREAD = ThreadTimes(
+    tid=7,
+    name=EVIL,
+    began_ns=0,
+    observed_ns=10_000_000_000,
+    ran_ns=5_995_999_000,
+    waited_ns=4_001_000,
+    slept_ns=0,
+    blocked_ns=4_000_000_000,
+    unknown_ns=0,
+    interrupted_ns=1_000,
+    preempted=3,
+    page_faults=2,
+    causes=CAUSES,
+    blocked_on=(Wait("futex", "futex", (Waker("task", EVIL), Waker("softirq", "NET_RX")), 5, 4_000_000_000, 2),),
+    slept_in=(),
+    unknown_in=(),
+    slept_times=5,
+)
+TRACED = ProgramReport(
+    format_version=1,
+    run=None,
+    target=Target("command", EVIL, 7),
+    evidence="trace",
+    clock="mono",
+    duration_ns=10_000_000_000,
+    threshold_ns=1_000,
+    stalls=3,
+    lost_events=0,
+    causes=CAUSES,
+    worst=(HoldUp(5, 2_000_000, 1, EVIL, 7, (Part("task", EVIL, 2_000_000),)),),
+    threads=(THREAD, dataclasses.replace(THREAD, tid=8)),
+    all_threads=Times(20_000_000_000, 1, 2, 3, 4, 5, 6, 7),
+    left_out=2,
+    events=1_234,
+    steal_ns=20_000_000,
+    throttled=Throttled(4, 200_000_000),
+    frequencies=(FrequencySeen(1, 2, 800_000, 3_000_000),),
+    exit_code=3,
+    missing={"csd:csd_function_entry": "not here"},
+    notes={"trace": "the kernel made more events than there is room for"},
+)
+NULL = dict.fromkeys(
+    (*("slept_ns", "blocked_ns", "unknown_ns", "interrupted_ns"), *("causes", "blocked_on", "slept_in", "unknown_in"))
+)
+COUNTED = dataclasses.replace(
+    TRACED,
+    evidence="counters",
+    threads=(dataclasses.replace(THREAD, **NULL),),  # type: ignore[arg-type]
+    notes={"trace": "it needs root's rights"},
+    **dict.fromkeys(("threshold_ns", "stalls", "lost_events", "causes", "worst", "all_threads")),  # type: ignore[arg-type]
+)
+
+
+def text(report: ProgramReport, width: int = 100) -> str:
+    return written(explained(report, width))
+
+
+def test_where_the_time_went_is_told_with_names_and_wakers() -> None:
+    said = text(TRACED)
+    for part in (
+        "Command evil [2J forged (pid 7)",
+        "10 s observed · kernel trace, clock mono · 1,234 events, 0 lost",
+        "The kernel made more events",
+        "used up their CPU quota 4 times, stopped for 200 ms",
+        "Its control groups were stopped in this time.",
+        "The hypervisor took 20 ms",
+        "CPU 1 was asked for 0.80 to 3.00 GHz",
+        "exit code 3",
+        "all 4 threads",
+        "task evil [2J forged ← softirq NET_RX",
+        "1  2 ms at 5 ns",
+    ):
+        assert part in said, part
+
+
+def test_without_a_trace_counters_and_what_would_be_needed_are_told() -> None:
+    said = text(COUNTED)
+    assert "counters only, no kernel trace: it needs root's rights." in said
+    assert "run this as root, or with sudo" in said
+    assert "5.9" in said or "6 s" in said
+    assert "WHO HAD" not in said
+
+
+@pytest.mark.parametrize("report", [TRACED, COUNTED], ids=["traced", "counted"])
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_no_escape_comes_through_and_every_line_fits(report: ProgramReport, width: int) -> None:
+    said = text(report, width)
+    assert "\x1b" not in said
+    assert max(map(len, said.splitlines())) <= width
+    assert not any(line.startswith("forged") for line in said.splitlines())
+
+
+@pytest.mark.parametrize("report", [TRACED, COUNTED], ids=["traced", "counted"])
+def test_the_json_fits_its_schema_and_comes_back(report: ProgramReport) -> None:
+    plain = json.loads(json.dumps(to_plain(report)))
+    whole = json.loads(reportschema.PROGRAM.read_text(encoding="utf-8"))
+    assert reportschema.problems(plain, whole, whole) == []
+    assert from_plain(ProgramReport, plain) == report
+
+
+def test_the_schema_that_is_handed_out_is_that_of_the_types() -> None:
+    assert reportschema.PROGRAM.read_text(encoding="utf-8") == reportschema.program_text()
