@@ -52,6 +52,7 @@ at_least = 1.5
 [[by_hand]]
 command = "grep -H . /proc/sys/vm/stat_interval # {{cpus}}"
 why = "How often each CPU is asked for its counters."
+reads = true
 
 [[check]]
 mark = "setting"
@@ -121,6 +122,7 @@ look = ["system"]
 [[by_hand]]
 command = "vmstat 1 5"
 why = "Who can run, a line a second; on CPU {producer_cpu} among others."
+reads = true
 """
 
 

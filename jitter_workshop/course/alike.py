@@ -8,13 +8,16 @@ from jitter_workshop.model.course import BOUNDED, Chapter
 
 
 def asked(chapter: Chapter) -> tuple[object, ...] | None:
-    """Return what a chapter's guess is about, as a value to compare: its kind, its percentile or figures, and the
-    bounds of its answers. Two choices that no figure decides are alike if their words are. None: there is no guess."""
+    """Return what a chapter's guess is about, as a value to compare: its kind, its figures, and the bounds of its
+    answers. Two marks are alike if they are of the same workload and percentile, whatever their bounds: the learner
+    points at the same place of the same curve. Two choices that no figure decides are alike if their words are. None:
+    there is no guess."""
     task = chapter.prediction
     if task is None:
         return None
     if task.kind == "mark":
-        return "mark", task.percentile, tuple(a.up_to_ns for a in task.answers)
+        measured = chapter.measurement(task.slot or "")
+        return "mark", measured.workload if measured is not None else None, task.percentile
     if task.by == "falls":
         return "falls", frozenset(a.figure for a in task.answers)
     if task.by in BOUNDED:

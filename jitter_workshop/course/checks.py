@@ -95,9 +95,10 @@ class Flaw:
 
 
 def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
-    """Return the marks of ``chapter`` that cannot be earned, or that are earned without any work, and a change whose
-    effect is not named. The tunables' assessments are assumed to be right: ``flow.chapters.lessoncheck`` asks recorded
-    hosts about them. The judged runs are invented, with only the fields that :func:`marks` reads."""
+    """Return the marks of ``chapter`` that cannot be earned, or that are earned without any work, a change whose effect
+    is not named, and by-hand commands of which the workshop sees nothing, without a reason. The tunables' assessments
+    are assumed to be right: ``flow.chapters.lessoncheck`` asks recorded hosts about them. The judged runs are invented,
+    with only the fields that :func:`marks` reads."""
     runs: dict[str, Run] = {m.slot: finished_run(m) for m in chapter.measurements}
     tunables = {check.tunable for check in chapter.checks if check.tunable is not None}
     without = marks(chapter, {}, dict.fromkeys(tunables, False))
@@ -120,6 +121,10 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
     if what and len(chapter.measurements) > 1 and chapter.shows is None:
         message = f"this chapter changes {what}, and no [shows] names the figure that this moves"
         found.append(Flaw(("changes",), message))
+    for n, one in enumerate(chapter.by_hand):
+        if not (one.reads or one.check or one.unchecked):
+            message = "nothing says what the workshop can see of this command: write reads = true, or check"
+            found.append(Flaw(("by_hand", n, "command"), f"{message}, or unchecked with the reason"))
     if chapter.changes == "tunables" and "apply" not in chapter.steps:
         found.append(Flaw(("steps",), "this chapter sets tunables but has no step 'apply' to apply them"))
     return tuple(found)

@@ -411,6 +411,7 @@ def _by_hand(table: Table, known: Sequence[str]) -> tuple[ByHand, ...]:
         why = inner.text("why", limit=500)
         check = inner.text("check", limit=80, required=False)
         reads = bool(inner.boolean("reads"))
+        unchecked = inner.text("unchecked", limit=200, required=False)
         if "\n" in command:
             inner.wrong("command", "a command must be on one line")
         for key, text in (("command", command), ("why", why), ("check", check)):
@@ -421,15 +422,19 @@ def _by_hand(table: Table, known: Sequence[str]) -> tuple[ByHand, ...]:
             inner.wrong("command", "{cpus} can be a list such as 2-3, which equals no CPU's number: use {cpu} here")
         if check and reads:
             inner.wrong("check", "a command that only reads leaves nothing to check")
+        if unchecked and (check or reads):
+            inner.wrong("unchecked", "unchecked is the reason of a command that has neither 'reads' nor 'check'")
         form, colon, what = check.partition(":")
         if colon and (form not in CHECK_FORMS or not what.strip()):
             forms = ", ".join(f"{one}:…" for one in CHECK_FORMS)
             inner.wrong("check", f"a check is the id of a tunable, or one of {forms}{nearest(form[:40], CHECK_FORMS)}")
+        elif form == "holds" and not all(what.partition("=")):
+            inner.wrong("check", "write holds:PATH=LINE: the file, and the line that it has to hold")
         ident = check.partition("=")[0]
         if check and not colon and known and ident not in known:
             inner.wrong("check", f"there is no tunable {ident!r}{nearest(ident[:40], known)}")
         inner.finish()
-        found.append(ByHand(command, why, check, reads))
+        found.append(ByHand(command, why, check, reads, unchecked))
     return tuple(found)
 
 

@@ -253,9 +253,11 @@ _MOST_COUNTERS = 12
 _NAMES = {"LOC": "local timer", "RES": "rescheduling", "CAL": "function calls", "TLB": "TLB shootdowns"}
 
 
-def explain_run(chapter: Chapter, run: Run, curve: PercentileCurve | None = None) -> Explanation:
+def explain_run(
+    chapter: Chapter, run: Run, curve: PercentileCurve | None = None, housekeeping: CpuSet | None = None
+) -> Explanation:
     """Return the evidence of one run for one chapter. ``curve``: the run's main percentile curve, which shows where the
-    knee is.
+    knee is. ``housekeeping``: the host's CPUs for everything else, for the by-hand commands.
     """
     cpus = used_cpus(run)
     interrupts = _busiest(run.interrupts, cpus, counted_seconds(run))
@@ -270,7 +272,9 @@ def explain_run(chapter: Chapter, run: Run, curve: PercentileCurve | None = None
             + (f", last seen on CPU {f.cpu}" if f.cpu is not None else "")
             for f in run.disturbed
         ),
-        by_hand=tuple((fill_in(b.command, run), fill_in(b.why, run)) for b in chapter.by_hand),
+        by_hand=tuple(
+            (fill_in(b.command, run, housekeeping), fill_in(b.why, run, housekeeping)) for b in chapter.by_hand
+        ),
     )
 
 
@@ -287,28 +291,33 @@ def residence(thread: ThreadRecord) -> tuple[tuple[int, int, float], ...]:
     return tuple(sorted(shares, key=lambda s: (-s[1], s[0])))
 
 
-def with_cpus(chapter: Chapter, hot: CpuSet) -> tuple[tuple[str, str], ...]:
+def with_cpus(chapter: Chapter, hot: CpuSet, housekeeping: CpuSet | None = None) -> tuple[tuple[str, str], ...]:
     """Return (command, reason) of each by-hand command before there is a run. CPUs are the ``hot`` ones of the host
-    that is shown, in the order in which the ring is placed; thread ids become names in capitals."""
+    that is shown, in the order in which the ring is placed, and its ``housekeeping`` ones; thread ids become names in
+    capitals."""
     first, last = (hot.cpus[0], hot.cpus[-1]) if hot else (None, None)
     one = first if chapter.hot_cpus == 1 else last
-    values = {"cpus": str(hot) or None, "cpu": one, "producer_cpu": first, "accumulator_cpu": last}
+    values: dict[str, object] = {"cpus": _listed(hot), "cpu": one, "producer_cpu": first, "accumulator_cpu": last}
+    values["housekeeping"] = _listed(housekeeping)
     return tuple((_filled(b.command, values), _filled(b.why, values)) for b in chapter.by_hand)
 
 
-def checks_with_cpus(chapter: Chapter, hot: CpuSet, run: Run | None) -> tuple[str, ...]:
+def checks_with_cpus(
+    chapter: Chapter, hot: CpuSet, run: Run | None, housekeeping: CpuSet | None = None
+) -> tuple[str, ...]:
     """Return the check of each by-hand command ("" for none), with the CPUs that :func:`fill_in` or :func:`with_cpus`
     gives the command."""
     if run is not None:
-        return tuple(fill_in(b.check, run) for b in chapter.by_hand)
+        return tuple(fill_in(b.check, run, housekeeping) for b in chapter.by_hand)
     named = dataclasses.replace(
         chapter, by_hand=tuple(dataclasses.replace(b, command=b.check) for b in chapter.by_hand)
     )
-    return tuple(check for check, _ in with_cpus(named, hot))
+    return tuple(check for check, _ in with_cpus(named, hot, housekeeping))
 
 
-def fill_in(text: str, run: Run) -> str:
-    """Return a by-hand command, or its reason, with this run's thread ids and CPUs in place of the placeholders."""
+def fill_in(text: str, run: Run, housekeeping: CpuSet | None = None) -> str:
+    """Return a by-hand command, or its reason, with this run's thread ids and CPUs, and the host's ``housekeeping``
+    CPUs, in place of the placeholders."""
     tids = {t.name: t.tid for t in run.threads}
     cpus = {t.name: r[0][0] for t in run.threads if (r := residence(t))}
     # Placeholders have the names of the ring's threads. Threads of other workloads can have the same roles.
@@ -327,9 +336,15 @@ def fill_in(text: str, run: Run) -> str:
         "producer_cpu": cpus.get("producer", only_cpu),
         "accumulator_cpu": cpus.get("accumulator", only_cpu),
         "cpu": cpus.get("accumulator", only_cpu),
-        "cpus": str(used_cpus(run)) or None,
+        "cpus": _listed(used_cpus(run)),
+        "housekeeping": _listed(housekeeping),
     }
     return _filled(text, values)
+
+
+def _listed(cpus: CpuSet | None) -> str | None:
+    """Return CPUs as a list; None if there are none."""
+    return str(cpus) if cpus else None
 
 
 def _filled(text: str, values: Mapping[str, object]) -> str:

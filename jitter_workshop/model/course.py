@@ -61,14 +61,16 @@ PLACEHOLDERS = (
     "accumulator_cpu",
     "cpu",
     "cpus",
+    "housekeeping",
 )
 """Words in braces that a ``by_hand`` command and its ``why`` may hold. Values of the explained run replace them."""
 
 OPEN = 3
 """The number of by-hand commands that are open at a time; the others are folded."""
 
-CHECK_FORMS = ("affinity", "running", "file")
-"""Forms of a ``by_hand`` check besides a tunable: ``affinity:CPUS``, ``running:WORDS`` and ``file:PATH``."""
+CHECK_FORMS = ("affinity", "running", "file", "gone", "holds")
+"""Forms of a ``by_hand`` check besides a tunable: ``affinity:CPUS``, ``running:WORDS``, ``file:PATH``, ``gone:PATH``
+and ``holds:PATH=LINE``."""
 
 EVIDENCE = (
     "interrupts",
@@ -183,13 +185,15 @@ class ByHand:
     """Hold a command by which a user can see the same evidence. The workshop shows the command and never runs it.
 
     ``check``: what shows that the user ran it: a tunable as ``ID`` or ``ID=VALUE``, ``affinity:CPUS``,
-    ``running:WORDS`` or ``file:PATH``; "" for no check.
-    ``reads``: the command only reads, so there is nothing to check."""
+    ``running:WORDS``, ``file:PATH``, ``gone:PATH`` or ``holds:PATH=LINE``; "" for no check.
+    ``reads``: the command only reads, so there is nothing to check.
+    ``unchecked``: the reason why nothing can show that the user ran it; "" for none."""
 
     command: str
     why: str
     check: str = ""
     reads: bool = False
+    unchecked: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,8 +76,10 @@ does not yet. "": nothing can show it."""
 
 @dataclass(frozen=True, slots=True)
 class HandCommand:
-    """Hold a command of the step *explain*, with this host's CPUs, and whether the host shows that it was run."""
+    """Hold a command of the step *explain*, with this host's CPUs, and whether the host shows that it was run.
+    ``unchecked``: the author's reason why no host can show it; "" for none."""
 
     command: str
     why: str
     state: CommandState = ""
+    unchecked: str = ""

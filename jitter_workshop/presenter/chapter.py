@@ -281,7 +281,8 @@ def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) 
         made[0].stylize(_LEADS[one.state][1], 0, 2)
         lines += made
         only = "Read-only. " if one.state == "reads" else ""
-        lines += wrap(Text(f"{only}{clean(one.why, 500)}", "dim"), width, "    ")
+        never = f" Not checked: {clean(one.unchecked, 200)}" if one.unchecked else ""
+        lines += wrap(Text(f"{only}{clean(one.why, 500)}{never}", "dim"), width, "    ")
     below: Lines = []
     if part:
         which = "the next ones" if first + OPEN < len(commands) else "the first ones again"

@@ -50,12 +50,24 @@ def test_the_words_of_a_question_do_not_make_it_another_one_if_figures_decide_it
     assert next(alike([other, *GUESSED]))[1] is other
 
 
-def test_other_bounds_make_another_question() -> None:
-    chapter = GUESSED[0]
+def test_other_bounds_make_another_question_of_figures() -> None:
+    chapter = next(one for one in GUESSED if one.prediction is not None and one.prediction.by == "factor")
+    assert chapter.prediction is not None
+    first, *rest = chapter.prediction.answers
+    wider = (dataclasses.replace(first, up_to=(first.up_to or 0.0) + 1), *rest)
+    assert asked(changed(chapter, answers=wider)) != asked(chapter)
+
+
+def test_a_mark_is_compared_by_its_workload_and_percentile_alone() -> None:
+    """Other bounds do not make it another question: the learner points at the same place of the same curve."""
+    chapter = next(one for one in GUESSED if one.prediction is not None and one.prediction.kind == "mark")
     assert chapter.prediction is not None
     first, *rest = chapter.prediction.answers
     wider = (dataclasses.replace(first, up_to_ns=(first.up_to_ns or 0) + 1), *rest)
-    assert asked(changed(chapter, answers=wider)) != asked(chapter)
+    assert asked(changed(chapter, answers=wider)) == asked(chapter)
+    assert asked(changed(chapter, percentile="50")) != asked(chapter)
+    waking = tuple(dataclasses.replace(one, workload="wakeup") for one in chapter.measurements)
+    assert asked(dataclasses.replace(chapter, measurements=waking)) != asked(chapter)
 
 
 def test_choices_without_a_figure_are_compared_by_their_words() -> None:

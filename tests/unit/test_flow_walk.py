@@ -75,7 +75,7 @@ def test_the_whole_loop_of_pinning_and_resume(workshop: Workshop) -> None:
     walk = workshop.walk("pinning")
     assert walk.current == "look"
     assert walk.next() == "predict"
-    walk.predict(Prediction(value_ns=40_000))
+    walk.predict(Prediction(choice="none"))
     assert walk.next() == "measure"
     with pytest.raises(WorkshopError, match="the step 'diagnose' cannot be entered yet"):
         walk.next()

@@ -39,6 +39,7 @@ class HandCommands:
         self._measuring = measuring
         self._checks: tuple[str, ...] | None = None
         self._before: dict[str, set[tuple[int, int]]] = {}
+        self._there: set[str] = set()
         self._resting = False
         self._not_before = 0.0
         self.done: frozenset[int] = frozenset()
@@ -56,7 +57,7 @@ class HandCommands:
             state: CommandState = "reads" if one.reads else ""
             if one.check and not walk.host.rehearsed:
                 state = "done" if n in self.done else "open"
-            shown.append(HandCommand(command, why, state))
+            shown.append(HandCommand(command, why, state, one.unchecked))
         return tuple(shown)
 
     def look(self) -> tuple[HandCommand, ...]:
@@ -65,7 +66,8 @@ class HandCommands:
             began = self._now()
             if self._checks is None:
                 run = explanation.run if (explanation := self._walk.explain()) is not None else None
-                self._checks = checks_with_cpus(self._walk.chapter, self._walk.hot(), run)
+                walk = self._walk
+                self._checks = checks_with_cpus(walk.chapter, walk.hot(), run, walk.housekeeping())
             self.done |= self._met({n: c for n, c in enumerate(self._checks) if c and n not in self.done})
             # A host with very many processes is looked at less often.
             self._not_before = self._now() + _RATIO * (self._now() - began)
@@ -90,12 +92,20 @@ class HandCommands:
         return {n for n, check in checks.items() if check in new or (check not in wanted and self._stands(check))}
 
     def _stands(self, check: str) -> bool:
-        """Return True if a file exists, or a tunable is as it should be."""
-        form, colon, path = check.partition(":")
+        """Return True if a tunable is as it should be, a file exists or holds a line, or a file is gone that an earlier
+        look of this visit saw."""
+        form, colon, what = check.partition(":")
         if not colon:
             return self._settled(check)
         root = self._walk.host.context.root
-        return form == "file" and (root.is_dir(path) or root.head(path, 1) is not None)
+        path, _, line = what.partition("=") if form == "holds" else (what, "", "")
+        if form == "holds":
+            return line in (one.strip() for one in (root.text(path) or "").splitlines())
+        exists = root.is_dir(path) or root.head(path, 1) is not None
+        if form == "gone":
+            self._there |= {path} if exists else set()
+            return not exists and path in self._there
+        return form == "file" and exists
 
     def _settled(self, word: str) -> bool:
         """Return True if a tunable, as ``ID`` or ``ID=VALUE``, has nothing to improve, or that value."""

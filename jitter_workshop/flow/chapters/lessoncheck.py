@@ -61,7 +61,7 @@ def _asked_twice(reading: Reading) -> Iterator[Problem]:
     folders = {chapter.id: folder for folder, chapter in reading.chapters}
     for index, first in alike(chapters):
         places = Places(reading.base, reading.chapters[index][0])
-        words = f"{folders[first.id]} asks the same already: ask for another figure, or with other bounds"
+        words = f"{folders[first.id]} asks the same already: ask for another figure or percentile, or with other bounds"
         yield Problem(places.file, places.line("prediction", "question"), words)
     for index, number, first in recalled_twice(chapters):
         places = Places(reading.base, reading.chapters[index][0])

@@ -47,11 +47,14 @@ from jitter_workshop.stats.comparison import differences
 from jitter_workshop.stats.effect import effects
 from jitter_workshop.stats.figures import KnownRun, figure, moved
 from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.tuning.context import Host
 
 TRACED = ", traced"
 """The end of a run's label if the run repeats a chapter's measurement with a trace."""
 
 ONE_TRACED = "The kernel was traced during one of the runs only, and a trace takes some time itself."
+
+HOUSEKEEPING = "{housekeeping}"
 
 QUIET_NS = 10_000
 """If the first run's p99.99 is below this, the run shows hardly any jitter, and the workshop offers a noise."""
@@ -557,7 +560,7 @@ class ChapterSession:
         if run is None:
             return None
         drawn = self._context.curve(run)
-        return explain_run(self.chapter, run, drawn.curve if drawn else None)
+        return explain_run(self.chapter, run, drawn.curve if drawn else None, self.housekeeping())
 
     def traced_run(self) -> Run | None:
         """Return the run whose causes the chapter shows: its newest traced run. In a hunt it is the run with the cure,
@@ -591,7 +594,15 @@ class ChapterSession:
         explanation = self.explain()
         if explanation is not None:
             return explanation.by_hand
-        return with_cpus(self.chapter, self.hot())
+        return with_cpus(self.chapter, self.hot(), self.housekeeping())
+
+    def housekeeping(self) -> CpuSet:
+        """Return the CPUs for everything else on the host that is shown; none if no CPU is left for it, or if no
+        by-hand command names them."""
+        if not any(HOUSEKEEPING in text for b in self.chapter.by_hand for text in (b.command, b.why, b.check)):
+            return CpuSet()
+        root, topology, _ = self.host.machine()
+        return Host(root, self.hot(), topology).housekeeping
 
     def hot(self) -> CpuSet:
         """Return the hot CPUs of the host that is shown, also of a recorded one; none if it shows no CPU."""
