@@ -20,6 +20,7 @@ from jitter_workshop.evidence.tracks import (
     VECTOR,
     WOKEN,
     CpuTrack,
+    Stretch,
     ThreadTrack,
     Timeline,
 )
@@ -113,7 +114,7 @@ def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list
             _on_cpu(found, timeline, thread, window.cpu, at, min(stretch.start, window.end))
         low, high = max(stretch.start, window.start), min(stretch.end, window.end)
         if stretch.state == MOVING:
-            _add(found, _MIGRATION, stretch.detail, low, high)
+            _between_cpus(found, timeline, stretch, low, high)
         elif stretch.state == ELSEWHERE:
             # The thread ran on a CPU that is not traced, and read its clock there: this reading ended the window.
             sent = stretch.start > window.start and window.messages <= 1
@@ -159,6 +160,20 @@ def by_state(thread: ThreadTrack, timeline: Timeline, start: int, end: int) -> I
         at = high
     if at < end:
         yield UNSEEN, Piece(_NO_EVENT, words.NOT_TRACED, at, end)
+
+
+def _between_cpus(found: list[Piece], timeline: Timeline, stretch: Stretch, low: int, high: int) -> None:
+    """Add to ``found`` the time in which the thread waits on the CPU to which it was moved. What has that CPU is the
+    cause, as for any thread that waits. Where nothing has it, and where this is not known, the move is the cause."""
+    at, track = low, timeline.cpus.get(stretch.cpu)
+    for segment in track.between(low, high) if track is not None else ():
+        if segment.kind == UNKNOWN or (segment.kind == TASK and segment.pid == 0):
+            continue
+        begin, end = max(segment.start, low), min(segment.end, high)
+        _add(found, _MIGRATION, stretch.detail, at, begin)
+        _add(found, segment.kind, segment.name, begin, end)
+        at = end
+    _add(found, _MIGRATION, stretch.detail, at, high)
 
 
 def _on_cpu(

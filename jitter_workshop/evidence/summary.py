@@ -284,7 +284,7 @@ def _said(deed: Sent) -> str:
     if deed.what == "ipi":
         return f"{who} made CPU {deed.cpu} run {deed.of}" if deed.of else f"{who} made CPU {deed.cpu} reschedule"
     if deed.what == "move":
-        return f"{who} moved {deed.of} to CPU {deed.cpu}"
+        return f"{deed.of} was moved to CPU {deed.cpu} while {deed.who} ran on CPU {deed.by}"
     return f"{who} woke {deed.of}"
 
 

@@ -330,6 +330,7 @@ class PlainChapter:
             talk.tell(f"Nothing is measured here. On a host that can do this chapter the run is: {there}.{known}")
             if (seen := walk.known(step)) is not None:
                 talk.say("", *effect.measured(seen, talk.width, walk.chapter.shows, self._asked))
+            self._tell_outcome_of(step)
             talk.say("")
 
     @property
@@ -352,11 +353,13 @@ class PlainChapter:
             talk.say(*effect.compared(view.effects, (first, second), view.same_state, talk.width), "")
             seen = walk.seen(first), walk.seen(second)
             talk.say(*effect.counts(counted(*seen, walk.chapter.shows), talk.width), "")
+            if core := chapter_view.core(walk, talk.width):
+                talk.say(*core, "")
         talk.say(*wrap(view.headline, talk.width), "")
         talk.say(*chapter_view.comparison(view, talk.width), "")
         proving.tell_newest(self._workshop, walk, view, talk)
-        if (outcome := walk.outcome()) is not None:
-            talk.tell(f"{chapter_view.mark(outcome.near)} {outcome.text}", "", "  ")
+        if walk.outcome() is not None:
+            self._tell_outcome(explained=False)
             talk.say("")
 
     def _tell_where(self) -> None:
@@ -394,10 +397,10 @@ class PlainChapter:
             talk.tell("Nothing was measured, so there are no curves to compare.")
         talk.say("")
         task = chapter.prediction
-        if walk.decided_by_recording and walk.outcome() is not None:
-            self._tell_outcome()
+        if walk.outcome() is not None:
+            self._tell_outcome(explained=False)
             talk.say("")
-        if task is not None and task.slot is not None:
+        elif task is not None and task.slot is not None:
             talk.say(*chapter_view.answers_explained(task, walk.progress.prediction, talk.width), "")
 
     def _show_evidence(self) -> None:
@@ -418,13 +421,20 @@ class PlainChapter:
             self._tell_outcome()
         walk.next()
 
-    def _tell_outcome(self) -> None:
+    def _tell_outcome_of(self, step: StepName) -> None:
+        """Tell whether the guess was near, at the step whose run decides it."""
+        task = self._walk.chapter.prediction
+        if task is not None and task.slot == step:
+            self._tell_outcome()
+
+    def _tell_outcome(self, *, explained: bool = True) -> None:
+        """Tell whether the guess was near. ``explained``: also why, which is told once only."""
         outcome = self._walk.outcome()
         if outcome is None:
             return
         self._talk.say("")
         self._talk.tell(f"{chapter_view.mark(outcome.near)} {outcome.text}", "", "  ")
-        for paragraph in outcome.explanation.split("\n\n"):
+        for paragraph in outcome.explanation.split("\n\n") if explained else ():
             self._talk.tell(paragraph, "  ")
 
     def _measure(self, step: StepName) -> None:
@@ -459,11 +469,9 @@ class PlainChapter:
         curves = walk.curves()
         talk.chart(curves)
         talk.table(curves)
-        run, task = walk.run_in(step), walk.chapter.prediction
-        if run is not None:
+        if (run := walk.run_in(step)) is not None:
             talk.say("", *effect.measured(walk.seen(run), talk.width, walk.chapter.shows, self._asked))
-        if task is not None and task.slot == step:
-            self._tell_outcome()
+        self._tell_outcome_of(step)
         if step == "measure" and (offer := walk.offer_noise()):
             talk.say("")
             talk.tell(f"{offer} Type w for that.")

@@ -45,7 +45,7 @@ _BAR_HEAD = "in all (log)"
 
 _FOCUS = {
     "frequency": "each request for another frequency",
-    "residence": "how long each thread ran on which CPU, which tasks ran there instead and which task moved it",
+    "residence": "how long each thread ran on which CPU, which tasks ran there instead and when it was moved",
     "work": "work, softirqs and interrupts by function, how often and how long",
     "left": "whether anything except your thread ran on its CPU",
 }
@@ -91,7 +91,7 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
         return
     shares = report.below_now is not None
     shown, hidden = report.causes[:MOST_CAUSES], report.causes[MOST_CAUSES:]
-    rows = [["cause", "stalls", "in all", "worst", "a second", *(["in time"] if shares else [])]]
+    rows = [["cause", "stalls", "in all", "worst", "a second", *(["without it"] if shares else [])]]
     for cause in shown:
         times = map(nice_ns, (cause.total_ns, cause.worst_ns, cause.ns_per_second))
         rows.append([named(cause, 60), f"{cause.count:,}", *times, *([without(cause, report)] if shares else [])])
@@ -330,8 +330,8 @@ def _frequencies(present: Residence) -> Iterator[str]:
 
 
 def _actions(present: Residence) -> Iterator[str]:
-    """Yield sentences: why the tick of a CPU went on, which tasks sent interrupts, which moved threads; the most
-    frequent."""
+    """Yield sentences: why the tick of a CPU went on, which tasks sent interrupts, when threads were moved; the
+    most frequent."""
     for kept in present.ticks_kept[:4]:
         reason = clean(kept.reason, 40) or "no reason given"
         yield f"The tick of CPU {kept.cpu} could not stop {_times(kept.count)}: {reason}."
@@ -340,7 +340,8 @@ def _actions(present: Residence) -> Iterator[str]:
         what = f"{clean(sent.of, 40)} called on {target}" if sent.of else f"{target} reschedule"
         yield f"{called(sent.who, 20)} had {what} {_times(sent.count)}."
     for move in [deed for deed in present.deeds if deed.what == "move"][:3]:
-        yield f"{called(move.who, 20)} moved {clean(move.of, 20)} to CPU {move.cpu} {_times(move.count)}."
+        moved = f"{clean(move.of, 20)} was moved to CPU {move.cpu} {_times(move.count)}"
+        yield f"{moved[:1].upper()}{moved[1:]} while {called(move.who, 20)} ran."
 
 
 def by_hand(cpus: Sequence[int], seconds: int = 10) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -45,7 +46,7 @@ from jitter_workshop.presenter.lines import (
     wrap,
 )
 from jitter_workshop.presenter.prose import clean_code, styled
-from jitter_workshop.presenter.run import trace_lines
+from jitter_workshop.presenter.run import core_compared, trace_lines
 from jitter_workshop.stats.comparison import amount, measure_name, ratio_told
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
@@ -79,6 +80,8 @@ class Fold:
     copied: str = ""
 
 
+_HOST_COLUMN = 34
+"""The least width of a column of facts about a host."""
 ALL_OPEN = Fold()
 Rates = Sequence[tuple[str, int, int, float]]
 """Interrupts or softirqs of a run: (name, CPU, count, per second)."""
@@ -125,7 +128,7 @@ def marks(entry: PathEntry) -> tuple[str, str, str]:
 
 
 def host_column(host: HostSummary, width: int) -> Lines:
-    """Return the facts about a host in a narrow column, for wide terminals."""
+    """Return the facts about a host in a column, for wide terminals; side by side in two where both fit."""
     facts = (
         ("host", clean(host.name, 40)),
         ("kernel", clean(host.kernel, 60)),
@@ -140,7 +143,16 @@ def host_column(host: HostSummary, width: int) -> Lines:
         ("steal", steal_words(host.steal_percent) if host.steal_percent is not None else "no steal clock"),
         ("root", "yes" if host.is_root else "no"),
     )
-    return [heading("THIS HOST"), *(line for name, value in facts for line in labelled(name, value, width, 13))]
+    if width < 2 * _HOST_COLUMN:
+        return [heading("THIS HOST"), *(line for name, value in facts for line in labelled(name, value, width, 13))]
+    lines, half = [heading("THIS HOST")], len(facts) // 2
+    for beside in zip(facts[:half], facts[half:], strict=True):
+        left, right = (labelled(name, value, width // 2 - 1, 13) for name, value in beside)
+        for first, second in zip_longest(left, right, fillvalue=Text()):
+            first = first.copy()
+            first.pad_right(width // 2 - first.cell_len)
+            lines.append(first.append_text(second))
+    return lines
 
 
 def choices(task: PredictionTask, chosen: int, locked: str, width: int) -> Lines:
@@ -179,6 +191,14 @@ def comparison(view: CompareView, width: int) -> Lines:
     if compared.text and compared.text != view.headline:
         lines += [Text(), *wrap(styled(compared.text), width)]
     return lines
+
+
+def core(walk: ChapterSession, width: int) -> Lines:
+    """Return what the core did in a chapter's two runs, block by block; [] in a chapter that is not about it."""
+    first, second = walk.run_in("measure"), walk.run_in("again")
+    if first is None or second is None or "frequency" not in walk.chapter.evidence:
+        return []
+    return core_compared(first, second, width)
 
 
 def cured(view: CureView, width: int) -> Lines:
@@ -412,7 +432,8 @@ def answers_explained(task: PredictionTask, kept: Prediction | None, width: int)
 
 
 def judged_guess(outcome: PredictionOutcome, width: int, *, explained: bool) -> Lines:
-    """Return whether a guess was near, and the guess beside the figure. ``explained``: also the reason."""
+    """Return whether a guess was near, and the guess beside the figure. ``explained``: also the reason, if
+    the guess is judged."""
     of_mark = outcome.guessed_ns is not None
     sign, role = {
         True: ("✓ near: " if of_mark else "✓ ", "good"),
@@ -421,7 +442,7 @@ def judged_guess(outcome: PredictionOutcome, width: int, *, explained: bool) -> 
     }[outcome.near]
     text = Text.assemble((sign, f"bold {role}"), styled(outcome.text, "text"), style="text")
     lines = wrap(text, width, "", "  " if sign else "")
-    if explained and outcome.explanation:
+    if explained and outcome.explanation and outcome.near is not None:
         lines += wrap(styled(outcome.explanation.partition("\n\n")[0], "text"), width, "  ")
     return lines
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
 from rich.text import Text
@@ -91,7 +91,7 @@ def about_to_measure(
         ("threads", where or ("wherever the scheduler puts them" if free else "CPUs that the workshop chooses")),
         ("noise", "one that the workshop hides" if hides else "a hidden noise" if request.hunted else noise),
         ("trace", TRACED_MEANWHILE if request.evidence else ""),
-        ("reach", reach),
+        ("gives", reach),
     ):
         lines += labelled(name, value, width, 9) if value else []
     if on_battery:
@@ -134,25 +134,39 @@ def _block_told(block: Block, width: int) -> str:
 
 # -- the core, block by block ------------------------------------------------------------------------------------------
 
+_TRACES: tuple[tuple[str, Callable[[Sequence[Block]], list[float | None]], str], ...] = (
+    ("core GHz", lambda blocks: [None if b.core_hz is None else b.core_hz / 1e9 for b in blocks], "{:.2f}"),
+    ("hottest °C", lambda blocks: [b.temperature_celsius for b in blocks], "{:.0f}"),
+    ("throttled", lambda blocks: _steps([b.throttle_events for b in blocks]), "{:.0f}"),
+)
 
-def trace_lines(blocks: Sequence[Block], width: int) -> list[str]:
+def trace_lines(blocks: Sequence[Block], width: int, after: Sequence[Block] | None = None) -> list[str]:
     """Return a line for the clock rate, for the temperature and for the throttling of the core, if they were read:
-    name, one character per block (or per few blocks), lowest to highest value."""
-    rows = (
-        ("core GHz", [None if b.core_hz is None else b.core_hz / 1e9 for b in blocks], "{:.2f}"),
-        ("hottest °C", [b.temperature_celsius for b in blocks], "{:.0f}"),
-        ("throttled", _steps([b.throttle_events for b in blocks]), "{:.0f}"),
-    )
+    name, one character per block (or per few blocks), lowest to highest value. ``after``: the blocks of a second run;
+    each of its lines stands below the first run's and has the same scale."""
+    runs = [("", blocks)] if after is None else [("first  ", blocks), ("second ", after)]
     lines = []
-    for name, values, form in rows:
-        known = [value for value in values if value is not None]
-        if not known:
-            continue
-        low, high = form.format(min(known)), form.format(max(known))
-        span = low if low == high else f"{low} to {high}"
-        room = max(min(width - 14 - len(span), _WIDEST), 8)
-        lines.append(f"{name:<11} {sparkline(values, room)}  {span}"[:width])
+    for name, read, form in _TRACES:
+        rows = [(which, read(found)) for which, found in runs]
+        every = [value for _, values in rows for value in values if value is not None]
+        for number, (which, values) in enumerate(rows if every else ()):
+            known = [value for value in values if value is not None]
+            ends = dict.fromkeys(form.format(end(known)) for end in (min, max)) if known else ("not read",)
+            span = " to ".join(ends)
+            lead = f"{'' if number else name:<11} {which}"
+            room = max(min(width - len(lead) - 2 - len(span), _WIDEST), 8)
+            lines.append(f"{lead}{sparkline(values, room, (min(every), max(every)))}  {span}"[:width])
     return lines
+
+
+def core_compared(before: Run, after: Run, width: int) -> Lines:
+    """Return the core's clock rate, temperature and throttling block by block, and the hypervisor's time, of two runs;
+    [] where nothing of it was read."""
+    lines = trace_lines(before.blocks, width, after.blocks)
+    taken = [nice_ns(run.steal_ns) if run.steal_ns is not None else "not known" for run in (before, after)]
+    if (before.steal_ns, after.steal_ns) != (None, None):
+        lines.append(f"{'steal':<11} first  {taken[0]}, second {taken[1]}"[:width])
+    return [heading("THE CORE, BLOCK BY BLOCK"), *(Text(line, "text") for line in lines)] if lines else []
 
 
 def now_told(block: Block) -> str:
@@ -165,16 +179,18 @@ def now_told(block: Block) -> str:
     return " · ".join(filter(None, parts))
 
 
-def sparkline(values: Sequence[float | None], room: int) -> str:
+def sparkline(values: Sequence[float | None], room: int, scale: tuple[float, float] | None = None) -> str:
     """Return one character per value. For more than ``room`` values, one character shows the mean of a few. The scale
-    goes from the lowest to the highest value; if all values are equal, the line stays in the middle."""
+    goes from the lowest to the highest value, or over ``scale``; if both ends are equal, the line stays in the
+    middle."""
     if len(values) > room:
         groups = [values[i * len(values) // room : (i + 1) * len(values) // room] for i in range(room)]
         values = [_mean(group) for group in groups]
     known = [value for value in values if value is not None]
     if not known:
         return _ABSENT * len(values)
-    low, span = min(known), max(known) - min(known)
+    low, high = scale or (min(known), max(known))
+    span = high - low
     top = len(_LEVELS) - 1
     return "".join(
         _ABSENT if value is None else _LEVELS[round((value - low) / span * top) if span else top // 2]

@@ -28,8 +28,6 @@ _TITLE = 40
 _LIST = 40
 """The most characters of a list of CPUs above the checks; --json has all of it."""
 _FACT = 13
-_TITLES_FROM = 60
-"""In a narrower list a check that can be better shows only its values; its title is shown on its page only."""
 
 
 def _above(page: StatusHead, width: int) -> Iterator[Text]:
@@ -154,18 +152,22 @@ def head(found: Findings, filtered: str, width: int) -> Iterator[Text]:
 
 
 def line(finding: Finding, under: bool, width: int) -> Text:
-    """Return a check in one line: sign, id, title and value, with an arrow to a better value if one is known."""
+    """Return a check in one line: sign, id, title and value, with an arrow to a better value if one is known. What does
+    not fit is left out in whole parts, because the check's page has all of it; a value that can be better goes last."""
     check = finding.check
     quiet = check.state == "unavailable"
     made = Text("▸ " if under else "  ", "accent")
     made.append(f"{MARKS[check.state][0]} ", COLOURS[check.state])
     made.append(f"{clean(check.id, _ID - 2):<{_ID - 2}} ", "dim" if quiet else "bold text")
     made.append("drifted " if check.drifted is not None else "", "bold bad")
-    told = value_in_words(check)
-    if width >= _TITLES_FROM or check.state != "improve" or not told:
-        made.append(clean(check.title, 60), "dim" if quiet else "text")
-        made.append(" " if told.startswith("→") else ": " if told else "", "dim")
-    made.append(clean(told, 200), "text" if check.state == "improve" else "dim")
+    title, improves = clean(check.title, 60), check.state == "improve"
+    told, value = clean(value_in_words(check), 200), clean(check.value or "", 160)
+    forms = ((title, told), ("", told) if improves and told else (title, value), (title, ""))
+    fits = (form for form in forms if made.cell_len + Text(": ".join(filter(None, form))).cell_len <= width)
+    title, told = next(fits, forms[-1])
+    made.append(title, "dim" if quiet else "text")
+    made.append((" " if told.startswith("→") else ": ") if title and told else "", "dim")
+    made.append(told, "text" if improves else "dim")
     made.truncate(max(width, 1), overflow="ellipsis", pad=under)
     if under:
         made.stylize("under")

@@ -24,7 +24,7 @@ _KINDS = {
     "timer": "timer {}",
     "vector": "vector {}",
     "workqueue": "work {}",
-    "migration": "moved by {}",
+    "migration": "a move while {} ran",
     "page_fault": "page fault ({})",
     "around": "around {}",
 }
@@ -42,6 +42,8 @@ _STAND_IN = re.compile(rf"task \d{{1,6}}|{ANOTHER_TASK}")
 """The names that replace a task's name: the first in a private report."""
 _NOBODY = {words.IDLE: "waking from idle", words.THROTTLED: "throttled while the CPU was idle"}
 _ABOUT = {
+    "migration": "a move: the scheduler moved the thread to another CPU, and nothing else had that CPU until the thread "
+    "ran there. The named task ran when the scheduler did it, and need not have asked for it.",
     "around": f"around: a gap of at most {nice_ns(AROUND_NS)} that touches the named event ({nice_ns(ARRIVAL_NS)} "
     "before an interrupt). It contains the event's entry and exit, the tracing itself and, in a guest, the "
     "hypervisor's work.",
@@ -145,13 +147,14 @@ def without(cause: Cause, report: EvidenceReport) -> str:
 
 
 def in_time(report: EvidenceReport) -> str:
-    """Return ``Messages in time: 99.9 % of 400,000 (accumulator).``, and what the column of shares means; "" if the
-    share is not known."""
+    """Return ``99.9 % of 400,000 messages (accumulator) stayed below 1 µs.``, and what the column of shares means; ""
+    if the share is not known."""
     if report.below_now is None or not report.messages:
         return ""
     thread = clean(report.main_thread, 20)
-    said = f"Messages in time: {_share(report.below_now)} of {report.messages:,} ({thread}). "
-    said += "The last column is this share if the cause and the time around it are left out."
+    below, messages = _share(report.below_now), f"{report.messages:,} messages ({thread})"
+    said = f"{below[:1].upper()}{below[1:]} of {messages} stayed below {nice_ns(report.threshold_ns)}. "
+    said += "The last column is this share without the cause and the time around it."
     shown = {without(cause, report) for cause in report.causes}
     if NONE_LATE in shown:
         said += f" {NONE_LATE}: the cause stopped other threads, and no message of the {thread} was late for it."

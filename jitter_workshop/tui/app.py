@@ -90,13 +90,19 @@ class WorkshopApp(Frame):
         self.run_worker(self._look_at_load(), group="load")
 
     async def _look_at_load(self) -> None:
-        """Name a load that will show in every chapter, if there is one. A run that has begun names it itself."""
+        """Name a load that will show in every chapter, if there is one: on a page over home, and as a sentence where
+        the learner has gone on meanwhile. A run that has begun names it itself."""
+        from jitter_workshop.presenter.host_load import said
         from jitter_workshop.tui.background import aside
         from jitter_workshop.tui.screens.common.load import LoadPage
 
         load = await aside(self.workshop.look_at_load)
-        if load is not None and load.drowns and not (self.measuring or self.at_work or self.leaving):
+        if load is None or not load.drowns or self.measuring or self.at_work or self.leaving:
+            return
+        if isinstance(self.screen, HomeScreen):
             self.push_screen(LoadPage(load, self.workshop.look_at_load))
+        else:
+            next(one for one in reversed(self.screen_stack) if isinstance(one, WorkshopScreen)).tell(said(load))
 
     def on_unmount(self) -> None:
         self.class_turn.leave_queue()

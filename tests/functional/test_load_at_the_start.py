@@ -10,6 +10,7 @@ from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.run import ForeignLoad
 from jitter_workshop.plain.walkthrough import PlainWalk
 from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.common.load import LoadPage
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from tests.fakes import open_workshop
@@ -43,6 +44,14 @@ async def test_a_load_is_named_looked_at_again_and_never_in_the_way(size: tuple[
         await pilot.press("escape")
         await settled(pilot)
         assert isinstance(app.screen, HomeScreen)
+
+
+async def test_over_an_opened_chapter_a_load_is_one_calm_sentence() -> None:
+    app = WorkshopApp(open_workshop(loads=(BUSY,)), chapter="baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        assert "▸ Load 4.9 on 2 CPUs; qemu-system-x86 takes 87 %" in text_of(app)
 
 
 async def test_a_quiet_host_is_asked_nothing() -> None:

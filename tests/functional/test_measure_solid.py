@@ -63,7 +63,7 @@ def test_on_a_terminal_one_line_says_how_far_a_preset_reaches(
     request = MeasureRequest()
     assert measure._told(request, None, None) == (request, "")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    assert measure._told(request, None, None) == (request, "5 s, about 500,000 messages: solid to p99.99.")
+    assert measure._told(request, None, None) == (request, "5 s, about 500,000 messages: enough to know p99.99.")
 
 
 def test_of_a_run_that_is_not_made_nothing_is_foretold(

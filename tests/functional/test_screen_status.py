@@ -72,6 +72,14 @@ async def test_it_opens_on_a_check_that_can_be_better_and_shows_it(host_tree: Ca
         assert f"▸ ▲ {screen.finding.check.id}" in text_of(app).replace(" ▸", "▸")
 
 
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 48)])
+async def test_no_row_is_cut_in_the_middle(server: FakeWorkshop, size: tuple[int, int]) -> None:
+    async with opened(server, size, "s") as (app, _):
+        rows = status_of(app).sheet("#status-checks").plain().splitlines()
+        assert len(rows) > 40
+        assert not [row for row in rows if "…" in row]
+
+
 async def test_only_what_can_be_better_keeps_the_cursor_where_it_can(server: FakeWorkshop) -> None:
     async with opened(server, (160, 48), "s") as (app, pilot):
         screen = status_of(app)

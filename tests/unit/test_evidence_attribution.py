@@ -170,6 +170,24 @@ def test_a_migration_is_its_movers() -> None:
     ]
 
 
+def test_a_moved_thread_waits_for_the_task_that_has_its_new_cpu() -> None:
+    events = [
+        switch(50, 0, OTHER, cpu=2),
+        switch(100, MEASURED, 20, stays=True, names=("", "migration/1")),
+        event(120, "migrate", pid=20, a=MEASURED, b=1, c=2),
+        *pair(300, 400, "irq", "nic0", cpu=2, pid=OTHER),
+        switch(900, OTHER, 0, cpu=2),
+        switch(950, 0, MEASURED, cpu=2),
+    ]
+    assert parts(events, sampler(100, 950), cpus=(1, 2)) == [
+        ("task", "migration/1", 20),
+        ("task", "other", 180),
+        ("irq", "nic0", 100),
+        ("task", "other", 500),
+        ("migration", "migration/1", 50),
+    ]
+
+
 def test_on_a_cpu_that_is_not_traced_nothing_is_known_but_that_it_was_sent_there() -> None:
     """It was on its way at most until it read its clock, which ended the window that it was sent away in."""
     events = [event(100, "migrate", cpu=0, pid=OTHER, a=MEASURED, b=1, c=9)]

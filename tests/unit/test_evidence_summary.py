@@ -111,7 +111,7 @@ def test_a_stall_says_who_sent_and_who_moved_and_shows_its_stacks() -> None:
     assert found.notes == (
         "other on CPU 0 made CPU 1 run flush_tlb_func, 3 times",
         "other on CPU 0 made CPU 1 reschedule",
-        "other on CPU 1 moved sampler to CPU 1",
+        "sampler was moved to CPU 1 while other ran on CPU 1",
     )
     assert [(s.offset_ns, s.event, s.functions) for s in found.stacks] == [
         (300, "switch", ("__schedule+0x2a0", "schedule", "do_fault"))

@@ -35,12 +35,12 @@ def stalled(run: Any, values_ns: list[int], messages: int) -> Any:
 def test_a_preset_is_reckoned_by_its_interval() -> None:
     found = run_length.outlook(MeasureRequest(), ())
     assert (found.seconds, found.messages, found.solid, found.distinct) == (5.0, 500_000, "99.99", None)
-    assert run_length.sentence(found) == "5 s, about 500,000 messages: solid to p99.99."
+    assert run_length.sentence(found) == "5 s, about 500,000 messages: enough to know p99.99."
     sleeper = run_length.outlook(MeasureRequest(workload="wakeup"), ())
     assert (sleeper.messages, sleeper.solid) == (5_000, "99")
     assert "wake-ups" in run_length.sentence(sleeper)
     few = run_length.outlook(MeasureRequest(messages=2_000), ())
-    assert run_length.sentence(few) == "20 ms, about 2,000 messages: solid to p99."
+    assert run_length.sentence(few) == "20 ms, about 2,000 messages: enough to know p99."
     assert "too few for any percentile" in run_length.sentence(run_length.outlook(MeasureRequest(messages=9), ()))
 
 
@@ -143,14 +143,14 @@ def test_what_is_asked_for_is_reached(percentile: str, interval_ns: int, workloa
 
 def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
     request = MeasureRequest(label="after", noise="spinners")
-    said = "5 s, at most 500,000 messages: solid to p99.99."
+    said = "5 s, at most 500,000 messages: enough to know p99.99."
     assert run_length.reach(request, ()) == said
     what, how = plain_views.to_be_measured(request, ()).split(". ", 1)
     assert what.split(", ") == ["To be measured: 'after'", "ring", "quick", "with spinners"]
     assert how == said
-    lines = [line.plain for line in about_to_measure(request, False, 60, said)]
+    lines = [line.plain for line in about_to_measure(request, False, 72, said)]
     whole = about_to_measure(dataclasses.replace(request, workload="spin", preset="quick", duration_s=10.0), False, 60)
     assert "40 blocks of 0.25 s" in "\n".join(line.plain for line in whole)
-    assert f"reach    {said}" in lines
+    assert f"gives    {said}" in lines
     # What is wrong with a request is told by its run.
     assert run_length.reach(MeasureRequest(duration_s=-1.0), ()) == ""

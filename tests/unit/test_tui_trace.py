@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.model.run import Block
-from jitter_workshop.presenter.run import now_told, sparkline, trace_lines
+from jitter_workshop.model.run import Block, bare_run
+from jitter_workshop.presenter.run import core_compared, now_told, sparkline, trace_lines
 
 
 def block(index: int, hz: int | None, celsius: float | None, events: int | None) -> Block:
@@ -23,6 +23,19 @@ def test_what_was_read_has_a_line_and_what_was_not_has_none() -> None:
     assert trace_lines([block(0, None, None, None)], 80) == []
     assert now_told(blocks[0]).split(" · ") == ["core 3.00 GHz", "50 °C", "7 throttle events since boot"]
     assert now_told(block(0, None, None, None)) == ""
+
+
+def test_two_runs_have_one_scale_and_the_hypervisors_time() -> None:
+    slow = [block(0, 2_000_000_000, None, None), block(1, 2_000_000_000, None, None)]
+    fast = [block(0, 3_000_000_000, None, None), block(1, 2_500_000_000, None, None)]
+    before, after = (bare_run(workload="spin", blocks=tuple(blocks), steal_ns=ns) for blocks, ns in ((slow, 20_000_000), (fast, None)))
+    assert [line.plain for line in core_compared(before, after, 80)] == [
+        "THE CORE, BLOCK BY BLOCK",
+        "core GHz    first  ▁▁  2.00",
+        "            second █▅  2.50 to 3.00",
+        "steal       first  20 ms, second not known",
+    ]
+    assert core_compared(bare_run(workload="ring"), bare_run(workload="ring"), 80) == []
 
 
 @given(st.lists(st.none() | st.floats(-1e12, 1e12), max_size=200), st.integers(1, 80))

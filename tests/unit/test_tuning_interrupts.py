@@ -19,7 +19,7 @@ from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import plan
 from jitter_workshop.tuning.setting_types.kinds import kind_of
-from jitter_workshop.tuning.tunables.interrupts import FIXED, mask_like, refuses
+from jitter_workshop.tuning.tunables.interrupts import FIXED, in_cpus, mask_like, refuses
 from jitter_workshop.tuning.tunables.registry import find
 from tests import hosttrees
 from tests.madekernel import MadeKernel
@@ -173,6 +173,15 @@ def test_workqueues_leave_the_hot_cpus_and_come_back(tmp_path: Path) -> None:
         (f"/{WQ}/cpumask", "3", "1"),
         (f"/{WQ}/writeback/cpumask", "2", "1"),
     ]
+
+
+def test_masks_are_told_as_cpus(tmp_path: Path) -> None:
+    host = board(tmp_path)
+    for ident, value in (("workqueue-mask", "CPUs 0-1, CPU 1"), ("rps-xps", "CPU 1, CPUs 0-1")):
+        check = find(ident).judge(host)
+        assert (check.state, check.value, check.wanted) == ("improve", value, "CPU 0")
+    assert in_cpus("no mask") == "no mask"
+    assert in_cpus("0") == "no CPU"
 
 
 def test_the_wish_counts_where_an_isolated_partition_narrows_the_mask(tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ class ChapterSession:
         if task is None or not self.host.rehearsed:
             return False
         if task.kind == "mark":
-            return task.slot is not None and bool(self.recorded_curves(task.slot)[0])
+            return self._judging_curve(task) is not None
         return task.by is not None and judged_by(task, *self._decisive(task), self.chapter.shows)
 
     def _decisive(self, task: PredictionTask) -> tuple[KnownRun | None, KnownRun | None]:
@@ -219,11 +219,15 @@ class ChapterSession:
         if task.kind == "choice":
             found = outcome(task, prediction, *self._decisive(task), self.chapter.shows)
             return None if found is None else dataclasses.replace(found, text=f"{found.text} {BY_RECORDED}")
-        shown, _ = self.recorded_curves(slot)
-        both = self.chapter.measurement("measure") is not None and self.chapter.measurement("again") is not None
-        if not shown or (slot == "again" and both and len(shown) < 2):
+        shown = self._judging_curve(task)
+        return None if shown is None else by_curve(task, prediction, shown.curve)
+
+    def _judging_curve(self, task: PredictionTask) -> RunCurve | None:
+        """Return the recorded curve that decides a mark; None where no such run was recorded."""
+        if task.slot is None or not (shown := self.recorded_curves(task.slot)[0]):
             return None
-        return by_curve(task, prediction, shown[-1].curve)
+        both = self.chapter.measurement("measure") is not None and self.chapter.measurement("again") is not None
+        return None if task.slot == "again" and both and len(shown) < 2 else shown[-1]
 
     def read_figures(self, *runs: Run) -> None:
         """Read the traces of the chapter's runs, and of ``runs``, if a figure of this chapter comes from the trace

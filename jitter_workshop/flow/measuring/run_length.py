@@ -66,7 +66,7 @@ def sentence(found: Outlook) -> str:
     # Without a run alike beside the same noise the pace is what is asked for: threads that lose their CPU make less.
     about = "about" if found.like is not None or not found.noisy else "at most"
     said = f"{_takes(found.seconds)}, {about} {_two_digits(found.messages):,} {what}: "
-    said += f"solid to p{found.solid}" if found.solid else "too few for any percentile"
+    said += f"enough to know p{found.solid}" if found.solid else "too few for any percentile"
     if found.distinct is not None and found.distinct != found.solid:
         said += f". If stalls come as often as in {found.like}, ten of them lie beyond p{found.distinct}"
     return f"{said}."

@@ -190,6 +190,15 @@ def _number(path: str) -> int:
     return int(path.split("/")[3])
 
 
+def in_cpus(mask: str) -> str:
+    """Return the CPUs of a mask: ``CPUs 0-1`` for ``3``; the text as it is if it is no mask."""
+    try:
+        cpus = CpuSet.parse_mask(mask)
+    except ValueError:
+        return mask
+    return cpus.named if cpus else "no CPU"
+
+
 def mask_like(cpus: CpuSet, like: str) -> str:
     """Return ``cpus`` as a hex mask that is as long as ``like``, a mask that the kernel wrote."""
     full = cpus.to_mask(groups=like.count(",") + 1)

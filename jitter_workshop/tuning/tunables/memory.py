@@ -245,7 +245,7 @@ class Compaction(OneFile):
 
 class LockedMemory(Observed):
     id = "locked-memory"
-    title = "Limits for locked memory and real-time priority"
+    title = "Limits of locked memory and real-time"
     why = (
         "The kernel can drop or move memory that is not locked, and the next use is a page fault. To ask for "
         "a real-time priority a user needs a limit above zero."

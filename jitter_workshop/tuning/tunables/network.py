@@ -11,7 +11,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.status import Assessment
 from jitter_workshop.tuning.base import Observed, Setting, Settings, Unavailable, left_for_the_rest
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.tunables.interrupts import mask_like
+from jitter_workshop.tuning.tunables.interrupts import in_cpus, mask_like
 
 _NO_CARD = "this host has no network card (only links made by software)"
 
@@ -41,6 +41,9 @@ class PacketSteering(Settings):
                     text = host.root.text(path) or ""
                     found.append(Setting(path, text, mask_like(host.instead_of(cpus), text), "cpu-mask"))
         return found
+
+    def shown(self, value: str) -> str:
+        return in_cpus(value)
 
     def differs(self, setting: Setting) -> str:
         return f"{setting.path.split('/')[-2]} of {setting.path.split('/')[4]} is steered to a hot CPU or its sibling"

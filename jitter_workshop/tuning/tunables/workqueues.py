@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.base import Setting, Settings, Unavailable, left_for_the_rest
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.tunables.interrupts import mask_like
+from jitter_workshop.tuning.tunables.interrupts import in_cpus, mask_like
 
 FOLDER = "/sys/devices/virtual/workqueue"
 
@@ -25,7 +25,7 @@ class WorkqueueMask(Settings):
     owns = (f"{FOLDER}/cpumask", f"{FOLDER}/*/cpumask")
     culprits = ("tuned",)
     good = "unbound kernel work stays off the hot CPUs"
-    bad = "the workers may run on hot CPUs or their siblings (mask {current})"
+    bad = "the workers may run on hot CPUs or their siblings ({current})"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         left_for_the_rest(host)
@@ -48,6 +48,9 @@ class WorkqueueMask(Settings):
             except ValueError:
                 found.append(Setting(path, None, "", reason="the file holds no CPU mask"))
         return found
+
+    def shown(self, value: str) -> str:
+        return in_cpus(value)
 
 
 def _setting(host: Host, path: str, cpus: CpuSet, text: str, kind: str) -> Setting:

@@ -44,7 +44,7 @@ FINE, COARSE = 10 ** (1 / 10), 10.0
 """The distances by which a key moves the mark: a tenth of a decade, or a whole one."""
 
 _ROOMY = 44
-"""The lines of a terminal from which compare has room for the guess's explanation and for every count."""
+"""The lines of a terminal from which compare has room for every count."""
 _FEW_COUNTS = 3
 
 Enter = Literal["go on", "stay", "measure", "apply", "adopt", "hide", "leave", "mask"]
@@ -171,9 +171,9 @@ class Step:
         rehearsed = self.walk.host.rehearsed
         if rehearsed and not self.walk.decided_by_recording:
             return []
-        # On a small screen of a recorded host the banner takes the room of the reason.
-        room = self.screen.size.height >= _ROOMY or (decides and (self.screen.tall or not rehearsed))
-        return chapter_view.judged_guess(outcome, width, explained=room)
+        # On a small screen of a recorded host the banner takes the room of the reason. The reason is told once.
+        explained = decides and (self.screen.tall or not rehearsed)
+        return chapter_view.judged_guess(outcome, width, explained=explained)
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
@@ -621,7 +621,7 @@ class Compare(Step):
         return [*counted, *([Text()] if counted else []), *self.figures(width)]
 
     def counts(self, width: int) -> Lines:
-        """Return the counts before and after the change."""
+        """Return the counts before and after the change, and what the core did."""
         both = self.walk.before_and_after()
         if both is None or self._mitigated() is not None:
             return []
@@ -629,7 +629,8 @@ class Compare(Step):
         if self.with_chart and self.screen.size.height < _ROOMY:
             # The chart has the height; the table has every count.
             found = tuple(sorted(found, key=lambda one: one.factor < MOVED)[:_FEW_COUNTS])
-        return effect.counts(found, width, self.walk.host.rehearsed)
+        told, core = effect.counts(found, width, self.walk.host.rehearsed), chapter_view.core(self.walk, width)
+        return [*told, *([Text()] if told and core else []), *core]
 
     def _mitigated(self) -> CureView | None:
         return mitigation.view(self.walk) if self.walk.hunts else None
@@ -642,7 +643,8 @@ class Compare(Step):
             counted = not changes and walk.before_and_after() is not None
             lines = [] if counted else chapter_view.settings_compared(changes, width)
             task = walk.chapter.prediction
-            if task is None or task.slot is None:
+            told = walk.outcome() is not None and self.screen.tall
+            if task is None or task.slot is None or told:
                 return lines
             return lines + chapter_view.answers_explained(task, walk.progress.prediction, width)
         if (mitigated := self._mitigated()) is not None:
