@@ -114,7 +114,8 @@ def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list
             _on_cpu(found, timeline, thread, window.cpu, at, min(stretch.start, window.end))
         low, high = max(stretch.start, window.start), min(stretch.end, window.end)
         if stretch.state == MOVING:
-            _between_cpus(found, timeline, stretch, low, high)
+            for piece in _between_cpus(timeline, thread, stretch, low, high):
+                _add(found, *piece)
         elif stretch.state == ELSEWHERE:
             # The thread ran on a CPU that is not traced, and read its clock there: this reading ended the window.
             sent = stretch.start > window.start and window.messages <= 1
@@ -147,33 +148,31 @@ def by_state(thread: ThreadTrack, timeline: Timeline, start: int, end: int) -> I
         state = stretch.state
         if state == ASLEEP:
             _add(found, _NO_EVENT, words.ASLEEP, low, high)
-        elif state in (RUNS, READY, MOVING):
+        elif state == MOVING:
+            found += _between_cpus(timeline, thread, stretch, low, high)
+        elif state in (RUNS, READY):
             kept = state == READY and stretch.detail != WOKEN
             _on_cpu(
                 found, timeline, thread, stretch.cpu, low, high, state == RUNS, words.THROTTLED if kept else words.IDLE
             )
         else:
             _add(found, _NO_EVENT, words.NOT_TRACED, low, high)
-        for piece in found:
-            free = piece.kind == _HOLE or (piece.kind == TASK and piece.name == words.IDLE)
-            yield state, Piece(_MIGRATION, stretch.detail, *piece[2:]) if state == MOVING and free else piece
+        yield from ((state, piece) for piece in found)
         at = high
     if at < end:
         yield UNSEEN, Piece(_NO_EVENT, words.NOT_TRACED, at, end)
 
 
-def _between_cpus(found: list[Piece], timeline: Timeline, stretch: Stretch, low: int, high: int) -> None:
-    """Add to ``found`` the time in which the thread waits on the CPU to which it was moved. What has that CPU is the
-    cause, as for any thread that waits. Where nothing has it, and where this is not known, the move is the cause."""
-    at, track = low, timeline.cpus.get(stretch.cpu)
-    for segment in track.between(low, high) if track is not None else ():
-        if segment.kind == UNKNOWN or (segment.kind == TASK and segment.pid == 0):
-            continue
-        begin, end = max(segment.start, low), min(segment.end, high)
-        _add(found, _MIGRATION, stretch.detail, at, begin)
-        _add(found, segment.kind, segment.name, begin, end)
-        at = end
-    _add(found, _MIGRATION, stretch.detail, at, high)
+def _between_cpus(
+    timeline: Timeline, thread: ThreadTrack | None, stretch: Stretch, low: int, high: int
+) -> Iterator[Piece]:
+    """Yield the causes of the time in which the thread waits on the CPU to which it was moved: what has that CPU, as
+    for any thread that waits, and the move where that CPU is free."""
+    found: list[Piece] = []
+    _on_cpu(found, timeline, thread, stretch.cpu, low, high)
+    for piece in found:
+        free = piece.kind == _HOLE or (piece.kind == TASK and piece.name == words.IDLE)
+        yield Piece(_MIGRATION, stretch.detail, *piece[2:]) if free else piece
 
 
 def _on_cpu(

@@ -25,8 +25,9 @@ CAUSE_KINDS = (
 """``task``: another task ran (``idle``: no task ran, see IDLE). ``irq``: the handler of a device's interrupt.
 ``softirq``; ``workqueue``; ``timer``: a function of a high-resolution timer. ``vector``: an interrupt of the CPU
 itself, an NMI, or a function that another CPU called here. ``migration``: the thread was between two CPUs, and
-nothing had the CPU to which it was moved; the name is that of the task that ran when the scheduler moved it. ``page_fault``: the name is the thread's mode, ``user`` or ``kernel``. ``around
-NAME``: a short gap that touches NAME's event (the event's entry and exit, the cost of tracing, a hypervisor's exits).
+the CPU to which it was moved was free; the name is that of the task that ran when the scheduler moved it.
+``page_fault``: the name is the thread's mode, ``user`` or ``kernel``. ``around NAME``: a short gap that touches NAME's
+event (the event's entry and exit, the cost of tracing, a hypervisor's exits).
 ``no_event``: time without any event that a trace can show."""
 
 FAULT = "page_fault"

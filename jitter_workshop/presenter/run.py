@@ -140,6 +140,7 @@ _TRACES: tuple[tuple[str, Callable[[Sequence[Block]], list[float | None]], str],
     ("throttled", lambda blocks: _steps([b.throttle_events for b in blocks]), "{:.0f}"),
 )
 
+
 def trace_lines(blocks: Sequence[Block], width: int, after: Sequence[Block] | None = None) -> list[str]:
     """Return a line for the clock rate, for the temperature and for the throttling of the core, if they were read:
     name, one character per block (or per few blocks), lowest to highest value. ``after``: the blocks of a second run;

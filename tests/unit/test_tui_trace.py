@@ -28,7 +28,8 @@ def test_what_was_read_has_a_line_and_what_was_not_has_none() -> None:
 def test_two_runs_have_one_scale_and_the_hypervisors_time() -> None:
     slow = [block(0, 2_000_000_000, None, None), block(1, 2_000_000_000, None, None)]
     fast = [block(0, 3_000_000_000, None, None), block(1, 2_500_000_000, None, None)]
-    before, after = (bare_run(workload="spin", blocks=tuple(blocks), steal_ns=ns) for blocks, ns in ((slow, 20_000_000), (fast, None)))
+    before = bare_run(workload="spin", blocks=tuple(slow), steal_ns=20_000_000)
+    after = bare_run(workload="spin", blocks=tuple(fast))
     assert [line.plain for line in core_compared(before, after, 80)] == [
         "THE CORE, BLOCK BY BLOCK",
         "core GHz    first  ▁▁  2.00",
