@@ -121,7 +121,8 @@ typedef struct {
 } jw_offset;
 
 /* Both start two threads, one on each CPU (-1: the scheduler is free), wait up to some 200 ms and end them. They return
- * 0, -errno where a thread could not be started or placed, or -EIO where there was no answer in time. */
+ * 0, -errno where a thread could not be started or placed, -EIO where there was no answer in time, or -ETIMEDOUT where a
+ * thread did not get its CPU within 1.5 s. Such a thread ends by itself when it gets it. */
 
 /* Measure how far the clocks of two CPUs are apart, by `rounds` questions. */
 int jw_clock_offset(int source, int first_cpu, int second_cpu, int rounds, jw_offset *out);

@@ -10,7 +10,7 @@
 
 #define OVER UINT64_MAX
 
-enum { CHAIN_ADDS = 50000, CHAIN_TRIES = 12, CLOCK_LIMIT_MS = 200 };
+enum { CHAIN_ADDS = 50000, CHAIN_TRIES = 12, CLOCK_LIMIT_MS = 200, COMES_WITHIN_MS = 1500, STOPS_WITHIN_MS = 200 };
 
 /* Wait until the turn is `wanted` or over. False: over or stopped. */
 JW_INLINE bool await_turn(jw_line *line, uint64_t wanted, const _Atomic int *stop) {
@@ -94,91 +94,145 @@ int jw_ask_side(jw_line *line, int source, int rounds, const _Atomic int *stop, 
     return best == UINT64_MAX ? -EIO : 0;
 }
 
+/* What both threads of a pair share. It is on the heap: a thread that comes too late still looks at it. */
 typedef struct {
-    jw_line *line;
-    const jw_clock *clock;
+    jw_line line;
+    jw_clock clock;
+    jw_offset offset;
+    double one_way_ns;
     _Atomic int stop;
-    int cpu;
-    bool stamps;
-    int failed;
-} second_side;
+    _Atomic int holders; /* both threads and their caller; the last frees */
+    int first_cpu, second_cpu;
+    int rounds; /* > 0: compare the clocks */
+    int first_failed, second_failed;
+} two_sides;
+
+static void let_go(two_sides *sides) {
+    if (atomic_fetch_sub(&sides->holders, 1) == 1) {
+        free(sides);
+    }
+}
+
+static int place_side(two_sides *sides, int cpu) {
+    int failed = jw_place_thread(cpu, 0);
+    if (failed != 0) {
+        atomic_store(&sides->stop, 1);
+    }
+    return failed;
+}
 
 static void *second_body(void *argument) {
-    second_side *side = argument;
-    side->failed = jw_place_thread(side->cpu, 0);
-    if (side->failed != 0) {
-        atomic_store(&side->stop, 1);
-        return NULL;
+    two_sides *sides = argument;
+    sides->second_failed = place_side(sides, sides->second_cpu);
+    if (sides->second_failed == 0) {
+        if (sides->rounds > 0) {
+            jw_stamp_side(&sides->line, sides->clock.source, &sides->stop);
+        } else {
+            jw_pong_side(&sides->line, &sides->stop);
+        }
     }
-    if (side->stamps) {
-        jw_stamp_side(side->line, side->clock->source, &side->stop);
-    } else {
-        jw_pong_side(side->line, &side->stop);
-    }
+    let_go(sides);
     return NULL;
 }
-
-typedef struct {
-    second_side *side;
-    int cpu;
-    int rounds;
-    jw_offset *offset;
-    double *one_way_ns;
-    int failed;
-} first_side;
 
 static void *first_body(void *argument) {
-    first_side *first = argument;
-    first->failed = jw_place_thread(first->cpu, 0);
-    if (first->failed != 0) {
-        atomic_store(&first->side->stop, 1);
-    } else if (first->offset != NULL) {
-        second_side *other = first->side;
-        first->failed = jw_ask_side(other->line, other->clock->source, first->rounds, &other->stop, first->offset);
-    } else {
-        uint64_t limit = jw_clock_ticks(first->side->clock, (uint64_t)CLOCK_LIMIT_MS * (JW_NS_PER_S / 1000));
-        *first->one_way_ns = jw_ping_side(first->side->line, first->side->clock, limit, &first->side->stop);
-        first->failed = *first->one_way_ns < 0 ? -EIO : 0;
+    two_sides *sides = argument;
+    sides->first_failed = place_side(sides, sides->first_cpu);
+    if (sides->first_failed == 0) {
+        if (sides->rounds > 0) {
+            sides->first_failed =
+                jw_ask_side(&sides->line, sides->clock.source, sides->rounds, &sides->stop, &sides->offset);
+        } else {
+            uint64_t limit = jw_clock_ticks(&sides->clock, (uint64_t)CLOCK_LIMIT_MS * (JW_NS_PER_S / 1000));
+            sides->one_way_ns = jw_ping_side(&sides->line, &sides->clock, limit, &sides->stop);
+            sides->first_failed = sides->one_way_ns < 0 ? -EIO : 0;
+        }
     }
+    let_go(sides);
     return NULL;
 }
 
-static int run_sides(first_side *first, second_side *second) {
-    pthread_t a, b;
-    int failed = jw_thread_create(&b, second_body, second);
-    if (failed != 0) {
-        return failed;
-    }
-    failed = jw_thread_create(&a, first_body, first);
-    if (failed != 0) {
-        atomic_store(&second->stop, 1);
-    } else {
-        pthread_join(a, NULL);
-    }
-    pthread_join(b, NULL);
-    if (failed != 0) {
-        return failed;
-    }
-    return second->failed != 0 ? second->failed : first->failed;
+static struct timespec wall_time_in(int ms) {
+    const uint64_t at = jw_posix_ns(CLOCK_REALTIME) + (uint64_t)ms * (JW_NS_PER_S / 1000);
+    return (struct timespec){.tv_sec = (time_t)(at / JW_NS_PER_S), .tv_nsec = (long)(at % JW_NS_PER_S)};
 }
 
-/* The second CPU's clock minus the first's, by a two-way ping-pong between two pinned threads of its own. 0 or -errno. */
+/* A thread that does not end in time is left to itself: when it comes, it finds that it was stopped. */
+static bool joined(pthread_t thread, const struct timespec *until) {
+    if (pthread_timedjoin_np(thread, NULL, until) == 0) {
+        return true;
+    }
+    pthread_detach(thread);
+    return false;
+}
+
+static int run_sides(two_sides *sides) {
+    pthread_t first, second;
+    int failed = jw_thread_create(&second, second_body, sides);
+    if (failed != 0) {
+        atomic_fetch_sub(&sides->holders, 2);
+        return failed;
+    }
+    failed = jw_thread_create(&first, first_body, sides);
+    if (failed != 0) {
+        atomic_store(&sides->stop, 1);
+        let_go(sides);
+    }
+    struct timespec until = wall_time_in(COMES_WITHIN_MS);
+    if (failed == 0 && pthread_timedjoin_np(first, NULL, &until) != 0) {
+        /* Either it did not come, or it waits for the other one and ends now. */
+        failed = -ETIMEDOUT;
+        atomic_store(&sides->stop, 1);
+        until = wall_time_in(STOPS_WITHIN_MS);
+        (void)joined(first, &until);
+    }
+    if (!joined(second, &until)) {
+        return -ETIMEDOUT;
+    }
+    if (failed != 0) {
+        return failed;
+    }
+    return sides->second_failed != 0 ? sides->second_failed : sides->first_failed;
+}
+
+static two_sides *two_sides_new(const jw_clock *clock, int first_cpu, int second_cpu, int rounds) {
+    two_sides *sides = aligned_alloc(JW_APART, sizeof *sides);
+    if (sides != NULL) {
+        memset(sides, 0, sizeof *sides);
+        sides->clock = *clock;
+        sides->holders = 3;
+        sides->first_cpu = first_cpu;
+        sides->second_cpu = second_cpu;
+        sides->rounds = rounds;
+    }
+    return sides;
+}
+
 int jw_clock_offset(int source, int first_cpu, int second_cpu, int rounds, jw_offset *out) {
-    jw_line line;
-    memset(&line, 0, sizeof line);
-    jw_clock clock = {.source = source};
-    second_side second = {.line = &line, .clock = &clock, .cpu = second_cpu, .stamps = true};
-    first_side first = {.side = &second, .cpu = first_cpu, .rounds = rounds, .offset = out};
-    return run_sides(&first, &second);
+    const jw_clock clock = {.source = source};
+    two_sides *sides = two_sides_new(&clock, first_cpu, second_cpu, rounds);
+    if (sides == NULL) {
+        return -ENOMEM;
+    }
+    const int failed = run_sides(sides);
+    if (failed == 0) {
+        *out = sides->offset;
+    }
+    let_go(sides);
+    return failed;
 }
 
-/* Median one-way transfer of a line between two CPUs, with two threads of its own. 0 or -errno. */
 int jw_ping_pong(const jw_clock *clock, int first_cpu, int second_cpu, double *one_way_ns) {
-    jw_line line;
-    memset(&line, 0, sizeof line);
-    second_side second = {.line = &line, .clock = clock, .cpu = second_cpu};
-    first_side first = {.side = &second, .cpu = first_cpu, .one_way_ns = one_way_ns};
-    return run_sides(&first, &second);
+    two_sides *sides = two_sides_new(clock, first_cpu, second_cpu, 0);
+    if (sides == NULL) {
+        return -ENOMEM;
+    }
+    const int failed = run_sides(sides);
+    if (failed == 0) {
+        *one_way_ns = sides->one_way_ns;
+    }
+    let_go(sides);
+    return failed;
 }
 
 /* Each addition needs the one before, and a core does one a cycle: so many additions took so many cycles. Registers are

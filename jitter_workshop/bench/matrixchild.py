@@ -1,12 +1,15 @@
 """Measure lines between CPUs in a process of its own: ``python -I -m jitter_workshop.bench.matrixchild``.
 
 The parent sends pairs of CPUs, some at a time. The child answers with the time of each pair. Its main thread sleeps
-while two threads, one on each CPU, hand a line to each other.
+while two threads, one on each CPU, hand a line to each other. A CPU that no thread gets (another task never leaves it)
+costs a second or two a pair, so after two such pairs the rest of its pairs is left out.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+from collections import Counter
 
 from jitter_workshop.bench import launch
 from jitter_workshop.bench.native import calibrate, ffi, lib
@@ -16,12 +19,17 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.codec import CodecError, from_plain
 
 
+_TRIES = 2
+"""After so many pairs in a row whose threads did not get their CPUs, no more pairs of such a CPU are measured."""
+
+
 def measure(parent: Parent, order: LineOrder) -> None:
     """Answer orders until the parent sends ``end``. ``order``: the first one."""
     clock = calibrate(HostRoot())
     parent.say("ready", clock.describe(None, None))
+    taken: Counter[int] = Counter()
     while True:
-        parent.say("lines", times(clock.native, order))
+        parent.say("lines", times(clock.native, order, taken))
         kind, data = parent.hear()
         if kind == "end":
             return
@@ -30,16 +38,22 @@ def measure(parent: Parent, order: LineOrder) -> None:
         order = from_plain(LineOrder, data)
 
 
-def times(clock: object, order: LineOrder) -> LineTimes:
-    """Measure each pair once."""
+def times(clock: object, order: LineOrder, taken: Counter[int]) -> LineTimes:
+    """Measure each pair once. ``taken``: for each CPU the pairs in a row that did not get it; it is kept up to date."""
     found = ffi.new("double *")
     measured: list[float | None] = []
     why = ""
-    for first, second in order.pairs:
-        status = lib.jw_ping_pong(clock, first, second, found)
+    for pair in order.pairs:
+        if max(taken[cpu] for cpu in pair) >= _TRIES:
+            measured.append(None)
+            continue
+        status = lib.jw_ping_pong(clock, *pair, found)
+        for cpu in pair:
+            taken[cpu] = taken[cpu] + 1 if status == -errno.ETIMEDOUT else 0
         measured.append(round(float(found[0]), 1) if status == 0 else None)
         if status and not why:
-            why = f"CPUs {first} and {second}: {os.strerror(-status)}"
+            reason = "a thread did not get its CPU in time" if status == -errno.ETIMEDOUT else os.strerror(-status)
+            why = f"CPUs {pair[0]} and {pair[1]}: {reason}"
     return LineTimes(tuple(measured), why)
 
 

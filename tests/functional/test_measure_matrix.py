@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from jitter_workshop.bench import launch, pairs
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.lock import host_turn
 from jitter_workshop.cli import main
+from jitter_workshop.presenter.progress import Line
 
 pytestmark = [
     pytest.mark.native,
@@ -52,3 +58,73 @@ def test_a_matrix_of_this_host(
 def test_options_of_a_run_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["measure", "--matrix", "--noise", "greedy"]) == 2
     assert "--noise is for a run" in capsys.readouterr().err
+
+
+@pytest.fixture
+def children(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
+    """A matrix that would take a minute, in a state of its own; the ids of its measuring processes."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("JITTER_WORKSHOP_TURN", f"test-matrix-stop-{os.getpid()}")
+    monkeypatch.setattr(pairs, "pairs_of", lambda cpus: tuple(cpus[:2] for _ in range(20_000)))
+    started: list[int] = []
+    begin = launch.Child.__init__
+
+    def recorded(self: launch.Child, *args: Any, **named: Any) -> None:
+        begin(self, *args, **named)
+        started.append(self.pid)
+
+    monkeypatch.setattr(launch.Child, "__init__", recorded)
+    return started
+
+
+def press_ctrl_c() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def kept(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    capsys.readouterr()
+    assert main(["sessions", "show", "--json"]) == 0
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["matrices"]
+    return found
+
+
+def gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_keeps_the_pairs_that_are_done_and_leaves_nothing_behind(
+    children: list[int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: signal.Signals
+) -> None:
+    monkeypatch.setattr(Line, "write", lambda self, text: os.kill(os.getpid(), number))
+    assert main(["measure", "--matrix", "--label", "cut"]) == 128 + number
+    said = capsys.readouterr()
+    [one] = kept(capsys)
+    assert f"kept as matrix {one['id']}" in said.err.splitlines()[-1]
+    assert not said.out
+    assert (one["label"], one["complete"], sum(c["pairs"] for c in one["clusters"])) == ("cut", False, 1)
+    [child] = children
+    assert gone(child)
+    with host_turn(0.0, CancelToken(), pytest.fail):
+        pass
+
+
+def test_ctrl_c_before_the_first_pairs_keeps_nothing(
+    children: list[int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    send = launch.Child.send
+
+    def interrupted(self: launch.Child, line: bytes) -> None:
+        send(self, line)
+        press_ctrl_c()
+
+    monkeypatch.setattr(launch.Child, "send", interrupted)
+    assert main(["measure", "--matrix"]) == 130
+    assert "nothing was kept" in capsys.readouterr().err.splitlines()[-1]
+    assert kept(capsys) == []
+    [child] = children
+    assert gone(child)
