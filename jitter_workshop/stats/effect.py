@@ -55,11 +55,13 @@ def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked
     the chapter says. ``asked``: the percentile of the guess, which takes part, too."""
     workload = before.run.workload
     names = dict.fromkeys((*_ALWAYS, tail_of(workload), tail_of(workload, asked)))
-    known = {name: e for name in names if (e := _effect(FIGURES[name], before, after)) is not None}
+    found = {name: e for name in names if (e := _effect(FIGURES[name], before, after)) is not None}
+    chance = {name for name in found if _by_chance(FIGURES[name], before, after)}
+    known = {name: e for name, e in found.items() if name not in chance or e.factor < MOVED}
     of_chapter = None if shows is None else known.get(shows.figure)
     if shows is not None and shows.figure not in names:
         of_chapter = _effect(figure(shows.figure), before, after, of_chapter=True)
-    every = [_with_time(name, e, before, after) for name, e in known.items()]
+    every = [_with_time(name, e, before, after, by_chance=name in chance) for name, e in known.items()]
     every = [e for e in every if e.direction != "same" or e.factor < MOVED]
     moved = [e for e in every if e.factor >= MOVED]
     lead = of_chapter if shows is not None and as_said(shows, before, after)[1] else None
@@ -86,7 +88,9 @@ def counted(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tu
     names = dict.fromkeys((*([shows.figure] if shows is not None else []), *_COUNTS))
     found = ((name, _effect(figure(name), before, after, of_chapter=True)) for name in names)
     known = ((name, e) for name, e in found if e is not None and (e.factor > 1.0 or e.values[0] != "0"))
-    return tuple(_with_time(name, e, before, after) for name, e in known)
+    return tuple(
+        _with_time(name, e, before, after, by_chance=_by_chance(figure(name), before, after)) for name, e in known
+    )
 
 
 def _by_chance(one: Figure, before: KnownRun, after: KnownRun) -> bool:
@@ -98,10 +102,10 @@ def _by_chance(one: Figure, before: KnownRun, after: KnownRun) -> bool:
     return abs(counts[0] - counts[1]) < CHANCE * math.sqrt(sum(counts))
 
 
-def _with_time(name: str, effect: Effect, before: KnownRun, after: KnownRun) -> Effect:
+def _with_time(name: str, effect: Effect, before: KnownRun, after: KnownRun, *, by_chance: bool) -> Effect:
     """Return the effect; neither better nor worse where its counts may differ by chance, and where it is about the
     number of stalls, and the time that stalls took did not change in the same direction."""
-    if _by_chance(figure(name), before, after):
+    if by_chance:
         return dataclasses.replace(effect, direction="same")
     if name not in _RATES_OF_STALLS or effect.direction == "same":
         return effect
@@ -134,8 +138,6 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
     step = max(before.run.clock.resolution_ns, after.run.clock.resolution_ns) if one.unit == "ns" else 0
     same = low == high or high - low < step
     factor = 1.0 if same else high / max(low, one.least(after if second < first else before))
-    if factor >= MOVED and not of_chapter and _by_chance(one, before, after):
-        return None
     if factor <= 1.0:
         return Effect(one.title, _values(one, first, second), 1.0, "same", "", one.id == "max")
     rose = second > first
