@@ -1,11 +1,13 @@
-"""Made matrices: times invented by how near CPUs are, for tests and pictures."""
+"""Made hosts and their matrices: times invented by how near CPUs are, for tests and pictures."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 from jitter_workshop.bench import pairs
-from jitter_workshop.model.host import Topology
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import Cache, Cpu, Topology
 from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.run import Clock
 
@@ -18,6 +20,28 @@ NS = {
     "other package": 320.0,
 }
 """Times as a large server has them; invented."""
+
+
+def machine(packages: int, nodes: int, caches: int, cores: int, threads: int, clustered: bool = False) -> Topology:
+    """A host: packages of so many nodes of so many last-level caches of so many cores, siblings ``half`` apart; with
+    ``clustered`` two neighbouring cores share an L2."""
+    half = packages * nodes * caches * cores
+    cpus: dict[int, Cpu] = {}
+    shared: list[Cache] = []
+    core = 0
+    for package, node in itertools.product(range(packages), range(nodes)):
+        for _ in range(caches):
+            mine: list[int] = []
+            for _ in range(cores):
+                siblings = CpuSet.of(core + half * thread for thread in range(threads))
+                for cpu in siblings:
+                    cpus[cpu] = Cpu(cpu, package, core, package * nodes + node, True, True, siblings)
+                mine += siblings.cpus
+                core += 1
+            size = 2 * threads if clustered else threads
+            shared += [Cache(2, "Unified", None, CpuSet(tuple(mine[n : n + size]))) for n in range(0, len(mine), size)]
+            shared.append(Cache(3, "Unified", None, CpuSet(tuple(mine))))
+    return Topology(tuple(cpus[n] for n in sorted(cpus)), tuple(shared))
 
 
 def by_nearness(topology: Topology) -> Callable[[int, int], float]:

@@ -11,6 +11,7 @@ from jitter_workshop.model.change import Change, LeftAlone
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Part, Slice
 from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.matrix import Cluster, Matrix
 from jitter_workshop.model.proof import Proof, ProofRound
 from jitter_workshop.model.report import (
     FORMAT_VERSION,
@@ -33,6 +34,8 @@ from jitter_workshop.stats.comparison import compare
 from jitter_workshop.stats.curve import curve_from_percentiles, percentile_curve
 from jitter_workshop.stats.sample_size import standings
 from jitter_workshop.stats.verdicts import judge
+from tests.madematrix import by_nearness, machine
+from tests.madematrix import made as made_matrix
 from tests.maderounds import NOISY, make_rounds
 from tests.madeup import histogram_of, make_run
 
@@ -308,6 +311,16 @@ def published() -> PercentileCurve:
     )
 
 
+def hostile_matrix() -> Matrix:
+    """A matrix of a host of four CPUs whose file somebody has edited."""
+    small = machine(1, 1, 1, 2, 2)
+    matrix = made_matrix(small, by_nearness(small))
+    clusters = (*matrix.clusters, Cluster(HOSTILE[0], 1, 400.0, 400.0, 400.0))
+    return dataclasses.replace(
+        matrix, label=HOSTILE[0], started_at=HOSTILE[1], clusters=clusters, notes={"one_way_ns": HOSTILE[8]}
+    )
+
+
 def rich() -> ReportDocument:
     """A report of twenty runs with all that one can hold, and hostile names wherever somebody else chooses them."""
     pairs = made_runs()
@@ -472,6 +485,7 @@ def rich() -> ReportDocument:
         notes={"imports": "one import cannot be read", "steal": HOSTILE[0]},
         changes=made_changes(),
         host_name="lab03",
+        matrix=hostile_matrix(),
     )
 
 

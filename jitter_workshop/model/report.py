@@ -9,6 +9,7 @@ from typing import Literal
 from jitter_workshop.model.curve import Comparison, PercentileCurve
 from jitter_workshop.model.evidence import EvidenceReport, Part
 from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Stalls
@@ -188,7 +189,8 @@ class ReportDocument:
     writes that a proof made and restored: a proof lists its own changes. ``before`` and ``after``: None with the reason
     in ``notes`` (keys are field names). ``hosts``: the hosts on which this session measured, newest first, without
     duplicates. ``private``: made for other people (``flow.reporting.anonymizer``): names are replaced, and no raw data
-    are included. ``heats``: heat maps of the newest runs whose longest values come in bursts.
+    are included. ``heats``: heat maps of the newest runs whose longest values come in bursts. ``matrix``: the session's
+    newest complete matrix, or its newest one, with an empty ``host``; None if the session has none.
     """
 
     format_version: int
@@ -217,3 +219,4 @@ class ReportDocument:
     host_name: str = ""
     private: bool = False
     heats: tuple[HeatMap, ...] = ()
+    matrix: Matrix | None = None

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
+from jitter_workshop.chart.matrix import in_plain
 from jitter_workshop.flow.reporting.anonymizer import names_in
 from jitter_workshop.flow.reporting.draft import Format
 from jitter_workshop.model.report import Overlay, ReportDocument
@@ -26,6 +27,7 @@ STRIP = 25
 """Cells of a verdict's picture."""
 _WIDEST = 100
 """The widest line of prose, in columns: longer ones are tiring to read."""
+_MATRIX_ROWS = 28
 _ITEM = " • "
 
 
@@ -106,6 +108,9 @@ def _blocks(found: Iterable[Block], width: int) -> Iterator[Text]:
         elif isinstance(one, blocks.Facts):
             for term, told in one.rows:
                 yield from wrap(Text(f"{term}: {_plain(told)}", "dim"), prose)
+        elif isinstance(one, blocks.MatrixChart):
+            yield from wrap(Text(one.text, "dim"), prose)
+            yield from (Text(line, "text") for line in in_plain(one.matrix, prose, _MATRIX_ROWS))
         elif isinstance(one, blocks.Table):
             yield from _table(one, width)
 

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.evidence import ExplainedStall
+from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.report import Command
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.model.verdict import Verdict
@@ -139,6 +140,17 @@ class HeatChart:
 
 
 @dataclass(frozen=True, slots=True)
+class MatrixChart:
+    """Hold a matrix, and the times of its clusters as a table. ``number``: its place among all charts."""
+
+    number: int
+    title: str
+    text: str
+    matrix: Matrix
+    table: Table
+
+
+@dataclass(frozen=True, slots=True)
 class StallLine:
     """Hold one stall: its time and place, its largest causes with their time, and notes. ``drawn``: the stall that is
     drawn as a line of time, in the colours of its causes."""
@@ -174,7 +186,7 @@ class Part:
     id: str = ""
 
 
-Block: TypeAlias = Paragraph | Bullets | Facts | Table | Chart | HeatChart | Stalls | Shell | Part
+Block: TypeAlias = Paragraph | Bullets | Facts | Table | Chart | HeatChart | MatrixChart | Stalls | Shell | Part
 
 
 @dataclass(frozen=True, slots=True)

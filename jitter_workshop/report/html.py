@@ -20,7 +20,7 @@ from jitter_workshop.model.text import clean, many
 from jitter_workshop.report import blocks, sections
 from jitter_workshop.report.blocks import Block, Inline
 from jitter_workshop.report.pictures import small
-from jitter_workshop.report.pictures.svg import render_heat_svg, render_svg
+from jitter_workshop.report.pictures.svg import render_heat_svg, render_matrix_svg, render_svg
 from jitter_workshop.session import archive, reportfile
 from jitter_workshop.session.store import OpenSession
 from jitter_workshop.stats.sample_size import FEW_SAMPLES
@@ -253,6 +253,10 @@ def block(one: Block) -> Html:
     if isinstance(one, blocks.HeatChart):
         scroll = _wide(f"Chart: {one.title}", Html(render_heat_svg(one.heat, one.title, scope=f"chart-{one.number}")))
         return tag("figure", scroll, tag("figcaption", one.text), class_="chart")
+    if isinstance(one, blocks.MatrixChart):
+        drawn = Html(render_matrix_svg(one.matrix, one.title, scope=f"chart-{one.number}"))
+        scroll = _wide(f"Chart: {one.title}", drawn)
+        return tag("figure", scroll, tag("figcaption", one.text), _table(one.table), class_="chart")
     if isinstance(one, blocks.Stalls):
         return tag("ol", *map(_stall, one.stalls), class_="stalls")
     if isinstance(one, blocks.Shell):

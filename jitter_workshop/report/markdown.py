@@ -20,7 +20,7 @@ from jitter_workshop.model.text import clean, minute
 from jitter_workshop.report import blocks, sections
 from jitter_workshop.report.blocks import Block, Inline
 from jitter_workshop.report.formats.common import Files, beside
-from jitter_workshop.report.pictures.svg import render_heat_svg, render_svg
+from jitter_workshop.report.pictures.svg import render_heat_svg, render_matrix_svg, render_svg
 from jitter_workshop.report.proof_words import pictures
 from jitter_workshop.session.store import OpenSession
 
@@ -55,6 +55,10 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
     for heat in sections.heat_charts(document) if name else ():
         drawn = render_heat_svg(heat.heat, heat.title, scope=f"chart-{heat.number}")
         charts[heat.number] = beside(name, f"chart-{heat.number}", ".svg"), drawn
+    matrix = sections.matrix_chart(document) if name else None
+    if matrix is not None:
+        drawn = render_matrix_svg(matrix.matrix, matrix.title, scope=f"chart-{matrix.number}")
+        charts[matrix.number] = beside(name, f"chart-{matrix.number}", ".svg"), drawn
     text = render(document, {n: file for n, (file, _) in charts.items()})
     return {name: text.encode()} | {file: svg.encode() for file, svg in charts.values()}
 
@@ -94,6 +98,9 @@ class _Writer:
             yield from self._chart(one)
         elif isinstance(one, blocks.HeatChart):
             yield from self._picture(one)
+        elif isinstance(one, blocks.MatrixChart):
+            yield from self._picture(one)
+            yield from self._block(one.table)
         elif isinstance(one, blocks.Table) and one.most == 0 and len(one.rows) > sections.LONG:
             self.at_end.append(one)
             yield line(f"{one.caption}, at the end of this report.")
@@ -121,7 +128,7 @@ class _Writer:
         yield from self._picture(one)
         yield from self._block(one.table)
 
-    def _picture(self, one: blocks.Chart | blocks.HeatChart) -> Iterator[str]:
+    def _picture(self, one: blocks.Chart | blocks.HeatChart | blocks.MatrixChart) -> Iterator[str]:
         yield heading(3, one.title)
         if one.number in self._charts:
             yield Md(f"![{said(f'Chart: {clean(one.title, 100)}', 160)}]({quote(self._charts[one.number])})")

@@ -43,6 +43,7 @@ from jitter_workshop.report.blocks import (
     Inline,
     Interval,
     IntervalAxis,
+    MatrixChart,
     Paragraph,
     Part,
     Section,
@@ -215,6 +216,8 @@ def sections(document: ReportDocument) -> Iterator[Section]:
     none = Paragraph("This session has no commands to repeat.")
     yield Section("again", "How to repeat this", (Shell(d.commands),) if d.commands else (none,))
     yield Section("runs", "Runs", tuple(_runs(d)))
+    if (lines := matrix_chart(d)) is not None:
+        yield Section("lines", "Lines between CPUs", (lines,))
     yield Section("host", "Host", tuple(map(_host, d.hosts)) or (_not_known(d, "hosts"),))
 
 
@@ -283,6 +286,32 @@ def heat_charts(document: ReportDocument) -> tuple[HeatChart, ...]:
             Heat(labels.get(one.run, one.run), one.starts_s, one.end_s, one.block_s, one.counts),
         )
         for number, one in enumerate(document.heats, len(document.overlays) + 1)
+    )
+
+
+def matrix_chart(document: ReportDocument) -> MatrixChart | None:
+    """Return the matrix of the host; None if the report has none. Its number follows those of all other charts."""
+    matrix = document.matrix
+    if matrix is None:
+        return None
+    label = f": {clean(matrix.label, 60)}" if matrix.label else ""
+    stands = f" that stand for {sum(len(group.cpus) for group in matrix.groups)}" if matrix.sampled else ""
+    text = (
+        f"How long a cache line takes one way between each two of {len(matrix.cpus)} CPUs{stands}, measured on "
+        f"{clean(matrix.started_at[:10], 10)}. Both directions of a pair are measured together."
+    )
+    notes = [clean(note, 300) for note in matrix.notes.values() if note]
+    columns = (Column("two CPUs of"), *(Column(head, number=True) for head in ("median", "least", "most", "pairs")))
+    rows = tuple(
+        (clean(one.name, 40), nice_ns(one.median_ns), nice_ns(one.min_ns), nice_ns(one.max_ns), f"{one.pairs:,}")
+        for one in matrix.clusters
+    )
+    return MatrixChart(
+        len(document.overlays) + len(document.heats) + 1,
+        f"How near the CPUs are{label}",
+        " ".join([text, *(f"{note[:1].upper()}{note[1:]}." for note in notes)]),
+        matrix,
+        Table("narrow", "Pairs by what their CPUs share, the shortest lines first", columns, rows),
     )
 
 

@@ -21,11 +21,15 @@ from jitter_workshop.model.curve import ImportedRun, PercentileCurve
 from jitter_workshop.model.proof import ProofRound
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.session import ChapterProgress, HuntOutcome, Prediction
+from jitter_workshop.presenter.report_preview import rest
 from jitter_workshop.report import html, markdown
+from jitter_workshop.report.sections import sections
 from jitter_workshop.session import history
 from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.scale import nice_ns
 from tests import fakes, madereports
+from tests.madematrix import by_nearness, machine, made
 
 MakeRun = Callable[..., tuple[Any, Any]]
 SLOW, FAST = [100] * 1000 + [3_000_000] * 100, [100] * 1000 + [4_000] * 100
@@ -192,6 +196,43 @@ def test_a_run_whose_late_messages_come_in_bursts_has_a_heat_map(make_run: MakeR
     assert "When it was late: loud one" in text["x.md"].decode()
     assert private.heats == document.heats
     assert "loud one" not in html.render(private, None)
+
+
+def test_the_newest_whole_matrix_is_in_the_report(make_run: MakeRun, tmp_path: Path) -> None:
+    cpus = machine(2, 1, 1, 2, 2)
+    whole = dataclasses.replace(made(cpus, by_nearness(cpus)), label="our lab03", host={"name": "lab03"})
+    later = "2026-11-29T12:00:00.000000Z"
+    cut = dataclasses.replace(whole, id="20261129-120000-0001", started_at=later, complete=False)
+    with SessionStore(tmp_path).create("lines", "lab03") as opened:
+        assert "lines" not in {one.id for one in sections(build_one(opened, make_run))}
+        opened.add_matrix(whole)
+        opened.add_matrix(cut)
+        document = build(opened)
+        private = for_others(document)
+        written = markdown.files(document, opened, opened.runs(), "x.md")
+        assert build(opened, runs=opened.session.runs).matrix is None
+    assert document.matrix == dataclasses.replace(whole, host={})
+    number = len(document.overlays) + 1
+    page, text = html.render(document, None), written["x.md"].decode()
+    assert f'id="chart-{number}"' in page
+    assert f"](x-chart-{number}.svg)" in text
+    assert written[f"x-chart-{number}.svg"].startswith(b"<svg")
+    lines = [line.plain for line in rest(document, 80)]
+    for form in (page, text, "\n".join(lines)):
+        assert "our lab03" in form
+        for cluster in whole.clusters:
+            assert cluster.name in form
+            assert nice_ns(cluster.median_ns) in form
+    assert max(map(len, lines)) <= 80
+    assert private.matrix is not None
+    assert private.matrix.one_way_ns == whole.one_way_ns
+    assert private.matrix.topology == ""
+    assert "our lab03" not in html.render(private, None)
+
+
+def build_one(opened: OpenSession, make_run: MakeRun) -> ReportDocument:
+    opened.add_run(*make_run([FAST]))
+    return build(opened)
 
 
 def test_imports_are_shown_and_never_counted(session: OpenSession) -> None:

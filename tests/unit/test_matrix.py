@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import statistics
 from pathlib import Path
 from xml.etree import ElementTree
@@ -21,35 +20,13 @@ from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.host import Cache, Cpu, Topology
+from jitter_workshop.model.host import Topology
 from jitter_workshop.model.matrix import Lines
 from jitter_workshop.report.pictures.svg import render_matrix_svg
 from jitter_workshop.session import files, matrices
 from jitter_workshop.stats.matrix import grid, level, limits
 from tests import hosttrees
-from tests.madematrix import by_nearness, made
-
-
-def machine(packages: int, nodes: int, caches: int, cores: int, threads: int, clustered: bool = False) -> Topology:
-    """A host: packages of so many nodes of so many last-level caches of so many cores, siblings ``half`` apart; with
-    ``clustered`` two neighbouring cores share an L2."""
-    half = packages * nodes * caches * cores
-    cpus: dict[int, Cpu] = {}
-    shared: list[Cache] = []
-    core = 0
-    for package, node in itertools.product(range(packages), range(nodes)):
-        for _ in range(caches):
-            mine: list[int] = []
-            for _ in range(cores):
-                siblings = CpuSet.of(core + half * thread for thread in range(threads))
-                for cpu in siblings:
-                    cpus[cpu] = Cpu(cpu, package, core, package * nodes + node, True, True, siblings)
-                mine += siblings.cpus
-                core += 1
-            size = 2 * threads if clustered else threads
-            shared += [Cache(2, "Unified", None, CpuSet(tuple(mine[n : n + size]))) for n in range(0, len(mine), size)]
-            shared.append(Cache(3, "Unified", None, CpuSet(tuple(mine))))
-    return Topology(tuple(cpus[n] for n in sorted(cpus)), tuple(shared))
+from tests.madematrix import by_nearness, machine, made
 
 
 MACHINES = st.builds(

@@ -30,12 +30,12 @@ ALLOWED = {
     *("html", "head", "meta", "title", "link", "style", "body", "header", "nav", "main", "section", "footer", "h1"),
     *("h2", "h3", "p", "ul", "ol", "li", "dl", "dt", "dd", "a", "div", "span", "strong", "small", "bdi", "code", "pre"),
     *("table", "caption", "thead", "tbody", "tr", "th", "td", "figure", "figcaption", "details", "summary", "time"),
-    *("svg", "desc", "rect", "text", "tspan", "line", "polyline", "circle", "polygon"),
+    *("svg", "desc", "rect", "text", "tspan", "line", "polyline", "circle", "polygon", "path"),
 }
 ATTRIBUTES = {
     *("lang", "charset", "name", "content", "http-equiv", "rel", "href", "class", "id", "scope", "tabindex", "role"),
     *("aria-label", "aria-hidden", "aria-labelledby", "datetime", "title", "open", "xmlns", "viewbox", "width"),
-    *("height", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "points", "transform", "text-anchor"),
+    *("height", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "points", "transform", "text-anchor", "d"),
     "preserveaspectratio",
 }
 
@@ -114,7 +114,7 @@ def test_it_is_in_order_for_all_readers(parsed: Parsed) -> None:
     assert len(parsed.named("h1")) == len(parsed.named("main")) == len(parsed.named("nav")) == 1
     assert all(a.get("scope") in ("col", "row") for a in parsed.named("th"))
     assert len(parsed.named("caption")) == len(parsed.named("table"))
-    assert len(parsed.named("figcaption")) == len(parsed.named("figure")) == 2
+    assert len(parsed.named("figcaption")) == len(parsed.named("figure")) == 3
     ids = [a["id"] for _, a in parsed.elements if "id" in a]
     assert len(ids) == len(set(ids))
     assert {a["href"][1:] for a in parsed.named("a")} <= set(ids)

@@ -147,6 +147,7 @@ def test_the_parts_stand_in_the_order_of_the_page(text: str) -> None:
         "Still open",
         "How to repeat this",
         "Runs",
+        "Lines between CPUs",
         "Host",
         "The session's own record: 25 lines",
         "About this report",
@@ -171,7 +172,7 @@ def test_nothing_hostile_becomes_markup(text: str) -> None:
         "ordered_list_open",
     }
     pictures = [one for one in found if one.type == "image"]
-    assert [one.attrs["src"] for one in pictures] == ["out-chart-1.svg", "out-chart-2.svg"]
+    assert [one.attrs["src"] for one in pictures] == [f"out-chart-{n}.svg" for n in (1, 2, 3)]
     for one in found:
         if one.type == "text":
             assert not LINKED.search(one.content), one.content
@@ -247,7 +248,7 @@ def test_on_standard_output_there_are_no_pictures() -> None:
 
 def test_files_lie_beside_each_other_and_are_linked(tmp_path: Path) -> None:
     found = page.files(rich(), None, (), "my report (1).md")  # type: ignore[arg-type]
-    assert list(found) == ["my report (1).md", "my report (1)-chart-1.svg", "my report (1)-chart-2.svg"]
+    assert list(found) == ["my report (1).md", *(f"my report (1)-chart-{n}.svg" for n in (1, 2, 3))]
     assert b"](my%20report%20%281%29-chart-1.svg)" in found["my report (1).md"]
     assert all(content.startswith(b"<svg ") for name, content in found.items() if name.endswith(".svg"))
 

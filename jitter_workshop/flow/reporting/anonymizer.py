@@ -32,6 +32,7 @@ from jitter_workshop.model.evidence import (
     Slice,
 )
 from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.report import Command, Culprits, HeatMap, OpenPoint, Overlay, ReportDocument, ReportedRun
 from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Run, Stalls
@@ -276,6 +277,9 @@ class _Anonymizer:
                 return {"label": label}
             host = {k: v for k, v in value.host.items() if k not in ("name", "boot_id")}
             return {"label": label, "host": self.hidden(host, "notes")}
+        if isinstance(value, Matrix):
+            # The id of the CPUs is made of the host's name, too.
+            return {"label": "matrix" if value.label else "", "topology": "", "host": {}}
         if isinstance(value, Comparison):
             return {"label": self._labels.get(value.run, "run")}
         if isinstance(value, RemoteAction):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -26,6 +27,7 @@ from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.codec import from_plain
 from jitter_workshop.model.evidence import CounterReport, Part
 from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.report import FORMAT_VERSION, Culprits, ReportDocument, ReportedChapter, ReportedDiagnosis
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
@@ -113,6 +115,7 @@ def _document(subject: Subject, now: datetime.datetime | None) -> ReportDocument
         changes=standing.changes,
         host_name=host_name,
         heats=heat_maps(subject),
+        matrix=_matrix(subject),
     )
 
 
@@ -206,6 +209,14 @@ def _hosts(subject: Subject) -> tuple[HostSummary, ...]:
     if not found:
         subject.notes["hosts"] = "no run names its host"
     return tuple(found.values())
+
+
+def _matrix(subject: Subject) -> Matrix | None:
+    """Return the session's newest complete matrix, or its newest one. A report about picked runs has none."""
+    if subject.chosen:
+        return None
+    found = sorted(subject.context.handle.matrices(), key=lambda one: one.complete)
+    return dataclasses.replace(found[-1], host={}) if found else None
 
 
 # -- chapters ----------------------------------------------------------------------------------------------------------
