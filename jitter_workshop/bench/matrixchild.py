@@ -18,7 +18,6 @@ from jitter_workshop.bench.protocol import LineOrder, LineTimes
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.codec import CodecError, from_plain
 
-
 _TRIES = 2
 """After so many pairs in a row whose threads did not get their CPUs, no more pairs of such a CPU are measured."""
 

@@ -19,7 +19,6 @@ from jitter_workshop.chart.canvas import PLAIN
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.codec import to_plain
-from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Topology
 from jitter_workshop.model.matrix import Lines
 from jitter_workshop.report.pictures.svg import render_matrix_svg
@@ -27,7 +26,6 @@ from jitter_workshop.session import files, matrices
 from jitter_workshop.stats.matrix import grid, level, limits
 from tests import hosttrees
 from tests.madematrix import by_nearness, machine, made
-
 
 MACHINES = st.builds(
     machine,
