@@ -172,21 +172,21 @@ def test_what_was_measured_otherwise_is_divided_by_its_like_only(guest: FakeWork
 
 
 def test_predictions_are_counted_as_they_came_out(guest: FakeWorkshop) -> None:
-    walk = guest.walk("pinning")
+    walk = guest.walk("baseline")
     task = walk.chapter.prediction
     assert task is not None
     assert task.kind == "mark"
     walk.predict(Prediction(value_ns=1_000))
-    kept(guest, "pinning", "again", [1_000] * 2_000)
+    kept(guest, "baseline", "measure", [1_000] * 2_000)
     summary = sum_up(guest)
     assert summary.near == (walk.chapter.title,)
     assert summary.far == ()
     assert summary.unjudged == 2
     walk.restart()
     walk.predict(Prediction(value_ns=1_000_000))
-    kept(guest, "pinning", "again", [1_000] * 2_000)
+    kept(guest, "baseline", "measure", [1_000] * 2_000)
     assert sum_up(guest).far == (walk.chapter.title,)
-    assert "Not near: 1 (Pinning)" in words.predictions(sum_up(guest))
+    assert "Not near: 1 (Why so slow?)" in words.predictions(sum_up(guest))
 
 
 def test_a_host_that_cannot_be_read_is_said_and_the_rest_stands(
