@@ -8,11 +8,13 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 from jitter_workshop.evidence.attribution import OWN, Piece, by_state
 from jitter_workshop.evidence.cpu_occupancy import add_frequencies
 from jitter_workshop.evidence.lives import FORKED, RUNNING, SWITCHED_IN, WAKING, Life, Story, follow
+from jitter_workshop.evidence.quota import Stops
 from jitter_workshop.evidence.timeline import build
 from jitter_workshop.evidence.tracks import (
     ASLEEP,
@@ -37,6 +39,8 @@ TOP = 10
 MOST_THREADS = 1_000
 """The most threads that are listed; the others are in the sums."""
 MOST_WAITS = 1_000
+FAULT_NS = 100_000
+"""The longest time from a page fault to the sleep in which it waits."""
 DEPTH = 3
 """The most wakers of one wait."""
 LEAVES_IDLE_NS = 1_000_000
@@ -100,25 +104,30 @@ def explain_program(
     lost: Mapping[int, int] | None = None,
     children: bool = True,
     itself: Mapping[int, str] | None = None,
-    throttled: bool = False,
+    quota_ns: int | None = None,
     calls: bool = True,
     command: int | None = None,
 ) -> ProgramTimes:
     """Explain the time of a program from ``start`` to before ``end`` (ns of the trace's clock ``mono``).
 
-    ``events``: those of all CPUs, in any order. ``tids``: the threads that exist at ``start``, with the kernel's letter
-    for each thread's state. ``lost``: as for ``timeline.build``. ``children``: also what these threads start.
-    ``itself``: pid → the name by which this program's own processes are told. ``throttled``: the program's group used
-    up its CPU quota in this time. ``calls``: the trace has the system calls. ``command``: see ``lives.follow``."""
+    ``events``: those of all CPUs, in any order. ``tids``: the threads that exist at ``start``, with the kernel's
+    letter for each thread's state. ``lost``: as for ``timeline.build``. ``children``: also what these threads
+    start. ``itself``: pid → the name by which this program's own processes are told. ``quota_ns``: the CPU quota
+    of the program's groups for a period, if they used it up in this time; None if they did not. ``calls``: the
+    trace has the system calls. ``command``: see ``lives.follow``."""
     found = _named(sorted(events, key=lambda event: event[0]), itself or {})
     story = follow(found, tids, start, end, children=children, command=command)
     every = {str(tid): tid for tid in dict.fromkeys(life.tid for life in story.lives)}
     timeline = build(found, cpus, every, start, end, lost=lost)
-    tally = _Tally(start)
+    lives = []
     for life in story.lives:
         began = tids.get(life.tid, "") if not life.forked else ""
-        track = _with_beginning(timeline.threads[str(life.tid)], story, life, began, timeline)
-        tally.add(_Thread(life, track, story, timeline, throttled, calls, began))
+        lives.append((life, began, _with_beginning(timeline.threads[str(life.tid)], story, life, began, timeline)))
+    once = {life.tid: track for life, _, track in lives}
+    stops = Stops(found, once.values(), quota_ns) if quota_ns is not None else None
+    tally = _Tally(start)
+    for life, began, track in lives:
+        tally.add(_Thread(life, track, story, timeline, stops, calls, began))
     return tally.result(timeline, story.cut)
 
 
@@ -192,12 +201,12 @@ class _Thread:
         track: ThreadTrack,
         story: Story,
         timeline: Timeline,
-        throttled: bool,
+        stops: Stops | None,
         calls: bool,
         began: str,
     ) -> None:
         self.life, self._track, self._story, self._timeline = life, track, story, timeline
-        self._throttled, self._calls, self._began = throttled, calls, began
+        self._stops, self._calls, self._began = stops, calls, began
         self.ran = self.waited = self.slept = self.blocked = self.unknown = self.interrupted = self.preempted = 0
         self.causes: defaultdict[_Key, _Taken] = defaultdict(_Taken)
         self.unknown_in: defaultdict[_Key, _Taken] = defaultdict(_Taken)
@@ -207,7 +216,7 @@ class _Thread:
         self.stalls = 0
         self._ran_from = life.start
         self._sleep: tuple[int, int] | None = None
-        self._held: list[Piece] = []
+        self._held: list[tuple[str, Piece]] = []
         self._run()
 
     @property
@@ -245,17 +254,16 @@ class _Thread:
             self.unknown += ns
             self.unknown_in[piece.kind, piece.name].add(ns)
         else:
-            if self._throttled and piece.name == words.IDLE and piece.kind == TASK and ns > LEAVES_IDLE_NS:
-                piece = piece._replace(name=words.THROTTLED)
             self.waited += ns
             self.interrupted += ns if state == RUNS else 0
-            self._held.append(piece)
+            self._held.append((state, piece))
 
     def _end_holdup(self) -> None:
         """Add the time in which the thread could have run and did not, once it is over."""
-        held, self._held = self._held, []
-        if not held:
+        waits, self._held = self._held, []
+        if not waits:
             return
+        held = [piece for _, piece in waits] if self._stops is None else list(_with_stops(waits, self._stops))
         sums: Counter[_Key] = Counter()
         for piece in held:
             sums[piece.kind, piece.name] += piece.ticks
@@ -295,7 +303,7 @@ class _Thread:
         if call:
             return _KIND_OF_CALL[call], call
         if letter == _DEEP:
-            fault = self._track.fault(self._ran_from, start)
+            fault = self._track.fault(max(self._ran_from, start - FAULT_NS), start)
             return ("page_fault", fault[1]) if fault is not None else ("kernel", "")
         if since_before and end >= self.life.end:
             return "sleep", NOT_WOKEN
@@ -356,6 +364,21 @@ class _Thread:
             cpu = there[0].cpu if there and there[0].cpu >= 0 else None
             parts = sorted((Part(*key, took) for key, took in sums.items()), key=lambda p: (-p.ns, p.kind, p.name))
             yield HoldUp(-earlier - start, ns, cpu, self.name, self.life.tid, tuple(parts))
+
+
+def _with_stops(waits: list[tuple[str, Piece]], stops: Stops) -> Iterator[Piece]:
+    """Yield the pieces of a hold-up, with the time in which the thread's group was stopped as throttled."""
+    for on_cpu, group in groupby(waits, key=lambda wait: wait[0] == RUNS):
+        pieces = [piece for _, piece in group]
+        until = None if on_cpu else stops.until(pieces[0].start, pieces[-1].end)
+        for piece in pieces:
+            at = piece.start if until is None else min(max(until, piece.start), piece.end)
+            if at > piece.start:
+                yield Piece(TASK, words.THROTTLED, piece.start, at)
+            if at < piece.end:
+                free = not on_cpu and piece.kind == TASK and piece.name == words.IDLE
+                kept = free and piece.end - at > LEAVES_IDLE_NS
+                yield piece._replace(start=at, name=words.THROTTLED if kept else piece.name)
 
 
 class _Tally:

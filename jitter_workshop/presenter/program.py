@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
+from jitter_workshop.model.evidence import THROTTLED
 from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.program import NOT_WOKEN, ProgramReport, ThreadTimes, TimeTaken, Wait
 from jitter_workshop.model.text import called, clean, many
@@ -68,8 +69,9 @@ def _limits(report: ProgramReport) -> Iterator[str]:
                 yield f"{clean(report.notes[name], 300)}.".capitalize()
         if report.throttled is not None and report.throttled.periods:
             yield (
-                "Its control groups were stopped in this time. The trace does not show when: such a wait counts for "
-                "the task that had the CPU meanwhile, and is throttled only where the CPU was free."
+                "Its control groups were stopped in this time. The trace has no event for that: a wait counts as "
+                "throttled where the program had run for its quota since the group's timer; else for the task that "
+                "had the CPU."
             )
         if report.unbalanced:
             yield f"{many(report.unbalanced, 'event')} did not fit the earlier events; that time is not known."
@@ -140,7 +142,7 @@ def _causes(causes: Sequence[TimeTaken], width: int) -> Iterator[Text]:
         return
     rows = [["cause", "times", "in all", "worst"]]
     for cause in causes[:MOST_CAUSES]:
-        name = cause_words(cause.kind, cause.name, 60)
+        name = _cause(cause.kind, cause.name, 60)
         rows.append([name, f"{cause.count:,}", nice_ns(cause.total_ns), nice_ns(cause.worst_ns)])
     first, *lines = table(rows, width, right=range(1, 4))
     yield first
@@ -186,7 +188,7 @@ def wait_words(wait: Wait) -> str:
 
 def wakers(wait: Wait) -> str:
     """Return the wakers of a wait, the last one first; ``–`` if there was none."""
-    return " ← ".join(cause_words(waker.kind, waker.name, 32) for waker in wait.wakers) or "–"
+    return " ← ".join(_cause(waker.kind, waker.name, 32) for waker in wait.wakers) or "–"
 
 
 def _holdups(report: ProgramReport, width: int) -> Iterator[Text]:
@@ -196,8 +198,13 @@ def _holdups(report: ProgramReport, width: int) -> Iterator[Text]:
     yield from (Text(), heading("THE LONGEST TIMES IN WHICH ONE COULD RUN AND DID NOT"))
     for number, one in enumerate(report.worst[:MOST_HOLDUPS], 1):
         where = f" on CPU {one.cpu}" if one.cpu is not None else ""
-        parts = ", ".join(f"{cause_words(part.kind, part.name, 32)} {nice_ns(part.ns)}" for part in one.parts[:3])
+        parts = ", ".join(f"{_cause(part.kind, part.name, 32)} {nice_ns(part.ns)}" for part in one.parts[:3])
         said = (
             f"{nice_ns(one.duration_ns)} at {nice_ns(one.at_ns)} · {called(one.thread, 16)} ({one.tid}){where}: {parts}"
         )
         yield from wrap(said, width, f"{number:>2}  ")
+
+
+def _cause(kind: str, name: str, limit: int) -> str:
+    """Return a cause in words. A stranger's thread may be throttled while another task has its CPU."""
+    return THROTTLED if (kind, name) == ("task", THROTTLED) else cause_words(kind, name, limit)

@@ -228,10 +228,52 @@ def test_a_free_cpu_that_a_ready_thread_may_not_use_is_throttling() -> None:
     woken = [event(1, "call", "read"), switch(1_000, OURS, 0, "S"), waking(2_000, WAKER), switch(9_000, 0, OURS)]
     assert sums(one(woken)) == {("task", "idle"): 7_000}
     far = [*woken[:3], switch(2_000 + 2_000_000, 0, OURS)]
-    found = explain_program(far, (0, 1), {OURS: "R"}, 0, 3_000_000, throttled=True)
+    found = explain_program(far, (0, 1), {OURS: "R"}, 0, 3_000_000, quota_ns=1_000)
     assert sums(found.threads[0]) == {("task", "throttled"): 2_000_000}
     found = explain_program(far, (0, 1), {OURS: "R"}, 0, 3_000_000)
     assert sums(found.threads[0]) == {("task", "idle"): 2_000_000}
+
+
+MS = 1_000_000
+
+
+def period(ms: int) -> list[TraceEvent]:
+    """The timer that begins a group's next period, on the other CPU."""
+    name = "sched_cfs_period_timer"
+    edges = (("timer_entry", 0), ("timer_exit", 1))
+    return [event(ms * MS + at, kind, name, cpu=1, pid=0, flags=1) for kind, at in edges]
+
+
+@pytest.mark.parametrize(("quota", "throttled"), [(20, 72), (40, 0)])
+def test_a_wait_of_a_group_that_used_up_its_quota_is_throttling_until_its_timer(quota: int, throttled: int) -> None:
+    events = [*period(1), switch(26 * MS, OURS, THIEF), *period(98), switch(103 * MS, THIEF, OURS), *period(201)]
+    found = explain_program(events, (0, 1), {OURS: "R"}, 0, 110 * MS, quota_ns=quota * MS)
+    (thread,) = found.threads
+    expected = {("task", "throttled"): throttled * MS, ("task", "thief"): (77 - throttled) * MS}
+    assert sums(thread) == {key: ns for key, ns in expected.items() if ns}
+    (stall,) = found.worst
+    assert (stall.duration_ns, sum(part.ns for part in stall.parts)) == (77 * MS, 77 * MS)
+
+
+def test_a_thread_that_was_preempted_with_quota_left_waits_for_the_task() -> None:
+    events = [*period(1), switch(6 * MS, OURS, THIEF), *period(9), switch(12 * MS, THIEF, OURS)]
+    found = explain_program(events, (0, 1), {OURS: "R"}, 0, 20 * MS, quota_ns=20 * MS)
+    assert sums(found.threads[0]) == {("task", "thief"): 6 * MS}
+    # Without a timer before the wait, nothing is known of the quota.
+    found = explain_program(events[2:], (0, 1), {OURS: "R"}, 0, 20 * MS, quota_ns=4 * MS)
+    assert sums(found.threads[0]) == {("task", "thief"): 6 * MS}
+
+
+def test_the_threads_of_a_group_share_its_quota() -> None:
+    second = [switch(2 * MS, 0, FAR, cpu=1), switch(24 * MS, FAR, 0, cpu=1)]
+    events = [*period(1), *second, switch(16 * MS, OURS, THIEF), *period(98), switch(103 * MS, THIEF, OURS)]
+    tids = {OURS: "R", FAR: "R"}
+    found = explain_program(events, (0, 1), tids, 0, 110 * MS, quota_ns=38 * MS)
+    ours = next(thread for thread in found.threads if thread.tid == OURS)
+    # Both had run for 15 + 14 ms, and two CPUs may hold back 5 ms each.
+    assert sums(ours) == {("task", "throttled"): 82 * MS, ("task", "thief"): 5 * MS}
+    found = explain_program(events, (0, 1), {OURS: "R"}, 0, 110 * MS, quota_ns=38 * MS)
+    assert sums(found.threads[0]) == {("task", "thief"): 87 * MS}
 
 
 def test_without_system_calls_in_the_trace_a_plain_sleep_is_the_threads_own() -> None:
@@ -262,7 +304,7 @@ EVENTS = st.lists(
         a=st.integers(-1, 5),
         b=st.integers(-1, 3),
         c=st.sampled_from([0, 68, 83, 84, 90, -1]),
-        name=st.sampled_from(["", "one", "read", "idle", "\x1b[2J"]),
+        name=st.sampled_from(["", "one", "read", "idle", "\x1b[2J", "sched_cfs_period_timer"]),
         other=st.sampled_from(["", "three"]),
         flags=st.integers(0, 3),
     ),
@@ -275,11 +317,12 @@ EVENTS = st.lists(
     st.dictionaries(st.integers(1, 4), st.sampled_from(["R", "S", "D", ""]), max_size=3),
     st.dictionaries(st.integers(0, 3), st.integers(0, 5), max_size=2),
     st.booleans(),
+    st.none() | st.integers(1, 20),
 )
 def test_whatever_the_trace_says_the_parts_are_the_whole(
-    events: list[TraceEvent], tids: dict[int, str], lost: dict[int, int], children: bool
+    events: list[TraceEvent], tids: dict[int, str], lost: dict[int, int], children: bool, quota: int | None
 ) -> None:
-    found = explain_program(events, (0, 1, 2), tids, 3, 50, lost=lost, children=children)
+    found = explain_program(events, (0, 1, 2), tids, 3, 50, lost=lost, children=children, quota_ns=quota)
     assert found.left_out == 0
     for thread in found.threads:
         assert sum(part or 0 for part in times(thread)) == thread.observed_ns

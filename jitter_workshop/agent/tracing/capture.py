@@ -45,8 +45,9 @@ _OWN_PIDS = "set_event_pid"
 _WHOLE = ("trace_clock", "tracing_cpumask", _OWN_PIDS, "set_event_notrace_pid")
 """Files of an instance whose contents must not change during a recording."""
 _WORDS = 60
-FOLLOWED_KB = 4096
-"""Buffer in KiB for each CPU for a followed program's own events."""
+FOLLOWED_KB = (16_384, 8192)
+"""Buffers in KiB for each CPU while a program is followed: for all tasks' events, and for the program's own. Two
+threads that hand a token over without a pause fill 8 MiB in a tenth of a second."""
 KEPT_BYTES = 64 << 20
 """The most bytes of a followed program's trace that are kept while it records: one to two million events."""
 
@@ -210,12 +211,12 @@ class Capture:
                 f"{instances.MOST_PAIRS} measurements already record the kernel's trace, which is the limit",
                 "wait until one of them has ended",
             )
-        share = self._share(kilobytes)
+        share = self._share(FOLLOWED_KB[0] if self._follows else kilobytes)
         for instance, size in (
             (self._hot, share),
             (
                 self._senders,
-                min(FOLLOWED_KB if self._follows else SENDERS_KB, TOTAL_KB[1] // len(self._senders.cpus)),
+                min(FOLLOWED_KB[1] if self._follows else SENDERS_KB, TOTAL_KB[1] // len(self._senders.cpus)),
             ),
         ):
             self._set_up(instance, clock, max(size, LEAST_KB), quiet)
@@ -390,7 +391,7 @@ class Capture:
     def _take(self) -> None:
         """Read each buffer once; what is recorded meanwhile is left for the next time."""
         assert self._form is not None
-        most = max(BUFFER_KB, FOLLOWED_KB) * 1024 // self._form.size
+        most = max(FOLLOWED_KB) * 1024 // self._form.size
         for number, instance in enumerate((self._hot, self._senders)):
             for cpu in instance.cpus:
                 pages = self._kept.setdefault((number, cpu), [])

@@ -14,7 +14,7 @@ from jitter_workshop.flow.programs.targets import Found, threads_of
 from jitter_workshop.host.cpu.stat import CpuStat, read_stat, steal_between
 from jitter_workshop.host.kernel.hypervisor import read_hypervisor
 from jitter_workshop.host.root import HostRoot, is_count, line_value
-from jitter_workshop.host.tasks.cgroup import cpu_levels, read_stops
+from jitter_workshop.host.tasks.cgroup import cpu_groups, read_limit, read_stops
 from jitter_workshop.host.tasks.listing import Task
 from jitter_workshop.model.program import ThreadTimes, Throttled
 
@@ -55,7 +55,8 @@ class Counting:
         self._pids = set(found.pids)
         self._seen: dict[tuple[int, int], _Seen] = {}
         self._start_ns = self._before_ns = 0
-        self._levels = cpu_levels(root, found.pids[0])
+        version, self._levels = cpu_groups(root, found.pids[0]) or (2, ())
+        self._limit = read_limit(root, version, self._levels)
         self._stops: dict[str, tuple[int, int | None]] = {}
         self._guest = read_hypervisor(root).guest
         self._stat: CpuStat | None = None
@@ -112,6 +113,10 @@ class Counting:
         times = [None if a[1] is None or b[1] is None else b[1] - a[1] for a, b in both]
         stopped = None if None in times else sum(t for t in times if t is not None)
         return Throttled(sum(b[0] - a[0] for a, b in both), stopped)
+
+    def quota_ns(self) -> int | None:
+        """Return the tightest CPU quota of the program's groups for a period; None if they have none."""
+        return self._limit[0] * 1000 if self._limit is not None else None
 
     def steal(self) -> tuple[int | None, str]:
         """Return the steal of all CPUs in ns since :meth:`begin`; None with the reason if it is not known."""

@@ -24,8 +24,10 @@ from jitter_workshop.model.trace import EventFields, TraceInfo, TraceRead, unpac
 
 CLOCK = "mono"
 """The trace's clock: ns, as ``time.monotonic_ns`` reads them."""
-DRAIN_S = 0.25
-"""Seconds between two readings of the trace's buffers, which have room for about a second of the busiest trace."""
+DRAIN_S = (0.05, 0.25)
+"""Seconds between two readings of the trace's buffers, on a small host and on one with more than MANY_CPUS CPUs. Two
+threads that do nothing but wake each other fill a CPU's buffer in 0.2 s."""
+MANY_CPUS = 16
 ITSELF = "jitter-workshop itself"
 """The name by which this program's own processes are told, as they may hold the program up."""
 
@@ -120,7 +122,7 @@ def observe(
             command.release()
         until_ns = None if seconds is None else start_ns + round(seconds * 1e9)
         with _Ends(root, found) as ends:
-            while (rest_s := _rest_s(until_ns)) > 0 and not ends.within(min(rest_s, DRAIN_S)):
+            while (rest_s := _rest_s(until_ns)) > 0 and not ends.within(min(rest_s, recording.pause_s)):
                 recording.drain()
                 if not recording.on:
                     counting.look()
@@ -149,9 +151,9 @@ def observe(
     notes = {field: why for field, why in notes.items() if why}
     if read is None or recording.info is None:
         return _counted(counting, end_ns - start_ns, common, notes | {"trace": recording.why_not})
-    held_back = throttled is not None and throttled.periods > 0
+    quota_ns = counting.quota_ns() if throttled is not None and throttled.periods > 0 else None
     with nothing_cyclic():
-        return _traced(found, recording.info, read, states, (start_ns, end_ns), common, notes, recording, held_back)
+        return _traced(found, recording.info, read, states, (start_ns, end_ns), common, notes, recording, quota_ns)
 
 
 def _rest_s(until_ns: int | None) -> float:
@@ -188,7 +190,7 @@ def _traced(
     common: dict[str, Any],
     notes: dict[str, str],
     recording: _Recording,
-    throttled: bool,
+    quota_ns: int | None,
 ) -> ProgramReport:
     start_ns, end_ns = times
     lost = sum(read.lost.values()) + sum(read.lost_elsewhere.values())
@@ -210,7 +212,7 @@ def _traced(
         lost=read.lost,
         children=found.children,
         itself=recording.itself(),
-        throttled=throttled,
+        quota_ns=quota_ns,
         calls="syscalls:*" not in info.missing,
         command=found.target.pid if found.target.kind == "command" and _EXEC not in info.missing else None,
     )
@@ -256,6 +258,12 @@ class _Recording:
         self.why_not = why_not
         self.info: TraceInfo | None = None
         self.on = self.ended = self._begun = False
+
+    @property
+    def pause_s(self) -> float:
+        """Return the seconds until the buffers are to be read again, or the counters where there is no trace."""
+        small = self.on and self.info is not None and len(self.info.cpus) <= MANY_CPUS
+        return DRAIN_S[0] if small else DRAIN_S[1]
 
     def begin(self, found: Found) -> None:
         if self._follower is None:

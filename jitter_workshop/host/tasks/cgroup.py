@@ -74,8 +74,7 @@ def read_cgroup(root: HostRoot) -> Cgroup:
     if cpu is None:
         return Cgroup(None, cpuset=cpuset, reason="no cgroup hierarchy with a cpu controller is mounted")
     version, levels = cpu
-    limits = [found for level in levels if (found := _limit(root, version, level))]
-    limit = min(limits, default=None, key=lambda one: one[0] / one[1])
+    limit = read_limit(root, version, levels)
     counts = {f"{level}/cpu.stat": _throttled(root, f"{level}/cpu.stat") for level in levels}
     shown = {path: count for path, count in counts.items() if count is not None}
     return Cgroup(
@@ -94,12 +93,17 @@ def read_throttled(root: HostRoot, cgroup: Cgroup) -> int | None:
     return sum(counts) if counts else None
 
 
-def cpu_levels(root: HostRoot, pid: int) -> tuple[str, ...]:
-    """Return the folders of a process's group in the hierarchy with the cpu controller, and of all groups above it;
-    () if none can be read."""
+def cpu_groups(root: HostRoot, pid: int) -> tuple[int, tuple[str, ...]] | None:
+    """Return the version of the hierarchy with the cpu controller, and the folders of a process's group in it and of
+    all groups above; None if they cannot be read."""
     memberships = parse_memberships(root.text(f"/proc/{pid}/cgroup") or "")
-    cpu = _levels("cpu", memberships, parse_mounts(root.text("/proc/self/mountinfo", 16 << 20) or ""))
-    return cpu[1] if cpu is not None else ()
+    return _levels("cpu", memberships, parse_mounts(root.text("/proc/self/mountinfo", 16 << 20) or ""))
+
+
+def read_limit(root: HostRoot, version: int, levels: tuple[str, ...]) -> tuple[int, int] | None:
+    """Return the tightest bandwidth limit of some groups, as quota and period in µs; None if there is none."""
+    limits = [found for level in levels if (found := _limit(root, version, level))]
+    return min(limits, default=None, key=lambda one: one[0] / one[1])
 
 
 def read_stops(root: HostRoot, folder: str) -> tuple[int, int | None] | None:

@@ -1,0 +1,50 @@
+"""Tell in which waits a program's control group was stopped, because its CPU quota was used up.
+
+The kernel has no event for that. But it has one for the timer that begins a group's next period
+(``sched_cfs_period_timer``), and the trace shows how long the program's threads ran. A thread that could have run and
+did not, after its group had run for its whole quota since the last such timer, was stopped until the next one
+(Documentation/scheduler/sched-bwc.rst).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from itertools import accumulate
+
+from jitter_workshop.evidence.tracks import RUNS, ThreadTrack
+from jitter_workshop.model.trace import EventFields
+
+PERIOD_TIMER = "sched_cfs_period_timer"
+SLICE_NS = 5_000_000
+"""The part of a quota that each CPU may hold and not use (``sched_cfs_bandwidth_slice_us``)."""
+
+
+class Stops:
+    """Hold what is needed to tell when the groups of ``tracks`` were stopped. ``quota_ns``: their quota of a period.
+    Several groups have timers, and other threads may use a quota, too: then less is told as stopped, never more."""
+
+    def __init__(self, events: Iterable[EventFields], tracks: Iterable[ThreadTrack], quota_ns: int) -> None:
+        self._periods = [event[0] for event in events if event[2] == "timer_entry" and event[7] == PERIOD_TIMER]
+        ran = [(one.start, one.end, one.cpu) for track in tracks for one in track.stretches if one.state == RUNS]
+        held_back = len({cpu for _, _, cpu in ran}) * SLICE_NS
+        self._least = max(quota_ns - held_back, quota_ns // 2, 1)
+        self._starts = sorted(start for start, _, _ in ran)
+        self._ends = sorted(end for _, end, _ in ran)
+        self._started = [0, *accumulate(self._starts)]
+        self._ended = [0, *accumulate(self._ends)]
+
+    def until(self, start: int, end: int) -> int | None:
+        """Return the time until which a thread that waited from ``start`` to ``end`` was stopped; None if it was not,
+        as far as can be told."""
+        place = bisect_right(self._periods, start)
+        if place == 0 or place == len(self._periods) or self._periods[place] > end:
+            return None
+        ran = self._ran_before(start) - self._ran_before(self._periods[place - 1])
+        return self._periods[place] if ran >= self._least else None
+
+    def _ran_before(self, moment: int) -> int:
+        """Return the time for which all threads together ran before a moment."""
+        began, ended = bisect_left(self._starts, moment), bisect_left(self._ends, moment)
+        # The threads that still run then have run until that moment.
+        return self._ended[ended] - self._started[began] + (began - ended) * moment
