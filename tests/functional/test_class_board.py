@@ -21,6 +21,7 @@ from jitter_workshop import cli
 from jitter_workshop.classroom import client
 from jitter_workshop.classroom.client import started
 from jitter_workshop.classroom.store import FILE, STUCK_S, BoardStore
+from jitter_workshop.flow.classes import classboard
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.board import MAX_CHAPTERS, Posted, PostedChapter, PostedRun
 from jitter_workshop.model.codec import to_plain
@@ -70,7 +71,18 @@ def ask(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 
 
 @pytest.fixture
-def full(folder: Path) -> Path:
+def marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pinning, a chapter with a setting, ask for the mark of the first chapter, about its second run."""
+    course = classboard.load_course()
+    first = course.chapters[0].prediction
+    assert first is not None
+    mark = dataclasses.replace(first, slot="again")
+    chapters = tuple(dataclasses.replace(c, prediction=mark) if c.id == "pinning" else c for c in course.chapters)
+    monkeypatch.setattr(classboard, "load_course", lambda: dataclasses.replace(course, chapters=chapters))
+
+
+@pytest.fixture
+def full(folder: Path, marked: None) -> Path:
     """Grace is stuck, Alan is not."""
     now = time.time()
     with BoardStore(folder) as store:
@@ -229,6 +241,7 @@ def test_the_table_has_a_line_for_each_chapter(ask: Asks, full: Path) -> None:
     assert (alan["last_p99.9_ns"], alan["best_p99.9_ns"], alan["guess_near"]) == ("90000", "9000", "")
 
 
+@pytest.mark.usefixtures("marked")
 def test_the_table_has_runs_of_no_chapter_and_says_what_was_measured_where_one_guessed(ask: Asks, folder: Path) -> None:
     now = time.time()
     with BoardStore(folder) as store:
