@@ -13,7 +13,18 @@ from jitter_workshop.course.checks import finished_run, flaws, marks
 from jitter_workshop.course.loader import load_course, read_course
 from jitter_workshop.course.table import Places
 from jitter_workshop.flow.host_ops.host_status import treating
-from jitter_workshop.model.course import EVIDENCE, STEPS, Chapter, Check, Course, Measurement, PageWhen, Shows, StepName
+from jitter_workshop.model.course import (
+    EVIDENCE,
+    STEPS,
+    ByHand,
+    Chapter,
+    Check,
+    Course,
+    Measurement,
+    PageWhen,
+    Shows,
+    StepName,
+)
 from jitter_workshop.model.spec import DUTIES
 
 COURSE = 'format_version = 1\nid = "mine"\ntitle = "My course"\nchapters = ["one"]\n'
@@ -388,3 +399,13 @@ def test_without_flaws_the_runs_of_the_lesson_earn_every_mark_and_fewer_do_not(
             assert not marks(chapter, dict(kept))[check.mark]
         cut = {slot: dataclasses.replace(run, complete=False) for slot, run in runs.items()}
         assert not any(marks(chapter, dict(cut)).values())
+
+
+@pytest.mark.parametrize(
+    ("seen", "refused"),
+    [({}, True), ({"reads": True}, False), ({"check": "gone:/a"}, False), ({"unchecked": "Nothing shows it."}, False)],
+)
+def test_a_by_hand_command_says_what_can_be_seen_of_it(seen: dict[str, object], refused: bool) -> None:
+    command = ByHand("true", "It does nothing.", **seen)  # type: ignore[arg-type]
+    chapter = dataclasses.replace(load_course().chapters[0], by_hand=(ByHand("true", "", reads=True), command))
+    assert [flaw.where for flaw in flaws(chapter)] == ([("by_hand", 1, "command")] if refused else [])
