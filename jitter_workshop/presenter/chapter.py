@@ -95,13 +95,15 @@ _LEADS: dict[CommandState, tuple[str, str]] = {
 _SEEN = "Marks: ▸ the workshop sees when you run this, ✓ seen, $ no check."
 
 
-def facts(found: Sequence[Fact], width: int, title: str = "ON THIS HOST") -> Lines:
-    """Return facts about a host: the title of each, its value, and its meaning in the next line."""
+def facts(found: Sequence[Fact], width: int, title: str = "ON THIS HOST", *, airy: bool = False) -> Lines:
+    """Return facts about a host: the title of each, its value, and its meaning in the next line. ``airy``: with an
+    empty line between two facts."""
     lines: Lines = [heading(title)]
     if not found:
         return [*lines, Text("This host shows none of the facts of this step.", "dim")]
     column = min(max(len(clean(f.title)) for f in found), max(width // 3, 10)) + 2
     for fact in found:
+        lines += [Text()] if airy and len(lines) > 1 else []
         value = Text(clean(fact.value, 200), "bold text")
         lines += labelled(clean(fact.title, column - 2), value, width, column, "cool")
         if fact.meaning:

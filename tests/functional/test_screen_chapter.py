@@ -372,3 +372,28 @@ async def test_the_guess_begins_on_ones_own_last_curve_of_the_workload() -> None
         own = first.histograms[first.main_histogram].percentiles["99.9"]
         assert own is not None
         assert 0.9 < value_ns / own < 1.1
+
+
+@pytest.mark.parametrize(("size", "shown"), [((80, 24), False), ((120, 36), True), ((160, 48), True)])
+async def test_before_a_run_a_high_screen_shows_the_guess_beside_what_will_be_measured(
+    size: tuple[int, int], shown: bool
+) -> None:
+    app = WorkshopApp(open_workshop(), "baseline")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        chapter = chapter_of(app)
+        while chapter.step != "measure":
+            await pilot.press("enter")
+            await settled(pilot)
+        assert "THIS RUN" in chapter.sheet("#data-sheet").plain()
+        assert chapter.query_one("#data").display
+        chart = chapter.query_one(ChartView)
+        assert chart.display is shown
+        if shown:
+            assert list(chart.marks) == [(99.9, FIRST_MARK_NS)]
+            assert "THIS RUN" in text_of(app)
+            assert "your guess" in text_of(app)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert chart.display
+        assert not chapter.query_one("#data").display

@@ -76,15 +76,15 @@ class Isolation(Tunable):
                 "version 1 cpuset nor any other one balances them"
             )
             fix = "restore the isolation, then apply it again: jitter-workshop restore isolation"
-            return self.answer("improve", str(isolated), reason, wanted=str(host.hot), fix=fix)
+            return self.answer("improve", isolated.named, reason, wanted=host.hot.named, fix=fix)
         if not missing:
             how = "since boot (isolcpus)" if not host.hot - boot else "at run time (cpuset)"
-            return self.answer("ok", str(isolated), f"the hot CPUs are isolated {how}", wanted=str(host.hot))
+            return self.answer("ok", isolated.named, f"the hot CPUs are isolated {how}", wanted=host.hot.named)
         return self.answer(
             "improve",
-            str(isolated) or "none",
+            isolated.named if isolated else "none",
             f"the load balancer may put any task on CPU {missing}",
-            wanted=str(host.hot),
+            wanted=host.hot.named,
             paths=(sets.where,) if sets else (),
         )
 

@@ -113,6 +113,11 @@ class ChapterPage:
         """Return True if a noise has to be hidden before this step is measured."""
         return step == "again" and self.walk.hunts and not self.workshop.hunts.hiding and self.walk.run_in(step) is None
 
+    @property
+    def _guesses(self) -> bool:
+        """Return True if the learner sets a mark on the chart now."""
+        return self.step == "predict" and self.marking
+
     # -- curves ----------------------------------------------------------------------------------------------------
 
     def recorded(self) -> tuple[tuple[RunCurve, ...], str]:
@@ -129,7 +134,8 @@ class ChapterPage:
         published = published_curves()[:1] if self.screen.shows_published and of_transit else ()
         imported = newest_imported(self.imported) if self.with_imports and self.step == "compare" else ()
         own = self.walk.curves()
-        last = self.walk.last_curve() if self.step == "predict" and self.marking and not own else None
+        before = self.run is None and not own
+        last = self.walk.last_curve() if before and (self.step == "measure" or self._guesses) else None
         curves = [*published, *imported, *([last] if last is not None else []), *own]
         if self.run is not None and self.run.progress is not None:
             label = self.run.request.label or "this run"

@@ -54,8 +54,6 @@ Enter = Literal["go on", "stay", "measure", "apply", "adopt", "hide", "leave", "
 class Step:
     """Behave as a step without figures. The class of each step derives from this one. ``name``: the step's name."""
 
-    both = False
-    """Whether the chart and the figures are shown at once, and the lesson's page never above the figures."""
     work_label = "plan"
     """The label of the key that switches from the lesson's page to the figures."""
 
@@ -86,6 +84,11 @@ class Step:
     @property
     def alone(self) -> bool:
         """Return True if a narrow screen shows the figures without the lesson's page above them."""
+        return False
+
+    @property
+    def both(self) -> bool:
+        """Return True if the chart and the figures are shown at once, and the lesson's page never above the figures."""
         return False
 
     @property
@@ -166,7 +169,7 @@ class Step:
         above the chart."""
         task, outcome = self.walk.chapter.prediction, self.walk.outcome()
         decides = task is not None and self.name == task.slot
-        if task is None or outcome is None or not (decides or self.both):
+        if task is None or outcome is None or not (decides or self.name == "compare"):
             return []
         rehearsed = self.walk.host.rehearsed
         if rehearsed and not self.walk.decided_by_recording:
@@ -212,7 +215,8 @@ class Look(Step):
 
     def _lines(self, width: int) -> Lines:
         title = "ON THE RECORDING" if self.walk.host.rehearsed else "ON THIS HOST"
-        return chapter_view.facts(self.walk.host.look(), width, title)
+        airy = self.screen.wide and self.screen.tall
+        return chapter_view.facts(self.walk.host.look(), width, title, airy=airy)
 
 
 class Predict(Step):
@@ -335,10 +339,20 @@ class Measure(Step):
     """Make the first run of the chapter, or the run after the change (``again``)."""
 
     @property
+    def _waits(self) -> bool:
+        """Return True if a run of this host is to be made here and has not begun."""
+        return not self.walk.host.rehearsed and self.page.run is None and self.walk.run_in(self.name) is None
+
+    @property
+    def both(self) -> bool:
+        # Before the run a high screen shows the curves and the guess, which the run is about to meet.
+        return self._waits and self.screen.tall and bool(self.page.curves())
+
+    @property
     def with_chart(self) -> bool:
         if self.walk.host.rehearsed:
             return super().with_chart
-        return not self.page.table and (self.page.run is not None or self.walk.run_in(self.name) is not None)
+        return not self.page.table and (self.both or not self._waits)
 
     def _lines(self, width: int) -> Lines:
         if self.walk.host.rehearsed:
@@ -423,7 +437,8 @@ class Apply(Step):
         if isinstance(tried, WorkshopError):
             return changes.not_applied(tried, words, width)
         if tried is not None:
-            return changes.of_step(*tried, width)
+            drawn = boxes(self.walk.cpus(), width)
+            return [*changes.of_step(*tried, width), Text(), *drawn]
         planned = page.planned = page.planned or walk.plan()
         words = (planned.words or walk.chapter.tunables) if walk.chapter.changes == "tunables" else ()
         drawn = boxes(page.cpus_of(planned), width, planned.changes)
@@ -539,8 +554,6 @@ class Apply(Step):
 class Compare(Step):
     """Show both runs, and sentences on how they differ."""
 
-    both = True
-
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         super().__init__(page, name)
         self.proof: Proof | None = None
@@ -568,6 +581,10 @@ class Compare(Step):
         from jitter_workshop.flow.proving.chapter_proof import newest
 
         self.proof = None if self.walk.host.rehearsed else newest(self.page.workshop, self.walk)
+
+    @property
+    def both(self) -> bool:
+        return True
 
     @property
     def offers_proof(self) -> bool:
