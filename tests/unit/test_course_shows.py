@@ -14,7 +14,7 @@ from jitter_workshop.course.newlesson import new_lesson
 from jitter_workshop.model.course import Chapter, Company, Shows
 
 SHOWS = '[shows]\nfigure = "migrations"\nat_least = 3.0\n'
-MARK = 'kind = "mark"\n'
+GUESS = 'kind = "choice"'
 
 
 def written(tmp_path: Path, old: str = "", new: str = "") -> Path:
@@ -202,7 +202,7 @@ def guessed(tmp_path: Path, block: str) -> Path:
     course = written(tmp_path)
     path = course / "01-one" / "lesson.toml"
     text = path.read_text()
-    begin = text.index(MARK)
+    begin = text.index(GUESS)
     end = text.index("[[check]]")
     path.write_text(text[:begin] + block + text[end:])
     return course
