@@ -29,6 +29,7 @@ bench: ## the project's own benchmarks: ratios from one run
 soak: ## long kills and fuzzing, and what the lab machine does beyond make test
 	@sh scripts/workshop.sh exec python -m tests.lab.fetch --all
 	@MODEL_EXAMPLES=500 sh scripts/workshop.sh exec python -m pytest -ra tests/unit/test_tuning_restore_model.py
+	@EXAMPLES=1000 sh scripts/workshop.sh exec python -m pytest -ra -m hypothesis tests/unit tests/functional tests/native
 	@sh scripts/workshop.sh exec python -m pytest -ra tests/soak
 	@sh scripts/workshop.sh exec python -m pytest -ra -m soak tests/lab tests/functional
 

@@ -30,7 +30,7 @@ ring() {
 scratch=$(mktemp -d /dev/shm/jitter-workshop-tests.XXXXXX 2>/dev/null || :)
 if [ -n "$scratch" ]; then
     trap 'rm -rf "$scratch"' EXIT
-    trap 'exit 130' INT TERM HUP
+    trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM HUP
     printf '#!/bin/sh\n' >"$scratch/probe"
     chmod +x "$scratch/probe"
     [ "$(df -Pk "$scratch" | awk 'NR == 2 { print $4 }')" -ge 2097152 ] && "$scratch/probe" 2>/dev/null || {
@@ -48,7 +48,18 @@ parallel() { # parallel WORKERS TESTS…: groups begin in the order that tests/c
 
 check() { sh scripts/lint.sh && sh scripts/test-native.sh plain && parallel "$workers" tests/unit; }
 
-more() { sh scripts/test-native.sh sanitizers && parallel "$functional_workers" tests/functional tests/native "$@"; }
+# Functional tests leave a tenth of the CPUs' time, and the sanitizers' suites take it: built and run beside them, with
+# less right to a CPU. What they say is shown at the end.
+more() {
+    said=$(mktemp)
+    nice -n 5 sh scripts/test-native.sh sanitizers >"$said" 2>&1 &
+    sanitizers=$!
+    parallel "$functional_workers" tests/functional tests/native "$@" && passed=0 || passed=$?
+    wait "$sanitizers" || passed=$?
+    cat "$said"
+    rm -f "$said"
+    return "$passed"
+}
 
 # Kernels for the lab machine, the first time only; one line says what to install where it cannot run.
 outside() { python -m tests.lab.fetch && python -m pytest --durations=10 tests/outside tests/lab; }

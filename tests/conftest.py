@@ -20,8 +20,12 @@ from jitter_workshop.errors import HostError
 from jitter_workshop.flow.measuring.host_load import VARIABLE
 from tests import hosttrees, madecourse, madeup, tuned_tree
 
-# The same examples each time, and no verdict by the clock: a busy machine must not fail a test.
-settings.register_profile("workshop", deadline=None, derandomize=True, print_blob=True)
+# The same examples each time, and no verdict by the clock: a busy machine must not fail a test. `make soak` asks for
+# many others (EXAMPLES=1000).
+examples = os.environ.get("EXAMPLES")
+settings.register_profile(
+    "workshop", deadline=None, print_blob=True, max_examples=int(examples or 50), derandomize=examples is None
+)
 settings.load_profile("workshop")
 
 # The default thresholds walk the many objects of a screen again and again: a seventh of a screen test's time.

@@ -13,6 +13,7 @@ import pytest
 from textual._context import active_app
 from textual.app import App
 from textual.css.stylesheet import Stylesheet
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.screen import Screen
 
@@ -130,6 +131,15 @@ async def settled(pilot: Pilot[Any]) -> None:
     await over
     await pilot.pause()
     await pilot.pause()
+
+
+async def held(pilot: Pilot[Any], key: str, times: int) -> None:
+    """Press a key that has no character so often, as a held key repeats: faster than the screen is painted."""
+    driver = pilot.app._driver
+    assert driver is not None
+    for _ in range(times):
+        driver.send_message(Key(key, None))
+    await settled(pilot)
 
 
 def text_of(app: App[Any]) -> str:

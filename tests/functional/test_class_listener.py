@@ -158,6 +158,7 @@ def test_who_calls_waits_for_a_place_where_the_queue_is_full(tmp_path: Path) -> 
             one.close()
 
 
+@pytest.mark.soak
 def test_while_one_floods_others_are_let_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """50 threads connect and close without end, more than the queue holds; who asks meanwhile is connected."""
     monkeypatch.setattr(listener, "_BACKLOG", 8)

@@ -19,7 +19,7 @@ from jitter_workshop.tui.screens.host.status import StatusScreen
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 from tests.fakes import FakeWorkshop, open_workshop
-from tests.screens import opened, settled, text_of
+from tests.screens import held, opened, settled, text_of
 
 
 def with_chapter_for(workshop: FakeWorkshop, chapter_id: str, *words: str) -> FakeWorkshop:
@@ -85,7 +85,8 @@ async def test_only_what_can_be_better_keeps_the_cursor_where_it_can(server: Fak
         screen = status_of(app)
         better = [f.check.id for f in screen.shown() if f.check.state == "improve"]
         assert 1 < len(better) < len(screen.shown())
-        await pilot.press(*["down"] * go_to(screen, better[1]), "i")
+        await held(pilot, "down", go_to(screen, better[1]))
+        await pilot.press("i")
         assert [f.check.id for f in screen.shown()] == better
         assert screen.finding is not None
         assert screen.finding.check.id == better[1]
@@ -138,14 +139,16 @@ async def test_the_commands_by_hand_are_copied(server: FakeWorkshop, monkeypatch
         assert copied[0].startswith("cat ")
         assert "in the clipboard" in text_of(app)
         nothing = next(f.check.id for f in screen.shown() if not f.explained.by_hand)
-        await pilot.press(*["down"] * go_to(screen, nothing), "y")
+        await held(pilot, "down", go_to(screen, nothing))
+        await pilot.press("y")
         assert len(copied) == 1
 
 
 async def test_what_no_chapter_treats_is_said(server: FakeWorkshop) -> None:
     async with opened(server, (80, 24), "s") as (app, pilot):
         screen = status_of(app)
-        await pilot.press(*["down"] * go_to(screen, "stat-interval"), "g")
+        await held(pilot, "down", go_to(screen, "stat-interval"))
+        await pilot.press("g")
         await settled(pilot)
         assert status_of(app) is screen
         assert "No chapter of this course is about 'stat-interval'" in text_of(app)
@@ -154,7 +157,7 @@ async def test_what_no_chapter_treats_is_said(server: FakeWorkshop) -> None:
 async def test_a_reason_why_no_chapter_treats_it_is_shown(server: FakeWorkshop) -> None:
     async with opened(server, (160, 48), "s") as (app, pilot):
         screen = status_of(app)
-        await pilot.press(*["down"] * go_to(screen, "aslr"))
+        await held(pilot, "down", go_to(screen, "aslr"))
         await settled(pilot)
         assert "rounds of new processes" in " ".join(text_of(app).split())
 
