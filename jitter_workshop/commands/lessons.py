@@ -30,6 +30,7 @@ from jitter_workshop.commands.common.base import (
     show_lines,
 )
 from jitter_workshop.errors import UsageError
+from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.record import picked
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import CHANCE_WORDS, PathEntry, PlanView
@@ -63,9 +64,11 @@ def run(args: argparse.Namespace) -> int:
 def _list(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.chapters.tour import take
 
-    path = take(args.session, args.course, args.root).path
+    taken = take(args.session, args.course, args.root)
+    path = taken.path
     if args.json:
-        print_json({"chapters": [_as_json(entry) for entry in path]})
+        chapters = {chapter.id: chapter for chapter in taken.course.chapters}
+        print_json({"chapters": [_as_json(entry, chapters[entry.chapter_id]) for entry in path]})
         return 0
     wide = max((len(entry.chapter_id) for entry in path), default=0)
     for entry in path:
@@ -78,18 +81,21 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
-def _as_json(entry: PathEntry) -> dict[str, object]:
+def _as_json(entry: PathEntry, chapter: Chapter) -> dict[str, object]:
     """Return a chapter of the path as JSON fields. ``here``: "yes", or "recorded" if the chapter cannot be done on this
     host (``reason`` tells why). ``chance``: what it can show here (``model.walk.Chance``). ``setting``: null if the
     chapter changes no setting. ``notes`` tells so, and why a chance is ``held``. ``seconds``: the computed time of each
     step (``course.pace``)."""
+    from jitter_workshop.course.pace import pace
+
     notes = {"setting": "this chapter changes nothing"} if entry.setting is None else {}
     notes |= {"chance": entry.held} if entry.held else {}
     return {
         "id": entry.chapter_id,
         **picked(entry, "title", "minutes"),
         "here": "yes" if entry.here else "recorded",
-        **picked(entry, "setting", "curve", "summary", "reason", "done", "chance", "seconds"),
+        **picked(entry, "setting", "curve", "summary", "reason", "done", "chance"),
+        "seconds": {one.step: round(one.seconds) for one in pace(chapter)},
         "notes": notes,
     }
 

@@ -121,6 +121,7 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.classes.posting import Poster
     from jitter_workshop.flow.host_ops.agent_session import AgentSession, place_once
     from jitter_workshop.flow.measuring import measure as flow
+    from jitter_workshop.flow.measuring.host_warnings import warnings
     from jitter_workshop.flow.measuring.request import check
     from jitter_workshop.flow.turns.classhost import class_host, turn_for
     from jitter_workshop.host.root import HostRoot
@@ -130,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
     request = made_of(MeasureRequest, args)
     check(request)
     host = summarise(HostRoot())
-    for warning in flow.warnings(host):
+    for warning in warnings(host):
         say(warning)
     session: OpenSession | None = None
     not_kept = ""

@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from jitter_workshop.course.files import Problems, read_source
-from jitter_workshop.course.lesson import check_version, read_id, read_lesson
-from jitter_workshop.course.table import Places, Table, parse_table
+from jitter_workshop.course import kept
 from jitter_workshop.errors import LessonError
 from jitter_workshop.model.course import Chapter, Course
+
+if TYPE_CHECKING:
+    from jitter_workshop.course.files import Problems
+    from jitter_workshop.course.table import Table
 
 MAX_CHAPTERS = 100
 BUILTIN_ID = "jitter"
@@ -33,17 +36,24 @@ class Reading:
     problems: Problems
 
 
-def load_course(folder: Path | None = None) -> Course:
-    """Return the course in ``folder``, or the built-in one. Raise LessonError ``file:line: …`` at the first mistake."""
+def load_course(folder: Path | None = None, *, keep: bool = False) -> Course:
+    """Return the course in ``folder``, or the built-in one. Raise LessonError ``file:line: …`` at the first mistake.
+    ``keep``: keep the built-in course as it was read, so that it is there sooner at the next start."""
     if folder is None:
-        return _builtin(builtin_course())
+        base = builtin_course()
+        course, was_kept = _builtin(base)
+        if keep and not was_kept:
+            kept.keep(base, course)
+        return course
     return _whole(read_course(folder))
 
 
 @functools.lru_cache(maxsize=1)
-def _builtin(_folder: Path) -> Course:
-    """Return the built-in course. A process reads it once: an installation does not change below a running workshop."""
-    return _whole(read_course())
+def _builtin(folder: Path) -> tuple[Course, bool]:
+    """Return the built-in course, and True if it was kept by an earlier process. A process reads it once: an
+    installation does not change below a running workshop."""
+    course = kept.read(folder)
+    return (course, True) if course is not None else (_whole(read_course()), False)
 
 
 def _whole(reading: Reading) -> Course:
@@ -67,6 +77,10 @@ def builtin_course() -> Path:
 def read_course(folder: Path | None = None, known: Sequence[str] = ()) -> Reading:
     """Read as much of a course as possible, and collect all mistakes. ``known``: the ids of all tunables, () to skip
     that check. Raise LessonError only if there is no such folder."""
+    from jitter_workshop.course.files import Problems, read_source
+    from jitter_workshop.course.lesson import check_version, read_id
+    from jitter_workshop.course.table import parse_table
+
     base = builtin_course() if folder is None else folder
     if not base.is_dir():
         raise LessonError(f"there is no folder {str(base)!r}", "--course takes a folder with a course.toml")
@@ -88,6 +102,9 @@ def read_course(folder: Path | None = None, known: Sequence[str] = ()) -> Readin
 
 
 def _chapters(base: Path, table: Table, problems: Problems, known: Sequence[str]) -> tuple[tuple[str, Chapter], ...]:
+    from jitter_workshop.course.lesson import read_lesson
+    from jitter_workshop.course.table import Places
+
     folders = table.texts("chapters", limit=64, most=MAX_CHAPTERS)
     if not folders:
         table.wrong("chapters" if "chapters" in table.data else None, "chapters must list at least one folder")

@@ -10,7 +10,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import Comparison, PercentileCurve
 from jitter_workshop.model.effect import Effects
 from jitter_workshop.model.host import Topology
-from jitter_workshop.model.record import dataclass, field
+from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
 
 StepState = Literal["done", "seen", "now", "open", "left_out"]
@@ -72,8 +72,7 @@ class PathEntry:
     ``setting`` None: the chapter sets nothing. ``measures``: False if it only reads. ``in_class``: False if the class
     of this class host leaves the chapter out. ``number``: the chapter's number in the course and on a class's board,
     whatever its position in the path. ``chance``: what the chapter can show on this host.
-    ``held``: why its change moves hardly anything here, "" if it does move something. ``seconds``: the computed time of
-    each step.
+    ``held``: why its change moves hardly anything here, "" if it does move something.
     """
 
     chapter_id: str
@@ -94,7 +93,6 @@ class PathEntry:
     measures: bool = True
     chance: Chance = "measures"
     held: str = ""
-    seconds: dict[StepName, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

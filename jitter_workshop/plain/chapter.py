@@ -26,6 +26,7 @@ from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.causes import offered
 from jitter_workshop.presenter.cpu_boxes import boxes
 from jitter_workshop.presenter.lines import Lines, wrap
+from jitter_workshop.presenter.path import mark
 from jitter_workshop.presenter.plan import PLAN_IS_ANOTHER
 from jitter_workshop.presenter.run import ON_BATTERY, stopped
 from jitter_workshop.presenter.typed import ROLES, parse_cpus, parse_time_ns
@@ -433,7 +434,7 @@ class PlainChapter:
         if outcome is None:
             return
         self._talk.say("")
-        self._talk.tell(f"{chapter_view.mark(outcome.near)} {outcome.text}", "", "  ")
+        self._talk.tell(f"{mark(outcome.near)} {outcome.text}", "", "  ")
         for paragraph in outcome.explanation.split("\n\n") if explained else ():
             self._talk.tell(paragraph, "  ")
 

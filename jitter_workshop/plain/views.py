@@ -14,8 +14,8 @@ from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, StepView
-from jitter_workshop.presenter.chapter import CHANCES, PATH_HEADINGS, marks
 from jitter_workshop.presenter.lines import Lines, sentence, wrap
+from jitter_workshop.presenter.path import CHANCES, PATH_HEADINGS, marks
 from jitter_workshop.presenter.run import TRACED_MEANWHILE, beside
 
 MAX_LINES = 120

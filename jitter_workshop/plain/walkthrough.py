@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.chapters.course_summary import CourseSummary, all_done_here, sum_up
+from jitter_workshop.flow.chapters.course_summary import CourseSummary, sum_up
 from jitter_workshop.flow.chapters.hands import owed_by_hand
-from jitter_workshop.flow.chapters.path import step_named
+from jitter_workshop.flow.chapters.path import all_done_here, step_named
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.model.host_load import HostLoad
@@ -30,9 +30,9 @@ from jitter_workshop.plain.report import tell_report
 from jitter_workshop.plain.talk import Leave, Talk
 from jitter_workshop.presenter import host_load as load_words
 from jitter_workshop.presenter import summary as words
-from jitter_workshop.presenter.chapter import WHAT_THIS_IS, is_new
 from jitter_workshop.presenter.hands import still_made
 from jitter_workshop.presenter.lines import Lines
+from jitter_workshop.presenter.path import WHAT_THIS_IS, is_new
 
 _MOST_CURVES = 6
 

@@ -11,7 +11,6 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.change import Applied, ApplyResult, RestoreResult
 from jitter_workshop.model.text import SENTENCE, WORD, called, clean, fell_away, many, tally
 from jitter_workshop.model.walk import ApplyView, Fact
-from jitter_workshop.presenter.chapter import facts
 from jitter_workshop.presenter.lines import Lines, heading, sentence, wrap
 from jitter_workshop.presenter.plan import by_others, shown_value, value_told
 
@@ -89,7 +88,11 @@ def of_step(view: ApplyView, checks: Sequence[Fact], width: int) -> Lines:
     lines += [Text(), heading("NOT MADE AS PLANNED" if view.by_hand else "REFUSED")] if view.refused else []
     for where, reason in view.refused:
         lines += wrap(Text.assemble(f"{clean(where, 200)}: ", (clean(reason, 400), "dim")), width, " ✗ ")
-    return [*lines, Text(), *facts(checks, width, "READ AGAIN ON THIS HOST")] if checks else lines
+    if not checks:
+        return lines
+    from jitter_workshop.presenter.chapter import facts  # which the first screen does not need
+
+    return [*lines, Text(), *facts(checks, width, "READ AGAIN ON THIS HOST")]
 
 
 def not_applied(error: WorkshopError, words: Sequence[str], width: int) -> Lines:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import signal
 import sys
 from collections.abc import Callable, Iterable
@@ -16,11 +17,8 @@ from textual.driver import Driver
 from textual.screen import Screen
 
 from jitter_workshop.errors import HostError, WorkshopError
-from jitter_workshop.flow.chapters.hands import owed_by_hand
 from jitter_workshop.flow.chapters.path import step_named
 from jitter_workshop.flow.chapters.workshop import Workshop
-from jitter_workshop.presenter.changes import farewell
-from jitter_workshop.presenter.hands import still_made
 from jitter_workshop.tui.core.actions import of_scope
 from jitter_workshop.tui.core.frame import Frame
 from jitter_workshop.tui.screens.class_host.turn import TurnController
@@ -87,6 +85,9 @@ class WorkshopApp(Frame):
                 self.show_error(read_only)
 
     def _begin_to_look(self) -> None:
+        # What the start has made lives as long as the process; the verb has turned the collector off.
+        gc.freeze()
+        gc.enable()
         self.run_worker(self._look_at_load(), group="load")
 
     async def _look_at_load(self) -> None:
@@ -270,6 +271,10 @@ def run(workshop: Workshop, chapter: str | None = None) -> int:
             signal.signal(number, handler)
     if served():
         return app.exit_code
+    from jitter_workshop.flow.chapters.hands import owed_by_hand
+    from jitter_workshop.presenter.changes import farewell
+    from jitter_workshop.presenter.hands import still_made
+
     with contextlib.suppress(OSError):  # the terminal may be what has gone
         sys.stdout.write(farewell(workshop))
         if made := still_made(owed_by_hand(workshop, workshop.course)):

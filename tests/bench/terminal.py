@@ -20,16 +20,20 @@ _ESCAPE = re.compile(rb"\x1b\[[0-9;?<>$=]*[A-Za-z]")
 
 
 class Terminal:
-    """``jitter-workshop ARGUMENTS`` in a terminal of its own; state and settings below ``state``."""
+    """``jitter-workshop ARGUMENTS`` (or another ``command``) in a terminal of its own; state, settings and cache below
+    ``state``."""
 
-    def __init__(self, state: Path, *arguments: str, columns: int = 80, rows: int = 24) -> None:
+    def __init__(
+        self, state: Path, *arguments: str, columns: int = 80, rows: int = 24, command: tuple[str, ...] = (PROGRAM,)
+    ) -> None:
         self.started = time.monotonic()
         self.seen = b""
         self.pid, self.master = pty.fork()
         if self.pid == 0:
-            os.environ.update(TERM="xterm-256color", XDG_STATE_HOME=str(state), XDG_CONFIG_HOME=str(state))
+            here = dict.fromkeys(("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(state))
+            os.environ.update(TERM="xterm-256color", **here)
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-            os.execv(PROGRAM, [PROGRAM, *arguments])
+            os.execv(command[0], [*command, *arguments])
 
     def _read(self, timeout_s: float) -> bool:
         if not select.select([self.master], [], [], timeout_s)[0]:

@@ -18,7 +18,8 @@ from jitter_workshop.bench import launch, runner
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import MeasureError
-from jitter_workshop.flow.measuring.measure import MeasurementStopped, RunNotKept, measure, warnings
+from jitter_workshop.flow.measuring.host_warnings import warnings
+from jitter_workshop.flow.measuring.measure import MeasurementStopped, RunNotKept, measure
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 from rich.text import Text
+from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.host_ops.settings import StateHere
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.presenter.chapter import WHAT_THIS_IS
+from jitter_workshop.presenter.path import WHAT_THIS_IS
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home.home import HomeScreen
@@ -46,6 +47,21 @@ async def test_home_names_host_next_step_and_path() -> None:
         assert not app.screen.query_one(ChartView).region.area
         for chapter in app.workshop.course.chapters:
             assert chapter.title in text
+
+
+async def test_the_style_sheet_is_parsed_once_in_our_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    known = Stylesheet.reparse
+    monkeypatch.setattr(Stylesheet, "reparse", lambda self: (parsed.append(app.theme), known(self))[1])
+    app = WorkshopApp(open_workshop())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert parsed == []
+        assert app.screen.styles.background.hex == app.palette.background.upper()
+        await pilot.press("ctrl+t")
+        await settled(pilot)
+        assert parsed == [app.theme]
+        assert app.screen.styles.background.hex == app.palette.background.upper()
 
 
 async def test_home_says_why_a_chapter_cannot_show_here(monkeypatch: pytest.MonkeyPatch) -> None:

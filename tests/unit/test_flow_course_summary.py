@@ -16,10 +16,10 @@ from jitter_workshop.flow.chapters.course_summary import (
     MEASURES,
     Bought,
     CourseSummary,
-    all_done_here,
     sum_up,
     words_of,
 )
+from jitter_workshop.flow.chapters.path import all_done_here
 from jitter_workshop.flow.host_ops.host_status import Findings
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction

@@ -31,7 +31,7 @@ def loaded_by(code: str, tmp_path: Path) -> set[str]:
     """Modules in a fresh interpreter after ``code``."""
     done = subprocess.run(
         [sys.executable, "-c", f"import sys, json\n{code}\nsys.stderr.write(json.dumps(sorted(sys.modules)))"],
-        env=os.environ | {"XDG_STATE_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)},
+        env=os.environ | dict.fromkeys(("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(tmp_path)),
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
@@ -71,6 +71,41 @@ def test_a_verb_loads_nothing_needless(words: tuple[str, ...], tmp_path: Path) -
     bare = loaded_by("pass", tmp_path)
     loaded = loaded_by(f"from jitter_workshop.cli import main\nmain({list(words)!r})", tmp_path)
     assert not (HEAVY - LINES - {"rich"} | NEEDLESS[words]) & loaded - bare
+
+
+NOT_IN_THE_FIRST_FRAME = {
+    *("plotext", "hdrh", "PIL", "cffi", "statistics", "secrets", "importlib.metadata", "subprocess"),
+    *("evidence", "bench.runner", "bench.noiseorder", "course.lesson", "report", "report.pictures", "chart.canvas"),
+    *("flow.attribution", "flow.measuring.measure", "flow.measuring.curves", "flow.classes", "flow.reporting"),
+    *("flow.chapters.walk", "flow.chapters.hunt", "flow.chapters.recorded", "flow.chapters.chapter_host"),
+    *("presenter.chapter", "presenter.run", "presenter.comparison", "presenter.curves", "stats.comparison"),
+    *("tui.screens.chapter", "tui.screens.runs", "tui.screens.host", "tui.web", "plain"),
+}
+"""What the screen loads only once something is opened or measured; ours without the package's name."""
+
+
+def test_the_first_frame_loads_nothing_needless(tmp_path: Path) -> None:
+    keep = "from jitter_workshop.flow.chapters.workshop import Workshop\nWorkshop.open().close()"
+    loaded_by(keep, tmp_path)
+    # The chart is the first thing that is made behind the first frame.
+    code = """
+import os
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.home.home import HomeScreen
+
+def painted(self):
+    os.write(2, json.dumps(sorted(sys.modules)).encode())
+    os._exit(0)
+
+HomeScreen._draw_chart = painted
+WorkshopApp(Workshop.open()).run(headless=True)
+"""
+    loaded = loaded_by(code, tmp_path)
+    assert "jitter_workshop.tui.screens.home.home" in loaded
+    bare = loaded_by("import textual.app, textual.drivers.linux_driver, textual.drivers.headless_driver", tmp_path)
+    ours = {name.removeprefix("jitter_workshop.") for name in loaded - bare}
+    assert not NOT_IN_THE_FIRST_FRAME & ours
 
 
 def test_the_core_runs_without_the_screen(tmp_path: Path) -> None:

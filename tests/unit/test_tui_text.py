@@ -17,8 +17,8 @@ from jitter_workshop.host.summary import host_line, summarise
 from jitter_workshop.model.cpuset import MAX_CPU
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import Block, Progress
-from jitter_workshop.presenter.chapter import host_column
 from jitter_workshop.presenter.lines import bar, table, wrap
+from jitter_workshop.presenter.path import host_column
 from jitter_workshop.presenter.preferences import CHOICES, Settings, load, save
 from jitter_workshop.presenter.prose import prose
 from jitter_workshop.presenter.run import progress

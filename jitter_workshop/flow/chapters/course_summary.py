@@ -78,12 +78,6 @@ class CourseSummary:
     hunts: tuple[HuntOutcome, ...] = ()
 
 
-def all_done_here(path: Iterable[PathEntry]) -> bool:
-    """Return True if there are chapters that this host can do, and all of them are done."""
-    here = [entry.done for entry in path if entry.here and entry.in_class]
-    return bool(here) and all(here)
-
-
 def sum_up(workshop: Workshop) -> CourseSummary:
     """Read the host, the session's runs and their curves, and return the summary."""
     path = workshop.path()

@@ -203,11 +203,6 @@ def kept(progress: ChapterProgress, outcome: HuntOutcome) -> ChapterProgress:
     return dataclasses.replace(progress, hunts=(*progress.hunts, outcome)[-MOST_KEPT:])
 
 
-def caught(hunts: Sequence[HuntOutcome]) -> bool | None:
-    """Return True if the learner named the noise in at least one hunt; None if no hunt has ended."""
-    return any(outcome.named for outcome in hunts) if hunts else None
-
-
 class Hiding:
     """Keep a chapter's hunt alive on a thread of its own, until :meth:`close`. Raises the errors of ``begin``."""
 

@@ -5,11 +5,10 @@ done. Chapters that this host can do come first, each with its progress and its 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from jitter_workshop.course.pace import pace
 from jitter_workshop.flow.host_ops.recordings import Recordings
 from jitter_workshop.flow.host_ops.settings import USUAL, StateHere
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
@@ -150,7 +149,6 @@ def entry(
         measures=bool(chapter.measurements),
         chance=chance if not reason else "recording" if rehearsed else "not_here",
         held=state.held if not reason and chance == "held" else "",
-        seconds={one.step: round(one.seconds) for one in pace(chapter)},
     )
 
 
@@ -240,6 +238,12 @@ def _state(entry: PathEntry) -> _State:
     if not entry.in_class:
         return "left_out"
     return "here" if entry.here else "recording" if entry.rehearsed else "neither"
+
+
+def all_done_here(path: Iterable[PathEntry]) -> bool:
+    """Return True if there are chapters that this host can do, and all of them are done."""
+    here = [entry.done for entry in path if entry.here and entry.in_class]
+    return bool(here) and all(here)
 
 
 def next_entry(

@@ -9,13 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitter_workshop import paths
-from jitter_workshop.agent.tracing import own_view
-from jitter_workshop.agent.tracing.instances import mount_command
 from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.attribution import Progress, explained, kept_report, unheard
-from jitter_workshop.flow.classes.classview import ClassView, open_view
-from jitter_workshop.flow.classes.posting import Poster
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.host_ops.hotcpus import class_cpus
@@ -35,6 +30,9 @@ from jitter_workshop.session.store import OpenSession
 from jitter_workshop.tuning.journal import stack
 
 if TYPE_CHECKING:
+    from jitter_workshop.flow.attribution import Progress
+    from jitter_workshop.flow.classes.classview import ClassView
+    from jitter_workshop.flow.classes.posting import Poster
     from jitter_workshop.flow.measuring.request import MeasureRequest
     from jitter_workshop.stats.heat import Heat
 
@@ -77,6 +75,9 @@ class SessionContext:
     def __post_init__(self) -> None:
         self.agent_session.change_log = ChangeLog(self.handle, self.root)
         if not self.root.recorded and Path(paths.CLASS_FILE).exists():
+            from jitter_workshop.flow.classes.classview import open_view
+            from jitter_workshop.flow.classes.posting import Poster
+
             self.class_view = open_view(self.agent_session)
             self.poster = Poster(self.handle) if self.class_view is not None else None
 
@@ -101,6 +102,9 @@ class SessionContext:
     def mount_command(self) -> str:
         """Return the command that mounts the kernel's trace; "" where it is mounted, this host has none, or the agent
         can get it without the host's mount. A class's service may make no mount, and without rights no agent starts."""
+        from jitter_workshop.agent.tracing import own_view
+        from jitter_workshop.agent.tracing.instances import mount_command
+
         agent = self.class_view is None and self.agent_session.rights != "none"
         own = agent and own_view.can_be_had(self.root)
         return "" if self.recorded or own else mount_command(self.root)
@@ -233,17 +237,21 @@ class SessionContext:
         """
         return run.counters is not None or self.handle.has_trace(run.id)
 
-    def causes(self, run: Run, progress: Progress = unheard) -> EvidenceReport | CounterReport:
+    def causes(self, run: Run, progress: Progress | None = None) -> EvidenceReport | CounterReport:
         """Return the causes of a run's stalls, or its counters. This takes a second for every few hundred thousand
         events. The newest report is kept in memory. Raises SessionError, and the errors of ``progress``.
         """
+        from jitter_workshop.flow.attribution import explained, unheard
+
         if self._explained is None or self._explained[0] != run.id:
-            self._explained = run.id, explained(self.handle, run, MOST_STALLS, progress)
+            self._explained = run.id, explained(self.handle, run, MOST_STALLS, progress or unheard)
         return self._explained[1]
 
     def known_causes(self, run: Run) -> EvidenceReport | None:
         """Return the report on a run's trace if one was made, in this session of the program or before. Nothing is
         computed, and a report is read from the disk once."""
+        from jitter_workshop.flow.attribution import kept_report
+
         if run.id not in self._known and (report := kept_report(self.handle, run)) is not None:
             self._known[run.id] = report
         return self._known.get(run.id)

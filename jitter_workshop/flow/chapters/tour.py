@@ -14,8 +14,8 @@ from jitter_workshop.flow.chapters.session_context import current_chapter, look_
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.host_ops.recordings import Recordings
 from jitter_workshop.flow.host_ops.settings import state_here
+from jitter_workshop.flow.measuring.host_warnings import warnings
 from jitter_workshop.flow.measuring.isolated_set import room
-from jitter_workshop.flow.measuring.measure import warnings
 from jitter_workshop.flow.turns.classhost import class_chapters
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line

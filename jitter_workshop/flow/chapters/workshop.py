@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import datetime
-import difflib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jitter_workshop import paths
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.flow.chapters.chapter_host import refuse_recorded
-from jitter_workshop.flow.chapters.hunt import Hunts, caught
 from jitter_workshop.flow.chapters.path import next_entry, whole_path
 from jitter_workshop.flow.chapters.session_context import SessionContext, current_chapter, look_at, recorded_session
-from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.host_ops.host_status import Findings, find
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.host_ops.recordings import Recordings
 from jitter_workshop.flow.host_ops.settings import Seen, StateHere, plan_view, planned, state_here
-from jitter_workshop.flow.measuring import measure as measuring
-from jitter_workshop.flow.measuring.curves import imported_curves
-from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.flow.measuring.host_warnings import warnings
 from jitter_workshop.flow.turns.classhost import turn_for
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
@@ -38,10 +33,15 @@ from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import active, word_of
 
+if TYPE_CHECKING:
+    from jitter_workshop.flow.chapters.hunt import Hunts
+    from jitter_workshop.flow.chapters.walk import ChapterSession
+    from jitter_workshop.flow.measuring.request import MeasureRequest
+
 
 class Workshop(SessionContext):
     """Hold an open session together with a course. ``Workshop.open`` raises WorkshopError if the course or the state
-    folder cannot be used. ``hunts``: hides a noise while runs are measured.
+    folder cannot be used. What the first screen does not need is imported when it is needed.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Workshop(SessionContext):
     ) -> None:
         super().__init__(handle, root, host, topology, course_dir=course.source, course_id=course.id)
         self.course = course
-        self.hunts = Hunts(self)
+        self._hunts: Hunts | None = None
         self._states: dict[str, StateHere] = {}
         self._recordings = Recordings(course.source)
 
@@ -60,7 +60,7 @@ class Workshop(SessionContext):
 
         ``root`` other than ``/`` is a recorded host, which cannot be measured or changed and has its own session.
         """
-        course = load_course(course_dir)
+        course = load_course(course_dir, keep=True)
         host_root = HostRoot(root)
         topology, host = look_at(host_root)
         store = SessionStore(paths.sessions_dir())
@@ -74,12 +74,26 @@ class Workshop(SessionContext):
             handle = store.current_or_create(f"{name} {datetime.date.today():%Y-%m-%d}", name)
         made = cls(course, handle, host_root, host, topology)
         if not host_root.recorded:
-            made.troubles.extend(measuring.warnings(host))
+            made.troubles.extend(warnings(host))
         if handle.session.host and handle.session.host != name:
             there = clean(handle.session.host, 40)
             told = f"This session was begun on {there}, but this host is {name}. Do not compare their curves."
             made.troubles.append(told)
         return made
+
+    @property
+    def hunts(self) -> Hunts:
+        """Return the object that hides a noise while runs are measured."""
+        if self._hunts is None:
+            from jitter_workshop.flow.chapters.hunt import Hunts
+
+            self._hunts = Hunts(self)
+        return self._hunts
+
+    @property
+    def hides_a_noise(self) -> bool:
+        """Return True if a hidden noise runs now."""
+        return self._hunts is not None and self._hunts.hiding
 
     def host_line(self) -> str:
         """Return the host in one line: ``KVM guest · 2 CPUs, hot: 1 · no cpufreq · steal 0.4 % · not root``."""
@@ -121,9 +135,12 @@ class Workshop(SessionContext):
 
     def _guess(self, chapter: Chapter) -> bool | None:
         """Return True if a chapter's prediction was near, or one of its hunts was won; None if neither is known."""
+        progress = self.progress(chapter.id)
         if chapter.hunt:
-            return caught(self.progress(chapter.id).hunts)
-        outcome = ChapterSession(chapter, self).outcome()
+            return any(outcome.named for outcome in progress.hunts) if progress.hunts else None
+        if progress.prediction is None:
+            return None
+        outcome = self._walk(chapter).outcome()
         return outcome.near if outcome is not None else None
 
     def _state(self, chapter: Chapter) -> StateHere:
@@ -139,7 +156,12 @@ class Workshop(SessionContext):
 
     def walk(self, chapter_id: str) -> ChapterSession:
         """Return the object that leads through the chapter with this id. Raises UsageError for an unknown id."""
-        return ChapterSession(find_chapter(self.course, chapter_id), self)
+        return self._walk(find_chapter(self.course, chapter_id))
+
+    def _walk(self, chapter: Chapter) -> ChapterSession:
+        from jitter_workshop.flow.chapters.walk import ChapterSession
+
+        return ChapterSession(chapter, self)
 
     def measure(
         self,
@@ -153,6 +175,8 @@ class Workshop(SessionContext):
         stays in memory; a notice tells the learner."""
         if self.recorded:
             raise HostError("nothing can be measured on a recorded host", "leave out --root")
+        from jitter_workshop.flow.measuring import measure as measuring
+
         people = self.class_view.people if self.class_view is not None else ()
         current = current_chapter(self.session, self.course.id)
         title = next((one.title for one in self.course.chapters if one.id == current), "")
@@ -180,6 +204,8 @@ class Workshop(SessionContext):
     def imported(self) -> tuple[RunCurve, ...]:
         """Return the curves that were imported into this session from other tools, oldest first. Each has the tool's
         name; none takes part in a comparison."""
+        from jitter_workshop.flow.measuring.curves import imported_curves
+
         return imported_curves(self.handle.imports())
 
     def standing(self) -> tuple[dict[str, str], ...]:
@@ -196,11 +222,13 @@ class Workshop(SessionContext):
 
     def undo_all(self) -> RestoreResult:
         """Restore all settings of this tool on this host, and update the chapters' marks. Raises HostError."""
+        from jitter_workshop.flow.chapters.chapter_host import refuse_recorded
+
         refuse_recorded(self)
         result = self.agent_session.restore()
         self.note_stack(given_back=None)
         for chapter in self.course.chapters:
-            ChapterSession(chapter, self).given_back([one.tunable for one in result.restored])
+            self._walk(chapter).given_back([one.tunable for one in result.restored])
         return result
 
     def resumable(self) -> tuple[str, ...]:
@@ -234,7 +262,8 @@ class Workshop(SessionContext):
         which settings were applied, so that the next start can offer them again.
         """
         try:
-            self.hunts.end()
+            if self._hunts is not None:
+                self._hunts.end()
             return self.leave()
         finally:
             self.handle.close()
@@ -246,6 +275,8 @@ def find_chapter(course: Course, chapter_id: str) -> Chapter:
     if chapter is not None:
         return chapter
     known = [c.id for c in course.chapters]
+    import difflib
+
     close = difflib.get_close_matches(chapter_id[:40], known, n=1)
     advice = f"did you mean '{close[0]}'?" if close else f"chapters: {', '.join(known)}"
     raise UsageError(f"there is no chapter '{clean(chapter_id, 40)}'", advice)

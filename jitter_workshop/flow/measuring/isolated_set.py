@@ -12,10 +12,9 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from jitter_workshop import paths
-from jitter_workshop.bench.runner import Placed
 from jitter_workshop.errors import HostError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.cpusets import find_cpusets
@@ -23,6 +22,9 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Topology
 from jitter_workshop.model.spec import KINDS, Placement
 from jitter_workshop.tuning.tunables.isolation import own_group
+
+if TYPE_CHECKING:
+    from jitter_workshop.bench.runner import Placed
 
 
 class PutInside(Protocol):

@@ -28,7 +28,7 @@ from jitter_workshop.flow.measuring.isolated_set import (
     placed_by,
     takes_threads,
 )
-from jitter_workshop.flow.measuring.notes import cpu_limit, with_notes
+from jitter_workshop.flow.measuring.notes import with_notes
 from jitter_workshop.flow.measuring.request import MeasureRequest, check, resolve
 from jitter_workshop.flow.measuring.trace_recorder import RunEvidence, Tracer
 from jitter_workshop.flow.turns.classhost import HoldsTurn
@@ -230,28 +230,6 @@ class _Places:
             if not self.why_outside:
                 raise
             raise HostError(error.message, not_used(self.why_outside)) from error
-
-
-def warnings(host: HostSummary) -> tuple[str, ...]:
-    """Return the warnings that are shown before a measurement on this host."""
-    said: list[str] = []
-    if host.on_battery:
-        said.append("This machine runs on battery: its CPUs may be slower and sleep more deeply than on mains power.")
-    if host.hypervisor == "QEMU" and host.architecture == "x86_64":
-        # KVM shows its clock to an x86 guest, unless it is hidden; without KVM, QEMU stalls for milliseconds.
-        said.append(
-            "These CPUs seem to be emulated (QEMU without KVM). Settings and counters are real, but the "
-            "measured times mean nothing."
-        )
-    elif host.hypervisor == "QEMU":
-        said.append(
-            "These CPUs may be emulated: this host does not show whether QEMU uses KVM. Without KVM settings "
-            "and counters are real, but the measured times mean nothing."
-        )
-    limit = cpu_limit(host)
-    if limit:
-        said.append(limit)
-    return tuple(said)
 
 
 def _scratch_dir() -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 
 from jitter_workshop.bench.runner import RunResult
+from jitter_workshop.flow.measuring.host_warnings import cpu_limit
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.run import THREAD_COUNTS, Block, Run, ThreadRecord
 from jitter_workshop.model.spec import TWO_THREADS, RunSpec
@@ -81,17 +82,6 @@ def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False
             "no other task was seen on the measured CPUs, but a task that began or ended during the run is not seen"
         )
     return "; ".join(said)
-
-
-def cpu_limit(host: HostSummary) -> str:
-    """Return a sentence on what the cgroup's CPU limit does to a measurement; "" without a limit."""
-    if not host.cpu_max_quota_us or not host.cpu_max_period_us:
-        return ""
-    cpus = host.cpu_max_quota_us / host.cpu_max_period_us
-    return (
-        f"The cgroup's cpu.max allows {cpus:.3g} CPUs in each {host.cpu_max_period_us / 1000:g} ms: busy "
-        "threads will be throttled, and this looks like a fault of the scheduler."
-    )
 
 
 def _path(run: Run, name: str) -> str:

@@ -12,8 +12,8 @@ from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession, standing
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.flow.host_ops.hotcpus import listed
+from jitter_workshop.flow.measuring.host_warnings import warnings
 from jitter_workshop.flow.measuring.isolated_set import own_cpus, room, takes_threads, with_allowed
-from jitter_workshop.flow.measuring.measure import warnings
 from jitter_workshop.flow.measuring.placement_plan import plan_on
 from jitter_workshop.flow.measuring.request import MeasureRequest, blocks, check
 from jitter_workshop.flow.proving.experiment_arms import Sides, TunableSides

@@ -22,6 +22,16 @@ class PaintedApp(App[None]):
         for name in THEMES:
             self.register_theme(_textual_theme(name))
         self.paint(palette)
+        # The style sheet is parsed once, in these colours: Textual would parse it in its own, and then again.
+        self.stylesheet.set_variables(self.get_css_variables())
+        self._parsed_in = self.theme
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Parse the style sheet in the present colours and apply it, but not where it is in these colours from the
+        beginning."""
+        parsed_in, self._parsed_in = self._parsed_in, ""
+        if parsed_in != self.theme:
+            super().refresh_css(animate)
 
     @property
     def palette(self) -> Palette:

@@ -13,7 +13,7 @@ from textual.widget import Widget
 from jitter_workshop.flow.chapters.path import in_groups
 from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.model.walk import PathEntry
-from jitter_workshop.presenter.chapter import CHANCES, PATH_HEADINGS, marks
+from jitter_workshop.presenter.path import CHANCES, PATH_HEADINGS, marks
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 _COLUMNS = (("setting", 8), ("curve", 6), ("guess", 6))

@@ -164,7 +164,7 @@ class WorkshopScreen(KeyedScreen):
         """Yield the title line: the screen, the host, and its state (such as the number of applied tunables)."""
         standing = len(self.workshop.standing())
         changed = f"{many(standing, 'tunable')} applied" if standing else "nothing changed"
-        if self.workshop.hunts.hiding:
+        if self.workshop.hides_a_noise:
             changed = f"a hidden noise is running · {changed}" if standing else "a hidden noise is running"
         state = "a recorded host: read-only" if self.workshop.recorded else changed
         right = Text(f"{clean(self.workshop.host.name, 30)} · {state}", "dim")

@@ -13,8 +13,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.flow.chapters.course_summary import all_done_here
-from jitter_workshop.flow.measuring.curves import published_curves
+from jitter_workshop.flow.chapters.path import all_done_here
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.run import apart_from_proofs
 from jitter_workshop.model.text import clean, many, shortened
@@ -29,9 +28,8 @@ from jitter_workshop.presenter.changes import (
     named,
     stands,
 )
-from jitter_workshop.presenter.chapter import WHAT_THIS_IS, host_column, is_new
-from jitter_workshop.presenter.curves import label_of, value_at
 from jitter_workshop.presenter.lines import keyed, log_bar, two_ends, wrap
+from jitter_workshop.presenter.path import WHAT_THIS_IS, host_column, is_new
 from jitter_workshop.presenter.plan import NO_RIGHTS
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
@@ -106,6 +104,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
         super().redraw()
 
     def _draw_chart(self) -> None:
+        from jitter_workshop.flow.measuring.curves import published_curves
+
         newest = self._newest()
         shown = published_curves()[:1] if self.shows_published else ()
         self.query_one(ChartView).show_curves([*shown, newest] if newest else shown, highlight=-1)
@@ -183,6 +183,9 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if self.wide or self.tall:
             # The chart stands below, and its legend has the figures.
             return
+        from jitter_workshop.flow.measuring.curves import published_curves
+        from jitter_workshop.presenter.curves import label_of, value_at
+
         pairs = [(c, value_at(c, "99.9")) for c in (newest, *published_curves()[:1])]
         largest = max((value for _, value in pairs if value), default=0)
         name_width = max(min(34, width - 44), 12)

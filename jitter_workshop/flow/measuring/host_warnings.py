@@ -1,0 +1,39 @@
+"""Warn of what makes each measurement on a host doubtful. The start of the workshop needs this, and no other part of
+measuring."""
+
+from __future__ import annotations
+
+from jitter_workshop.model.host import HostSummary
+
+
+def warnings(host: HostSummary) -> tuple[str, ...]:
+    """Return the warnings that are shown before a measurement on this host."""
+    said: list[str] = []
+    if host.on_battery:
+        said.append("This machine runs on battery: its CPUs may be slower and sleep more deeply than on mains power.")
+    if host.hypervisor == "QEMU" and host.architecture == "x86_64":
+        # KVM shows its clock to an x86 guest, unless it is hidden; without KVM, QEMU stalls for milliseconds.
+        said.append(
+            "These CPUs seem to be emulated (QEMU without KVM). Settings and counters are real, but the "
+            "measured times mean nothing."
+        )
+    elif host.hypervisor == "QEMU":
+        said.append(
+            "These CPUs may be emulated: this host does not show whether QEMU uses KVM. Without KVM settings "
+            "and counters are real, but the measured times mean nothing."
+        )
+    limit = cpu_limit(host)
+    if limit:
+        said.append(limit)
+    return tuple(said)
+
+
+def cpu_limit(host: HostSummary) -> str:
+    """Return a sentence on what the cgroup's CPU limit does to a measurement; "" without a limit."""
+    if not host.cpu_max_quota_us or not host.cpu_max_period_us:
+        return ""
+    cpus = host.cpu_max_quota_us / host.cpu_max_period_us
+    return (
+        f"The cgroup's cpu.max allows {cpus:.3g} CPUs in each {host.cpu_max_period_us / 1000:g} ms: busy "
+        "threads will be throttled, and this looks like a fault of the scheduler."
+    )

@@ -1,0 +1,79 @@
+"""Show the path through the chapters and the host beside it, for the first screen and the plain walk.
+
+The first screen imports nothing else of what is said of chapters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from rich.text import Text
+
+from jitter_workshop.host.summary import steal_words
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import CHANCE_WORDS, Chance, PathEntry
+from jitter_workshop.presenter.lines import Lines, heading, labelled
+
+PATH_HEADINGS = {
+    "here": "PATH FOR THIS HOST",
+    "recording": "ON A RECORDING",
+    "neither": "NOT ON THIS HOST AS IT IS",
+    "left_out": "NOT IN THIS CLASS",
+}
+"""The heading of each group of chapters on the path, by the group's state."""
+
+_LOUD: dict[Chance, str] = {"moves": "good", "measures": "text", "reads": "text"}
+CHANCES = {chance: (words, _LOUD.get(chance, "dim")) for chance, words in CHANCE_WORDS.items()}
+"""What a chapter can show on this host: the words, and their style."""
+
+WHAT_THIS_IS = "Measure what makes programs late on Linux, name it, change it, compare."
+"""The sentence that tells a newcomer what the workshop is; the first screen shows it until a chapter is begun."""
+
+_HOST_COLUMN = 34
+"""The least width of a column of facts about a host."""
+
+
+def is_new(path: Sequence[PathEntry]) -> bool:
+    """Return True if no chapter of the path was begun."""
+    return not any(entry.started or entry.done for entry in path)
+
+
+def mark(value: bool | None) -> str:
+    """Return ✓ for True, ✗ for False, and · for None (not decided yet)."""
+    return {True: "✓", False: "✗", None: "·"}[value]
+
+
+def marks(entry: PathEntry) -> tuple[str, str, str]:
+    """Return a chapter's signs for its setting, its curve (each – if the chapter has none) and its guess."""
+    setting = "–" if entry.setting is None else mark(entry.setting or None)
+    return setting, mark(entry.curve or None) if entry.measures else "–", mark(entry.guess)
+
+
+def host_column(host: HostSummary, width: int) -> Lines:
+    """Return the facts about a host in a column, for wide terminals; side by side in two where both fit."""
+    facts = (
+        ("host", clean(host.name, 40)),
+        ("kernel", clean(host.kernel, 60)),
+        ("CPU", clean(host.cpu_model, 60) if host.cpu_model else "not shown here"),
+        ("guest of", clean(host.hypervisor, 30) if host.hypervisor else "no hypervisor seen"),
+        ("CPUs", f"{len(host.cpus_allowed)} of {len(host.cpus_online)} ours"),
+        ("isolated", str(CpuSet(host.isolated)) or "none"),
+        ("nohz_full", str(CpuSet(host.nohz_full)) or "none"),
+        ("governor", ", ".join(clean(g, 20) for g in host.governors) or "no cpufreq"),
+        ("idle driver", clean(host.cpuidle_driver, 30) if host.cpuidle_driver else "none"),
+        ("clock", clean(host.clocksource, 30) if host.clocksource else "not shown"),
+        ("steal", steal_words(host.steal_percent) if host.steal_percent is not None else "no steal clock"),
+        ("root", "yes" if host.is_root else "no"),
+    )
+    if width < 2 * _HOST_COLUMN:
+        return [heading("THIS HOST"), *(line for name, value in facts for line in labelled(name, value, width, 13))]
+    lines, half = [heading("THIS HOST")], len(facts) // 2
+    for beside in zip(facts[:half], facts[half:], strict=True):
+        left, right = (labelled(name, value, width // 2 - 1, 13) for name, value in beside)
+        for first, second in zip_longest(left, right, fillvalue=Text()):
+            first = first.copy()
+            first.pad_right(width // 2 - first.cell_len)
+            lines.append(first.append_text(second))
+    return lines
