@@ -104,7 +104,7 @@ def explain_program(
     lost: Mapping[int, int] | None = None,
     children: bool = True,
     itself: Mapping[int, str] | None = None,
-    quota_ns: int | None = None,
+    quota: tuple[int, int] | None = None,
     calls: bool = True,
     command: int | None = None,
 ) -> ProgramTimes:
@@ -112,9 +112,9 @@ def explain_program(
 
     ``events``: those of all CPUs, in any order. ``tids``: the threads that exist at ``start``, with the kernel's
     letter for each thread's state. ``lost``: as for ``timeline.build``. ``children``: also what these threads
-    start. ``itself``: pid → the name by which this program's own processes are told. ``quota_ns``: the CPU quota
-    of the program's groups for a period, if they used it up in this time; None if they did not. ``calls``: the
-    trace has the system calls. ``command``: see ``lives.follow``."""
+    start. ``itself``: pid → the name by which this program's own processes are told. ``quota``: the CPU quota of
+    the program's groups and its period in ns, if they used it up in this time; None if they did not. ``calls``:
+    the trace has the system calls. ``command``: see ``lives.follow``."""
     found = _named(sorted(events, key=lambda event: event[0]), itself or {})
     story = follow(found, tids, start, end, children=children, command=command)
     every = {str(tid): tid for tid in dict.fromkeys(life.tid for life in story.lives)}
@@ -124,7 +124,7 @@ def explain_program(
         began = tids.get(life.tid, "") if not life.forked else ""
         lives.append((life, began, _with_beginning(timeline.threads[str(life.tid)], story, life, began, timeline)))
     once = {life.tid: track for life, _, track in lives}
-    stops = Stops(found, once.values(), quota_ns) if quota_ns is not None else None
+    stops = Stops(found, once.values(), quota) if quota is not None else None
     tally = _Tally(start)
     for life, began, track in lives:
         tally.add(_Thread(life, track, story, timeline, stops, calls, began))
@@ -217,6 +217,7 @@ class _Thread:
         self._ran_from = life.start
         self._sleep: tuple[int, int] | None = None
         self._held: list[tuple[str, Piece]] = []
+        self._comes_on = [stretch.start for stretch in track.stretches if stretch.state == RUNS]
         self._run()
 
     @property
@@ -263,7 +264,11 @@ class _Thread:
         waits, self._held = self._held, []
         if not waits:
             return
-        held = [piece for _, piece in waits] if self._stops is None else list(_with_stops(waits, self._stops))
+        held = (
+            [piece for _, piece in waits]
+            if self._stops is None
+            else list(_with_stops(waits, self._stops, self._comes_on))
+        )
         sums: Counter[_Key] = Counter()
         for piece in held:
             sums[piece.kind, piece.name] += piece.ticks
@@ -366,11 +371,14 @@ class _Thread:
             yield HoldUp(-earlier - start, ns, cpu, self.name, self.life.tid, tuple(parts))
 
 
-def _with_stops(waits: list[tuple[str, Piece]], stops: Stops) -> Iterator[Piece]:
-    """Yield the pieces of a hold-up, with the time in which the thread's group was stopped as throttled."""
+def _with_stops(waits: list[tuple[str, Piece]], stops: Stops, comes_on: list[int]) -> Iterator[Piece]:
+    """Yield the pieces of a hold-up, with the time in which the thread's group was stopped as throttled. ``comes_on``:
+    the times at which the thread came onto a CPU: a wait goes on until then, even if a part of it is not known."""
     for on_cpu, group in groupby(waits, key=lambda wait: wait[0] == RUNS):
         pieces = [piece for _, piece in group]
-        until = None if on_cpu else stops.until(pieces[0].start, pieces[-1].end)
+        place = bisect_right(comes_on, pieces[0].start)
+        end = comes_on[place] if place < len(comes_on) else pieces[-1].end
+        until = None if on_cpu else stops.until(pieces[0].start, end)
         for piece in pieces:
             at = piece.start if until is None else min(max(until, piece.start), piece.end)
             if at > piece.start:

@@ -21,10 +21,11 @@ SLICE_NS = 5_000_000
 
 
 class Stops:
-    """Hold what is needed to tell when the groups of ``tracks`` were stopped. ``quota_ns``: their quota of a period.
-    Several groups have timers, and other threads may use a quota, too: then less is told as stopped, never more."""
+    """Hold what is needed to tell when the groups of ``tracks`` were stopped. ``quota``: their quota and its period in
+    ns. Several groups have timers, and other threads may use a quota, too: then less is told as stopped, never more."""
 
-    def __init__(self, events: Iterable[EventFields], tracks: Iterable[ThreadTrack], quota_ns: int) -> None:
+    def __init__(self, events: Iterable[EventFields], tracks: Iterable[ThreadTrack], quota: tuple[int, int]) -> None:
+        quota_ns, self._period = quota
         self._periods = [event[0] for event in events if event[2] == "timer_entry" and event[7] == PERIOD_TIMER]
         ran = [(one.start, one.end, one.cpu) for track in tracks for one in track.stretches if one.state == RUNS]
         held_back = len({cpu for _, _, cpu in ran}) * SLICE_NS
@@ -38,9 +39,11 @@ class Stops:
         """Return the time until which a thread that waited from ``start`` to ``end`` was stopped; None if it was not,
         as far as can be told."""
         place = bisect_right(self._periods, start)
-        if place == 0 or place == len(self._periods) or self._periods[place] > end:
+        if place == len(self._periods) or self._periods[place] > end:
             return None
-        ran = self._ran_before(start) - self._ran_before(self._periods[place - 1])
+        # Before the first timer of the trace there was one a period earlier, or the group's first period began.
+        began = self._periods[place - 1] if place else self._periods[0] - self._period
+        ran = self._ran_before(start) - self._ran_before(began)
         return self._periods[place] if ran >= self._least else None
 
     def _ran_before(self, moment: int) -> int:

@@ -228,7 +228,7 @@ def test_a_free_cpu_that_a_ready_thread_may_not_use_is_throttling() -> None:
     woken = [event(1, "call", "read"), switch(1_000, OURS, 0, "S"), waking(2_000, WAKER), switch(9_000, 0, OURS)]
     assert sums(one(woken)) == {("task", "idle"): 7_000}
     far = [*woken[:3], switch(2_000 + 2_000_000, 0, OURS)]
-    found = explain_program(far, (0, 1), {OURS: "R"}, 0, 3_000_000, quota_ns=1_000)
+    found = explain_program(far, (0, 1), {OURS: "R"}, 0, 3_000_000, quota=(1_000, MS))
     assert sums(found.threads[0]) == {("task", "throttled"): 2_000_000}
     found = explain_program(far, (0, 1), {OURS: "R"}, 0, 3_000_000)
     assert sums(found.threads[0]) == {("task", "idle"): 2_000_000}
@@ -247,7 +247,7 @@ def period(ms: int) -> list[TraceEvent]:
 @pytest.mark.parametrize(("quota", "throttled"), [(20, 72), (40, 0)])
 def test_a_wait_of_a_group_that_used_up_its_quota_is_throttling_until_its_timer(quota: int, throttled: int) -> None:
     events = [*period(1), switch(26 * MS, OURS, THIEF), *period(98), switch(103 * MS, THIEF, OURS), *period(201)]
-    found = explain_program(events, (0, 1), {OURS: "R"}, 0, 110 * MS, quota_ns=quota * MS)
+    found = explain_program(events, (0, 1), {OURS: "R"}, 0, 110 * MS, quota=(quota * MS, 100 * MS))
     (thread,) = found.threads
     expected = {("task", "throttled"): throttled * MS, ("task", "thief"): (77 - throttled) * MS}
     assert sums(thread) == {key: ns for key, ns in expected.items() if ns}
@@ -257,22 +257,24 @@ def test_a_wait_of_a_group_that_used_up_its_quota_is_throttling_until_its_timer(
 
 def test_a_thread_that_was_preempted_with_quota_left_waits_for_the_task() -> None:
     events = [*period(1), switch(6 * MS, OURS, THIEF), *period(9), switch(12 * MS, THIEF, OURS)]
-    found = explain_program(events, (0, 1), {OURS: "R"}, 0, 20 * MS, quota_ns=20 * MS)
+    found = explain_program(events, (0, 1), {OURS: "R"}, 0, 20 * MS, quota=(20 * MS, 100 * MS))
     assert sums(found.threads[0]) == {("task", "thief"): 6 * MS}
-    # Without a timer before the wait, nothing is known of the quota.
-    found = explain_program(events[2:], (0, 1), {OURS: "R"}, 0, 20 * MS, quota_ns=4 * MS)
-    assert sums(found.threads[0]) == {("task", "thief"): 6 * MS}
+    # Without a timer before the wait, the period began one period before the next timer.
+    for quota, period_ms, stopped in ((3, 7, 3), (5, 5, 0)):
+        found = explain_program(events[2:], (0, 1), {OURS: "R"}, 0, 20 * MS, quota=(quota * MS, period_ms * MS))
+        expected = {("task", "throttled"): stopped * MS, ("task", "thief"): (6 - stopped) * MS}
+        assert sums(found.threads[0]) == {key: ns for key, ns in expected.items() if ns}
 
 
 def test_the_threads_of_a_group_share_its_quota() -> None:
     second = [switch(2 * MS, 0, FAR, cpu=1), switch(24 * MS, FAR, 0, cpu=1)]
     events = [*period(1), *second, switch(16 * MS, OURS, THIEF), *period(98), switch(103 * MS, THIEF, OURS)]
     tids = {OURS: "R", FAR: "R"}
-    found = explain_program(events, (0, 1), tids, 0, 110 * MS, quota_ns=38 * MS)
+    found = explain_program(events, (0, 1), tids, 0, 110 * MS, quota=(38 * MS, 100 * MS))
     ours = next(thread for thread in found.threads if thread.tid == OURS)
     # Both had run for 15 + 14 ms, and two CPUs may hold back 5 ms each.
     assert sums(ours) == {("task", "throttled"): 82 * MS, ("task", "thief"): 5 * MS}
-    found = explain_program(events, (0, 1), {OURS: "R"}, 0, 110 * MS, quota_ns=38 * MS)
+    found = explain_program(events, (0, 1), {OURS: "R"}, 0, 110 * MS, quota=(38 * MS, 100 * MS))
     assert sums(found.threads[0]) == {("task", "thief"): 87 * MS}
 
 
@@ -317,12 +319,12 @@ EVENTS = st.lists(
     st.dictionaries(st.integers(1, 4), st.sampled_from(["R", "S", "D", ""]), max_size=3),
     st.dictionaries(st.integers(0, 3), st.integers(0, 5), max_size=2),
     st.booleans(),
-    st.none() | st.integers(1, 20),
+    st.none() | st.tuples(st.integers(1, 20), st.integers(1, 30)),
 )
 def test_whatever_the_trace_says_the_parts_are_the_whole(
-    events: list[TraceEvent], tids: dict[int, str], lost: dict[int, int], children: bool, quota: int | None
+    events: list[TraceEvent], tids: dict[int, str], lost: dict[int, int], children: bool, quota: tuple[int, int] | None
 ) -> None:
-    found = explain_program(events, (0, 1, 2), tids, 3, 50, lost=lost, children=children, quota_ns=quota)
+    found = explain_program(events, (0, 1, 2), tids, 3, 50, lost=lost, children=children, quota=quota)
     assert found.left_out == 0
     for thread in found.threads:
         assert sum(part or 0 for part in times(thread)) == thread.observed_ns

@@ -55,15 +55,13 @@ class Counting:
         self._pids = set(found.pids)
         self._seen: dict[tuple[int, int], _Seen] = {}
         self._start_ns = self._before_ns = 0
-        version, self._levels = cpu_groups(root, found.pids[0]) or (2, ())
-        self._limit = read_limit(root, version, self._levels)
-        self._stops: dict[str, tuple[int, int | None]] = {}
+        self._groups = _Groups(root, found.pids[0])
         self._guest = read_hypervisor(root).guest
         self._stat: CpuStat | None = None
 
     def begin(self) -> dict[int, str]:
         """Read the counters for the first time. Return thread → the kernel's letter for its state."""
-        self._stops = self._read_stops()
+        self._groups.look()
         self._stat = read_stat(self._root, self._guest)
         self._start_ns = time.monotonic_ns()
         self._look(first=True)
@@ -71,7 +69,12 @@ class Counting:
 
     def look(self) -> None:
         """Read the counters again."""
+        self.look_at_groups()
         self._look(first=False)
+
+    def look_at_groups(self) -> None:
+        """Read the counters of the program's control groups again. A program may move to other groups."""
+        self._groups.look()
 
     def _look(self, *, first: bool) -> None:
         before, now = self._before_ns, time.monotonic_ns()
@@ -100,23 +103,13 @@ class Counting:
                     waiting += fresh
         self._pids = done if len(done) < MOST_THREADS else self._pids
 
-    def _read_stops(self) -> dict[str, tuple[int, int | None]]:
-        found = {level: read_stops(self._root, level) for level in self._levels}
-        return {level: stops for level, stops in found.items() if stops is not None}
-
     def throttled(self) -> Throttled | None:
         """Return how the throttling counters of the program's groups have grown; None if there are none."""
-        now = self._read_stops()
-        both = [(self._stops[level], now[level]) for level in self._stops if level in now]
-        if not both:
-            return None
-        times = [None if a[1] is None or b[1] is None else b[1] - a[1] for a, b in both]
-        stopped = None if None in times else sum(t for t in times if t is not None)
-        return Throttled(sum(b[0] - a[0] for a, b in both), stopped)
+        return self._groups.throttled()
 
-    def quota_ns(self) -> int | None:
-        """Return the tightest CPU quota of the program's groups for a period; None if they have none."""
-        return self._limit[0] * 1000 if self._limit is not None else None
+    def quota(self) -> tuple[int, int] | None:
+        """Return the tightest CPU quota of the program's groups, and its period, in ns; None if they have none."""
+        return self._groups.quota
 
     def steal(self) -> tuple[int | None, str]:
         """Return the steal of all CPUs in ns since :meth:`begin`; None with the reason if it is not known."""
@@ -128,6 +121,39 @@ class Counting:
         """Return the threads by their counters, those that ran and waited most first."""
         found = [_told(tid, seen, self._start_ns) for (tid, _), seen in self._seen.items()]
         return tuple(sorted(found, key=lambda t: (-((t.ran_ns or 0) + (t.waited_ns or 0)), t.began_ns, t.tid)))
+
+
+class _Groups:
+    """Read the throttling counters of the groups in which a program's first process is, and was."""
+
+    def __init__(self, root: HostRoot, pid: int) -> None:
+        self._root, self._pid = root, pid
+        self._where = ""
+        self._levels: tuple[str, ...] = ()
+        self._first: dict[str, tuple[int, int | None]] = {}
+        self._last: dict[str, tuple[int, int | None]] = {}
+        self.quota: tuple[int, int] | None = None
+
+    def look(self) -> None:
+        where = self._root.text(f"/proc/{self._pid}/cgroup") or self._where
+        if where != self._where:
+            self._where = where
+            version, self._levels = cpu_groups(self._root, self._pid) or (2, self._levels)
+            limit = read_limit(self._root, version, self._levels)
+            self.quota = (limit[0] * 1000, limit[1] * 1000) if limit is not None else self.quota
+        for level in self._levels:
+            stops = read_stops(self._root, level)
+            if stops is not None:
+                self._first.setdefault(level, stops)
+                self._last[level] = stops
+
+    def throttled(self) -> Throttled | None:
+        if not self._last:
+            return None
+        both = [(self._first[level], last) for level, last in self._last.items()]
+        times = [None if a[1] is None or b[1] is None else b[1] - a[1] for a, b in both]
+        stopped = None if None in times else sum(t for t in times if t is not None)
+        return Throttled(sum(b[0] - a[0] for a, b in both), stopped)
 
 
 def _told(tid: int, seen: _Seen, start_ns: int) -> ThreadTimes:

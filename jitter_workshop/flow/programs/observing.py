@@ -124,7 +124,9 @@ def observe(
         with _Ends(root, found) as ends:
             while (rest_s := _rest_s(until_ns)) > 0 and not ends.within(min(rest_s, recording.pause_s)):
                 recording.drain()
-                if not recording.on:
+                if recording.on:
+                    counting.look_at_groups()
+                else:
                     counting.look()
         end_ns = time.monotonic_ns()
         counting.look()
@@ -151,9 +153,9 @@ def observe(
     notes = {field: why for field, why in notes.items() if why}
     if read is None or recording.info is None:
         return _counted(counting, end_ns - start_ns, common, notes | {"trace": recording.why_not})
-    quota_ns = counting.quota_ns() if throttled is not None and throttled.periods > 0 else None
+    quota = counting.quota() if throttled is not None and throttled.periods > 0 else None
     with nothing_cyclic():
-        return _traced(found, recording.info, read, states, (start_ns, end_ns), common, notes, recording, quota_ns)
+        return _traced(found, recording.info, read, states, (start_ns, end_ns), common, notes, recording, quota)
 
 
 def _rest_s(until_ns: int | None) -> float:
@@ -190,7 +192,7 @@ def _traced(
     common: dict[str, Any],
     notes: dict[str, str],
     recording: _Recording,
-    quota_ns: int | None,
+    quota: tuple[int, int] | None,
 ) -> ProgramReport:
     start_ns, end_ns = times
     lost = sum(read.lost.values()) + sum(read.lost_elsewhere.values())
@@ -212,7 +214,7 @@ def _traced(
         lost=read.lost,
         children=found.children,
         itself=recording.itself(),
-        quota_ns=quota_ns,
+        quota=quota,
         calls="syscalls:*" not in info.missing,
         command=found.target.pid if found.target.kind == "command" and _EXEC not in info.missing else None,
     )
