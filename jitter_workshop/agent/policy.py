@@ -65,6 +65,13 @@ def check_cpus(who: Member, cpus: str) -> None:
         raise HostError(f"the hot CPUs of this class are {hot}, not {asked or 'none'}")
 
 
+def check_follows(who: Member) -> None:
+    """Raise HostError if a student asks for a trace of a program of their own: it shows what all tasks do on all
+    CPUs."""
+    if not who.instructor:
+        raise HostError("in this class only an instructor may trace a program that is not this tool's")
+
+
 def check_asked(who: Member, wanted: tuple[Wanted, ...], cpus: str) -> None:
     """Raise HostError if a student asks for other hot CPUs than the class's, or for tunables that the class does not
     let them apply. Raise UsageError if ``cpus`` is not a list."""

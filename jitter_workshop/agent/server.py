@@ -201,6 +201,8 @@ class Server:
             self._class.need_turn()
             if request.get("do") == "begin":
                 policy.check_cpus(self._class.who, protocol.text(request, "cpus"))
+                if request.get("pids") is not None:
+                    policy.check_follows(self._class.who)
         if self._trace is None:
             from jitter_workshop.agent.tracing.evidence import ConnectionCapture
 

@@ -97,28 +97,28 @@ def polls(ns: int) -> list[Claim]:
 
 def locks(ns: int, busy: bool) -> list[Claim]:
     """Another thread holds a lock for ``ns``, asleep or busy, while this one waits."""
-    lock, go = threading.Lock(), threading.Event()
+    lock, taken, done = threading.Lock(), threading.Semaphore(0), threading.Semaphore(0)
     waited, held = [], []
 
     def hold() -> None:
         called("holder")
         for _ in range(ROUNDS):
             with lock:
-                go.set()
+                taken.release()
                 time.sleep(0.002)
                 began = now()
                 _wait(ns, busy)
                 held.append((began, now()))
-            time.sleep(0.002)
+            done.acquire()
 
     holder = threading.Thread(target=hold)
     holder.start()
     for _ in range(ROUNDS):
-        go.wait()
-        go.clear()
+        taken.acquire()
         began = now()
         with lock:
             waited.append((began, now()))
+        done.release()
     holder.join()
     both = [min(a[1], b[1]) - max(a[0], b[0]) for a, b in zip(waited, held, strict=True)]
     return [claim(threading.get_native_id(), "blocked_on", "futex", "futex", sum(n for n in both if n > 0), "holder")]

@@ -107,3 +107,5 @@ def test_a_students_evidence_is_of_the_classs_hot_cpus(tree: Path, people: Peopl
         assert "hot CPUs" in told["error"]["message"]
     told = one.ask("evidence", do="begin", pid=pid, tids=[pid], cpus="2-3", clock="mono", stacks=False)
     assert "hot CPUs" not in str(told)
+    told = one.ask("evidence", do="begin", pids=[pid], cpus="2-3", clock="mono")
+    assert "instructor" in told["error"]["message"]
