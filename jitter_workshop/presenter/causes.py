@@ -337,8 +337,8 @@ def _actions(present: Residence) -> Iterator[str]:
         yield f"The tick of CPU {kept.cpu} could not stop {_times(kept.count)}: {reason}."
     for sent in [deed for deed in present.deeds if deed.what == "ipi"][:3]:
         target = f"CPU {sent.cpu}" if sent.cpu >= 0 else "several CPUs"
-        what = f"{clean(sent.of, 40)} called on {target}" if sent.of else f"{target} reschedule"
-        yield f"{called(sent.who, 20)} had {what} {_times(sent.count)}."
+        what = f"{clean(sent.of, 60)} called on {target}" if sent.of else f"{target} reschedule"
+        yield f"{called(sent.who, 20)} had {what}, {_times(sent.count)}."
     for move in [deed for deed in present.deeds if deed.what == "move"][:3]:
         moved = f"{clean(move.of, 20)} was moved to CPU {move.cpu} {_times(move.count)}"
         yield f"{moved[:1].upper()}{moved[1:]} while {called(move.who, 20)} ran."

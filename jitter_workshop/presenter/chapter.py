@@ -277,7 +277,7 @@ def residence(thread: ThreadEvidence, digits: int, width: int) -> Lines:
     for number, (cpu, messages, share) in enumerate(most):
         line = Text(f"{'' if number else name:<12} ", "cool")
         line.append(f"CPU {cpu:<4}", "text")
-        line.append_text(filled(share, 1.0, room, "·"))
+        line.append_text(filled(share, 1.0, room, "·", "dim"))
         line.append(f" {_share(share)}  {messages:>{digits},}", "dim")
         lines.append(line)
     if len(thread.residence) > len(most):

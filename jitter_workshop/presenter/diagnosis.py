@@ -10,6 +10,7 @@ from jitter_workshop.flow.chapters.suspects import LEAST_PIECE, is_right
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import ExplainedStall
+from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.lines import Lines, bar, heading, sentence, table, wrap
 from jitter_workshop.report.cause_words import cause_words
@@ -83,7 +84,7 @@ def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: i
         line.stylize(style)
         row = Text.assemble((f"{'▸' if here else ' '} {index + 1} {sign} ", style), line)
         if answered is not None and one.total_ns and row.cell_len + 1 + _BAR <= width:
-            row.append(f" {bar(one.total_ns, most, _BAR)}", "accent")
+            row.append(f" {bar(one.total_ns, most, _BAR)}", CAUSES.get(one.kind, "accent"))
         lines.append(row)
     if seen.others:
         lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}", "dim"))

@@ -121,9 +121,9 @@ def of_recorded(walk: ChapterSession, width: int) -> Lines:
     return compared(found, [seen.run for seen in both], walk.repeats, width, recorded=True)
 
 
-def counts(found: Sequence[Effect], width: int, recorded: bool = False) -> Lines:
+def counts(found: Sequence[Effect], width: int, recorded: bool = False, luck: bool = False) -> Lines:
     """Return the counts before and after a change in two columns. A row is tinted where the figure moved. ``recorded``:
-    they are those of recorded runs."""
+    they are those of recorded runs. ``luck``: nothing was changed between the runs, so no row is better or worse."""
     if not found:
         return []
     rows = [[f"{'RECORDED ' if recorded else ''}COUNTS, A SECOND", "before", "after", ""]]
@@ -132,7 +132,7 @@ def counts(found: Sequence[Effect], width: int, recorded: bool = False) -> Lines
         rows.append([e.name, *(value.removesuffix(" a second") for value in e.values), told])
     lines = table(rows, width, right=(1, 2))
     for line, e in zip(lines[1:], found, strict=True):
-        if e.factor >= MOVED:
+        if e.factor >= MOVED and not luck:
             line.stylize(_ROLES[e.direction])
     return lines
 

@@ -317,10 +317,10 @@ def bar(value: float, largest: float, width: int) -> str:
     return "█" * full + ("▏▎▍▌▋▊▉"[rest - 1] if rest else "")
 
 
-def filled(done: float, total: float, width: int, rest: str = "─") -> Text:
-    """Return a bar of progress; ``rest`` is the character for the part that is still to be done."""
+def filled(done: float, total: float, width: int, rest: str = "─", style: str = "accent") -> Text:
+    """Return a bar of progress, or of a share; ``rest`` is the character for the part that is still to be done."""
     full = bar(done, max(total, 1), width)
-    return Text(full, "accent").append(rest * max(width - len(full), 0), "rule")
+    return Text(full, style).append(rest * max(width - len(full), 0), "rule")
 
 
 def waiting(said: str, done: int, total: int, width: int) -> Lines:

@@ -167,7 +167,7 @@ def core_compared(before: Run, after: Run, width: int) -> Lines:
     taken = [nice_ns(run.steal_ns) if run.steal_ns is not None else "not known" for run in (before, after)]
     if (before.steal_ns, after.steal_ns) != (None, None):
         lines.append(f"{'steal':<11} first  {taken[0]}, second {taken[1]}"[:width])
-    return [heading("THE CORE, BLOCK BY BLOCK"), *(Text(line, "text") for line in lines)] if lines else []
+    return [heading("THE CORE, BLOCK BY BLOCK"), *(Text(line, "dim") for line in lines)] if lines else []
 
 
 def now_told(block: Block) -> str:

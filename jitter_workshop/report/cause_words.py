@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from jitter_workshop.evidence.attribution import AROUND_NS, ARRIVAL_NS
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.evidence import Cause, CounterReport, EvidenceReport, InterferingTask
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.stats.scale import nice_ns
 
@@ -152,12 +153,13 @@ def in_time(report: EvidenceReport) -> str:
     if report.below_now is None or not report.messages:
         return ""
     thread = clean(report.main_thread, 20)
-    below, messages = _share(report.below_now), f"{report.messages:,} messages ({thread})"
+    counted = next((kind.counted for kind in KINDS.values() if report.main_thread in kind.threads), "messages")
+    below, messages = _share(report.below_now), f"{report.messages:,} {counted} ({thread})"
     said = f"{below[:1].upper()}{below[1:]} of {messages} stayed below {nice_ns(report.threshold_ns)}. "
     said += "The last column is this share without the cause and the time around it."
     shown = {without(cause, report) for cause in report.causes}
     if NONE_LATE in shown:
-        said += f" {NONE_LATE}: the cause stopped other threads, and no message of the {thread} was late for it."
+        said += f" {NONE_LATE}: the cause stopped other threads, and nothing of the {thread} was late for it."
     if SAME in shown:
         said += f" {SAME}: other causes make these stalls long enough."
     return said

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.model.course import Shows
-from jitter_workshop.model.effect import Effects
+from jitter_workshop.model.effect import Effect, Effects
 from jitter_workshop.model.run import ForeignLoad, Run, Stall, ThreadRecord
 from jitter_workshop.presenter import effect
 from jitter_workshop.presenter.lines import written
@@ -149,3 +149,11 @@ def test_the_lead_is_no_smaller_than_what_speaks_against_a_gain(
         assert found.but.one_event or found.but.factor <= found.lead.factor
     back = between(b, a)
     assert (found.lead is None) == (back.lead is None)
+
+
+def test_counts_of_two_equal_runs_are_not_called_better_or_worse() -> None:
+    fewer = Effect("stalls of 1 ms and more", ("24.9", "2 a second"), 12.0, "better", "fewer")
+    for luck, styles in ((False, ["good"]), (True, [])):
+        line = effect.counts([fewer], 80, luck=luck)[1]
+        assert line.plain.endswith("12× fewer")
+        assert [str(span.style) for span in line.spans] == styles

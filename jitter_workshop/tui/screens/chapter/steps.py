@@ -646,7 +646,8 @@ class Compare(Step):
         if self.with_chart and self.screen.size.height < _ROOMY:
             # The chart has the height; the table has every count.
             found = tuple(sorted(found, key=lambda one: one.factor < MOVED)[:_FEW_COUNTS])
-        told, core = effect.counts(found, width, self.walk.host.rehearsed), chapter_view.core(self.walk, width)
+        luck = self._compared is not None and self._compared.same_state
+        told, core = effect.counts(found, width, self.walk.host.rehearsed, luck), chapter_view.core(self.walk, width)
         return [*told, *([Text()] if told and core else []), *core]
 
     def _mitigated(self) -> CureView | None:

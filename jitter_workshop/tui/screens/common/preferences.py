@@ -15,7 +15,7 @@ from jitter_workshop.presenter.preferences import CHOICES, TITLES
 from jitter_workshop.tui.screens.common.base import Page
 
 _YES_NO = {True: "yes", False: "no"}
-_NAME = 18
+_NAME = 19
 """The width of the column of the preferences' names."""
 
 
