@@ -451,13 +451,13 @@ def damage(path: Path, kind: str) -> None:
         path.write_bytes({"empty": b"", "truncated": b"-", "binary": bytes(range(255, -1, -1))}[kind])
 
 
-def big(root: Path, cpus: int = 512, irqs: int = 2_000) -> Path:
-    """A two-package server with SMT (siblings n and n + cpus/2), four nodes, a policy and three idle states a CPU, and
-    ``irqs`` interrupts of one network card a node: about 30 files a CPU and 4 an interrupt. CPU 3, 7, … of the last
-    node are isolated. Meant for a tmpfs: 512 CPUs and 2,000 interrupts are some 24,000 files."""
-    half, nodes = cpus // 2, 4
+def big(root: Path, cpus: int = 512, irqs: int = 2_000, nodes: int = 8) -> Path:
+    """A two-package server with SMT (siblings n and n + cpus/2), ``nodes`` nodes, a policy and three idle states a CPU,
+    and ``irqs`` interrupts of one network card a node: about 30 files a CPU and 4 an interrupt. CPU 3, 7, … of the last
+    two nodes are isolated. Meant for a tmpfs: 512 CPUs and 2,000 interrupts are some 24,000 files."""
+    half = cpus // 2
     everyone = f"0-{cpus - 1}"
-    isolated = ranges(range(half - half // nodes + 3, half, 4))
+    isolated = ranges(range(half - 2 * half // nodes + 3, half, 4))
     files = (
         kernel("big") | clock() | cpu_lists(everyone, isolated=isolated) | cgroup2("/", {"cpuset.cpus.isolated": "\n"})
     )
@@ -467,7 +467,10 @@ def big(root: Path, cpus: int = 512, irqs: int = 2_000) -> Path:
         "proc/softirqs": softirqs(range(cpus)),
         "proc/interrupts": interrupts(
             range(cpus),
-            {str(n): ([n % 7] * cpus, f"IR-PCI-MSIX-0000:01:00.0  {n}-edge  nic{n % 4}-TxRx-{n}") for n in range(irqs)},
+            {
+                str(n): ([n % 7] * cpus, f"IR-PCI-MSIX-0000:01:00.0  {n}-edge  nic{n % nodes}-TxRx-{n}")
+                for n in range(irqs)
+            },
         ),
         f"{CPU}/nohz_full": f"{isolated}\n",
         f"{CPU}/cpuidle/current_driver": "acpi_idle\n",

@@ -22,6 +22,7 @@ from rich.color import ColorSystem
 from rich.style import Style
 from rich.text import Span, Text
 
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
 
@@ -56,6 +57,10 @@ _ON_A_TERMINAL = {
 """The roles in the sixteen colours that every terminal has."""
 _IN_ASCII = str.maketrans("─│╭╯┌┐└┘┬┴█▏▶▲…", "-|++++++++#:>^.")
 _BLANK = re.compile(r"(?<!\d) | (?!(?:ns|µs|ms|s|min|GHz|%)(?!\w))")
+MANY_CPUS = 2_000
+"""Characters of a sentence whose lists of CPUs are shown by :func:`cpus_in_short`."""
+_CPU_LIST = re.compile(r"(?<![\w.,-])\d+(?:-\d+)?(?:,\d+(?:-\d+)?){7,}(?![\w-])")
+_SHORT_LIST, _FIRST_CPUS = 40, 4
 _WAITING_BAR = 60
 _LONGEST = 4_000
 """Characters of a paragraph that are shown."""
@@ -137,6 +142,24 @@ def _escaped(line: Text) -> str:
 
 
 # -- paragraphs --------------------------------------------------------------------------------------------------------
+
+
+def cpus_in_short(text: str) -> str:
+    """Return a text in which a long list of CPUs has only its first ranges, its last one, and how many CPUs it has:
+    ``195,199,203,207,…,255 (16 CPUs)``. Use it where another form (--json, a page of its own) has all of it."""
+
+    def shortened(found: re.Match[str]) -> str:
+        listed = found[0]
+        if len(listed) <= _SHORT_LIST:
+            return listed
+        ranges = listed.split(",")
+        try:
+            count = len(CpuSet.parse_list(listed))
+        except ValueError:
+            return listed
+        return f"{','.join(ranges[:_FIRST_CPUS])},…,{ranges[-1]} ({count} CPUs)"
+
+    return _CPU_LIST.sub(shortened, text)
 
 
 def heading(text: str) -> Text:

@@ -12,7 +12,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.proof import PLACEMENT
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.walk import PlanView
-from jitter_workshop.presenter.lines import Lines, heading, items, wrap
+from jitter_workshop.presenter.lines import MANY_CPUS, Lines, cpus_in_short, heading, items, wrap
 from jitter_workshop.presenter.prose import styled
 
 NO_RIGHTS = "You are not root, and sudo is not available, so nothing can be written."
@@ -51,8 +51,8 @@ def of_host(drawn: Plan, width: int, why_hot: str = "", recorded: bool = False, 
     count = len(drawn.changes)
     lines = [Text(f"{many(count, 'write')}, in this order." if count else "Nothing would be written.", "bold")]
     why = f": {clean(why_hot, 300)}" if why_hot else ""
-    lines += wrap(f"Hot {CpuSet(drawn.hot_cpus).named}{why}", width)
-    lines += wrap(clean(note, 300), width, "▲ ", style="accent") if note else []
+    lines += wrap(cpus_in_short(f"Hot {CpuSet(drawn.hot_cpus).named}{why}"), width)
+    lines += wrap(cpus_in_short(clean(note, MANY_CPUS)), width, "▲ ", style="accent") if note else []
     lines += [Text("This is a recorded host, not this machine.", "accent")] if recorded else []
     left_out = _left_out([f"{one.tunable}: {one.reason}" for one in drawn.skipped], width)
     if count <= _AT_ONCE:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.status import Assessment, State
-from jitter_workshop.model.text import clean, many
-from jitter_workshop.presenter.lines import Lines, heading, labelled, two_ends, wrap
+from jitter_workshop.model.text import clean
+from jitter_workshop.presenter.lines import MANY_CPUS, Lines, cpus_in_short, heading, labelled, two_ends, wrap
 from jitter_workshop.report.check_words import MARKS, SENTENCES, Explained, value_in_words
 
 if TYPE_CHECKING:
@@ -25,8 +24,6 @@ _STATE, _ID = 18, 19
 _WIDE = 130
 """From this width on, the reason is shown beside the value and not below it."""
 _TITLE = 40
-_LIST = 40
-"""The most characters of a list of CPUs above the checks; --json has all of it."""
 _FACT = 13
 
 
@@ -35,21 +32,13 @@ def _above(page: StatusHead, width: int) -> Iterator[Text]:
     if page.recorded:
         yield Text(RECORDED, "bold accent")
     one, single = "CPU" if page.hot.isdigit() else "CPUs", page.hot.isdigit() and page.siblings.isdigit()
-    idle = f" (of these {in_short(page.hot_siblings)} stay idle: siblings)" if page.hot_siblings else ""
-    parts = [f"Hot {one} {in_short(page.hot)}{idle}"]
-    parts += [f"{'its sibling' if single else 'their siblings'} {in_short(page.siblings)}"] if page.siblings else []
-    parts.append(f"housekeeping {in_short(page.housekeeping)}" if page.housekeeping else "no housekeeping CPU")
-    yield from wrap(f"{', '.join(parts)}: {clean(page.why_hot, 400)}", width, style="dim")
+    idle = f" (of these {page.hot_siblings} stay idle: siblings)" if page.hot_siblings else ""
+    parts = [f"Hot {one} {page.hot}{idle}"]
+    parts += [f"{'its sibling' if single else 'their siblings'} {page.siblings}"] if page.siblings else []
+    parts.append(f"housekeeping {page.housekeeping}" if page.housekeeping else "no housekeeping CPU")
+    yield from wrap(cpus_in_short(f"{', '.join(parts)}: {clean(page.why_hot, 400)}"), width, style="dim")
     if page.note:
-        yield from wrap(clean(page.note, 300), width, "▲ ", style="accent")
-
-
-def in_short(cpus: str) -> str:
-    """Return a list of CPUs; of a long one only its first ranges, and how many CPUs it has."""
-    if len(cpus) <= _LIST:
-        return cpus
-    kept = cpus[:_LIST].rpartition(",")[0] or cpus[:_LIST]
-    return f"{kept},… ({many(len(CpuSet.parse_list(cpus)), 'CPU')})"
+        yield from wrap(cpus_in_short(clean(page.note, MANY_CPUS)), width, "▲ ", style="accent")
 
 
 # -- all checks --------------------------------------------------------------------------------------------------------
@@ -60,7 +49,7 @@ def table(
 ) -> Lines:
     """Return every check under its heading. ``host``: a line with the host's name, its kernel and its kind. ``groups``:
     (heading, checks). ``brief``: a check that needs no action has at most two lines."""
-    lines = [*wrap(clean(host, 400), width, style="bold"), *_above(page, width)]
+    lines = [*wrap(cpus_in_short(clean(host, MANY_CPUS)), width, style="bold"), *_above(page, width)]
     for title, checks in groups:
         lines += [Text(), heading(title.upper())]
         before = ""
@@ -76,6 +65,7 @@ def _check(check: Assessment, width: int, brief: bool, before: str) -> Iterator[
     wide = width >= _WIDE
     hanging = " " * (_STATE + _ID + (_TITLE + 2 if wide else 2))
     title, said = clean(check.title, 60), value_in_words(check, before if brief else "")
+    said = cpus_in_short(said) if brief else said
     text = f"{title.ljust(_TITLE)}  {said}" if wide else f"{title}: {said}" if said else title
     start = Text.assemble((f"  {mark} {word}".ljust(_STATE), COLOURS[check.state]), clean(check.id, 40).ljust(_ID - 1))
     start.append(" ")
@@ -87,7 +77,8 @@ def _check(check: Assessment, width: int, brief: bool, before: str) -> Iterator[
         yield whole
     what = check.fix or ("only the hypervisor's owner can" if check.only_host else "")
     if check.state == "improve":
-        yield from wrap(clean(check.reason, SENTENCES), width, hanging, style="dim")
+        reason = clean(check.reason, SENTENCES)
+        yield from wrap(cpus_in_short(reason) if brief else reason, width, hanging, style="dim")
     if what and (check.state == "improve" or (check.fix and check.state != "ok")):
         yield from wrap(f"do: {clean(what, SENTENCES)}", width, hanging, style=COLOURS[check.state])
 
@@ -161,7 +152,7 @@ def line(finding: Finding, under: bool, width: int) -> Text:
     made.append(f"{clean(check.id, _ID - 2):<{_ID - 2}} ", "dim" if quiet else "bold text")
     made.append("drifted " if check.drifted is not None else "", "bold bad")
     title, improves = clean(check.title, 60), check.state == "improve"
-    told, value = clean(value_in_words(check), 200), clean(check.value or "", 160)
+    told, value = (clean(cpus_in_short(text), 200) for text in (value_in_words(check), check.value or ""))
     forms = ((title, told), ("", told) if improves and told else (title, value), (title, ""))
     fits = (form for form in forms if made.cell_len + Text(": ".join(filter(None, form))).cell_len <= width)
     title, told = next(fits, forms[-1])
@@ -182,8 +173,9 @@ def line_by_line(found: Findings, numbers: Mapping[str, int], width: int) -> Lin
         if check.state != "improve" and check.drifted is None:
             continue
         drifted = " (drifted)" if check.drifted is not None else ""
-        said = f"{clean(check.id, 40)}{drifted} · {clean(check.title, 80)}: {clean(value_in_words(check), 200)}"
-        lines += [Text(), *wrap(said, width, "  ", "    "), *wrap(clean(check.reason, 300), width, "    ")]
+        said = f"{clean(check.id, 40)}{drifted} · {clean(check.title, 80)}: {value_in_words(check)}"
+        lines += [Text(), *wrap(cpus_in_short(clean(said, MANY_CPUS)), width, "  ", "    ")]
+        lines += wrap(cpus_in_short(clean(check.reason, MANY_CPUS)), width, "    ")
         if finding.chapter_id in numbers:
             lines += wrap(f"chapter {numbers[finding.chapter_id]}: {clean(finding.chapter, 60)}", width, "    ")
         elif finding.why_no_chapter:
@@ -197,7 +189,7 @@ def line_by_line(found: Findings, numbers: Mapping[str, int], width: int) -> Lin
 
 def about(finding: Finding, width: int) -> Iterator[Text]:
     """Yield a check's reason and its chapter in two or three lines, for a list without room for the check's page."""
-    yield from wrap(clean(finding.check.reason, 300), width, style="dim")[:2]
+    yield from wrap(cpus_in_short(clean(finding.check.reason, MANY_CPUS)), width, style="dim")[:2]
     yield from wrap(treated(finding, "g"), width)[:2]
 
 

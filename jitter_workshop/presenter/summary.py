@@ -13,7 +13,7 @@ from jitter_workshop.flow.host_ops.host_status import Finding
 from jitter_workshop.model.text import clean, tally
 from jitter_workshop.presenter.changes import NOTHING_APPLIED
 from jitter_workshop.presenter.hunt import remembered
-from jitter_workshop.presenter.lines import items, table, wrap
+from jitter_workshop.presenter.lines import cpus_in_short, items, table, wrap
 from jitter_workshop.report.check_words import value_in_words
 from jitter_workshop.stats.comparison import NEAR, NEAR_MEANS
 from jitter_workshop.stats.scale import nice_ns, times
@@ -114,7 +114,7 @@ def open_chapters(summary: CourseSummary) -> list[str]:
 
 def open_check(finding: Finding) -> str:
     """Return a line with a check that could be better, and its chapter."""
-    told = value_in_words(finding.check)
+    told = cpus_in_short(value_in_words(finding.check))
     between = "" if not told else " " if told.startswith("→") else ": "
     where = f"chapter '{clean(finding.chapter, 60)}'" if finding.chapter_id else "no chapter"
     drifted = " · drifted" if finding.check.drifted is not None else ""

@@ -95,10 +95,10 @@ def value_in_words(check: Assessment, before: str = "") -> str:
     reason to the value. ``before``: a reason that was just shown; it is not repeated."""
     reason = clean(check.reason, SENTENCES) if not before or check.reason != before else "as above"
     if check.value is None:
-        return reason if check.state != "improve" else f"→ {clean(check.wanted, 160)}" if check.wanted else ""
-    value = clean(check.value, 160)
+        return reason if check.state != "improve" else f"→ {clean(check.wanted, SENTENCES)}" if check.wanted else ""
+    value = clean(check.value, SENTENCES)
     if check.state == "improve" and check.wanted is not None and check.wanted != check.value:
-        return f"{value or 'not known'} → {clean(check.wanted, 160)}"
+        return f"{value or 'not known'} → {clean(check.wanted, SENTENCES)}"
     if check.state == "info" and reason:
         return f"{value}; {reason}" if value else reason
     return value or reason

@@ -175,7 +175,7 @@ class Counting(HostRoot):
 
 def test_what_cpus_share_is_read_once(tmp_path: Path) -> None:
     """64 CPUs in 32 cores, 4 core complexes, 2 packages: 15 files a core, 4 a last-level cache, 2 a package and few."""
-    root = Counting(hosttrees.big(tmp_path, cpus=64, irqs=0))
+    root = Counting(hosttrees.big(tmp_path, cpus=64, irqs=0, nodes=4))
     machine = read_topology(root)
     assert root.opened <= 32 * 15 + 4 * 4 + 2 * 2 + 20
     assert [len(c.smt_siblings) for c in machine.cpus] == [2] * 64

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.text import Text
 from textual import events
+from textual.geometry import Region
 from textual.message import Message
+from textual.widget import Widget
 
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
@@ -28,7 +31,7 @@ class Cell:
 
 def groups(topology: Topology) -> list[tuple[str, tuple[Cpu, ...]]]:
     """Return the groups of CPUs that share a package and a last-level cache, as (name, CPUs)."""
-    packages = {cpu.package for cpu in topology.cpus}
+    packages, nodes = ({getattr(cpu, name) for cpu in topology.cpus} for name in ("package", "node"))
     found: dict[tuple[int, CpuSet], list[Cpu]] = {}
     names: dict[tuple[int, CpuSet], str] = {}
     for cpu in sorted(topology.cpus, key=lambda c: (c.package, c.id)):
@@ -36,7 +39,8 @@ def groups(topology: Topology) -> list[tuple[str, tuple[Cpu, ...]]]:
         key = (cpu.package, cache.cpus if cache else CpuSet())
         found.setdefault(key, []).append(cpu)
         level = f"L{cache.level}" if cache else "cache ?"
-        names[key] = f"package {cpu.package} {level}" if len(packages) > 1 else level
+        of_package = f"package {cpu.package} {level}" if len(packages) > 1 else level
+        names[key] = f"node {cpu.node} {level}" if len(nodes) > len(packages) else of_package
     return [(names[key], tuple(cpus)) for key, cpus in found.items()]
 
 
@@ -53,10 +57,13 @@ def lay_out(topology: Topology, width: int) -> list[list[Cell]]:
             column = 0
         rows[-1].append(Cell(column, column + len(name), None, name))
         column += len(name) + 1
-        for cpu in cpus:
-            if column + cell_width > width and column:
+        indent = column
+        # Rows of equal length: the second threads of cores then stand below the first ones.
+        each = math.ceil(len(cpus) / max(math.ceil(len(cpus) / max((width - indent) // cell_width, 1)), 1))
+        for number, cpu in enumerate(cpus):
+            if number and number % each == 0:
                 rows.append([])
-                column = 2
+                column = indent
             rows[-1].append(Cell(column, column + cell_width, cpu.id))
             column += cell_width
         column += 2
@@ -96,6 +103,9 @@ class CpuMap(Sheet):
         elif reached := {cpu: abs(at - start) for cpu, (row, at) in places.items() if row == here + down}:
             self.cursor = min(reached, key=reached.__getitem__)
         self.renew()
+        row, _ = places[self.cursor]
+        if isinstance(self.parent, Widget):
+            self.parent.scroll_to_region(Region(0, row, 1, 1), animate=False)
 
     def _map(self, width: int) -> Iterable[Text]:
         for row in lay_out(self._topology, width):

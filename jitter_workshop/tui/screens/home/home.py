@@ -28,7 +28,7 @@ from jitter_workshop.presenter.changes import (
     named,
     stands,
 )
-from jitter_workshop.presenter.lines import keyed, log_bar, two_ends, wrap
+from jitter_workshop.presenter.lines import MANY_CPUS, cpus_in_short, keyed, log_bar, two_ends, wrap
 from jitter_workshop.presenter.path import WHAT_THIS_IS, host_column, is_new
 from jitter_workshop.presenter.plan import NO_RIGHTS
 from jitter_workshop.stats.scale import nice_ns
@@ -119,7 +119,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         return wrap(Text(WHAT_THIS_IS, "bold text"), width)
 
     def _host_line(self, width: int) -> Iterable[Text]:
-        yield Text(clean(self.workshop.host_line(), 200), "dim")
+        yield Text(cpus_in_short(clean(self.workshop.host_line(), MANY_CPUS)), "dim")
 
     def _standing(self, width: int) -> Iterable[Text]:
         """Yield lines on the changes that this tool has applied on this host, or could apply again."""

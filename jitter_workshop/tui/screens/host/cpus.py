@@ -24,6 +24,9 @@ _KEYS = (
     "p a j put a thread on the CPU under the cursor · / types a list · x leaves it to us · Enter accepts · Esc cancels"
 )
 
+MANY = 64
+"""The map of a machine with more CPUs takes the whole screen."""
+
 
 class CpuPicker(Page, scope="cpus"):
     """Let the learner choose the CPUs of the measured threads. A choice that this host refuses is explained."""
@@ -34,6 +37,8 @@ class CpuPicker(Page, scope="cpus"):
         self._topology = topology
         self.chosen: dict[str, int] = self._now()
         self._said = ""
+        # The map of so many CPUs scrolls, so that what is said of the one under the cursor stays in sight.
+        self.set_class(len(topology.cpus) > MANY, "-many")
 
     def _now(self) -> dict[str, int]:
         try:
