@@ -63,7 +63,7 @@ def says(event: TraceEvent, line: Printed) -> bool:
         last = f"next_comm={e.name} next_pid={e.a} "
         if first not in rest or last not in rest or runs is None:
             return False
-        return e.b == (runs[1][0] == "R") and (e.c == 0 if e.b else chr(e.c) in runs[1])
+        return e.b == (runs[1][0] == "R") and (e.c & 0xFF == 0 if e.b else chr(e.c & 0xFF) in runs[1])
     if e.kind == "stack":
         frames = re.findall(r"=> (.+)", rest)
         names = [frame.partition("+")[0] for frame in e.name.split(";")]

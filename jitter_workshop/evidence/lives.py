@@ -56,11 +56,13 @@ class _Wakings:
 @dataclass(slots=True)
 class Story:
     """Hold what a trace tells about threads. ``lives``: the program's threads, in order of their beginning.
-    ``names``: the last name of each thread. ``first``: each followed thread's first event, as (kind, time, the
-    CPU where the thread is then). ``cut``: threads were left out, because there were too many."""
+    ``names``: the last name of each thread. ``priorities``: the last priority of each thread (below 100:
+    real-time). ``first``: each followed thread's first event, as (kind, time, the CPU where the thread is
+    then). ``cut``: threads were left out, because there were too many."""
 
     lives: list[Life] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
+    priorities: dict[int, int] = field(default_factory=dict)
     first: dict[int, tuple[str, int, int]] = field(default_factory=dict)
     cut: bool = False
     _left: defaultdict[int, _Timed] = field(default_factory=lambda: defaultdict(_Timed))
@@ -126,18 +128,22 @@ class _Follower:
 
     def run(self, events: Iterable[EventFields]) -> Story:
         story, known = self._story, self._known
+        priorities = story.priorities
         names, first, left, calls, woken = story.names, story.first, story._left, story._calls, story._woken
         for ts, cpu, kind, pid, a, b, c, name, other, flags in events:
             if pid in known and pid not in first:
                 first[pid] = (RUNNING, ts, cpu)
             if kind == "switch":
                 names[a] = name
+                priorities[a] = c >> 8 & 0xFF
+                if c >> 16:
+                    priorities[pid] = c >> 16 & 0xFF
                 if other:
                     names[pid] = other
                 if a in known and a not in first:
                     first[a] = (SWITCHED_IN, ts, cpu)
                 if pid in known and not b:
-                    left[pid].add(ts, chr(c) if 32 < c < 127 else "")
+                    left[pid].add(ts, chr(c & 0xFF) if 32 < c & 0xFF < 127 else "")
                     if pid in self._ending and pid in self._alive:
                         self._finish(pid, ts)
             elif kind == "waking":

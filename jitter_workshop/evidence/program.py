@@ -30,7 +30,16 @@ from jitter_workshop.evidence.tracks import (
 )
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.evidence import FrequencySeen, Part
-from jitter_workshop.model.program import NOT_WOKEN, HoldUp, ThreadTimes, Times, TimeTaken, Wait, Waker
+from jitter_workshop.model.program import (
+    NOT_WOKEN,
+    REAL_TIME_THROTTLED,
+    HoldUp,
+    ThreadTimes,
+    Times,
+    TimeTaken,
+    Wait,
+    Waker,
+)
 from jitter_workshop.model.trace import EventFields
 
 THRESHOLD_NS = 1_000
@@ -39,6 +48,10 @@ TOP = 10
 MOST_THREADS = 1_000
 """The most threads that are listed; the others are in the sums."""
 MOST_WAITS = 1_000
+ORDINARY = 100
+"""The least priority of an ordinary task; real-time threads are below (``MAX_RT_PRIO``)."""
+OUTRANKED_NS = 1_000_000
+"""The longest time for which an ordinary task keeps a real-time thread's CPU before the scheduler takes it away."""
 FAULT_NS = 100_000
 """The longest time from a page fault to the sleep in which it waits."""
 DEPTH = 3
@@ -255,9 +268,20 @@ class _Thread:
             self.unknown += ns
             self.unknown_in[piece.kind, piece.name].add(ns)
         else:
+            if state == READY and ns > OUTRANKED_NS and self._outranks(piece):
+                piece = piece._replace(kind=TASK, name=REAL_TIME_THROTTLED)
             self.waited += ns
             self.interrupted += ns if state == RUNS else 0
             self._held.append((state, piece))
+
+    def _outranks(self, piece: Piece) -> bool:
+        """Return True if this is a real-time thread and an ordinary task had its CPU."""
+        mine = self._story.priorities.get(self.life.tid, ORDINARY)
+        there = self._track.between(piece.start, piece.start + 1)
+        track = self._timeline.cpus.get(there[0].cpu) if there and mine < ORDINARY else None
+        for segment in track.between(piece.start, piece.start + 1) if track is not None else ():
+            return segment.pid > 0 and self._story.priorities.get(segment.pid, 0) >= ORDINARY
+        return False
 
     def _end_holdup(self) -> None:
         """Add the time in which the thread could have run and did not, once it is over."""

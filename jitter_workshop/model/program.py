@@ -18,6 +18,10 @@ of files, a semaphore or a message queue. ``child``: it waits for a child proces
 for a disk or for memory. ``kernel``: it waits in the kernel outside of the traced calls. ``stopped``: a signal or a
 debugger stopped it."""
 
+REAL_TIME_THROTTLED = "real-time throttling"
+"""The name of a ``task`` for time in which an ordinary task had the CPU of a real-time thread that could run: the
+kernel keeps a part of each second for ordinary tasks (``sched_rt_runtime_us``, the fair server)."""
+
 NOT_WOKEN = "not woken"
 """The name of a sleep in which the thread was before the trace began and still at its end: its call is not known."""
 

@@ -43,17 +43,17 @@ KINDS = (
 """The fields of an event, by its kind (``pid`` is always the thread in whose context it happened, 0 = idle):
 
 ``switch``: pid leaves the CPU, a = the next thread, b = 1 if pid could go on running, c = the kernel's letter for
-pid's state as a character code (S, D, T, …; 0 if pid could go on running), name = the next thread's name, other =
-pid's name. ``migrate``: pid moves thread a from CPU b to c, name = its name. ``waking``: pid wakes thread a for CPU
-b, name = its name. ``ipi_send``: pid sends an interrupt to CPU a, name = the function that it is to call.
-``irq_*``: a = number, name = handler. ``softirq_*``: a = vector, name = its name. ``vector_*``: a = vector, name =
-its kind. ``nmi``: at its end, a = its length in ns, name = handler. ``work_*``: name = function. ``tick_stop``: a =
-1 if the tick stopped, name = what kept the tick on. ``timer_*``: name = function. ``csd_*``: name = the function
-that an interrupt from another CPU ran. ``frequency``: a = kHz, b = CPU. ``idle``: a = idle state, -1 when the CPU
-leaves idle, b = CPU. ``fault``: a = 1 for user mode, b = error code. ``stack``: name = functions of the kernel,
-innermost first, at the previous event on this CPU. ``call`` and ``call_end``: pid enters or leaves the system call
-name. ``fork``: pid starts thread a, name = its name. ``exec``: pid becomes another program, name = its file.
-``exit``: pid is ending."""
+pid's state as a character code (S, D, T, …; 0 if pid could go on running) + 256 × the next thread's priority (below
+100: real-time) + 65,536 × pid's priority, name = the next thread's name, other = pid's name. ``migrate``: pid moves
+thread a from CPU b to c, name = its name. ``waking``: pid wakes thread a for CPU b, name = its name. ``ipi_send``:
+pid sends an interrupt to CPU a, name = the function that it is to call. ``irq_*``: a = number, name = handler.
+``softirq_*``: a = vector, name = its name. ``vector_*``: a = vector, name = its kind. ``nmi``: at its end, a = its
+length in ns, name = handler. ``work_*``: name = function. ``tick_stop``: a = 1 if the tick stopped, name = what
+kept the tick on. ``timer_*``: name = function. ``csd_*``: name = the function that an interrupt from another CPU
+ran. ``frequency``: a = kHz, b = CPU. ``idle``: a = idle state, -1 when the CPU leaves idle, b = CPU. ``fault``: a =
+1 for user mode, b = error code. ``stack``: name = functions of the kernel, innermost first, at the previous event
+on this CPU. ``call`` and ``call_end``: pid enters or leaves the system call name. ``fork``: pid starts thread a,
+name = its name. ``exec``: pid becomes another program, name = its file. ``exit``: pid is ending."""
 
 IN_IRQ = 1
 IN_SOFTIRQ = 2

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from jitter_workshop.model.evidence import THROTTLED
 from jitter_workshop.model.palette import CAUSES
-from jitter_workshop.model.program import NOT_WOKEN, ProgramReport, ThreadTimes, TimeTaken, Wait
+from jitter_workshop.model.program import NOT_WOKEN, REAL_TIME_THROTTLED, ProgramReport, ThreadTimes, TimeTaken, Wait
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.presenter.lines import Lines, heading, table, wrap
 from jitter_workshop.report.cause_words import cause_words
@@ -207,4 +207,4 @@ def _holdups(report: ProgramReport, width: int) -> Iterator[Text]:
 
 def _cause(kind: str, name: str, limit: int) -> str:
     """Return a cause in words. A stranger's thread may be throttled while another task has its CPU."""
-    return THROTTLED if (kind, name) == ("task", THROTTLED) else cause_words(kind, name, limit)
+    return name if kind == "task" and name in (THROTTLED, REAL_TIME_THROTTLED) else cause_words(kind, name, limit)

@@ -25,11 +25,14 @@ def event(ts: int, kind: str, name: str = "", *, cpu: int = 0, pid: int = OURS, 
     return TraceEvent(ts, cpu, kind, pid, name=name, **rest)
 
 
-def switch(ts: int, out: int, into: int, state: str = "R", cpu: int = 0) -> TraceEvent:
-    """``out`` leaves the CPU to ``into``; ``state``: the kernel's letter, R if it could go on running."""
+def switch(ts: int, out: int, into: int, state: str = "R", cpu: int = 0, priority: int = 120) -> TraceEvent:
+    """``out`` leaves the CPU to ``into``; ``state``: the kernel's letter, R if it could go on running. ``priority``: of
+    ``into``."""
     ready = state == "R"
     names = {"name": NAMES.get(into, f"t{into}"), "other": NAMES.get(out, f"t{out}")}
-    return TraceEvent(ts, cpu, "switch", out, a=into, b=int(ready), c=0 if ready else ord(state), **names)
+    return TraceEvent(
+        ts, cpu, "switch", out, a=into, b=int(ready), c=(0 if ready else ord(state)) + 256 * priority, **names
+    )
 
 
 def waking(ts: int, who: int, whom: int = OURS, *, cpu: int = 1, to: int = 0, flags: int = 0) -> TraceEvent:
@@ -79,6 +82,7 @@ def test_a_wait_for_a_futex_names_its_wakers_chain() -> None:
         switch(4_000, OURS, 0, "S"),
         waking(4_100, FAR, THIEF),
         waking(4_500, THIEF, WAKER),
+        waking(4_900, WAKER, THIEF),
         waking(5_000, WAKER),
         switch(5_100, 0, OURS),
         event(5_110, "call_end", "futex"),
@@ -278,6 +282,20 @@ def test_the_threads_of_a_group_share_its_quota() -> None:
     assert sums(found.threads[0]) == {("task", "thief"): 87 * MS}
 
 
+@pytest.mark.parametrize(
+    ("mine", "theirs", "name"),
+    [(49, 120, "real-time throttling"), (49, 19, "thief"), (120, 120, "thief"), (120, 49, "thief")],
+)
+def test_an_ordinary_task_on_a_real_time_threads_cpu_is_real_time_throttling(mine: int, theirs: int, name: str) -> None:
+    first = switch(MS, OURS, THIEF, priority=theirs)
+    events = [first, switch(6 * MS, THIEF, OURS, priority=mine)]
+    found = explain_program(events, (0, 1), {OURS: "R"}, 0, 10 * MS)
+    assert sums(found.threads[0]) == {("task", name): 5 * MS}
+    # The switch away from a thread has its priority, too.
+    found = explain_program([first._replace(c=first.c | mine << 16)], (0, 1), {OURS: "R"}, 0, 6 * MS)
+    assert sums(found.threads[0]) == {("task", name): 5 * MS}
+
+
 def test_without_system_calls_in_the_trace_a_plain_sleep_is_the_threads_own() -> None:
     events = [switch(1_000, OURS, 0, "S"), waking(2_000, WAKER), switch(2_000, 0, OURS)]
     assert times(one(events, calls=False)) == (9_000, 0, 1_000, 0, 0)
@@ -305,7 +323,7 @@ EVENTS = st.lists(
         pid=st.integers(-1, 5),
         a=st.integers(-1, 5),
         b=st.integers(-1, 3),
-        c=st.sampled_from([0, 68, 83, 84, 90, -1]),
+        c=st.sampled_from([0, 68, 83, 84, 90, -1, 68 + 256 * 49, 83 + 256 * 120]),
         name=st.sampled_from(["", "one", "read", "idle", "\x1b[2J", "sched_cfs_period_timer"]),
         other=st.sampled_from(["", "three"]),
         flags=st.integers(0, 3),

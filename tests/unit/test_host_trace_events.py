@@ -173,11 +173,13 @@ def test_where_a_thread_was_and_whether_it_could_have_gone_on(
     switch = parse_event(kernel.formats["sched:sched_switch"])
     record = bytearray(max(field.offset + field.size for field in switch.fields.values()))
     values = {"common_type": switch.number, "common_flags": flags, "common_pid": 7, "prev_pid": 7, "next_pid": 9}
+    values |= {"prev_prio": 120, "next_prio": 49}
     for field, value in (values | {"prev_state": state}).items():
         at = switch.fields[field]
         record[at.offset : at.offset + at.size] = value.to_bytes(at.size, "little")
     (event,) = kernel.decoder().events(made.page(5, made.small(3, bytes(record))), 1)
     assert (event.ts, event.pid, event.a, event.b, event.flags) == (8, 7, 9, ready, where)
+    assert (event.c >> 8, event.c & 0xFF) == (49 | 120 << 8, 0 if ready else ord(switch.symbols[state]))
 
 
 def test_an_event_that_lacks_what_is_needed_is_refused() -> None:

@@ -181,12 +181,13 @@ def _switch(decoder: Decoder, event: EventFormat) -> Plan:
         decoder.switched[record.cpu] = record.ts
         state = v[0] & asleep
         letter = ord(event.symbols.get(state & -state, "?")[:1] or "?") if state else 0
-        names = {"name": after(record, v[3]), "other": before(record, v[2])}
-        return record.event("switch", v[1], int(not state), letter, **names)
+        names = {"name": after(record, v[5]), "other": before(record, v[4])}
+        ranks = (min(max(rank, 0), 0xFF) for rank in v[2:4])
+        return record.event("switch", v[1], int(not state), letter | next(ranks) << 8 | next(ranks) << 16, **names)
 
     if not asleep:
         raise ValueError("the kernel does not say which threads sleep")
-    return ("prev_state", "next_pid"), ("prev_comm", "next_comm"), build
+    return ("prev_state", "next_pid", "next_prio", "prev_prio"), ("prev_comm", "next_comm"), build
 
 
 def _plain(kind: str, numbers: tuple[str, ...], text: str = "") -> Maker:
