@@ -435,6 +435,8 @@ def test_only_ones_own_processes_are_followed(tmp_path: Path, process: int) -> N
     tracedtree.make(tmp_path, process, uids="1001\t1001\t1001\t1001")
     with Agent(tmp_path) as agent:
         assert refusal(follow(agent, process)) == f"process {process} is not yours"
+        assert refusal(follow(agent, process, 4_000_000)) == f"process {process} is not yours"
+        assert "cannot be opened" in refusal(follow(agent, 4_000_000))
         assert "no process is named" in refusal(follow(agent))
         assert "at most 256 numbers" in refusal(follow(agent, *range(257)))
         assert "'pids' must be a whole number" in refusal(follow(agent, "1"))

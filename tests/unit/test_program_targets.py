@@ -36,6 +36,9 @@ def root(tmp_path: Path) -> HostRoot:
         files[f"proc/{pid}/stat"] = stat(pid, name)
         files[f"proc/{pid}/status"] = f"Name:\t{name}\nTgid:\t{pid}\n"
         files |= {f"proc/{pid}/task/{tid}/stat": stat(tid, one) for tid, one in threads.items()}
+    files["proc/100/task/101/children"] = f"200 {os.getpid()}"
+    files["proc/200/status"] += "Uid:\t1\t1\t1\t1\n"
+    files["proc/100/status"] += "Uid:\t1\t1\t1\t1\n"
     files["proc/101/stat"] = stat(101, "worker")
     files["proc/101/status"] = "Name:\tworker\nTgid:\t100\n"
     files["proc/300/stat"] = stat(300, "kthreadd", flags=PF_KTHREAD)
@@ -46,14 +49,19 @@ def root(tmp_path: Path) -> HostRoot:
     return HostRoot(hosttrees.write(tmp_path, files))
 
 
-def test_a_process_is_found_with_all_its_threads(root: HostRoot) -> None:
+def test_a_process_is_found_with_all_its_threads_and_children(root: HostRoot) -> None:
     found = find_process(root, 100)
     assert (found.target, found.pids, found.only, found.children) == (
         Target("process", "server", 100),
-        (100,),
+        (100, 200),
         (),
         True,
     )
+
+
+def test_a_child_of_somebody_else_is_left_out(root: HostRoot, tmp_path: Path) -> None:
+    (tmp_path / "proc/200/status").write_text("Name:\tother\nTgid:\t200\nUid:\t0\t0\t0\t0\n")
+    assert find_process(root, 100).pids == (100,)
 
 
 @pytest.mark.parametrize(("thread", "tids"), [("worker", (101, 102)), ("102", (102,)), ("server", (100,))])

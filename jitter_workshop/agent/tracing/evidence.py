@@ -99,6 +99,9 @@ class ConnectionCapture:
         if sys.byteorder != "little":
             raise HostError("this program reads the kernel's trace only on little-endian machines")
         with contextlib.ExitStack() as held:
+            if follows:
+                # Of many processes some may have ended since the caller listed them.
+                pids = tuple(pid for pid in pids if self._root.is_dir(f"/proc/{pid}")) or pids
             processes = tuple(held.enter_context(Held(self._root, pid, self._uid)) for pid in pids)
             if follows:
                 tids = self._threads_of(pids)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from jitter_workshop.flow.programs.targets import Found, threads_of
+from jitter_workshop.flow.programs.targets import Found, children_of, threads_of
 from jitter_workshop.host.cpu.stat import CpuStat, read_stat, steal_between
 from jitter_workshop.host.kernel.hypervisor import read_hypervisor
 from jitter_workshop.host.root import HostRoot, is_count, line_value
@@ -97,8 +97,7 @@ class Counting:
                 if not self._found.only or task.tid in self._found.only:
                     yield task
                 if self._found.children:
-                    children = (self._root.text(f"/proc/{pid}/task/{task.tid}/children") or "").split()
-                    fresh = {int(word) for word in children if is_count(word)} - done
+                    fresh = set(children_of(self._root, pid, task.tid)) - done
                     done |= fresh
                     waiting += fresh
         self._pids = done if len(done) < MOST_THREADS else self._pids

@@ -323,7 +323,7 @@ class _Ends(contextlib.ExitStack):
         super().__init__()
         self._root, self._found = root, found
         self._files: dict[int, int] = {}
-        for pid in found.pids:
+        for pid in found.pids if found.target.kind == "cgroup" else found.pids[:1]:
             with contextlib.suppress(OSError):
                 self._files[pid] = os.pidfd_open(pid)
                 self.callback(os.close, self._files[pid])
@@ -334,6 +334,5 @@ class _Ends(contextlib.ExitStack):
         self._files = {pid: file for pid, file in self._files.items() if file not in ready}
         if not self._files:
             return True
-        (pid,) = self._found.pids if len(self._found.pids) == 1 else (None,)
-        only = self._found.only
+        pid, only = self._found.pids[0], self._found.only
         return bool(only) and not any(self._root.is_dir(f"/proc/{pid}/task/{tid}") for tid in only)

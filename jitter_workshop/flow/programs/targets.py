@@ -46,7 +46,7 @@ def find_process(root: HostRoot, pid: int, thread: str | None = None) -> Found:
     if leader != pid:
         raise HostError(f"{pid} is a thread of process {leader}", f"use --pid {leader} --thread {pid}")
     if thread is None:
-        return Found(Target("process", task.name, pid), (pid,))
+        return Found(Target("process", task.name, pid), (pid, *_below(root, pid)))
     threads = [one for one in threads_of(root, pid) if one.name == thread or str(one.tid) == thread]
     if not threads:
         names = ", ".join(sorted({called(one.name, 20) for one in threads_of(root, pid)})[:8])
@@ -72,6 +72,26 @@ def find_cgroup(root: HostRoot, path: str) -> Found:
             "choose a group below it",
         )
     return Found(Target("cgroup", folder, None), tuple(pids))
+
+
+def children_of(root: HostRoot, pid: int, tid: int) -> tuple[int, ...]:
+    """Return the processes that a thread has started and that have not ended, but for this program itself."""
+    words = (root.text(f"/proc/{pid}/task/{tid}/children") or "").split()
+    return tuple(int(word) for word in words if is_count(word) and int(word) != os.getpid())
+
+
+def _below(root: HostRoot, pid: int) -> list[int]:
+    """Return the processes below a process that belong to the same user, at most MOST_PROCESSES - 1."""
+    owner = line_value(root.text(f"/proc/{pid}/status"), "Uid")
+    found: list[int] = []
+    waiting = [pid]
+    while waiting and len(found) < MOST_PROCESSES - 1:
+        one = waiting.pop(0)
+        fresh = [child for task in threads_of(root, one) for child in children_of(root, one, task.tid)]
+        fresh = [child for child in fresh if line_value(root.text(f"/proc/{child}/status"), "Uid") == owner]
+        found += fresh
+        waiting += fresh
+    return found[: MOST_PROCESSES - 1]
 
 
 def threads_of(root: HostRoot, pid: int) -> Iterator[Task]:
