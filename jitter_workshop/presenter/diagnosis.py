@@ -29,7 +29,7 @@ _NEEDS = (
 )
 NOT_HERE = "This is what was recorded on another machine."
 OWN_LOAD = "this chapter's own load"
-_BAR, _LEAD = 12, 6
+_BAR, _LEAST_BAR, _LEAD = 12, 4, 6
 
 
 def asked(seen: SeenCauses) -> str:
@@ -83,8 +83,9 @@ def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: i
         style = "bold accent" if here else "good" if sign == "✓" else "text"
         line.stylize(style)
         row = Text.assemble((f"{'▸' if here else ' '} {index + 1} {sign} ", style), line)
-        if answered is not None and one.total_ns and row.cell_len + 1 + _BAR <= width:
-            row.append(f" {bar(one.total_ns, most, _BAR)}", CAUSES.get(one.kind, "accent"))
+        room = min(width - row.cell_len - 1, _BAR)
+        if answered is not None and one.total_ns and room >= _LEAST_BAR:
+            row.append(f" {bar(one.total_ns, most, room)}", CAUSES.get(one.kind, "accent"))
         lines.append(row)
     if seen.others:
         lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}", "dim"))

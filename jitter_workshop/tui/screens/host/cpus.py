@@ -74,8 +74,8 @@ class CpuPicker(Page, scope="cpus"):
         line = Text()
         for role in ROLES:
             cpu = self.chosen.get(role)
-            line.append(f"{SIGNS[role]} ", "bold accent")
-            line.append(f"{role} {'auto' if cpu is None else f'CPU {cpu}'}   ", "text")
+            line.append(" · " if line else "", "dim").append(f"{SIGNS[role]} ", "bold accent")
+            line.append(f"{role}: {'auto' if cpu is None else f'CPU {cpu}'}", "text")
         yield from wrap(line, width)
         told = " · ".join(about(self._topology, self.query_one(CpuMap).cursor))
         yield from wrap(Text(told, "dim"), width)
