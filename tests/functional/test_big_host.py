@@ -17,10 +17,14 @@ from tests.fakes import open_workshop
 from tests.screens import settled, text_of
 
 
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return hosttrees.big(tmp_path_factory.mktemp("big"), 512, 400)
+
+
 def test_status_and_plan_say_first_what_matters(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tree = hosttrees.big(tmp_path / "big", 512, 400)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     for columns in (80, 160):
         monkeypatch.setenv("COLUMNS", str(columns))
@@ -47,11 +51,9 @@ def test_status_and_plan_say_first_what_matters(
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])
-async def test_the_picker_keeps_the_cursor_and_what_is_said_of_it_in_sight(
-    tmp_path: Path, size: tuple[int, int]
-) -> None:
+async def test_the_picker_keeps_the_cursor_and_what_is_said_of_it_in_sight(tree: Path, size: tuple[int, int]) -> None:
     workshop = open_workshop()
-    topology = read_topology(HostRoot(hosttrees.big(tmp_path / "big", irqs=0)))
+    topology = read_topology(HostRoot(tree))
     app = WorkshopApp(workshop)
     async with app.run_test(size=size) as pilot:
         await settled(pilot)

@@ -21,7 +21,7 @@ from jitter_workshop.course.table import Places
 from jitter_workshop.errors import UsageError, WorkshopError
 from jitter_workshop.flow.chapters.recorded import FILE, misfits, read_recorded
 from jitter_workshop.flow.host_ops.recordings import assets, recorded_host
-from jitter_workshop.flow.host_ops.settings import Seen, look_at_settings, planned
+from jitter_workshop.flow.host_ops.settings import Seen, ground_of, look_at_settings, planned
 from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
 from jitter_workshop.flow.measuring.request import check as check_request
 from jitter_workshop.host.cpu.topology import read_topology
@@ -164,7 +164,7 @@ class _Chapter:
         if not topology.online:
             yield self._problem(f"{name} is not a recorded host: it has no readable CPU", key)
         elif self._chapter.tunables and look:
-            seen[key] = look_at_settings(root, self._chapter, topology)
+            seen[key] = look_at_settings(root, self._chapter, ground_of(root, topology))
 
     def _refused(self, seen: dict[str, Seen]) -> dict[str, str]:
         """Return each ``ID=VALUE`` of the chapter whose value the tunable refuses on a recording, with the tunable's

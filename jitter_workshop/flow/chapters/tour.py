@@ -13,7 +13,7 @@ from jitter_workshop.flow.chapters.path import next_entry, whole_path
 from jitter_workshop.flow.chapters.session_context import current_chapter, look_at, progress_of
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.host_ops.recordings import Recordings
-from jitter_workshop.flow.host_ops.settings import state_here
+from jitter_workshop.flow.host_ops.settings import States
 from jitter_workshop.flow.measuring.host_warnings import warnings
 from jitter_workshop.flow.measuring.isolated_set import room
 from jitter_workshop.flow.turns.classhost import class_chapters
@@ -61,7 +61,7 @@ def take(session_name: str | None = None, course_dir: Path | None = None, root: 
         Recordings(course.source),
         of_class,
         lambda ident: progress_of(session, course.id, ident) if session is not None else ChapterProgress(),
-        lambda chapter: state_here(host_root, chapter, topology),
+        States(host_root, topology).of,
         may_change=rights != "none",
     )
     current = current_chapter(session, course.id) if session is not None else None

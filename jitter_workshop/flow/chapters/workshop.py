@@ -17,7 +17,7 @@ from jitter_workshop.flow.chapters.session_context import SessionContext, curren
 from jitter_workshop.flow.host_ops.host_status import Findings, find
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.host_ops.recordings import Recordings
-from jitter_workshop.flow.host_ops.settings import Seen, StateHere, plan_view, planned, state_here
+from jitter_workshop.flow.host_ops.settings import Seen, StateHere, States, plan_view, planned
 from jitter_workshop.flow.measuring.host_warnings import warnings
 from jitter_workshop.flow.turns.classhost import turn_for
 from jitter_workshop.host.root import HostRoot
@@ -50,7 +50,7 @@ class Workshop(SessionContext):
         super().__init__(handle, root, host, topology, course_dir=course.source, course_id=course.id)
         self.course = course
         self._hunts: Hunts | None = None
-        self._states: dict[str, StateHere] = {}
+        self._states: States | None = None
         self._recordings = Recordings(course.source)
 
     @classmethod
@@ -146,9 +146,9 @@ class Workshop(SessionContext):
     def _state(self, chapter: Chapter) -> StateHere:
         """Return this host's state for a chapter's tunables. It is read once, so it is that from before the chapter's
         own change."""
-        if chapter.id not in self._states:
-            self._states[chapter.id] = state_here(self.root, chapter, self.topology)
-        return self._states[chapter.id]
+        if self._states is None:
+            self._states = States(self.root, self.topology)
+        return self._states.of(chapter)
 
     def next_chapter(self) -> PathEntry | None:
         """Return the chapter that Enter opens; None if all chapters are done."""

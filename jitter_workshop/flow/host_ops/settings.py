@@ -57,10 +57,10 @@ class Seen:
         return found
 
 
-def look_at_settings(root: HostRoot, chapter: Chapter, topology: Topology | None = None) -> Seen:
-    """Read a chapter's tunables. Raises HostError if the host shows no CPU, LessonError for an unknown tunable."""
-    hot = choose_hot(root, None, topology)
-    host = Host(root, hot.cpus, topology)
+def look_at_settings(root: HostRoot, chapter: Chapter, ground: tuple[HotCpus, Host] | None = None) -> Seen:
+    """Read a chapter's tunables. ``ground``: what :func:`ground_of` gave, with what was read for it before.
+    Raises HostError if the host shows no CPU, LessonError for an unknown tunable."""
+    hot, host = ground if ground is not None else ground_of(root)
     try:
         tunables = tuple(registry.find(word.partition("=")[0]) for word in chapter.tunables)
     except UsageError as error:
@@ -83,6 +83,12 @@ def look_at_settings(root: HostRoot, chapter: Chapter, topology: Topology | None
     return dataclasses.replace(seen, held=_held(host, tunables, checks))
 
 
+def ground_of(root: HostRoot, topology: Topology | None = None) -> tuple[HotCpus, Host]:
+    """Return the hot CPUs of a host, and the host as it is read for them. Raises HostError if it shows no CPU."""
+    hot = choose_hot(root, None, topology)
+    return hot, Host(root, hot.cpus, topology)
+
+
 def _held(host: Host, tunables: Sequence[Tunable], checks: Sequence[Assessment]) -> str:
     """Return the reason why none of the tunables that can be improved would move anything, or ""."""
     told = [t.held(host) for t, check in zip(tunables, checks, strict=True) if check.state == "improve"]
@@ -103,15 +109,29 @@ USUAL = StateHere()
 """The state for a chapter that names no tunables."""
 
 
-def state_here(root: HostRoot, chapter: Chapter, topology: Topology) -> StateHere:
-    """Return what this host is for a chapter's tunables."""
-    if not chapter.tunables:
-        return USUAL
-    try:
-        seen = look_at_settings(root, chapter, topology)
-    except HostError as error:
-        return StateHere("not_here", error.message)
-    return StateHere(seen.state, seen.reason, seen.held)
+class States:
+    """Say what one host is for the tunables of chapters. Each chapter is read once, and all of them in one look."""
+
+    def __init__(self, root: HostRoot, topology: Topology) -> None:
+        self._root, self._topology = root, topology
+        self._ground: tuple[HotCpus, Host] | None = None
+        self._known: dict[str, StateHere] = {}
+
+    def of(self, chapter: Chapter) -> StateHere:
+        """Return what the host is for a chapter's tunables."""
+        if not chapter.tunables:
+            return USUAL
+        if chapter.id not in self._known:
+            self._known[chapter.id] = self._look(chapter)
+        return self._known[chapter.id]
+
+    def _look(self, chapter: Chapter) -> StateHere:
+        try:
+            self._ground = self._ground or ground_of(self._root, self._topology)
+            seen = look_at_settings(self._root, chapter, self._ground)
+        except HostError as error:
+            return StateHere("not_here", error.message)
+        return StateHere(seen.state, seen.reason, seen.held)
 
 
 def boot_way(seen: Seen, words: Sequence[str], *, always: bool) -> BootWay:
