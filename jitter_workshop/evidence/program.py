@@ -81,10 +81,12 @@ WAITS = {
         *("read", "readv", "pread64", "preadv", "preadv2", "write", "writev", "pwrite64", "pwritev", "pwritev2"),
         *("recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg", "sendmmsg", "accept", "accept4", "connect"),
         *("fsync", "fdatasync", "sync", "syncfs", "sendfile64", "splice", "copy_file_range"),
-        *("io_uring_enter", "io_getevents", "io_pgetevents"),
+        *("io_uring_enter", "io_getevents", "io_pgetevents", "openat", "unlink", "unlinkat", "rename", "renameat2"),
+        *("ftruncate", "fallocate", "fadvise64", "getdents64", "msync"),
     ),
     "lock": ("flock", "fcntl", "semop", "semtimedop", "msgrcv", "msgsnd", "mq_timedreceive", "mq_timedsend"),
     "child": ("wait4", "waitid"),
+    "kernel": ("mmap", "munmap", "madvise"),
 }
 _KIND_OF_CALL = {call: kind for kind, calls in WAITS.items() for call in calls} | dict.fromkeys(SLEEPS, "sleep")
 _STOPPED, _DEEP = ("T", "t"), "D"
@@ -268,19 +270,19 @@ class _Thread:
             self.unknown += ns
             self.unknown_in[piece.kind, piece.name].add(ns)
         else:
-            if state == READY and ns > OUTRANKED_NS and self._outranks(piece):
-                piece = piece._replace(kind=TASK, name=REAL_TIME_THROTTLED)
+            if state == READY and piece.kind == TASK and ns > OUTRANKED_NS and self._outranks(piece):
+                piece = piece._replace(name=REAL_TIME_THROTTLED)
             self.waited += ns
             self.interrupted += ns if state == RUNS else 0
             self._held.append((state, piece))
 
     def _outranks(self, piece: Piece) -> bool:
-        """Return True if this is a real-time thread and an ordinary task had its CPU."""
+        """Return True if this is a real-time thread, and an ordinary task or none had its CPU."""
         mine = self._story.priorities.get(self.life.tid, ORDINARY)
         there = self._track.between(piece.start, piece.start + 1)
         track = self._timeline.cpus.get(there[0].cpu) if there and mine < ORDINARY else None
         for segment in track.between(piece.start, piece.start + 1) if track is not None else ():
-            return segment.pid > 0 and self._story.priorities.get(segment.pid, 0) >= ORDINARY
+            return not segment.pid or self._story.priorities.get(segment.pid, 0) >= ORDINARY
         return False
 
     def _end_holdup(self) -> None:

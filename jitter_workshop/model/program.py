@@ -13,14 +13,14 @@ TARGET_KINDS = ("command", "process", "thread", "cgroup")
 
 WAIT_KINDS = ("sleep", "futex", "io", "lock", "child", "page_fault", "kernel", "stopped")
 """``sleep``: the thread asked to wait for a time or for events (nanosleep, poll, epoll_wait, …). All other kinds are
-blocking: ``futex``: it waits for another thread's futex. ``io``: it reads, writes, sends or receives. ``lock``: a lock
-of files, a semaphore or a message queue. ``child``: it waits for a child process. ``page_fault``: its page fault waits
-for a disk or for memory. ``kernel``: it waits in the kernel outside of the traced calls. ``stopped``: a signal or a
-debugger stopped it."""
+blocking: ``futex``: it waits for another thread's futex. ``io``: it reads, writes, sends or receives. ``lock``: a
+lock of files, a semaphore or a message queue. ``child``: it waits for a child process. ``page_fault``: its page
+fault waits for a disk or for memory. ``kernel``: it waits in the kernel, in a call for memory or outside of the
+traced calls. ``stopped``: a signal or a debugger stopped it."""
 
 REAL_TIME_THROTTLED = "real-time throttling"
-"""The name of a ``task`` for time in which an ordinary task had the CPU of a real-time thread that could run: the
-kernel keeps a part of each second for ordinary tasks (``sched_rt_runtime_us``, the fair server)."""
+"""The name of a ``task`` for time in which an ordinary task or none had the CPU of a real-time thread that could run:
+the kernel keeps a part of each second for ordinary tasks (``sched_rt_runtime_us``, the fair server)."""
 
 NOT_WOKEN = "not woken"
 """The name of a sleep in which the thread was before the trace began and still at its end: its call is not known."""

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop.agent.tracing.plan import CALLS
 from jitter_workshop.evidence import program
 from jitter_workshop.evidence.lives import follow
 from jitter_workshop.evidence.program import ProgramTimes, explain_program
@@ -114,6 +115,8 @@ WAITED_FOR = [
     ("D", "read", ("io", "read")),
     ("S", "wait4", ("child", "wait4")),
     ("S", "flock", ("lock", "flock")),
+    ("D", "ftruncate", ("io", "ftruncate")),
+    ("D", "munmap", ("kernel", "munmap")),
     ("S", "epoll_wait", ("sleep", "epoll_wait")),
     ("D", "", ("kernel", "")),
     ("S", "", ("kernel", "")),
@@ -282,6 +285,12 @@ def test_the_threads_of_a_group_share_its_quota() -> None:
     assert sums(found.threads[0]) == {("task", "thief"): 87 * MS}
 
 
+def test_a_real_time_thread_on_a_free_cpu_is_throttled_too() -> None:
+    events = [switch(MS, OURS, 0), switch(6 * MS, 0, OURS, priority=49)]
+    found = explain_program(events, (0, 1), {OURS: "R"}, 0, 10 * MS)
+    assert sums(found.threads[0]) == {("task", "real-time throttling"): 5 * MS}
+
+
 @pytest.mark.parametrize(
     ("mine", "theirs", "name"),
     [(49, 120, "real-time throttling"), (49, 19, "thief"), (120, 120, "thief"), (120, 49, "thief")],
@@ -312,6 +321,11 @@ def test_time_behind_lost_events_is_unknown() -> None:
 def test_this_program_is_told_by_its_own_name() -> None:
     found = explain([switch(1_000, OURS, THIEF), switch(2_000, THIEF, OURS)], itself={THIEF: "this tool"})
     assert [(cause.kind, cause.name) for cause in found.causes] == [("task", "this tool")]
+
+
+def test_every_recorded_call_has_its_kind() -> None:
+    assert {call for calls in (*program.WAITS.values(), program.SLEEPS) for call in calls} == set(CALLS)
+    assert set(program.WAITS) | {"sleep", "page_fault", "stopped"} == set(WAIT_KINDS)
 
 
 EVENTS = st.lists(

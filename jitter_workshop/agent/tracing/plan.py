@@ -49,6 +49,8 @@ CALLS = (
     *("recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg", "sendmmsg", "accept", "accept4", "connect"),
     *("fsync", "fdatasync", "sync", "syncfs", "sendfile64", "splice", "copy_file_range"),
     *("io_uring_enter", "io_getevents", "io_pgetevents", "wait4", "waitid"),
+    *("openat", "unlink", "unlinkat", "rename", "renameat2", "ftruncate", "fallocate", "fadvise64", "getdents64"),
+    *("msync", "mmap", "munmap", "madvise"),
     *("flock", "fcntl", "semop", "semtimedop", "msgrcv", "msgsnd", "mq_timedreceive", "mq_timedsend"),
 )
 """The system calls in which a program may wait; others are not recorded."""
