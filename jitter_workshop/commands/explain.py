@@ -99,8 +99,14 @@ def _program(args: argparse.Namespace, command: tuple[str, ...]) -> int:
     if command:
         report = observing.explain_command(command, args.duration, quiet=args.json, signum=_signum)
     else:
+        from jitter_workshop.presenter.progress import Line
+
+        def progress(rest_s: float) -> None:
+            line.write(f"  observing: {rest_s:.0f} s to go" if rest_s else "  adding up")
+
         seconds = _SECONDS if args.duration is None else args.duration
-        report = observing.explain_running(args.pid, args.thread, args.cgroup, seconds)
+        with contextlib.closing(Line()) as line:
+            report = observing.explain_running(args.pid, args.thread, args.cgroup, seconds, progress)
     _tell(args, report, aside=bool(command))
     return report.exit_code or 0
 

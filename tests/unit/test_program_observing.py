@@ -127,6 +127,15 @@ def test_a_recording_that_ended_early_tells_of_its_own_time_only(sleeper: int) -
     assert follower.said.count("drain") == 1
 
 
+def test_progress_is_told_until_the_end(sleeper: int) -> None:
+    told: list[float] = []
+    found = Found(Target("process", "sleep", sleeper), (sleeper,))
+    observe(HostRoot(), found, FakeFollower(), "", 0.3, progress=told.append)
+    assert told[-1] == 0
+    assert told[:-1] == sorted(told[:-1], reverse=True)
+    assert 0.0 < told[0] <= 0.3
+
+
 def test_damaged_events_are_refused(sleeper: int, monkeypatch: pytest.MonkeyPatch) -> None:
     follower = FakeFollower()
     monkeypatch.setattr(follower, "evidence_read", lambda: TraceRead(b"short", ("",), {}))

@@ -83,12 +83,19 @@ def explain_command(
         command.end(ending)
 
 
-def explain_running(pid: int | None, thread: str | None, cgroup: str | None, seconds: float) -> ProgramReport:
-    """Explain a running process, threads of it, or the processes of a control group. Raises HostError, UsageError."""
+def explain_running(
+    pid: int | None,
+    thread: str | None,
+    cgroup: str | None,
+    seconds: float,
+    progress: Callable[[float], None] = lambda rest_s: None,
+) -> ProgramReport:
+    """Explain a running process, threads of it, or the processes of a control group. ``progress`` is called with the
+    seconds that are left, and with 0 at the end of the observation. Raises HostError, UsageError."""
     root = HostRoot()
     found = find_cgroup(root, cgroup or "") if pid is None else find_process(root, pid, thread)
     with _follower() as (follower, why_not):
-        return observe(root, found, follower, why_not, seconds)
+        return observe(root, found, follower, why_not, seconds, progress=progress)
 
 
 @contextlib.contextmanager
@@ -109,6 +116,7 @@ def observe(
     why_not: str = "",
     seconds: float | None = None,
     command: Command | None = None,
+    progress: Callable[[float], None] = lambda rest_s: None,
 ) -> ProgramReport:
     """Observe a program for ``seconds``, or until it ends. ``follower``: None if there can be no trace, for the reason
     ``why_not``. ``command``: the started command; it is released here, and its end is waited for even if ``seconds``
@@ -123,12 +131,14 @@ def observe(
         until_ns = None if seconds is None else start_ns + round(seconds * 1e9)
         with _Ends(root, found) as ends:
             while (rest_s := _rest_s(until_ns)) > 0 and not ends.within(min(rest_s, recording.pause_s)):
+                progress(rest_s)
                 recording.drain()
                 if recording.on:
                     counting.look_at_groups()
                 else:
                     counting.look()
         end_ns = time.monotonic_ns()
+        progress(0)
         counting.look()
         throttled, (steal_ns, why_no_steal) = counting.throttled(), counting.steal()
         read = recording.read()
