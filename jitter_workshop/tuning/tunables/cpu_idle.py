@@ -53,7 +53,6 @@ class IdleStates(Settings):
     owns = (f"{CPU_DIR}/cpu*/cpuidle/state*/disable",)
     default = str(SHALLOW_US)
     values = "the longest acceptable time to wake, in µs (0: the CPU only polls)"
-    culprits = ("tuned", "tlp")
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
         return [state.setting for state in _deep_states(self, host, value)]
