@@ -26,6 +26,8 @@ from tests.lab.qemu import LabError, LabStalled, LabTimeout, Options, PowerLost
 PROJECT = "/srv/jitter-workshop"
 BOOT_PATIENCE_S = 60.0
 BOOT_TIMEOUT_S = 180.0
+MOST_CPUS = 32
+"""The most CPUs of a guest that boots within the patience on two CPUs of this host."""
 RUN_TIMEOUT_S = 120.0
 
 P = ParamSpec("P")
@@ -123,7 +125,8 @@ class Machine:
         if append is not None:
             self.options = replace(self.options, append=append)
         try:
-            self._power_on(BOOT_PATIENCE_S if self.options.init == "busybox" else BOOT_TIMEOUT_S)
+            small = self.options.init == "busybox" and self.options.hardware.cpus <= MOST_CPUS
+            self._power_on(BOOT_PATIENCE_S if small else BOOT_TIMEOUT_S)
         except (LabTimeout, PowerLost) as late:
             # About one boot in a hundred hangs in the emulator before the kernel's first line, or runs into code that
             # another CPU is just changing; no test is about that.

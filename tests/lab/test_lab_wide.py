@@ -37,7 +37,7 @@ def test_what_is_said_of_64_cpus(lab_shape: Callable[[Shape], Machine]) -> None:
     lab = lab_shape(WIDE)
     status = lab.workshop("status", "--cpus", WIDE.hot, "--json").json()
     told = {check["id"]: check for check in status["checks"]}
-    assert (status["hot_cpus"], told["isolation"]["wanted"]) == ([62, 63], WIDE.hot)
+    assert (status["hot_cpus"], told["isolation"]["wanted"]) == ([62, 63], f"CPUs {WIDE.hot}")
     assert told["memory-nodes"]["state"] == "ok"
     planned = lab.workshop("plan", "--cpus", WIDE.hot, env={"COLUMNS": "80"}, check=True).stdout.split("\n")
     assert max(map(len, planned)) <= 80
