@@ -10,6 +10,7 @@ import pytest
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.model.course import Chapter, StepName
+from jitter_workshop.model.session import Prediction
 from tests import hosttrees, livehost, recorded
 from tests.fakehands import FakeHands
 from tests.fakes import open_workshop
@@ -204,3 +205,27 @@ def test_what_is_left_after_this_host_is_a_recording_and_the_summary_is_offered(
     assert "LAST: 1 of 3 chapters done" in said
     assert "NEXT: The clock · look" in said
     assert "about 2 min · on a recording" in said
+
+
+def test_on_a_recording_a_guess_is_judged_at_the_step_that_decides_it_and_explained_once(stock: Path) -> None:
+    workshop = open_workshop(stock, course=builtin_course())
+    walk = workshop.walk("isolation")
+    task = walk.chapter.prediction
+    assert task is not None
+    assert task.slot == "again"
+    walk.go("predict")
+    walk.predict(Prediction(choice=task.answers[2].id))
+    walk.go("again")
+    asked = {e.chapter_id: e.number for e in workshop.path()}["isolation"]
+    again, compare = (in_a_line(page) for page in pages(talk(workshop, f"{asked}|||q", width=80), 80)[:2])
+    assert "✓ You said: 5 to 50 times less. That is right." in again
+    assert task.answers[2].explanation in again
+    assert "✓ You said: 5 to 50 times less. That is right." in compare
+    assert task.answers[2].explanation not in compare
+    assert "WHAT THE ANSWERS MEAN" not in compare
+
+
+def test_a_run_that_was_not_recorded_decides_no_mark(stock: Path) -> None:
+    walk = open_workshop(stock, course=builtin_course()).walk("idle-states")
+    assert walk.recorded_curves("again")[0]
+    assert not walk.decided_by_recording
