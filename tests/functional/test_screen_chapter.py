@@ -397,3 +397,33 @@ async def test_before_a_run_a_high_screen_shows_the_guess_beside_what_will_be_me
         await settled(pilot)
         assert chart.display
         assert not chapter.query_one("#data").display
+
+
+async def test_compare_of_a_chapter_about_the_frequency_shows_what_the_core_did(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = WorkshopApp(open_workshop(), "baseline")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        chapter = chapter_of(app)
+        walk = chapter.walk
+        while walk.current != "compare":
+            await pilot.press("enter")
+            await settled(pilot)
+        assert "THE CORE" not in chapter.sheet("#data-sheet").plain()
+        runs = {
+            slot: dataclasses.replace(
+                run, blocks=tuple(dataclasses.replace(b, core_hz=hz) for b in run.blocks), steal_ns=hz // 100
+            )
+            for slot, hz in (("measure", 2_000_000_000), ("again", 3_000_000_000))
+            if (run := walk.run_in(slot)) is not None
+        }
+        monkeypatch.setattr(walk, "run_in", runs.get)
+        walk.chapter = dataclasses.replace(walk.chapter, evidence=("frequency",))
+        await pilot.press("t", "t")
+        await settled(pilot)
+        told = [line.split() for line in chapter.sheet("#data-sheet").plain().splitlines()]
+        assert ["THE", "CORE,", "BLOCK", "BY", "BLOCK"] in told
+        core = told[told.index(["THE", "CORE,", "BLOCK", "BY", "BLOCK"]) + 1 :]
+        assert [(line[0], line[-1]) for line in core[:2]] == [("core", "2.00"), ("second", "3.00")]
+        assert core[2] == ["steal", "first", "20", "ms,", "second", "30", "ms"]
