@@ -42,6 +42,7 @@ PING = """\
 import os, sys, threading, time
 there, back = os.pipe(), os.pipe()
 if os.fork() == 0:
+    os.close(there[1])
     while os.read(there[0], 1):
         time.sleep(0.002)
         os.write(back[1], b"!")
@@ -51,6 +52,7 @@ for _ in range(50):
     os.write(there[1], b"!")
     os.read(back[0], 1)
 os.close(there[1])
+os.wait()
 """
 CONVOY = """\
 import threading, time
