@@ -23,7 +23,7 @@ GUTTER = 7
 LABELS_BELOW_FROM = 8
 """From this height on, the labels of x have a line below the axis."""
 _MOST_STRETCH = 1.3
-_MOST_STRETCH_OF_WHOLE = 1.5
+_MOST_STRETCH_OF_WHOLE = 1.35
 """The most by which an axis is stretched so that each decade has the same, whole number of rows, and a tick."""
 _AT_A_TICK = 0.01
 WITHIN = 0.375
