@@ -78,11 +78,14 @@ def _painted() -> bool:
     return bool(new)
 
 
-async def _all_processed(_: Pilot[Any], timeout: float = 0.0) -> bool:
+async def _all_processed(_: Pilot[Any], timeout: float = 30.0) -> bool:
     """Do for the pilot what it does by a message to each widget and its answer: one of every two messages of a test. A
-    widget with a message left is due in the loop."""
-    del timeout
+    widget with a message left is due in the loop. A thread that works may go on, however long."""
+    limit = time.monotonic() + timeout
+    loop: Any = asyncio.get_running_loop()
     await nothing_left()
+    while (loop._ready or _laid_out() or _painted()) and time.monotonic() < limit:
+        await asyncio.sleep(STEP_S)
     return True
 
 

@@ -117,7 +117,7 @@ async def test_the_choice_of_cpus(size: tuple[int, int], host_tree: Callable[[st
         await settled(pilot)
         said = " ".join(text_of(app).split())
         for role in ("producer", "accumulator", "journaller"):
-            assert f"{role} auto" in said
+            assert f"{role}: auto" in said
 
 
 async def test_a_terminal_that_changes_its_width_has_the_keys_that_fit(live: FakeWorkshop) -> None:
