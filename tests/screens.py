@@ -56,8 +56,11 @@ async def nothing_left(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
 
 def _laid_out() -> bool:
     """Lay out a screen that is seen and has something new, also below a dialog; tell whether one had. Such a screen has
-    set its timer going, which this stops."""
+    set its timer going, which this stops. An app lets a change of its size wait for a timer, too."""
     app = active_app.get(None)
+    if app is not None and app._resize_timer is not None:
+        app._check_resize()
+        return True
     seen = [*app._background_screens, app.screen] if app is not None and app.screen_stack else []
     new = [screen for screen in seen if screen._update_timer._active.is_set() or screen._callbacks]
     for screen in new:
