@@ -171,6 +171,8 @@ STALL_CAUSES = 4
 LONG = 12
 """The number of rows of other tables, and of items of lists, that are visible at first."""
 
+HOST_THEN = "Host, when the newest run was made"
+"""The name of the fact on the host: a change that was in place then may be restored since."""
 _CURVE_PERCENTILES = ("50", "90", "99", "99.9", "99.99")
 _SETTINGS = {None: "sets nothing", True: "its setting is as it should be", False: "its setting is not as it should be"}
 
@@ -182,7 +184,7 @@ def opening(document: ReportDocument) -> tuple[Block, ...]:
     d = document
     stamps = sorted(run.started_at for run in d.runs if run.started_at)
     facts: list[tuple[str, Inline]] = [
-        ("Host", clean(d.host_line, 300) or "not known"),
+        (HOST_THEN if d.runs and d.host_line else "Host", clean(d.host_line, 300) or "not known"),
         ("Session", (name(d.session_name), " ", code(d.session_id, 60))),
     ]
     if stamps:

@@ -17,7 +17,8 @@ from jitter_workshop.model.report import ReportDocument, ReportedChange
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.report import markdown as md
 from jitter_workshop.report import markdown as page
-from jitter_workshop.report.blocks import name
+from jitter_workshop.report.blocks import Facts, name
+from jitter_workshop.report.sections import opening
 from jitter_workshop.stats.scale import nice_ns
 from tests.madereports import HOSTILE, bare, rich
 
@@ -133,6 +134,15 @@ def everything() -> ReportDocument:
 @pytest.fixture(scope="module")
 def text() -> str:
     return page.files(everything(), None, (), "out.md")["out.md"].decode()  # type: ignore[arg-type]
+
+
+def test_the_hosts_line_says_of_which_moment_it_is() -> None:
+    def of(document: ReportDocument) -> list[str]:
+        (facts,) = (one for one in opening(document) if isinstance(one, Facts))
+        return [head for head, _ in facts.rows]
+
+    assert of(rich())[0] == "Host, when the newest run was made"
+    assert of(dataclasses.replace(rich(), runs=()))[0] == "Host"
 
 
 def test_the_parts_stand_in_the_order_of_the_page(text: str) -> None:
