@@ -41,6 +41,8 @@ ANOTHER_TASK = "another task"
 """The name in recorded runs of all tasks that are neither the kernel's nor part of the measurement."""
 _STAND_IN = re.compile(rf"task \d{{1,6}}|{ANOTHER_TASK}")
 """The names that replace a task's name: the first in a private report."""
+_OURS = frozenset(thread for kind in KINDS.values() for thread in kind.threads)
+_OUR_OWN = " (our own thread)"
 _NOBODY = {words.IDLE: "waking from idle", words.THROTTLED: "throttled while the CPU was idle"}
 _ABOUT = {
     "migration": "a move: the scheduler moved the thread to another CPU, which was free until the thread ran there. "
@@ -57,16 +59,18 @@ _MISSING = (
 _MOST_OTHERS = 8
 
 
-def cause_words(kind: str, name: str, limit: int = 40) -> str:
-    """Return a cause in words of at most ``limit`` characters: ``softirq NET_RX``, ``waking from idle``, ``no
-    event``."""
+def cause_words(kind: str, name: str, limit: int = 40, *, measured: bool = True) -> str:
+    """Return a cause in words of at most ``limit`` characters: ``softirq NET_RX``, ``waking from idle``, ``no event``.
+    ``measured``: it is a cause of a run, whose measured threads are called our own, where there is room."""
     if kind == "no_event":
         return clean(_NO_EVENTS.get(name, f"no event ({name})"), limit)
     if kind == "task" and name in _NOBODY:
         return clean(_NOBODY[name], limit)
     if kind == "task" and _STAND_IN.fullmatch(name):
         return name
-    return clean(_KINDS.get(kind, f"{clean(kind, 20)} {{}}").format(called(name, 64)), limit)
+    own = _OUR_OWN if measured and kind == "task" and name in _OURS else ""
+    said = _KINDS.get(kind, f"{clean(kind, 20)} {{}}").format(called(name, 64))
+    return clean(said + (own if len(said) + len(own) <= limit else ""), limit)
 
 
 def named(one: Cause | InterferingTask, limit: int = 40) -> str:

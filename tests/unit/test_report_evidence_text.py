@@ -216,10 +216,18 @@ def test_a_bar_is_as_wide_as_asked_and_its_legend_adds_up(pieces: list[tuple[str
         ("page_fault", "user", "page fault (user)"),
         ("migration", "migration/1", "a move while migration/1 ran"),
         ("brand_new", "x", "brand_new x"),
+        ("task", "producer", "task producer (our own thread)"),
+        ("task", "sleeper", "task sleeper (our own thread)"),
+        ("around", "producer", "around producer"),
     ],
 )
 def test_causes_in_words(kind: str, name: str, said: str) -> None:
     assert cause_words(kind, name) == said
+
+
+def test_a_task_is_our_own_only_in_a_run_and_where_there_is_room() -> None:
+    assert cause_words("task", "accumulator", measured=False) == "task accumulator"
+    assert cause_words("task", "accumulator", 24) == "task accumulator"
 
 
 def test_no_name_reaches_the_terminal_as_it_is() -> None:
