@@ -15,7 +15,8 @@ class Effect:
     they differ, at least 1. ``how``: a word for the difference (shorter, more, lower); "" where they are the same.
     ``one_event``: a single event decides the figure. ``at_least``: one run counted nothing, so its true rate may be
     anything below one event, and the factor is the least possible one. ``few``: fewer than ten distinct stalls lie
-    beyond a percentile in one of the runs, so chance may explain the difference."""
+    beyond a percentile in one of the runs, so chance may explain the difference. ``in_no_more_time``: more stalls were
+    counted, and they took no more time in all."""
 
     name: str
     values: tuple[str, str]
@@ -25,13 +26,14 @@ class Effect:
     one_event: bool = False
     at_least: bool = False
     few: bool = False
+    in_no_more_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
     """Hold the effect to show first. ``lead``: None if no figure moved. ``but``: the largest effect in the other
-    direction; None if there is none. ``nearest``: the largest difference of all, moved or not; None if nothing could
-    be compared."""
+    direction, or beside a gain the largest count that rose; None if there is none. ``nearest``: the largest difference
+    of all, moved or not; None if nothing could be compared."""
 
     lead: Effect | None
     but: Effect | None

@@ -353,7 +353,8 @@ class PlainChapter:
         if view.effects is not None and second is not None:
             talk.say(*effect.compared(view.effects, (first, second), view.same_state, talk.width), "")
             seen = walk.seen(first), walk.seen(second)
-            talk.say(*effect.counts(counted(*seen, walk.chapter.shows), talk.width), "")
+            found = counted(*seen, walk.chapter.shows)
+            talk.say(*effect.counts(found, talk.width, luck=view.same_state), "")
             if core := chapter_view.core(walk, talk.width):
                 talk.say(*core, "")
         talk.say(*wrap(view.headline, talk.width), "")
@@ -393,7 +394,8 @@ class PlainChapter:
             talk.tell(f"Nothing was measured here. {curves.made_elsewhere(shown, source)}")
             talk.say("", *effect.of_recorded(walk, talk.width))
             if (both := walk.before_and_after()) is not None:
-                talk.say("", *effect.counts(counted(*both, chapter.shows), talk.width, recorded=True))
+                found = counted(*both, chapter.shows)
+                talk.say("", *effect.counts(found, talk.width, recorded=True, luck=walk.repeats))
         else:
             talk.tell("Nothing was measured, so there are no curves to compare.")
         talk.say("")

@@ -5,6 +5,7 @@ The line names its direction in a word, so that it can be read without colours.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ _LUCK = "Luck: "
 _ONE_RUN = "The same run twice, so nothing can differ."
 _RECORDED = "recorded: "
 _NAMED = 2
+_PERCENTILE = re.compile(r"p\d")
 
 
 def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
@@ -82,16 +84,16 @@ def so_far(curve: PercentileCurve, workload: str, asked: str | None, width: int)
 def compared(
     found: Effects, runs: Sequence[Run], same_state: bool, width: int, recorded: bool = False, proof: str = ""
 ) -> Lines:
-    """Return the result of two runs as one statement: the largest effect; then, quiet, the largest one against it,
-    which run was disturbed, and how far it is proven. ``same_state``: nothing was changed between the runs, so the
-    difference is luck. ``recorded``: the runs were recorded on another machine. ``proof``: what is known of a proof of
+    """Return the result of two runs as one statement: the largest effect; then the largest one against it, loud where
+    it is a loss beside a gain; then, quiet, which run was disturbed, and how far it is proven. ``same_state``: nothing
+    was changed between the runs, so the difference is luck. ``recorded``: the runs were recorded on another machine. ``proof``: what is known of a proof of
     this change; "" where none can be made."""
     if found.nearest is None:
         return []
     if runs[0].id == runs[1].id and not recorded:
         return wrap(Text(_ONE_RUN, "bold accent"), width)
     shown = found.lead or found.nearest
-    quiet: list[str] = []
+    loud, quiet = Text(), list[str]()
     if same_state:
         role, lead = "accent", f"{_LUCK}nothing was changed."
         told = f"The largest difference is {in_words(shown)}." if shown.factor > 1.0 else "No figure differs."
@@ -102,7 +104,11 @@ def compared(
         looks = f"Perhaps {found.direction}: " if shown.few or shown.one_event else _LEADS[found.direction]
         role, lead, told = _ROLES[found.direction], f"{looks}{in_words(shown)}.", ""
         if found.but is not None:
-            quiet.append(f"But {in_words(found.but)}{_doubt(found.but)}.")
+            but = f"But {in_words(found.but)}{_doubt(found.but)}."
+            if found.but.direction == "worse" and not _doubt(found.but):
+                loud.append(but, "bold bad")
+            else:
+                quiet.append(but)
     line = Text.assemble((_RECORDED, "dim") if recorded else "", (lead, f"bold {role}"))
     line.append(f" {told}" if told else "", "text")
     if shown.one_event:
@@ -110,7 +116,8 @@ def compared(
     elif shown.few and shown.factor >= MOVED:
         quiet.append("Fewer than ten stalls lie beyond it, so chance may explain this.")
     told_quietly = filter(None, (proof, " ".join((*quiet, *_company(runs)))))
-    return [*wrap(line, width), *(one for said in told_quietly for one in wrap(Text(said, "text"), width))]
+    second = wrap(loud, width) if loud else []
+    return [*wrap(line, width), *second, *(one for said in told_quietly for one in wrap(Text(said, "text"), width))]
 
 
 def of_recorded(walk: ChapterSession, width: int) -> Lines:
@@ -123,10 +130,12 @@ def of_recorded(walk: ChapterSession, width: int) -> Lines:
 
 def counts(found: Sequence[Effect], width: int, recorded: bool = False, luck: bool = False) -> Lines:
     """Return the counts before and after a change in two columns. A row is tinted where the figure moved. ``recorded``:
-    they are those of recorded runs. ``luck``: nothing was changed between the runs, so no row is better or worse."""
+    they are those of recorded runs. ``luck``: nothing was changed between the runs, so they are the first
+    and the second, and no row is better or worse."""
     if not found:
         return []
-    rows = [[f"{'RECORDED ' if recorded else ''}COUNTS, A SECOND", "before", "after", ""]]
+    which = ("first", "second") if luck else ("before", "after")
+    rows = [[f"{'RECORDED ' if recorded else ''}COUNTS, A SECOND", *which, ""]]
     for e in found:
         told = f"{_times(e.factor)}× {e.how}" if e.factor >= MOVED else ""
         rows.append([e.name, *(value.removesuffix(" a second") for value in e.values), told])
@@ -145,9 +154,13 @@ def by_luck(said: str, width: int) -> Lines:
 
 def beside(found: Effects, marked: Effect | None, width: int) -> Lines:
     """Return the line that tells a large figure from the distance that the chart marks; [] where both are one."""
-    if found.lead is None or marked is None or marked.name == found.lead.name:
+    lead = found.lead
+    if lead is None or marked is None or marked.name == lead.name:
         return []
-    return wrap(Text.assemble(("The chart marks ", "text"), (f"{in_words(marked)}.", "text")), width)
+    # The chapter's own figure may lead, however small its effect is.
+    largest = lead == found.nearest and not lead.few and not lead.one_event
+    why = f"{lead.name}: the largest difference that is not luck. " if largest and _PERCENTILE.match(lead.name) else ""
+    return wrap(Text(f"{why}The chart marks {in_words(marked)}.", "text"), width)
 
 
 def _doubt(effect: Effect) -> str:
@@ -179,7 +192,8 @@ def in_words(effect: Effect) -> str:
     values = f"{effect.name}: {effect.values[0]} → {effect.values[1]}"
     if effect.factor < ALIKE:
         return values
-    return f"{values}, {'at least ' if effect.at_least else ''}{_times(effect.factor)} times {effect.how}"
+    told = f"{values}, {'at least ' if effect.at_least else ''}{_times(effect.factor)} times {effect.how}"
+    return f"{told}, though in no more time in all" if effect.in_no_more_time else told
 
 
 def _times(factor: float) -> str:

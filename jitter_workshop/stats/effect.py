@@ -2,8 +2,9 @@
 
 Two runs of one setup differ, too. So a figure counts as moved from a factor of 2 on, a rate needs ten events in one of
 the runs, and a percentile needs ten samples beyond it in both. Fewer stalls or preemptions are no gain where stalls
-took as much time in all: then each of them is longer. Nor are more of them a loss where they took less. A percentile
-beyond which few stalls lie leads only where no other figure moved, and the maximum, a single event, after that one.
+took as much time in all: then each of them is longer. Nor do more of them lead as a loss where they took less; beside a
+gain they are told, with that. A percentile beyond which few stalls lie leads only where no other figure moved, and the
+maximum, a single event, after that one.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, of_run
 
 MOVED = 2.0
 """A figure that differs by less than this factor is not called moved: two runs of one host differ by as much."""
+LOSS = 1.5
+"""A count that chance cannot explain, and that rose by this factor, is told beside a gain."""
 ALIKE = 1.05
 """Two values whose ratio is below this are called the same."""
 LEAST_EVENTS = 10
@@ -72,6 +75,12 @@ def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked
         return Effects(None, None, nearest)
     against = _largest(e for e in moved if e.direction != lead.direction)
     sure = against is not None and not against.one_event and not against.few
+    if lead.direction == "better" and not sure:
+        longer = {e.name for e in every if e.direction == "worse"}
+        risen = [e for name, e in known.items() if name in _RATES_OF_STALLS and name not in chance]
+        loss = _largest(e for e in risen if e.direction == "worse" and e.factor >= LOSS and e.name != lead.name)
+        if loss is not None:
+            return Effects(lead, dataclasses.replace(loss, in_no_more_time=loss.name not in longer), nearest)
     if lead.direction == "better" and against is not None and sure and against.factor > lead.factor:
         return Effects(against, lead, nearest)
     return Effects(lead, against, nearest)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import Effect, Effects
-from jitter_workshop.model.run import ForeignLoad, Run, Stall, ThreadRecord
+from jitter_workshop.model.run import ForeignLoad, Run, Stall, StallRate, ThreadRecord
 from jitter_workshop.presenter import effect
 from jitter_workshop.presenter.lines import written
-from jitter_workshop.stats.effect import MOVED, counted, effects, tail_of
+from jitter_workshop.stats.effect import LOSS, MOVED, counted, effects, tail_of
 from jitter_workshop.stats.figures import KnownRun
 from tests import madeup
 
@@ -142,13 +142,59 @@ def test_the_lead_is_no_smaller_than_what_speaks_against_a_gain(
 ) -> None:
     a, b = (run(p50=p, tail=max(p, t), worst=10**7, preempted=n) for p, t, n in (one, other))
     found = between(a, b)
-    for e in filter(None, (found.lead, found.but)):
-        assert e.factor >= MOVED
+    assert found.lead is None or found.lead.factor >= MOVED
+    assert found.but is None or found.but.factor >= LOSS
     if found.direction == "better" and found.but is not None:
         assert found.lead is not None
-        assert found.but.one_event or found.but.factor <= found.lead.factor
+        small = found.but.factor <= found.lead.factor
+        assert small or found.but.one_event or found.but.in_no_more_time
     back = between(b, a)
     assert (found.lead is None) == (back.lead is None)
+
+
+def with_stalls(made: Run, of_100us: int, stolen_ns: float) -> Run:
+    rate = StallRate(100_000, of_100us, float(of_100us), stolen_ns)
+    stalls = dataclasses.replace(made.stalls, rates=(rate,), stolen_ns_per_second=stolen_ns)
+    return dataclasses.replace(made, stalls=stalls)
+
+
+def test_a_gain_is_told_with_the_count_that_rose() -> None:
+    moves = Shows("preempted", 3.0)
+    few, many = with_stalls(run(preempted=40), 140, 9e6), with_stalls(run(), 300, 9e7)
+    found = between(few, many, moves)
+    assert found.lead is not None
+    assert found.but is not None
+    assert (found.lead.direction, found.but.name) == ("better", "stalls of 100 µs and more")
+    assert not found.but.in_no_more_time
+    first, second = effect.compared(found, (few, dataclasses.replace(many, id="b")), same_state=False, width=100)
+    assert str(first.spans[0].style) == "bold good"
+    assert second.plain == "But stalls of 100 µs and more: 140 → 300 a second, 2.1 times more."
+    assert str(second.spans[0].style) == "bold bad"
+    # As many in as much time are told, too; what chance may explain is not.
+    short = between(few, with_stalls(run(), 220, 9e6), moves)
+    assert said(short).splitlines()[1] == (
+        "But stalls of 100 µs and more: 140 → 220 a second, 1.6 times more, though in no more time in all."
+    )
+    assert between(few, with_stalls(run(), 170, 9e7), moves).but is None
+    assert between(with_stalls(run(preempted=40), 4, 9e6), with_stalls(run(), 9, 9e7), moves).but is None
+
+
+def test_counts_of_two_equal_runs_are_the_first_and_the_second() -> None:
+    found = [Effect("the thread preempted", ("4", "9 a second"), 2.25, "worse", "more")]
+    assert effect.counts(found, 80, luck=True)[0].plain.split() == ["COUNTS,", "A", "SECOND", "first", "second"]
+    assert effect.counts(found, 80)[0].plain.split() == ["COUNTS,", "A", "SECOND", "before", "after"]
+
+
+def test_another_percentile_than_the_asked_one_says_why_it_is_told() -> None:
+    marked = Effect("p99.9", ("9 µs", "8 µs"), 1.1, "better", "shorter")
+    lead = Effect("p90", ("900 ns", "90 ns"), 10.0, "better", "shorter")
+    told = written(effect.beside(Effects(lead, None, lead), marked, 100))
+    why, _, marks = told.partition(". ")
+    assert why == "p90: the largest difference that is not luck"
+    assert marks == "The chart marks p99.9: 9 µs → 8 µs, 1.1 times shorter.\n"
+    other = written(effect.beside(Effects(lead, None, marked), marked, 100))
+    assert other.startswith("The chart marks"), "the chapter's figure leads, though it is not the largest"
+    assert effect.beside(Effects(marked, None, marked), marked, 100) == []
 
 
 def test_counts_of_two_equal_runs_are_not_called_better_or_worse() -> None:
