@@ -84,7 +84,7 @@ def facts(found: Sequence[Fact], width: int, title: str = "ON THIS HOST", *, air
         if fact.meaning:
             lines += wrap(clean(fact.meaning, 400), width, " " * (column if width >= 60 else 2), style="dim")
         if fact.source and width >= 70:
-            lines.append(Text(" " * column + clean(fact.source, 100), "faint"))
+            lines += wrap(clean(fact.source, 100), width, " " * column, style="faint")
     return lines
 
 

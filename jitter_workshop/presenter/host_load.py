@@ -7,6 +7,7 @@ from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.lines import Lines, wrap
 
 EVERYWHERE = "Every chapter will show that."
+ALL_THE_SAME = "You can learn here all the same: each verdict names what disturbed it. Runs may take longer."
 MOST_NAMES = 2
 KEYS = "Enter goes on · r looks again"
 LOOKING = "Looking for a second or two…"

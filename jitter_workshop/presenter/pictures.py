@@ -225,6 +225,6 @@ def _ring(_: Ring, width: int) -> Lines:
         Text(f"{blank}┌{top}┐", "dim"),
         Text.assemble((left, "cool"), ("│", "dim"), (middle, "text"), ("│", "dim"), (right, "accent")),
         Text(f"{blank}└{bottom}┘", "dim"),
-        Text(in_cells(f"{blank}  ▲ each slot: two cache lines", width).rstrip(), "dim"),
+        Text(in_cells(f"{blank}  ▲ a slot: two cache lines", width).rstrip(), "dim"),
     ]
     return [line for line in told if line.cell_len <= width]

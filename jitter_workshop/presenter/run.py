@@ -46,6 +46,8 @@ _A_WORD = re.compile(r"[\w.@%+:,/][\w.@%+:,/-]*")
 _LEVELS = "▁▂▃▄▅▆▇█"
 _ABSENT = "·"
 _WIDEST = 60
+_WITH_LEAD = 60
+"""The least width at which the newest block's figures are said to be this block's."""
 
 
 TRACED_MEANWHILE = "the kernel is traced during each block, which costs a little time in both runs alike"
@@ -125,7 +127,7 @@ def _block_told(block: Block, width: int) -> str:
     # Each part is as wide as the longest time, so that the same figures are shown for every block.
     widths = {name: max(len(part), len(name) + len(" 99.9 µs")) for name, part in parts.items()}
     stalls = f"{block.stalls:,} stalls"
-    lead = "this block  " if width >= 100 else ""
+    lead = "this block: " if width >= _WITH_LEAD else ""
     for name in ("p99", "p50", "p99.9"):
         if len(lead) + sum(widths[n] + 3 for n in parts) + max(len(stalls), len("9,999 stalls")) > width:
             del parts[name]

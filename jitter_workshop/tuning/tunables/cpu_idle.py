@@ -154,8 +154,8 @@ class PmQosResume(Settings):
         if values == [_limit_words("n/a")]:
             return self.answer("ok", values[0], "idle hot CPUs poll and wake at once", paths=paths)
         reason = (
-            "with n/a idle hot CPUs poll: they wake fastest, at full power; the tunable idle-states allows the "
-            "first halting state, which is nearly as fast and cooler"
+            "the value 'n/a' makes hot CPUs poll while they are idle: they wake fastest, at full power; the tunable "
+            "idle-states allows the first halting state, which is nearly as fast and cooler"
         )
         return self.answer("info", ", ".join(values), reason, paths=paths)
 

@@ -32,6 +32,7 @@ class LoadPage(Page, scope="load"):
         elif self._load is not None and self._load.drowns:
             yield from wrap(Text(words.figures(self._load), "text"), width)
             yield from wrap(Text(words.EVERYWHERE, "bold accent"), width)
+            yield from wrap(Text(words.ALL_THE_SAME, "text"), width)
         else:
             yield from wrap(Text(words.GONE if self._load is not None else words.UNKNOWN, "good"), width)
 

@@ -129,6 +129,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         self.query_one("#runs-data", Pane).display = self._table and not self._heat
         shown = self.query_one("#heat-of-run", HeatView)
         shown.display = self._heat
+        self.query_one("#runs-chart").border_title = "Heat map" if self._heat else "Curves"
         if self._heat and under is not None and shown.name_of_run != under.id:
             shown.show(None, "Reading the run's blocks…", under.id)
             self.run_worker(self._read_heat(under), exclusive=True, group="heat")
