@@ -126,6 +126,12 @@ def _no_load(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test's Enter is meant for the plan that is shown: it agrees at once."""
+    monkeypatch.setattr("jitter_workshop.tui.core.actions.TYPED_AHEAD_S", 0.0)
+
+
+@pytest.fixture(autouse=True)
 def _no_hands(monkeypatch: pytest.MonkeyPatch) -> None:
     """No walk through a chapter changes the host that the tests run on, not even as root: there is no agent."""
 

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
+from jitter_workshop.flow.attribution import Progress
+from jitter_workshop.flow.chapters.diagnosis import ChapterDiagnosis
+from jitter_workshop.model.diagnosis import SeenCauses
+from jitter_workshop.model.run import Run
+from jitter_workshop.presenter import diagnosis as words
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.widgets.keybar import KeyBar
@@ -70,6 +77,32 @@ async def test_enter_alone_goes_on_and_keeps_no_answer() -> None:
         await settled(pilot)
         assert workshop.walk("baseline").current == "again"
         assert workshop.walk("baseline").progress.diagnosis is None
+
+
+async def test_enter_does_nothing_while_the_evidence_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, read = threading.Event(), ChapterDiagnosis._read
+
+    def slowly(self: ChapterDiagnosis, run: Run, progress: Progress) -> SeenCauses:
+        assert gate.wait(30)
+        return read(self, run, progress)
+
+    monkeypatch.setattr(ChapterDiagnosis, "_read", slowly)
+    workshop = at_diagnose()
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(160, 48)) as pilot:
+        try:
+            await pilot.pause()
+            assert words.READING in text_of(app)
+            await pilot.press("enter", "enter")
+            assert workshop.walk("baseline").current == "diagnose"
+            assert "chapter.enter" not in dict(app.screen.query_one(KeyBar).shown)
+        finally:
+            gate.set()
+        await settled(pilot)
+        assert app.screen.query_one(KeyBar).shown[0] == ("chapter.enter", "go on without")
+        await pilot.press("enter")
+        await settled(pilot)
+        assert workshop.walk("baseline").current == "again"
 
 
 async def test_a_digit_chooses_and_the_answer_is_shown_at_the_next_visit() -> None:

@@ -64,8 +64,9 @@ def framed(app: WorkshopApp) -> str:
 
 
 def past_compare(size: tuple[int, int]) -> list[str]:
-    """The keys from the step compare to the next one: a narrow screen shows the lesson's page first."""
-    return ["enter"] * (1 if size[0] >= 100 else 2)
+    """The keys from the step compare to the next one, without a name for the noise: a narrow screen shows the lesson's
+    page first."""
+    return [*(["enter"] if size[0] < 100 else []), "n"]
 
 
 QUIET = ("enter", "enter", "enter")
@@ -100,8 +101,10 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         assert RUNS in text_of(app).splitlines()[0]
         await press(pilot, "escape", "enter", *past_compare(size))
         assert "EXPLAIN" in text_of(app)
-        assert "i name it" in flat(app)
-        await press(pilot, "i", "enter")
+        assert "Enter name it" in flat(app)
+        assert "n go on without a name" in flat(app)
+        assert "i name it" not in flat(app)
+        await press(pilot, "enter", "enter")
         assert isinstance(app.screen, SuspectsPage)
         assert f"1–{len(workshop.hunts.suspects(workshop.walk('hunt')))} choose" in framed(app)
         found = f"Its signs would be these: {noise('spinners').found_as}"
@@ -141,6 +144,27 @@ async def test_a_number_names_one_and_giving_up_tells_it(workshop: FakeWorkshop,
         await press(pilot, "x", "enter")
         assert workshop.hunts.hiding
         assert len(workshop.starts.made) == 1
+
+
+@SIZES
+async def test_enter_leads_past_no_noise_without_a_name(workshop: FakeWorkshop, size: tuple[int, int]) -> None:
+    async with at(workshop, size, *BESIDE, "enter") as (app, pilot):
+        read_on = ["enter"] if size[0] < 100 else []
+        assert "▸COMPARE" in text_of(app)
+        await press(pilot, *read_on)
+        assert "Enter name it" in flat(app)
+        assert "n go on without a name" in flat(app)
+        await press(pilot, "enter")
+        assert isinstance(app.screen, SuspectsPage)
+        await press(pilot, "escape")
+        assert "▸COMPARE" in text_of(app)
+        await press(pilot, "n")
+        assert "▸EXPLAIN" in text_of(app)
+        await press(pilot, "enter", "g", "escape")
+        assert "▸EXPLAIN" in text_of(app)
+        assert "Enter finish" in flat(app)
+        await press(pilot, "n")
+        assert "▸EXPLAIN" in text_of(app), "with a name, n is no way on"
 
 
 async def test_leaving_the_chapter_ends_it(workshop: FakeWorkshop) -> None:
@@ -264,7 +288,7 @@ async def test_how_it_came_out_is_said_at_the_pages_that_are_seen_again(workshop
     async with at(workshop, (80, 24), *BESIDE, "i", "g", "enter", "enter") as (app, pilot):
         assert "0 of 1 hidden noise found: A greedy thread (not named)." in flat(app)
         assert "another noise" not in flat(app)
-        await press(pilot, *past_compare((80, 24)))
+        await press(pilot, "enter", "enter")
         assert "EXPLAIN" in text_of(app)
         assert "0 of 1 hidden noise found" in flat(app)
 

@@ -22,6 +22,7 @@ from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.widgets.chart import ChartView
@@ -502,6 +503,51 @@ async def test_no_key_agrees_to_a_placement_that_is_not_on_the_screen(way: str) 
                     assert placed in figures(app)
                 assert screen._page.run is None
                 assert screen.walk.run_in("again") is None
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_an_enter_that_was_typed_ahead_agrees_to_no_plan(
+    size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workshop = pinning()
+    app = at(workshop, "pinning", "measure")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        screen = await to_apply_of_pinning(pilot, workshop)
+        monkeypatch.setattr(actions, "TYPED_AHEAD_S", 600.0)
+        await pilot.press("b")
+        await settled(pilot)
+        while screen.step != "apply":
+            await pilot.press("enter")
+            await settled(pilot)
+        await pilot.press("enter", "enter", "enter")
+        await settled(pilot)
+        assert screen.step == "apply"
+        assert "sched_setaffinity(producer)" in figures(app)
+        monkeypatch.setattr(actions, "TYPED_AHEAD_S", 0.0)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert screen.step == "again"
+
+
+async def test_an_enter_that_was_typed_ahead_writes_nothing(
+    live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give_agent(live, tree, monkeypatch)
+    monkeypatch.setattr(actions, "TYPED_AHEAD_S", 600.0)
+    app = at(live, "pages", "apply")
+    interval = tree / "proc/sys/vm/stat_interval"
+    before = interval.read_text()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter", "enter", "enter")
+        await settled(pilot)
+        assert "1 → 10" in figures(app)
+        assert interval.read_text() == before
+        monkeypatch.setattr(actions, "TYPED_AHEAD_S", 0.0)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert interval.read_text() != before
 
 
 async def test_what_changed_since_it_was_shown_is_not_written(

@@ -29,6 +29,10 @@ SCOPE_TITLES = {
 }
 """The screens and pages that have keys of their own, with their titles on the help page."""
 
+TYPED_AHEAD_S = 0.5
+"""The time in s after a plan is shown in which an Enter does not agree to it: that Enter was meant for what was there
+before."""
+
 _WRITTEN = {
     "up": "↑",
     "down": "↓",
@@ -143,6 +147,13 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("causes", "v", "causes", "What took the time, by the kernel's trace (one more run makes one)"),
         Action("hunt", "x", "hide a noise", "Begin a hunt: a hidden noise, for you to name"),
         Action("name", "i", "name it", "Name the hidden noise, or give up"),
+        Action(
+            "without",
+            "",
+            "go on without a name",
+            "At compare and explain of a hunt: go on, and leave the noise unnamed",
+            written="n",
+        ),
         Action("imported", "", "imported", "At compare: show or hide the imported curves", written="i"),
         Action("cure", "r", "try a cure", "Measure once more, with your cure in place"),
         Action("copy", "y", "copy", "Copy the commands of this step"),

@@ -258,7 +258,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self.frame.at_work:
             return ()
         step = self.now
-        shown: list[Shown] = [("chapter.enter", step.enter_label), *self._hunt.keys(), *step.first_keys()]
+        enter: list[Shown] = [] if step.waits else [("chapter.enter", step.enter_label)]
+        shown: list[Shown] = [*enter, *self._hunt.keys(), *step.first_keys()]
         restores = self.walk.host.applied or self._hands.can_restore
         if self.walk.sets and self.step in ("apply", *AFTER) and restores:
             shown.append(("chapter.undo", ""))
@@ -300,13 +301,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def action_enter(self) -> None:
         if self.now.reading_first:
             self._page.view = "work"
+            self.now.figures_opened()
             self.redraw()
             if isinstance(self.now, Apply) and self.now.to_mask:
                 self.action_mask()
             return
         try:
             does = self.now.pressed_enter()
-            following = self.walk.next() if does == "go on" else None
         except WorkshopError as error:
             self.tell(error.sentence())
             return
@@ -321,12 +322,24 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 self._hunt.ask()
             case "mask":
                 self.action_mask()
+            case "name":
+                self._hunt.name()
             case "leave":
                 self.leave()
-            case "go on" if following is None:
-                self.leave()
             case "go on":
-                self.enter_step()
+                self._go_on()
+
+    def _go_on(self) -> None:
+        """Go to the next step; after the last one, to the home screen."""
+        try:
+            following = self.walk.next()
+        except WorkshopError as error:
+            self.tell(error.sentence())
+            return
+        if following is None:
+            self.leave()
+        else:
+            self.enter_step()
 
     def action_back(self) -> None:
         if self.walk.back() is not None:
@@ -416,7 +429,11 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._page.tell_work(f"{notice[:1].upper()}{notice[1:]}")
 
     def action_boots(self) -> None:
-        """Switch the plan of boot parameters between every boot and the next boot alone."""
+        """Switch the plan of boot parameters between every boot and the next boot alone. In a hunt the same key goes on
+        without a name."""
+        if self._page.to_name:
+            self.action_without()
+            return
         step, boots = self.now, self.walk.host.boots
         way = boots.way() if isinstance(step, Apply) and step.other_boots else None
         if way is not None and way.root_first and not way.once:
@@ -444,7 +461,11 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         """Let the learner write the lesson's mask, and this host's."""
         if self.step == "apply" and (asked := masks.tasks(self.walk.chapter, self.walk.cpus())):
             self._page.mask_opened = True
-            self.app.push_screen(MaskPage(asked), lambda _: self.redraw())
+            self.app.push_screen(MaskPage(asked), self._mask_written)
+
+    def _mask_written(self, _: None) -> None:
+        self.now.figures_opened()
+        self.redraw()
 
     def action_by_hand(self) -> None:
         """Watch the learner make the plan's writes by hand, or stop to watch."""
@@ -505,6 +526,11 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.action_imported()
         else:
             self._hunt.name()
+
+    def action_without(self) -> None:
+        """Go on, though the hidden noise has no name yet."""
+        if self._page.to_name:
+            self._go_on()
 
     def action_cure(self) -> None:
         self._hunt.mitigate()

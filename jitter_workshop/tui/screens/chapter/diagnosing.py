@@ -91,6 +91,10 @@ class Diagnose(Step):
     # -- keys ------------------------------------------------------------------------------------------------------
 
     @property
+    def waits(self) -> bool:
+        return self.alone and self.walk.diagnosis.ready is None and not self._failed
+
+    @property
     def _open(self) -> bool:
         """Return True if a cause can be chosen now."""
         return not self.reading_first and self.walk.diagnosis.asks
@@ -104,6 +108,8 @@ class Diagnose(Step):
         return "name it" if self.cursor >= 0 else "go on without"
 
     def pressed_enter(self) -> Enter:
+        if self.waits:
+            return "stay"
         seen = self.walk.diagnosis.ready
         if not self._open or seen is None or self.cursor < 0:
             return "go on"

@@ -80,7 +80,10 @@ class ChapterHunt:
         if not walk.hunts:
             return []
         shown: list[Shown] = []
-        if words.unanswered(hunt):
+        if page.to_name:
+            # Enter names it.
+            shown.append(("chapter.without", ""))
+        elif words.unanswered(hunt):
             shown.append(("chapter.name", ""))
         elif page.step in AFTER and not page.to_hide(page.step):
             shown.append(("chapter.hunt", "hide another" if hunt is not None else ""))

@@ -15,6 +15,7 @@ from jitter_workshop.model.course import StepName
 from jitter_workshop.model.hands import HandsView
 from jitter_workshop.model.walk import ApplyView, CpuView, Fact, PlanView, RunCurve
 from jitter_workshop.presenter.curves import newest_imported
+from jitter_workshop.presenter.hunt import unanswered
 from jitter_workshop.presenter.lines import Lines
 from jitter_workshop.presenter.prose import prose
 from jitter_workshop.stats.effect import tail_of
@@ -112,6 +113,11 @@ class ChapterPage:
     def to_hide(self, step: StepName) -> bool:
         """Return True if a noise has to be hidden before this step is measured."""
         return step == "again" and self.walk.hunts and not self.workshop.hunts.hiding and self.walk.run_in(step) is None
+
+    @property
+    def to_name(self) -> bool:
+        """Return True if a hidden noise is to be named before the learner goes on."""
+        return self.walk.hunts and self.step in ("compare", "explain") and unanswered(self.workshop.hunts.hunt)
 
     @property
     def _guesses(self) -> bool:

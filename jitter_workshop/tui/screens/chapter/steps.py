@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
+import time
 from typing import Literal
 
 from rich.text import Text
@@ -34,6 +36,7 @@ from jitter_workshop.presenter.plan import NO_RIGHTS, PLAN_IS_ANOTHER
 from jitter_workshop.presenter.run import about_to_measure
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED, counted, effect_on, tail_of
+from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.page import ChapterPage
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane
@@ -47,7 +50,7 @@ _ROOMY = 44
 """The lines of a terminal from which compare has room for every count."""
 _FEW_COUNTS = 3
 
-Enter = Literal["go on", "stay", "measure", "apply", "adopt", "hide", "leave", "mask"]
+Enter = Literal["go on", "stay", "measure", "apply", "adopt", "hide", "leave", "mask", "name"]
 """The results of Enter: go to the next step, stay, or begin work that the screen does."""
 
 
@@ -181,13 +184,23 @@ class Step:
     # -- keys ------------------------------------------------------------------------------------------------------
 
     @property
+    def waits(self) -> bool:
+        """Return True while Enter does nothing, because the figures that it is about are not there yet."""
+        return False
+
+    def figures_opened(self) -> None:
+        """Hear that the step's figures come on the screen, where something else was."""
+
+    @property
     def enter_label(self) -> str:
         """Return the present label for Enter."""
+        if self.page.to_name:
+            return "name it"
         return "finish" if self.name == self.walk.chapter.steps[-1] else "go on"
 
     def pressed_enter(self) -> Enter:
         """Do the part of Enter that concerns this step alone, and return the screen's part. Raises WorkshopError."""
-        return "go on"
+        return "name" if self.page.to_name else "go on"
 
     def first_keys(self) -> list[Shown]:
         """Return the most important keys of this step, which follow Enter in the footer."""
@@ -400,6 +413,21 @@ class Measure(Step):
 class Apply(Step):
     """Show every write before it is made, and make these writes on Enter, or watch the learner make them."""
 
+    _opened = math.inf
+    """The time at which the plan was painted, by the monotonic clock; infinity before."""
+
+    def enter(self) -> None:
+        super().enter()
+        self.figures_opened()
+
+    def figures_opened(self) -> None:
+        # A plan can take a second to make, and what is typed meanwhile comes behind it.
+        self._opened = math.inf
+        self.screen.call_after_refresh(self._painted)
+
+    def _painted(self) -> None:
+        self._opened = time.monotonic()
+
     @property
     def alone(self) -> bool:
         return self.walk.chapter.changes == "tunables"
@@ -505,6 +533,8 @@ class Apply(Step):
             return "adopt"
         if self.walk.sets and self.walk.awaits_reboot:
             return "leave"
+        if self.page.tried is None and time.monotonic() - self._opened < actions.TYPED_AHEAD_S:
+            return "stay"
         if self.walk.sets and self.page.tried is None:
             return "apply"
         return "stay" if self.agree_anew() else "go on"
@@ -607,7 +637,7 @@ class Compare(Step):
 
     def pressed_enter(self) -> Enter:
         if not self._page_is_next:
-            return "go on"
+            return super().pressed_enter()
         self.page.view = "lesson"
         self.screen.redraw()
         return "stay"
@@ -647,6 +677,7 @@ class Compare(Step):
             # The chart has the height; the table has every count.
             found = tuple(sorted(found, key=lambda one: one.factor < MOVED)[:_FEW_COUNTS])
         luck = self._compared is not None and self._compared.same_state
+        luck = luck or (self.walk.host.rehearsed and self.walk.repeats)
         told, core = effect.counts(found, width, self.walk.host.rehearsed, luck), chapter_view.core(self.walk, width)
         return [*told, *([Text()] if told and core else []), *core]
 
