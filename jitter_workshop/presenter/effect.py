@@ -86,8 +86,8 @@ def compared(
 ) -> Lines:
     """Return the result of two runs as one statement: the largest effect; then the largest one against it, loud where
     it is a loss beside a gain; then, quiet, which run was disturbed, and how far it is proven. ``same_state``: nothing
-    was changed between the runs, so the difference is luck. ``recorded``: the runs were recorded on another machine. ``proof``: what is known of a proof of
-    this change; "" where none can be made."""
+    was changed between the runs, so the difference is luck. ``recorded``: the runs were recorded on another machine.
+    ``proof``: what is known of a proof of this change; "" where none can be made."""
     if found.nearest is None:
         return []
     if runs[0].id == runs[1].id and not recorded:

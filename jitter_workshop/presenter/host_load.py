@@ -37,7 +37,8 @@ def figures(load: HostLoad) -> str:
 
 def told(load: HostLoad, width: int) -> Lines:
     """Return the load as the plain walk tells it, once."""
-    return [*wrap(said(load), width, "! ", "  "), *wrap("Type load to look again.", width, "  ")]
+    same = wrap(ALL_THE_SAME, width, "  ") if load.drowns else []
+    return [*wrap(said(load), width, "! ", "  "), *same, *wrap("Type load to look again.", width, "  ")]
 
 
 def _named(load: HostLoad) -> list[str]:
