@@ -17,10 +17,11 @@ StepState = Literal["done", "seen", "now", "open", "left_out"]
 """The states of a step. ``seen``: the learner read the step on a recording, where nothing is measured or written."""
 
 
-Chance = Literal["moves", "good", "rights", "held", "measures", "reads", "recording", "not_here"]
+Chance = Literal["moves", "good", "rights", "held", "later", "measures", "reads", "recording", "not_here"]
 """What a chapter can show on a host. ``moves``: its change moves the curve or its figure. ``good``: the settings are
 right already, so nothing is left to change. ``rights``: the change needs root's rights, which cannot be had. ``held``:
 the settings can change, but most of what they are about cannot be moved on this host.
+``later``: it can be done once this tool's own change is restored.
 ``measures``: it measures and changes nothing. ``reads``: it only reads. ``recording``: it is taught on a recording.
 ``not_here``: it cannot be done at all."""
 
@@ -29,6 +30,7 @@ CHANCE_WORDS: dict[Chance, str] = {
     "good": "ok already",
     "rights": "needs root",
     "held": "cannot show",
+    "later": "not now",
     "measures": "measures",
     "reads": "to read",
     "recording": "recording",
@@ -72,7 +74,8 @@ class PathEntry:
     ``setting`` None: the chapter sets nothing. ``measures``: False if it only reads. ``in_class``: False if the class
     of this class host leaves the chapter out. ``number``: the chapter's number in the course and on a class's board,
     whatever its position in the path. ``chance``: what the chapter can show on this host.
-    ``held``: why its change moves hardly anything here, "" if it does move something.
+    ``held``: why its change moves hardly anything here, or why the chapter has to wait; "" for neither. ``given_back``:
+    its settings were in effect in the second run, and are restored since.
     """
 
     chapter_id: str
@@ -93,6 +96,7 @@ class PathEntry:
     measures: bool = True
     chance: Chance = "measures"
     held: str = ""
+    given_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,13 @@ PATH_HEADINGS = {
 }
 """The heading of each group of chapters on the path, by the group's state."""
 
+GIVEN_BACK = "↩"
+"""The sign of a setting that was in effect in the chapter's second run, and is given back since."""
+
+LEGEND_IN_SHORT = "moves here: its change shows · measures: none is made"
+LEGEND = f"{LEGEND_IN_SHORT} · cannot show: its change moves nothing here · {GIVEN_BACK} given back"
+"""What the words and the sign on the path mean, in a line; in short for a narrow one."""
+
 _LOUD: dict[Chance, str] = {"moves": "good", "measures": "text", "reads": "text"}
 CHANCES = {chance: (words, _LOUD.get(chance, "dim")) for chance, words in CHANCE_WORDS.items()}
 """What a chapter can show on this host: the words, and their style."""
@@ -47,7 +54,7 @@ def mark(value: bool | None) -> str:
 
 def marks(entry: PathEntry) -> tuple[str, str, str]:
     """Return a chapter's signs for its setting, its curve (each – if the chapter has none) and its guess."""
-    setting = "–" if entry.setting is None else mark(entry.setting or None)
+    setting = "–" if entry.setting is None else GIVEN_BACK if entry.given_back else mark(entry.setting or None)
     return setting, mark(entry.curve or None) if entry.measures else "–", mark(entry.guess)
 
 

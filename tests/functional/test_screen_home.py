@@ -266,6 +266,37 @@ async def test_what_this_host_cannot_do_as_it_is_is_not_called_done() -> None:
         assert "not while CPU 1 is isolated" in text
 
 
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+async def test_the_path_explains_its_words_where_there_is_room(size: tuple[int, int]) -> None:
+    async with opened(open_workshop(), size) as (app, pilot):
+        flat = " ".join(text_of(app).split())
+        assert ("moves here: its change shows" in flat) == (size[0] > 100)
+        await pilot.press("g")
+        await settled(pilot)
+        assert "moves here, measures, cannot show: What" in " ".join(text_of(app).split())
+
+
+async def test_our_own_isolation_leaves_the_path_as_it_is() -> None:
+    workshop = open_workshop()
+    before = [(e.chapter_id, e.here) for e in workshop.path()]
+    workshop._room = CpuBudget(1, CpuSet((1,)), reduced=True, without=2)
+    assert [(e.chapter_id, e.here) for e in workshop.path()] == before
+    app = WorkshopApp(workshop)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settled(pilot)
+        assert "NOT ON THIS HOST" not in text_of(app)
+        (row,) = [line for line in text_of(app).splitlines() if " Pinning " in line]
+        assert "not now" in row
+        while (entry := app.screen.query_one(PathList).entry) is not None and entry.chapter_id != "pinning":
+            await pilot.press("down")
+        await settled(pilot)
+        flat = " ".join(text_of(app).split())
+        about = " ".join(app.screen.query_one("#about", Sheet).plain().split())
+        assert "It has to wait: not while CPU 1" in about
+        assert "m measure" not in flat
+        assert "g words" in flat, "it has the room of the key that does nothing here"
+
+
 async def test_only_a_new_number_of_lines_lays_the_screen_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
     laid_out: list[str] = []
     was = HomeScreen._refresh_layout

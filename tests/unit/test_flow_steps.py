@@ -22,6 +22,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import ChapterProgress, Prediction
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.plain.views import loop_line
+from jitter_workshop.presenter.path import marks as signs
 from jitter_workshop.tui.widgets.loop import LoopLine
 from tests import madeup
 from tests.fakes import short_course
@@ -147,6 +148,52 @@ def test_each_chapter_says_what_it_can_show_here(ident: str, state: HostState, m
     assert entry(chapter, FRESH, None, machine(4), False, StateHere(state), may_change=may_change).chance == chance
     there = entry(chapter, FRESH, None, machine(4), True, StateHere("not_here", "a reason"))
     assert there.chance == ("recording" if there.rehearsed else "not_here")
+
+
+def test_our_own_isolation_moves_no_chapter_on_the_path() -> None:
+    room = CpuBudget(1, CpuSet((1,)), reduced=True, without=2)
+    shown = [in_order(tuple(entry(c, FRESH, None, r, False) for c in WHOLE.chapters)) for r in (machine(2), room)]
+    assert [e.chapter_id for e in shown[0]] == [e.chapter_id for e in shown[1]]
+    found = {e.chapter_id: e for e in shown[1]}
+    assert (found["pinning"].here, found["pinning"].chance) == (True, "later")
+    assert "restore that first" in found["pinning"].held
+    done = tuple(replace(e, done=e.chapter_id not in ("pinning", "memory")) for e in shown[1])
+    following = next_entry(done, WHOLE, "migration")
+    assert following is not None
+    assert following.chapter_id == "memory", "what has to wait comes last"
+    last = next_entry(tuple(replace(e, done=e.chapter_id != "pinning") for e in shown[1]), WHOLE, "migration")
+    assert last is not None
+    assert last.chapter_id == "pinning"
+
+
+def test_a_hunt_that_was_passed_by_comes_before_what_follows() -> None:
+    path = in_order(tuple(entry(c, FRESH, None, machine(4), False) for c in WHOLE.chapters))
+    hunt = next(c.id for c in WHOLE.chapters if c.hunt)
+    names = [c.id for c in WHOLE.chapters]
+    passed = names[names.index(hunt) + 1]
+
+    def following(*done: str, started: bool = False) -> str:
+        shown = (replace(e, done=e.chapter_id in done, started=started) for e in path)
+        found = next_entry(tuple(shown), WHOLE, passed)
+        assert found is not None
+        return found.chapter_id
+
+    assert following() == passed, "a chapter that was begun is finished first"
+    assert following(passed) == hunt
+    assert following(passed, hunt) == names[names.index(passed) + 1]
+    assert following(passed, started=True) != hunt
+
+
+def test_a_setting_that_was_given_back_keeps_a_sign() -> None:
+    chapter = WHOLE.chapter("isolation")
+    assert chapter is not None
+
+    def sign(**earned: bool) -> str:
+        return signs(entry(chapter, ChapterProgress(marks=earned), None, machine(4), False))[0]
+
+    assert sign(setting=True, curve=True) == "✓"
+    assert sign(setting=False, curve=True) == "↩"
+    assert sign(setting=False, curve=False) == "·"
 
 
 def test_a_change_that_moves_hardly_anything_here_is_not_promised() -> None:

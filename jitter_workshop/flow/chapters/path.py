@@ -128,10 +128,15 @@ def entry(
     which are read only if the chapter is taught on one; None if no recording may be read. ``may_change``: root's rights
     can be had here."""
     reason = reason_not_here(chapter, room, recorded, state.missing)
+    # What only our own change forbids stays where it is on the path.
+    waits = bool(reason) and room.walled and not reason_not_here(chapter, room.whole, recorded, state.missing)
+    later = reason if waits else ""
+    reason = "" if later else reason
     rehearsed = is_rehearsed(chapter, reason, recorded)
     if rehearsed and recordings is not None and (unreadable := recordings.unreadable(chapter)):
         reason, rehearsed = f"{unreadable}; {reason}", False
-    chance = _chance(chapter, state, may_change)
+    chance = "later" if later else _chance(chapter, state, may_change)
+    setting, curve = progress.marks.get("setting", False), progress.marks.get("curve", False)
     return PathEntry(
         chapter_id=chapter.id,
         title=chapter.title,
@@ -142,13 +147,14 @@ def entry(
         next_step=current_step(chapter, progress),
         started=progress != ChapterProgress(),
         done=progress.done,
-        setting=None if chapter.changes == "nothing" else progress.marks.get("setting", False),
-        curve=progress.marks.get("curve", False),
+        setting=None if chapter.changes == "nothing" else setting,
+        curve=curve,
         guess=guess,
         rehearsed=rehearsed,
         measures=bool(chapter.measurements),
         chance=chance if not reason else "recording" if rehearsed else "not_here",
-        held=state.held if not reason and chance == "held" else "",
+        held=later or (state.held if not reason and chance == "held" else ""),
+        given_back=chapter.changes == "tunables" and curve and not setting,
     )
 
 
@@ -252,13 +258,18 @@ def next_entry(
     """Return the chapter that Enter opens: the learner's ``current`` chapter while it is unfinished, else the next
     unfinished one (after the last chapter, the search goes on at the first). Chapters with nothing left to change here
     are taken only if the others are done, and those taught on a recording only if all that can be done here are done; a
-    class keeps its own order. Return None if no chapter is left."""
+    class keeps its own order. A hunt before the current chapter that was not begun comes first, and a chapter that has
+    to wait for a restore comes last. Return None if no chapter is left."""
     ours = [e for e in path if e.in_class and not e.done]
-    here = [e for e in ours if e.here]
+    here = [e for e in ours if e.here and e.chance != "later"] or [e for e in ours if e.here]
     first = [e for e in here if of_class or not _waits(e) or e.chapter_id == current]
     unfinished = first or here or [e for e in ours if e.rehearsed]
     if not unfinished:
         return None
     order = list(dict.fromkeys((*of_class, *(c.id for c in course.chapters))))
     start = order.index(current) if current in order else 0
+    hunts = {c.id for c in course.chapters if c.hunt}
+    missed = [e for e in unfinished if e.chapter_id in hunts and not e.started and order.index(e.chapter_id) < start]
+    if missed and not of_class and not any(e.chapter_id == current for e in unfinished):
+        return min(missed, key=lambda e: order.index(e.chapter_id))
     return min(unfinished, key=lambda e: (order.index(e.chapter_id) - start) % len(order))

@@ -43,18 +43,24 @@ class CpuBudget:
     """Hold the number of CPUs that one run may use: a process is either within this tool's isolated set or outside, or,
     where single threads can be moved, has one thread within. ``isolated``: the CPUs of that set, empty if there is
     none. ``reduced``: a run would have more CPUs without the set. ``split``: a run has two CPUs only because they are
-    on both sides.
+    on both sides. ``without``: the number that one run could use without the set.
     """
 
     cpus: int
     isolated: CpuSet
     reduced: bool
     split: bool = False
+    without: int = dataclasses.field(default=0, compare=False)
 
     def cpus_for(self, placement: str) -> int:
         """Return the number of CPUs for a run with this placement: threads that the scheduler may move (``none``) are
         all on one side."""
         return 1 if self.split and placement == "none" else self.cpus
+
+    @property
+    def whole(self) -> CpuBudget:
+        """Return the number of CPUs that one run could use without the set."""
+        return dataclasses.replace(self, cpus=self.without, reduced=False, split=False)
 
     @property
     def walled(self) -> bool:
@@ -89,7 +95,8 @@ def room(root: HostRoot, topology: Topology, *, may_place: bool = True) -> CpuBu
     cpus = max(len(outside), len(own))
     split = bool(own and outside) and cpus < 2 and may_place and takes_threads(root)
     cpus = 2 if split else cpus
-    return CpuBudget(cpus, own, reduced=bool(own) and cpus < len(outside | own), split=split)
+    without = len(outside | own)
+    return CpuBudget(cpus, own, reduced=bool(own) and cpus < without, split=split, without=without)
 
 
 def with_allowed(topology: Topology, cpus: CpuSet) -> Topology:

@@ -13,12 +13,14 @@ from textual.widget import Widget
 from jitter_workshop.flow.chapters.path import in_groups
 from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.model.walk import PathEntry
-from jitter_workshop.presenter.path import CHANCES, PATH_HEADINGS, marks
+from jitter_workshop.presenter.path import CHANCES, LEGEND, LEGEND_IN_SHORT, PATH_HEADINGS, marks
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 _COLUMNS = (("setting", 8), ("curve", 6), ("guess", 6))
 _MARKS_WIDTH = sum(width for _, width in _COLUMNS)
 _CHANCE_WIDTH = max(len(words) for words, _ in CHANCES.values()) + 1
+_TALL = 34
+"""The least height of a terminal at which the path explains its words."""
 _NARROW = 68
 """Below this width a chapter's minutes are shown only where the cursor is, in the line below the path."""
 
@@ -73,9 +75,15 @@ class PathList(Sheet):
         rows: list[tuple[int | None, str]] = []
         for group in in_groups(self._entries):
             rows.append((None, PATH_HEADINGS[group.state]))
+            if group.state == "here" and self.app.size.height >= _TALL:
+                rows.append((None, f"  {LEGEND if len(LEGEND) + 2 <= self.size.width else LEGEND_IN_SHORT}"))
             rows += [(None, f"  {clean(group.reason, 200)}")] if group.reason else []
             rows += [(index, "" if group.reason else entry.reason) for index, entry in group.entries]
         return rows or [(None, PATH_HEADINGS["here"])]
+
+    def for_glossary(self) -> str:
+        """Return what the path says of this host. The titles are names of chapters, and are not read."""
+        return LEGEND if any(entry.here for entry in self._entries) else ""
 
     def _path(self, width: int) -> Iterable[Text]:
         for number, (index, said) in enumerate(self._rows()):

@@ -77,6 +77,10 @@ class Sheet(Widget):
     def render(self) -> Text:
         return Text("\n", no_wrap=True, end="").join(self.lines(self.content_size.width))
 
+    def for_glossary(self) -> str:
+        """Return the text whose terms the glossary explains."""
+        return self.plain()
+
     def plain(self) -> str:
         """Return the sheet's text without styles (for tests and for copying)."""
         return "\n".join(line.plain for line in self.lines(self.content_size.width or 80))

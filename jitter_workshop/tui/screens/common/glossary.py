@@ -16,9 +16,8 @@ class GlossaryPage(Page, scope="dialog"):
 
     def lines(self, width: int) -> Iterable[Text]:
         below = self.app.screen_stack[-2]
-        # A path is not read: its titles are names of chapters.
-        shown = (one for one in below.query(Sheet) if one.region.area and one.id != "path")
-        return explained("\n".join(sheet.plain() for sheet in shown), width)
+        shown = (one for one in below.query(Sheet) if one.region.area)
+        return explained("\n".join(sheet.for_glossary() for sheet in shown), width)
 
     def key_words(self) -> str:
         return "↑ ↓ scroll · y copies · Esc closes"

@@ -79,11 +79,12 @@ class HomeScreen(HostChangeScreen, scope="home"):
         undo = "home.undo" if self.workshop.standing() else "home.resume" if self.workshop.resumable() else ""
         return (
             ("home.go", ""),
-            *((("home.measure", ""),) if entry is None or entry.here else ()),
+            *((("home.measure", ""),) if entry is None or (entry.here and entry.chance != "later") else ()),
             *(((undo, ""),) if undo else ()),
             ("app.status", ""),
             ("app.curves", ""),
             ("app.report", "") if self.workshop.runs() else ("app.settings", ""),
+            *((("app.glossary", ""),) if self.wide else ()),
             ("app.help", ""),
             ("home.quit", ""),
         )
@@ -135,7 +136,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if entry is None:
             return ()
         told = entry.here or (entry.rehearsed and self.workshop.recorded)
-        held = f"It cannot show here: {entry.held}. " if entry.held else ""
+        lead = "It has to wait" if entry.chance == "later" else "It cannot show here"
+        held = f"{lead}: {entry.held}. " if entry.held else ""
         said = f"{entry.minutes} min of reading and runs · {held}{entry.summary}" if told else entry.reason
         return wrap(Text(clean(said, 400), "dim"), width, "  ")
 
