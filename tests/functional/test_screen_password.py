@@ -20,8 +20,10 @@ from jitter_workshop.agent.client import NeedsPassword
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.tui.core import actions
 from tests.livehost import give_agent, open_live
 
+actions.TYPED_AHEAD_S = 0.0  # an Enter of this test is meant for the plan
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C is a signal, as in a shell's terminal
 tree, course = Path(sys.argv[1]), Path(sys.argv[2])
 patch = pytest.MonkeyPatch()
