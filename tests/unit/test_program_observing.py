@@ -65,10 +65,16 @@ class FakeFollower:
 
 @pytest.fixture
 def sleeper() -> Iterator[int]:
-    child = subprocess.Popen(["sleep", "600"])
-    yield child.pid
-    child.kill()
-    child.wait()
+    """A process that has answered once, and sleeps since: while it starts, it runs."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(b"!")
+        assert child.stdout.read(1) == b"!"
+        while Path(f"/proc/{child.pid}/stat").read_text().rpartition(") ")[2][0] != "S":
+            time.sleep(0.001)
+        yield child.pid
+        child.kill()
 
 
 def observed(pid: int, follower: FakeFollower | None, seconds: float = 0.15) -> ProgramReport:
