@@ -208,31 +208,31 @@ static two_sides *two_sides_new(const jw_clock *clock, int first_cpu, int second
     return sides;
 }
 
-int jw_clock_offset(int source, int first_cpu, int second_cpu, int rounds, jw_offset *out) {
-    const jw_clock clock = {.source = source};
-    two_sides *sides = two_sides_new(&clock, first_cpu, second_cpu, rounds);
+/* `offset` for rounds > 0, else `one_way_ns`; the other one is NULL. */
+static int measure_pair(const jw_clock *clock, int first_cpu, int second_cpu, int rounds, jw_offset *offset,
+                        double *one_way_ns) {
+    two_sides *sides = two_sides_new(clock, first_cpu, second_cpu, rounds);
     if (sides == NULL) {
         return -ENOMEM;
     }
     const int failed = run_sides(sides);
-    if (failed == 0) {
-        *out = sides->offset;
+    if (failed == 0 && offset != NULL) {
+        *offset = sides->offset;
+    }
+    if (failed == 0 && one_way_ns != NULL) {
+        *one_way_ns = sides->one_way_ns;
     }
     let_go(sides);
     return failed;
 }
 
+int jw_clock_offset(int source, int first_cpu, int second_cpu, int rounds, jw_offset *out) {
+    const jw_clock clock = {.source = source};
+    return measure_pair(&clock, first_cpu, second_cpu, rounds, out, NULL);
+}
+
 int jw_ping_pong(const jw_clock *clock, int first_cpu, int second_cpu, double *one_way_ns) {
-    two_sides *sides = two_sides_new(clock, first_cpu, second_cpu, 0);
-    if (sides == NULL) {
-        return -ENOMEM;
-    }
-    const int failed = run_sides(sides);
-    if (failed == 0) {
-        *one_way_ns = sides->one_way_ns;
-    }
-    let_go(sides);
-    return failed;
+    return measure_pair(clock, first_cpu, second_cpu, 0, NULL, one_way_ns);
 }
 
 /* Each addition needs the one before, and a core does one a cycle: so many additions took so many cycles. Registers are

@@ -7,12 +7,14 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from jitter_workshop.model.trace import EventFields
 
 MOST_LIVES = 20_000
 """The most threads that are followed. A program that starts threads without end is not followed further."""
+
+T = TypeVar("T")
 
 WAKING, SWITCHED_IN, RUNNING, FORKED = "waking", "switched in", "running", "forked"
 
@@ -36,21 +38,20 @@ class Woke(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Timed:
+class _Timed(Generic[T]):
     """Hold values in order of time, for bisection."""
 
     at: list[int] = field(default_factory=list)
-    what: list[str] = field(default_factory=list)
+    what: list[T] = field(default_factory=list)
 
-    def add(self, ts: int, what: str) -> None:
+    def add(self, ts: int, what: T) -> None:
         self.at.append(ts)
         self.what.append(what)
 
-
-@dataclass(slots=True)
-class _Wakings:
-    at: list[int] = field(default_factory=list)
-    who: list[Woke] = field(default_factory=list)
+    def until(self, moment: int) -> T | None:
+        """Return the last value at ``moment`` or before; None if there is none."""
+        place = bisect_right(self.at, moment) - 1
+        return self.what[place] if place >= 0 else None
 
 
 @dataclass(slots=True)
@@ -65,17 +66,16 @@ class Story:
     priorities: dict[int, int] = field(default_factory=dict)
     first: dict[int, tuple[str, int, int]] = field(default_factory=dict)
     cut: bool = False
-    _left: defaultdict[int, _Timed] = field(default_factory=lambda: defaultdict(_Timed))
-    _calls: defaultdict[int, _Timed] = field(default_factory=lambda: defaultdict(_Timed))
-    _woken: defaultdict[int, _Wakings] = field(default_factory=lambda: defaultdict(_Wakings))
+    _left: defaultdict[int, _Timed[str]] = field(default_factory=lambda: defaultdict(_Timed))
+    _calls: defaultdict[int, _Timed[str]] = field(default_factory=lambda: defaultdict(_Timed))
+    _woken: defaultdict[int, _Timed[Woke]] = field(default_factory=lambda: defaultdict(_Timed))
     _ended: dict[int, str] = field(default_factory=dict)
 
     def letter(self, tid: int, moment: int) -> str:
         """Return the kernel's letter for the sleep (S, D, T, …) that a thread began at ``moment`` or before; "" if the
         trace does not show it."""
         left = self._left.get(tid)
-        place = bisect_right(left.at, moment) - 1 if left is not None else -1
-        return left.what[place] if left is not None and place >= 0 else ""
+        return (left.until(moment) if left is not None else None) or ""
 
     def call(self, tid: int, moment: int) -> str | None:
         """Return the name of the system call in which a thread was at ``moment``, "" outside of the traced calls, and
@@ -83,11 +83,9 @@ class Story:
         calls = self._calls.get(tid)
         if calls is None:
             return None
-        place = bisect_right(calls.at, moment) - 1
-        if place >= 0:
-            return calls.what[place]
-        # The thread entered the call before the trace began: the end of the call names it.
-        return self._ended.get(tid)
+        call = calls.until(moment)
+        # If the thread entered the call before the trace began, the end of the call names it.
+        return call if call is not None else self._ended.get(tid)
 
     def woke(self, tid: int, low: int, high: int) -> tuple[int, Woke] | None:
         """Return the last waking of a thread from ``low`` to before ``high``, as (time, waker); None for none."""
@@ -95,7 +93,7 @@ class Story:
         if wakings is None:
             return None
         place = bisect_left(wakings.at, high) - 1
-        return (wakings.at[place], wakings.who[place]) if place >= 0 and wakings.at[place] >= low else None
+        return (wakings.at[place], wakings.what[place]) if place >= 0 and wakings.at[place] >= low else None
 
 
 def follow(
@@ -147,9 +145,7 @@ class _Follower:
                     if pid in self._ending and pid in self._alive:
                         self._finish(pid, ts)
             elif kind == "waking":
-                wakings = woken[a]
-                wakings.at.append(ts)
-                wakings.who.append(Woke(pid, cpu, flags))
+                woken[a].add(ts, Woke(pid, cpu, flags))
                 if a in known and a not in first:
                     first[a] = (WAKING, ts, b)
             elif kind == "fork":

@@ -31,6 +31,7 @@ from jitter_workshop.evidence.tracks import (
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.evidence import FrequencySeen, Part
 from jitter_workshop.model.program import (
+    CALLS_THAT_WAIT,
     NOT_WOKEN,
     REAL_TIME_THROTTLED,
     HoldUp,
@@ -60,45 +61,7 @@ LEAVES_IDLE_NS = 1_000_000
 """The longest time that a woken thread's free CPU needs to leave idle. Where the program's group is throttled, a longer
 wait on a free CPU counts as throttled."""
 
-SLEEPS = (
-    "nanosleep",
-    "clock_nanosleep",
-    "poll",
-    "ppoll",
-    "select",
-    "pselect6",
-    "epoll_wait",
-    "epoll_pwait",
-    "epoll_pwait2",
-    "pause",
-    "rt_sigsuspend",
-    "rt_sigtimedwait",
-)
-"""System calls by which a program asks to wait for a time or for events. The kinds of all other waits follow."""
-WAITS = {
-    "futex": ("futex", "futex_wait", "futex_waitv"),
-    "io": (
-        *("read", "readv", "pread64", "preadv", "preadv2", "write", "writev", "pwrite64", "pwritev", "pwritev2"),
-        *("recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg", "sendmmsg", "accept", "accept4", "connect"),
-        *("fsync", "fdatasync", "sync", "syncfs", "sendfile64", "splice", "copy_file_range"),
-        *(
-            "io_uring_enter",
-            "io_getevents",
-            "io_pgetevents",
-            "openat",
-            "close",
-            "unlink",
-            "unlinkat",
-            "rename",
-            "renameat2",
-        ),
-        *("ftruncate", "fallocate", "fadvise64", "getdents64", "msync"),
-    ),
-    "lock": ("flock", "fcntl", "semop", "semtimedop", "msgrcv", "msgsnd", "mq_timedreceive", "mq_timedsend"),
-    "child": ("wait4", "waitid"),
-    "kernel": ("mmap", "munmap", "madvise"),
-}
-_KIND_OF_CALL = {call: kind for kind, calls in WAITS.items() for call in calls} | dict.fromkeys(SLEEPS, "sleep")
+_KIND_OF_CALL = {call: kind for kind, calls in CALLS_THAT_WAIT.items() for call in calls}
 _STOPPED, _DEEP = ("T", "t"), "D"
 """The kernel's letters for a thread that is stopped, and for one in a sleep that signals do not end."""
 
@@ -200,9 +163,12 @@ class _Taken:
     worst: int = 0
 
     def add(self, ns: int) -> None:
-        self.count += 1
-        self.total += ns
-        self.worst = max(self.worst, ns)
+        self.join(1, ns, ns)
+
+    def join(self, count: int, total: int, worst: int) -> None:
+        self.count += count
+        self.total += total
+        self.worst = max(self.worst, worst)
 
 
 _Key = tuple[str, str]
@@ -443,10 +409,7 @@ class _Tally:
         for name in _SUMMED:
             self._sums[name] += getattr(told, name)
         for key, taken in thread.causes.items():
-            mine = self._causes[key]
-            mine.count += taken.count
-            mine.total += taken.total
-            mine.worst = max(mine.worst, taken.worst)
+            self._causes[key].join(taken.count, taken.total, taken.worst)
         self._stalls += thread.stalls
         self._worst += thread.holdups(self._start)
         self._listed.append(told)
@@ -497,8 +460,5 @@ def _waits(sums: Mapping[_WaitKey, _Taken]) -> tuple[Wait, ...]:
     )
     rest: defaultdict[_WaitKey, _Taken] = defaultdict(_Taken)
     for one in found[MOST_WAITS:]:
-        taken = rest[one.kind, one.name, ()]
-        taken.count += one.count
-        taken.total += one.total_ns
-        taken.worst = max(taken.worst, one.worst_ns)
+        rest[one.kind, one.name, ()].join(one.count, one.total_ns, one.worst_ns)
     return (*found[:MOST_WAITS], *(Wait(*key, one.count, one.total, one.worst) for key, one in rest.items()))

@@ -18,6 +18,28 @@ lock of files, a semaphore or a message queue. ``child``: it waits for a child p
 fault waits for a disk or for memory. ``kernel``: it waits in the kernel, in a call for memory or outside of the
 traced calls. ``stopped``: a signal or a debugger stopped it."""
 
+CALLS_THAT_WAIT: dict[str, tuple[str, ...]] = {
+    "sleep": (
+        *("nanosleep", "clock_nanosleep", "poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait"),
+        *("epoll_pwait2", "pause", "rt_sigsuspend", "rt_sigtimedwait"),
+    ),
+    "futex": ("futex", "futex_wait", "futex_waitv"),
+    "io": (
+        *("read", "readv", "pread64", "preadv", "preadv2", "write", "writev", "pwrite64", "pwritev", "pwritev2"),
+        *("recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg", "sendmmsg", "accept", "accept4", "connect"),
+        *("fsync", "fdatasync", "sync", "syncfs", "sendfile64", "splice", "copy_file_range"),
+        *("io_uring_enter", "io_getevents", "io_pgetevents", "openat", "close", "unlink", "unlinkat"),
+        *("rename", "renameat2", "ftruncate", "fallocate", "fadvise64", "getdents64", "msync"),
+    ),
+    "lock": ("flock", "fcntl", "semop", "semtimedop", "msgrcv", "msgsnd", "mq_timedreceive", "mq_timedsend"),
+    "child": ("wait4", "waitid"),
+    "kernel": ("mmap", "munmap", "madvise"),
+}
+"""The system calls in which a program may wait, by the kind of the wait. The trace has no others."""
+
+MOST_PROCESSES = 256
+"""The most processes of a program that are followed."""
+
 REAL_TIME_THROTTLED = "real-time throttling"
 """The name of a ``task`` for time in which an ordinary task or none had the CPU of a real-time thread that could run:
 the kernel keeps a part of each second for ordinary tasks (``sched_rt_runtime_us``, the fair server)."""

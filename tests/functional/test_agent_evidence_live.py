@@ -23,6 +23,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.listing import parse_stat
 from jitter_workshop.model.trace import TraceEvent, TraceInfo, unpack
 from jitter_workshop.tuning.writer import HostWriter
+from tests import livetrace
 from tests.kernelprints import printed, says
 
 TRACEFS = Path("/sys/kernel/tracing")
@@ -39,14 +40,9 @@ while os.read(0, 1):
 
 
 def _why_not() -> str:
-    if os.geteuid() != 0:
-        return "only root may record the kernel's trace"
-    if instances.own_numbers(HostWriter()):
-        return "a container with process numbers of its own"
-    try:
-        folder = instances.tracefs(HostRoot())
-    except HostError as error:
-        return error.sentence()
+    if why := livetrace.why_not():
+        return why
+    folder = instances.tracefs(HostRoot())
     if folder != str(TRACEFS):
         return f"the trace is at {folder}"
     try:

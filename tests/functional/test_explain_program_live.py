@@ -6,7 +6,6 @@ Left out, with the reason, where root's rights or the kernel's trace are not to 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,11 +13,7 @@ from typing import Any
 
 import pytest
 
-from jitter_workshop.agent.tracing import instances
-from jitter_workshop.errors import HostError
-from jitter_workshop.host.root import HostRoot
-from jitter_workshop.tuning.writer import HostWriter
-from tests import reportschema
+from tests import livetrace, reportschema
 
 INSTANCES = Path("/sys/kernel/tracing/instances")
 THIEF = """\
@@ -68,19 +63,7 @@ threads = [threading.Thread(target=hold) for _ in range(3)]
 """
 
 
-def _why_not() -> str:
-    if os.geteuid() != 0:
-        return "only root may record the kernel's trace"
-    if instances.own_numbers(HostWriter()):
-        return "a container with process numbers of its own"
-    try:
-        instances.tracefs(HostRoot())
-    except HostError as error:
-        return error.sentence()
-    return ""
-
-
-pytestmark = [pytest.mark.host, pytest.mark.skipif(bool(WHY := _why_not()), reason=WHY or "it can be had")]
+pytestmark = [pytest.mark.host, pytest.mark.skipif(bool(WHY := livetrace.why_not()), reason=WHY or "it can be had")]
 
 
 def explained(*words: str, code: int = 0) -> dict[str, Any]:

@@ -13,12 +13,12 @@ from jitter_workshop.agent.tracing import instances
 from jitter_workshop.agent.tracing.capture import BUFFER_KB, LEAST_KB, Capture
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.program import MOST_PROCESSES
 from jitter_workshop.model.trace import TraceInfo
 from jitter_workshop.tuning.writer import HostWriter
 
 CLOCKS = ("x86-tsc", "mono")
 MAX_THREADS = 64
-MAX_PROCESSES = 256
 MAX_FOLLOWED = 16_384
 """The most threads that the processes of a followed program have at the beginning."""
 PIECE_BYTES = 512 << 10
@@ -78,7 +78,7 @@ class ConnectionCapture:
         follows = request.get("pids") is not None
         tids: tuple[int, ...] = ()
         if follows:
-            pids = protocol.numbers(request, "pids", MAX_PROCESSES)
+            pids = protocol.numbers(request, "pids", MOST_PROCESSES)
         else:
             pids = (protocol.number(request, "pid"),)
             tids = protocol.numbers(request, "tids", MAX_THREADS)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.trace.format import EventFormat
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.program import CALLS_THAT_WAIT
 from jitter_workshop.model.record import dataclass
 
 VECTORS = "irq_vectors"
@@ -41,30 +42,8 @@ _PROGRAM = {
     "power": ("cpu_frequency",),
 }
 """Events of all tasks on all CPUs, for a program that is not ours: any task may hold it up, or wake it."""
-CALLS = (
-    *("futex", "futex_wait", "futex_waitv"),
-    *("nanosleep", "clock_nanosleep", "poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait"),
-    *("epoll_pwait2", "pause", "rt_sigsuspend", "rt_sigtimedwait"),
-    *("read", "readv", "pread64", "preadv", "preadv2", "write", "writev", "pwrite64", "pwritev", "pwritev2"),
-    *("recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg", "sendmmsg", "accept", "accept4", "connect"),
-    *("fsync", "fdatasync", "sync", "syncfs", "sendfile64", "splice", "copy_file_range"),
-    *("io_uring_enter", "io_getevents", "io_pgetevents", "wait4", "waitid"),
-    *(
-        "openat",
-        "close",
-        "unlink",
-        "unlinkat",
-        "rename",
-        "renameat2",
-        "ftruncate",
-        "fallocate",
-        "fadvise64",
-        "getdents64",
-    ),
-    *("msync", "mmap", "munmap", "madvise"),
-    *("flock", "fcntl", "semop", "semtimedop", "msgrcv", "msgsnd", "mq_timedreceive", "mq_timedsend"),
-)
-"""The system calls in which a program may wait; others are not recorded."""
+CALLS = tuple(call for calls in CALLS_THAT_WAIT.values() for call in calls)
+"""The system calls that are recorded."""
 
 _WITHOUT = {
     "csd": "this kernel does not have the event: the run cannot show which function an interrupt from another CPU ran",

@@ -10,12 +10,10 @@ from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.host.root import HostRoot, is_count, line_value
 from jitter_workshop.host.tasks.cgroup import parse_mounts
 from jitter_workshop.host.tasks.listing import Task, read_task
-from jitter_workshop.model.program import Target
+from jitter_workshop.model.program import MOST_PROCESSES, Target
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import NAME, PATH, called, clean
 
-MOST_PROCESSES = 256
-"""The most processes of a control group that are followed (``agent.tracing.evidence``)."""
 _MOST_GROUPS = 10_000
 
 

@@ -75,8 +75,8 @@ def read_cgroup(root: HostRoot) -> Cgroup:
         return Cgroup(None, cpuset=cpuset, reason="no cgroup hierarchy with a cpu controller is mounted")
     version, levels = cpu
     limit = read_limit(root, version, levels)
-    counts = {f"{level}/cpu.stat": _throttled(root, f"{level}/cpu.stat") for level in levels}
-    shown = {path: count for path, count in counts.items() if count is not None}
+    stops = {f"{level}/cpu.stat": read_stops(root, level) for level in levels}
+    shown = {path: found[0] for path, found in stops.items() if found is not None}
     return Cgroup(
         version=version,
         quota_us=limit[0] if limit else None,
@@ -89,7 +89,8 @@ def read_cgroup(root: HostRoot) -> Cgroup:
 
 def read_throttled(root: HostRoot, cgroup: Cgroup) -> int | None:
     """Read ``nr_throttled`` again, from one small file for each level; None if it is not shown."""
-    counts = [count for path in cgroup.stat_paths if (count := _throttled(root, path)) is not None]
+    stops = (read_stops(root, path.removesuffix("/cpu.stat")) for path in cgroup.stat_paths)
+    counts = [found[0] for found in stops if found is not None]
     return sum(counts) if counts else None
 
 
@@ -109,15 +110,16 @@ def read_limit(root: HostRoot, version: int, levels: tuple[str, ...]) -> tuple[i
 def read_stops(root: HostRoot, folder: str) -> tuple[int, int | None] | None:
     """Return how often a group was throttled and for how many ns, since it was made; None for a group without such
     counters. The time is None where the kernel does not show it."""
-    count = _throttled(root, f"{folder}/cpu.stat")
-    if count is None:
+    lines = (line.partition(" ") for line in (root.text(f"{folder}/cpu.stat") or "").split("\n"))
+    found: dict[str, int] = {}
+    for key, _, number in lines:
+        if is_count(number.strip()):
+            found.setdefault(key, int(number))
+    if "nr_throttled" not in found:
         return None
-    for line in (root.text(f"{folder}/cpu.stat") or "").split("\n"):
-        key, _, number = line.partition(" ")
-        scale = {"throttled_usec": 1000, "throttled_time": 1}.get(key)
-        if scale is not None and is_count(number.strip()):
-            return count, int(number) * scale
-    return count, None
+    # In version 2 the time is in µs, in version 1 in ns.
+    times = (found[key] * scale for key, scale in (("throttled_usec", 1000), ("throttled_time", 1)) if key in found)
+    return found["nr_throttled"], next(times, None)
 
 
 def parse_memberships(text: str) -> tuple[Membership, ...]:
@@ -197,15 +199,6 @@ def _limit(root: HostRoot, version: int, level: str) -> tuple[int, int] | None:
 def _positive(quota: int | None, period: int | None) -> tuple[int, int] | None:
     """Return (quota, period) if both are positive, else None: ``max`` and −1 mean no limit."""
     return (quota, period) if quota is not None and period is not None and quota > 0 and period > 0 else None
-
-
-def _throttled(root: HostRoot, path: str) -> int | None:
-    """Return ``nr_throttled`` of a ``cpu.stat`` file."""
-    for line in (root.text(path) or "").split("\n"):
-        key, _, count = line.partition(" ")
-        if key == "nr_throttled" and is_count(count.strip()):
-            return int(count)
-    return None
 
 
 def _cpuset(root: HostRoot, levels: tuple[int, tuple[str, ...]] | None) -> CpuSet | None:
