@@ -27,7 +27,7 @@ PATH_HEADINGS = {
 GIVEN_BACK = "↩"
 """The sign of a setting that was in effect in the chapter's second run, and is given back since."""
 
-LEGEND_IN_SHORT = "moves here: its change shows · measures: none is made"
+LEGEND_IN_SHORT = "moves here: its change shows · measures: it changes nothing"
 LEGEND = f"{LEGEND_IN_SHORT} · cannot show: its change moves nothing here · {GIVEN_BACK} given back"
 """What the words and the sign on the path mean, in a line; in short for a narrow one."""
 

@@ -206,6 +206,6 @@ def _holdups(report: ProgramReport, width: int) -> Iterator[Text]:
 
 
 def _cause(kind: str, name: str, limit: int) -> str:
-    """Return a cause in words. A stranger's thread may be throttled while another task has its CPU."""
+    """Return a cause in words. A program's thread may be throttled while another task has its CPU."""
     by_limit = kind == "task" and name in (THROTTLED, REAL_TIME_THROTTLED)
     return name if by_limit else cause_words(kind, name, limit, measured=False)
