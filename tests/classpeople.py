@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import select
 import signal
@@ -10,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from jitter_workshop.agent.turns.state_file import parse
+from jitter_workshop.agent.turns.state_file import LOCK_FILE, parse
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.turn import TurnState
 from jitter_workshop.paths import RUN_DIR
@@ -28,6 +29,7 @@ class Person(Agent):
 
     def __init__(self, tree: Path, user: str, uid: int, *options: str) -> None:
         super().__init__(tree, f"user={user}", f"uid={uid}", *options)
+        self._turns_lock = tree / RUN_DIR.lstrip("/") / LOCK_FILE
         self.client = subprocess.Popen(("/bin/sleep", "600"))
         folder = tree / "proc" / str(self.client.pid)
         folder.mkdir(parents=True)
@@ -44,6 +46,14 @@ class Person(Agent):
 
     def give(self) -> Any:
         return self.ask("turn", do="give")
+
+    def hang(self) -> None:
+        """Stop the agent while it cannot hold the lock of the turns: others that come and go make it look at them, and
+        stopped in such a look it would keep all of them waiting."""
+        with self._turns_lock.open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.signal(signal.SIGSTOP)
+            until(lambda: Path(f"/proc/{self.pid}/stat").read_text().rpartition(") ")[2][0] == "T")
 
     def leave(self) -> None:
         if self._code is None:

@@ -66,7 +66,7 @@ def test_what_waits_for_root_is_given_back_after(tree: Path, people: People, roo
     first.take()
     assert "ok" in first.granted()
     assert first.apply(planned(tree, WORDS), WORDS, lease=20.0)["applied"]
-    second.signal(signal.SIGSTOP)
+    second.hang()
     agent = state(tree).turn
     assert agent is not None
     changed = contents(tree)

@@ -115,7 +115,7 @@ def test_an_agent_that_hangs_is_ended_by_who_waits(tree: Path, people: People) -
     assert first.apply(planned(tree, WORDS), WORDS, lease=20.0)["applied"]
     second.take()
     waits(tree, 1)
-    first.signal(signal.SIGSTOP)
+    first.hang()
     assert second.granted()["ok"]["number"] == 2
     assert contents(tree) == before
     assert first.end() == -signal.SIGKILL
@@ -127,7 +127,7 @@ def test_an_agent_that_hangs_is_ended_where_an_instructor_says_so(tree: Path, pe
     assert "ok" in first.granted()
     second.take()
     waits(tree, 1)
-    first.signal(signal.SIGSTOP)
+    first.hang()
     assert ada.ask("turn", do="end") == {}
     assert second.granted()["ok"]["number"] == 2
 
