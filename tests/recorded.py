@@ -39,8 +39,10 @@ def in_a_line(said: str) -> str:
 def recorded_runs(chapter: Chapter) -> tuple[list[str], str]:
     """Of a chapter's runs on another machine, as the file has them: how many messages each had, as a table writes it,
     and what machine that was; ([], "") without any. A second run to which nothing was applied is none of a chapter that
-    is about what is applied."""
+    is about what is applied, and the runs of an emulated machine have no curves."""
     found: dict[str, Any] = json.loads((assets() / "recorded-runs.json").read_text())["chapters"].get(chapter.id, {})
+    if found.get("emulated"):
+        return [], ""
     runs = dict(found.get("runs", {}))
     if chapter.tunables and not runs.get("again", {}).get("applied"):
         runs.pop("again", None)

@@ -7,7 +7,8 @@ from typing import Literal
 from jitter_workshop.model.evidence import ExplainedStall
 from jitter_workshop.model.record import dataclass
 
-Source = Literal["trace", "counters"]
+Source = Literal["trace", "counters", "emulated"]
+"""``emulated``: counters of an emulated machine, so that no cause has a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +53,24 @@ class SeenCauses:
         return next((one for one in self.suspects if one.id == ident), None)
 
     @property
+    def emulated(self) -> bool:
+        """Return True if the run was made on an emulated machine: an answer is judged by counts."""
+        return self.source == "emulated"
+
+    @property
     def quiet(self) -> bool:
         """Return True if nothing took time from the measured threads, as far as this run can show."""
-        return not self.stalls or not self.suspects
+        return not self.suspects or not (self.stalls or self.emulated)
+
+    def weight(self, one: Suspect) -> int:
+        """Return that by which a cause is judged: its time or, on an emulated machine, its number of events."""
+        return (one.count if self.emulated else one.total_ns) or 0
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosed:
-    """Hold a judged answer. ``right``: None if the evidence cannot decide. ``most``: the cause that took most, None if
-    not known. ``share``: its share (0..1) of all stalled time."""
+    """Hold a judged answer. ``right``: None if the evidence cannot decide. ``most``: the cause that took most or, on an
+    emulated machine, came most often; None if not known. ``share``: its share (0..1) of all stalled time."""
 
     chosen: Suspect
     right: bool | None

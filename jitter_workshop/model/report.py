@@ -52,11 +52,12 @@ class ReportedRun:
 @dataclass(frozen=True, slots=True)
 class ReportedDiagnosis:
     """Hold a learner's answer to "who took it?" about a chapter's first run. ``run``: the run's id. ``source``: the
-    evidence, ``trace`` or ``counters``; "" if it is not there any more. ``chosen``: the cause that the learner named;
-    ``right``: None if the evidence cannot decide. ``most``: the cause that took most, None if not known. The time of a
-    cause is 0 if it is not known. ``share``: the share (0..1) that ``most`` has of the stalled time ``stalled_ns``;
-    the cause of ``unknown_ns`` of it is not known. ``recorded``: when and on what machine the first run was recorded,
-    "" for a run of the learner's own."""
+    evidence, ``trace``, ``counters`` or, of an emulated machine, ``emulated``; "" if it is not there any more.
+    ``chosen``: the cause that the learner named; ``right``: None if the evidence cannot decide. ``most``: the cause
+    that took most or, on an emulated machine, came most often; None if not known. The time of a cause is 0 if it is not
+    known. ``share``: the share (0..1) that ``most`` has of the stalled time ``stalled_ns``; the cause of ``unknown_ns``
+    of it is not known. ``recorded``: when and on what machine the first run was recorded, "" for a run of the learner's
+    own."""
 
     run: str
     source: str

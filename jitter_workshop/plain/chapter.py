@@ -326,11 +326,13 @@ class PlainChapter:
             talk.say("")
         elif (measurement := walk.chapter.measurement(step)) is not None:
             there = f"'{measurement.label}', {measurement.workload}, {measurement.preset}"
-            kept = bool(walk.recorded_curves(step)[0])
+            seen = walk.known(step)
+            kept = seen is not None or bool(walk.recorded_curves(step)[0])
             known = "" if kept or not walk.host.rehearsed else " The course has no such run from another machine."
             talk.tell(f"Nothing is measured here. On a host that can do this chapter the run is: {there}.{known}")
-            if (seen := walk.known(step)) is not None:
+            if seen is not None:
                 talk.say("", *effect.measured(seen, talk.width, walk.chapter.shows, self._asked))
+            self._tell_counted(step)
             self._tell_outcome_of(step)
             talk.say("")
 
@@ -392,12 +394,13 @@ class PlainChapter:
             talk.chart(shown)
             talk.table(shown)
             talk.tell(f"Nothing was measured here. {curves.made_elsewhere(shown, source)}")
-            talk.say("", *effect.of_recorded(walk, talk.width))
-            if (both := walk.before_and_after()) is not None:
-                found = counted(*both, chapter.shows)
-                talk.say("", *effect.counts(found, talk.width, recorded=True, luck=walk.repeats))
         else:
             talk.tell("Nothing was measured, so there are no curves to compare.")
+        self._tell_counted("compare")
+        if (both := walk.before_and_after()) is not None:
+            talk.say("", *effect.of_recorded(walk, talk.width))
+            found = counted(*both, chapter.shows)
+            talk.say("", *effect.counts(found, talk.width, effect.origin_of(both[0]), walk.repeats))
         talk.say("")
         task = chapter.prediction
         if walk.outcome() is not None:
@@ -405,6 +408,11 @@ class PlainChapter:
             talk.say("")
         elif task is not None and task.slot is not None:
             talk.say(*chapter_view.answers_explained(task, walk.progress.prediction, talk.width), "")
+
+    def _tell_counted(self, step: StepName) -> None:
+        """Name the emulated machine whose counts a step shows; nothing if it shows none."""
+        if source := self._walk.counted_elsewhere(step):
+            self._talk.tell(curves.counted_elsewhere(source))
 
     def _show_evidence(self) -> None:
         walk, talk = self._walk, self._talk

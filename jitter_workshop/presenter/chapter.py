@@ -314,10 +314,13 @@ def recording_lines(reason: str, recording: str, live: bool, width: int) -> Line
     return lines[:2]
 
 
-def nothing_measured(shown: Sequence[RunCurve], width: int) -> Lines:
-    """Return the lines that replace a run in a chapter on a recording. ``shown``: curves from another machine."""
+def nothing_measured(shown: Sequence[RunCurve], width: int, *, counted: bool = False) -> Lines:
+    """Return the lines that replace a run in a chapter on a recording. ``shown``: curves from another machine.
+    ``counted``: what was counted on an emulated machine is told."""
     lines: Lines = [heading("NO RUN HERE")]
     none = ", and no run of this chapter on another machine comes with the course."
+    if counted:
+        none = ", and an emulated machine has no curve: only what was counted there is told."
     text = f"Nothing is measured on a recording{'. t shows the curve of another machine.' if shown else none}"
     return [*lines, *wrap(text, width)]
 

@@ -75,6 +75,12 @@ def label_of(shown: RunCurve) -> str:
     return shortened(shown.label, 40) + origin
 
 
+def counted_elsewhere(source: str) -> str:
+    """Return the sentences that name the emulated machine whose counts are shown (``source``)."""
+    told = "That machine is emulated: times measured there mean nothing and are not shown."
+    return f"The counts were {clean(source, 200)}. {told}"
+
+
 def made_elsewhere(shown: Sequence[RunCurve], source: str) -> str:
     """Return a sentence that names the machine on which the curves were recorded (``source``)."""
     return f"{'This curve was' if len(shown) == 1 else 'These curves were'} {clean(source, 200)}."

@@ -14,7 +14,7 @@ from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.lines import Lines, bar, heading, sentence, table, wrap
 from jitter_workshop.report.cause_words import cause_words
-from jitter_workshop.report.diagnosis_words import TASKS, took_most, undecided
+from jitter_workshop.report.diagnosis_words import TASKS, came_most, took_most, undecided
 from jitter_workshop.stats.scale import nice_ns
 
 QUESTION = "Who took it?"
@@ -23,6 +23,10 @@ NOT_RECORDED = "Nothing was measured here, so there is no run to read. The worke
 CHOOSE = "↑ ↓ or a number chooses a cause, and Enter names it."
 _TRACED = "These causes were seen in the stalls of your first run, by the kernel's trace. Which of them took most time?"
 _ON_RECORD = "recorded, not measured here: these causes were seen in the stalls of a first run"
+_EMULATED = (
+    "recorded, not measured here, and on an emulated machine, whose times mean nothing: these counters grew in a first "
+    "run"
+)
 _COUNTED = "These counters grew during your first run. Which cause took most time?"
 _NEEDS = (
     "There are only counters, because a trace needs root's rights: run the workshop as root, and each cause has a time."
@@ -34,6 +38,8 @@ _BAR, _LEAST_BAR, _LEAD = 12, 4, 6
 
 def asked(seen: SeenCauses) -> str:
     """Return the question about a run, or the sentence that there is nothing to ask."""
+    if not seen.quiet and seen.emulated:
+        return f"{sentence(f'{_EMULATED} ({clean(seen.recorded, 120)})')} Which of these causes came most often?"
     if not seen.quiet and seen.recorded:
         return f"{sentence(f'{_ON_RECORD} ({clean(seen.recorded, 120)})')} Which of them took most time?"
     if not seen.quiet:
@@ -44,8 +50,9 @@ def asked(seen: SeenCauses) -> str:
 
 
 def without_trace(seen: SeenCauses) -> str:
-    """Return one sentence that says what a trace of this run would need; "" if the run has a trace."""
-    if seen.source == "trace":
+    """Return one sentence that says what a trace of this run would need; "" for a run with a trace, and for a recorded
+    one."""
+    if seen.source != "counters":
         return ""
     if seen.why_no_trace == NOT_ASKED:
         return _NEEDS
@@ -59,8 +66,8 @@ def cause(one: Suspect) -> str:
 
 
 def seen_often(seen: SeenCauses, one: Suspect) -> str:
-    """Return how often a cause was seen, in words; "" if this is not known."""
-    if one.count is None:
+    """Return how often a cause was seen, in words, before the answer; "" if this is not known, or is what is asked."""
+    if one.count is None or seen.emulated:
         return ""
     if seen.source == "counters":
         return f"{one.count:,} times"
@@ -69,35 +76,38 @@ def seen_often(seen: SeenCauses, one: Suspect) -> str:
 
 def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
     """Return the list of causes. ``cursor``: the index of the row under the cursor, -1 for none. Before the answer each
-    row says how often its cause was seen; after it, also how long it took."""
-    rows = [["cause", "stalls" if seen.source == "trace" else "times", *(["in all"] if answered else [])]]
+    row says how often its cause was seen; after it, also how long it took. Where the number is what is asked, it is
+    told after the answer."""
+    told = answered is not None
+    counts, times = told or not seen.emulated, told and not seen.emulated
+    head = ("cause", "stalls" if seen.source == "trace" else "times", "in all")
+    rows = [[text for text, shown in zip(head, (True, counts, times), strict=True) if shown]]
     for one in seen.suspects:
         count = f"{one.count:,}" if one.count is not None else ""
-        rows.append([cause(one), count, *([_time(one)] if answered else [])])
-    head, *listed = table(rows, width - _LEAD, right=(1, 2))
-    most = max((one.total_ns or 0 for one in seen.suspects), default=0)
-    lines: Lines = [Text.assemble(" " * _LEAD, head)]
+        rows.append([cause(one), *([count] if counts else []), *([_time(one)] if times else [])])
+    first, *listed = table(rows, width - _LEAD, right=(1, 2))
+    most = max(map(seen.weight, seen.suspects), default=0)
+    lines: Lines = [Text.assemble(" " * _LEAD, first)]
     for index, (one, line) in enumerate(zip(seen.suspects, listed, strict=True)):
-        sign = _row_sign(one, answered)
+        sign = _row_sign(seen, one, answered)
         here = index == cursor and answered is None
         style = "bold accent" if here else "good" if sign == "✓" else "text"
         line.stylize(style)
         row = Text.assemble((f"{'▸' if here else ' '} {index + 1} {sign} ", style), line)
         room = min(width - row.cell_len - 1, _BAR)
-        if answered is not None and one.total_ns and room >= _LEAST_BAR:
-            row.append(f" {bar(one.total_ns, most, room)}", CAUSES.get(one.kind, "accent"))
+        if answered is not None and seen.weight(one) and room >= _LEAST_BAR:
+            row.append(f" {bar(seen.weight(one), most, room)}", CAUSES.get(one.kind, "accent"))
         lines.append(row)
     if seen.others:
         lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}", "dim"))
     return lines
 
 
-def _row_sign(one: Suspect, answered: Diagnosed | None) -> str:
+def _row_sign(seen: SeenCauses, one: Suspect, answered: Diagnosed | None) -> str:
     """Return ✓ for a cause that is a right answer, ✗ for a wrong answer that was given, and a blank for all others."""
     if answered is None:
         return " "
-    most = answered.most.total_ns if answered.most is not None else None
-    if most is not None and is_right(one, most):
+    if answered.most is not None and is_right(seen, one, answered.most):
         return "✓"
     return "✗" if answered.chosen == one and answered.right is False else " "
 
@@ -114,6 +124,8 @@ def verdict(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course
         said = undecided(seen.source, chosen.label, chosen.total_ns, found.right, *unknown)
         return said, "With root's rights a run is traced, and each cause has its time."
     other = "" if chosen == most else chosen.label
+    if seen.emulated:
+        return came_most(most.label, other), means(most, chapter, course)
     said = took_most(most.label, most.total_ns or 0, found.share, other, chosen.total_ns)
     return said, means(most, chapter, course)
 
@@ -150,7 +162,8 @@ def judged(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course)
 
 def lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
     """Return the whole list with its question, and what else is known about the run."""
-    found: Lines = [heading(f"{QUESTION.upper()}{'   RECORDED' if seen.recorded else ''}"), *wrap(asked(seen), width)]
+    marked = "   RECORDED, EMULATED" if seen.emulated else "   RECORDED" if seen.recorded else ""
+    found: Lines = [heading(f"{QUESTION.upper()}{marked}"), *wrap(asked(seen), width)]
     if needs := without_trace(seen):
         found += wrap(needs, width, style="dim")
     found.append(Text())

@@ -31,9 +31,13 @@ _LEADS = {"better": "Looks better: ", "worse": "Looks worse: "}
 _NO_CHANGE = "No clear change: "
 _LUCK = "Luck: "
 _ONE_RUN = "The same run twice, so nothing can differ."
-_RECORDED = "recorded: "
 _NAMED = 2
 _PERCENTILE = re.compile(r"p\d")
+
+
+def origin_of(seen: KnownRun) -> str:
+    """Return what a run of another machine is called; "" for a run of one's own."""
+    return "" if seen.recorded is None else "recorded, emulated" if seen.emulated else "recorded"
 
 
 def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
@@ -42,14 +46,17 @@ def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str 
     tail = _tail(seen, asked)
     line = Text()
     if tail is not None:
-        line.append(_RECORDED if seen.recorded is not None else "", "dim")
         line.append(f"{tail.title} is {tail.with_unit(tail.of(seen))}", "bold accent")
     shown = figure(shows.figure) if shows is not None else None
     if shown is not None and shown is not tail and (value := shown.of(seen)) is not None:
         line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", "bold text")
     if company := disturbed(seen.run):
         line.append(" · " if line else "", "dim").append(f"disturbed by {company}", "bold bad")
-    return wrap(line, width) if line else []
+    return wrap(Text.assemble(_lead(origin_of(seen)), line), width) if line else []
+
+
+def _lead(origin: str) -> tuple[str, str]:
+    return f"{origin}: " if origin else "", "dim"
 
 
 def headline(found: KnownRun | Effects | None, asked: str | None = None) -> tuple[str, str]:
@@ -82,15 +89,15 @@ def so_far(curve: PercentileCurve, workload: str, asked: str | None, width: int)
 
 
 def compared(
-    found: Effects, runs: Sequence[Run], same_state: bool, width: int, recorded: bool = False, proof: str = ""
+    found: Effects, runs: Sequence[Run], same_state: bool, width: int, origin: str = "", proof: str = ""
 ) -> Lines:
     """Return the result of two runs as one statement: the largest effect; then the largest one against it, loud where
     it is a loss beside a gain; then, quiet, which run was disturbed, and how far it is proven. ``same_state``: nothing
-    was changed between the runs, so the difference is luck. ``recorded``: the runs were recorded on another machine.
+    was changed between the runs, so the difference is luck. ``origin``: what runs of another machine are called.
     ``proof``: what is known of a proof of this change; "" where none can be made."""
     if found.nearest is None:
         return []
-    if runs[0].id == runs[1].id and not recorded:
+    if runs[0].id == runs[1].id and not origin:
         return wrap(Text(_ONE_RUN, "bold accent"), width)
     shown = found.lead or found.nearest
     loud, quiet = Text(), list[str]()
@@ -109,7 +116,7 @@ def compared(
                 loud.append(but, "bold bad")
             else:
                 quiet.append(but)
-    line = Text.assemble((_RECORDED, "dim") if recorded else "", (lead, f"bold {role}"))
+    line = Text.assemble(_lead(origin), (lead, f"bold {role}"))
     line.append(f" {told}" if told else "", "text")
     if shown.one_event:
         quiet.append("The maximum is one event.")
@@ -125,17 +132,17 @@ def of_recorded(walk: ChapterSession, width: int) -> Lines:
     both, found = walk.before_and_after(), walk.recorded_effects()
     if both is None:
         return []
-    return compared(found, [seen.run for seen in both], walk.repeats, width, recorded=True)
+    return compared(found, [seen.run for seen in both], walk.repeats, width, origin_of(both[0]))
 
 
-def counts(found: Sequence[Effect], width: int, recorded: bool = False, luck: bool = False) -> Lines:
-    """Return the counts before and after a change in two columns. A row is tinted where the figure moved. ``recorded``:
-    they are those of recorded runs. ``luck``: nothing was changed between the runs, so they are the first
+def counts(found: Sequence[Effect], width: int, origin: str = "", luck: bool = False) -> Lines:
+    """Return the counts before and after a change in two columns. A row is tinted where the figure moved. ``origin``:
+    what runs of another machine are called. ``luck``: nothing was changed between the runs, so they are the first
     and the second, and no row is better or worse."""
     if not found:
         return []
     which = ("first", "second") if luck else ("before", "after")
-    rows = [[f"{'RECORDED ' if recorded else ''}COUNTS, A SECOND", *which, ""]]
+    rows = [[f"{f'{origin.upper()} ' if origin else ''}COUNTS, A SECOND", *which, ""]]
     for e in found:
         told = f"{_times(e.factor)}× {e.how}" if e.factor >= MOVED else ""
         rows.append([e.name, *(value.removesuffix(" a second") for value in e.values), told])

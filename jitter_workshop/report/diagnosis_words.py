@@ -46,6 +46,13 @@ def took_most(most: str, most_ns: int, share: float, other: str = "", other_ns: 
     return f"{said}."
 
 
+def came_most(most: str, other: str = "") -> str:
+    """Return the sentences on the cause that came most often on an emulated machine. ``other``: the cause that the
+    learner named, "" if it is the same one."""
+    said = f"{most} came most often{f'; {other} came less often' if other else ''}"
+    return f"{said}. The machine was emulated, so how long each took is not known."
+
+
 def undecided(source: str, chosen: str, chosen_ns: int | None, right: bool | None, unknown_ns: int, all_ns: int) -> str:
     """Return the sentence that the evidence does not name the largest cause. ``source``: ``trace`` or ``counters``.
     ``unknown_ns``: the part of the stalled time ``all_ns`` whose cause is not known."""

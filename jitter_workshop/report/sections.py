@@ -59,7 +59,7 @@ from jitter_workshop.report.blocks import (
     time,
 )
 from jitter_workshop.report.check_words import MARKS
-from jitter_workshop.report.diagnosis_words import label, took_most, undecided
+from jitter_workshop.report.diagnosis_words import came_most, label, took_most, undecided
 from jitter_workshop.report.proof_words import WORDS, company, given_back
 from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.curve import value_at
@@ -545,21 +545,23 @@ def _prediction(one: ReportedChapter) -> Facts:
 def _diagnosis(one: ReportedDiagnosis) -> Facts:
     """Return what was asked about the first run, what the learner named, and what the evidence says."""
     chosen = label(one.chosen.kind, one.chosen.name)
-    took = one.chosen.ns or None
+    took, emulated = one.chosen.ns or None, one.source == "emulated"
     if not one.source:
         said = "The evidence is not there any more."
     elif one.most is None:
         said = undecided(one.source, chosen, took, one.right, one.unknown_ns, one.stalled_ns)
     else:
-        same = one.most == one.chosen
-        said = took_most(label(one.most.kind, one.most.name), one.most.ns, one.share, "" if same else chosen, took)
+        most, other = label(one.most.kind, one.most.name), "" if one.most == one.chosen else chosen
+        said = came_most(most, other) if emulated else took_most(most, one.most.ns, one.share, other, took)
     named: Inline = chosen
     if one.right is not None:
         named = (chosen, " ", Span("badge", "right" if one.right else "not this one", "plain"))
     asked = "Who took most of the time that the first run lost?"
+    if emulated:
+        asked = "Which cause came most often during the first run?"
     heads = {"trace": "The trace", "counters": "The counters"}
     if one.recorded:
-        heads = {"trace": "The recorded trace"}
+        heads = {"trace": "The recorded trace", "emulated": "The recorded counters"}
         said = f"{said} The first run was not made here: it was {clean(one.recorded, 120)}."
     rows: list[tuple[str, Inline]] = [("Asked", asked), ("Named", named), (heads.get(one.source, "Evidence"), said)]
     return Facts(tuple(rows))

@@ -23,11 +23,12 @@ from jitter_workshop.stats.scale import nice_hz, nice_ns, nice_number
 class KnownRun:
     """Hold all that is known of a run. ``report``: the report on the run's trace, None without a trace. ``recorded``:
     the figures of a run on another machine by their ids, and nothing else is known of it; None for a run of one's
-    own."""
+    own. ``emulated``: that machine was emulated, so only figures that count are known."""
 
     run: Run
     report: EvidenceReport | None = None
     recorded: Mapping[str, float] | None = None
+    emulated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +231,17 @@ def figure(ident: str) -> Figure:
         return _is_work(one) and one.name == name
 
     return Figure(ident, f"work items {name}", "a second", _on_trace(is_it), _one_event, traced=True)
+
+
+_CHOSEN = ("cpu-hz", "idle-exit")
+"""The frequency that the kernel set, and the exit latency that the firmware's table gives for the states entered."""
+_BY_TIMES = ("stalls-1ms", "stalls-100us", "stalls-10us", "stalls-unswitched")
+
+
+def counts_alone(one: Figure) -> bool:
+    """Return True for a figure that means something on an emulated machine, whose times mean nothing: a number of
+    events, or what the kernel chose. Stalls are counted by their lengths, so they are no such figure."""
+    return one.id in _CHOSEN or (one.unit == "a second" and one.id not in _BY_TIMES)
 
 
 def ratio(one: Figure, before: KnownRun, after: KnownRun, *, rises: bool = False) -> float | None:

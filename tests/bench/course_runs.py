@@ -4,10 +4,14 @@ Each chapter that can be done here is walked as a learner would: its first run, 
 its settings given back. What is kept is each run's percentiles, counts and causes, with what machine it was, in
 ``assets/recorded-runs.json``: they are shown as recorded, never as measured. As root, on a machine on which nothing
 else of yours runs. Tasks that are neither the kernel's nor part of the measurement are kept without their names.
+
+Of chapters whose levers this machine lacks, ``python -m tests.lab.record_runs`` takes the counts from the lab machine.
 """
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
 import datetime
 import json
 import os
@@ -19,15 +23,15 @@ from typing import Any
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution import explained
-from jitter_workshop.flow.chapters.suspects import of_trace
+from jitter_workshop.flow.chapters.suspects import STEAL, of_counters, of_trace
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.reporting.anonymizer import is_private
-from jitter_workshop.model.course import Shows, StepName
+from jitter_workshop.model.course import SLOTS, Shows, StepName
 from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import Run, SilentObserver
 from jitter_workshop.report.cause_words import ANOTHER_TASK
-from jitter_workshop.stats.figures import FIGURES, KnownRun, figure
+from jitter_workshop.stats.figures import FIGURES, KnownRun, counts_alone, figure
 
 ASSET = Path(__file__).resolve().parents[2] / "assets" / "recorded-runs.json"
 
@@ -83,19 +87,42 @@ def _is_public(name: str) -> bool:
     return name == ANOTHER_TASK or name.startswith("kworker/") or not is_private(name)
 
 
-def measure(workshop: Workshop, walk: ChapterSession, slot: StepName) -> dict[str, Any]:
-    run = workshop.measure(walk.request(slot), SilentObserver(), CancelToken())
+def emulated_figures(run: Run, shows: Shows | None) -> dict[str, Any]:
+    """A run's label, settings, counts and causes by counts: all that is kept of a run on an emulated machine."""
+    kept = figures(run, None, shows)
+    counts = {name: value for name, value in kept["counts"].items() if counts_alone(figure(name))}
+    found = of_counters(run, figure=shows.figure if shows is not None else "")
+    causes = [
+        {"kind": c.kind, "name": c.name, "count": c.count, "own_load": c.own_load}
+        for c in found.suspects
+        if c.count and c.kind != STEAL
+    ]
+    named = {name: kept[name] for name in ("label", "workload", "applied", "count", "noise", "duration_s")}
+    return {**named, "counts": counts, "seen": {"causes": causes, "others": found.others}}
+
+
+def measure(workshop: Workshop, walk: ChapterSession, slot: StepName, emulated: bool = False) -> dict[str, Any]:
+    request = walk.request(slot)
+    request = dataclasses.replace(request, evidence=request.evidence and not emulated)
+    run = workshop.measure(request, SilentObserver(), CancelToken())
     walk.record(slot, run)
+    if emulated:
+        return emulated_figures(run, walk.chapter.shows)
     report = explained(workshop.handle, run) if workshop.handle.has_trace(run.id) else None
     return figures(run, report if isinstance(report, EvidenceReport) else None, walk.chapter.shows)
 
 
-def chapter(workshop: Workshop, ident: str) -> dict[str, Any] | None:
-    """Both runs of a chapter, the first alone where nothing was applied; None where it measures nothing here."""
+def chapter(
+    workshop: Workshop, ident: str, emulated: bool = False, half: StepName | None = None
+) -> dict[str, Any] | None:
+    """Both runs of a chapter, the first alone where nothing was applied; None where it measures nothing here.
+    ``half``: that run alone, of a chapter whose settings take effect at a boot, and nothing is applied."""
     walk = workshop.walk(ident)
     if not walk.measures("measure") or walk.chapter.hunt:
         return None
-    runs: dict[str, Any] = {"measure": measure(workshop, walk, "measure")}
+    if half is not None:
+        return {half: measure(workshop, walk, half, emulated)}
+    runs: dict[str, Any] = {"measure": measure(workshop, walk, "measure", emulated)}
     changed = True
     try:
         if walk.chapter.changes == "tunables":
@@ -104,37 +131,48 @@ def chapter(workshop: Workshop, ident: str) -> dict[str, Any] | None:
             # Where nothing was written, a second run would be a second first one under another name.
             changed = view.applied > 0 and not view.needs_reboot
         if changed and walk.measures("again"):
-            runs["again"] = measure(workshop, walk, "again")
+            runs["again"] = measure(workshop, walk, "again", emulated)
     finally:
         if walk.chapter.changes == "tunables":
             walk.undo()
     return runs
 
 
-def main(*idents: str) -> None:
+def main(*words: str) -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.course_runs")
+    parser.add_argument("idents", nargs="*", metavar="CHAPTER")
+    parser.add_argument("--emulated", action="store_true", help="this machine is emulated: keep counts alone")
+    parser.add_argument("--into", type=Path, default=ASSET, metavar="FILE")
+    parser.add_argument("--half", choices=SLOTS, help="make this run alone; what it needs is applied already")
+    asked = parser.parse_args(words)
     with tempfile.TemporaryDirectory() as state:
         os.environ["XDG_STATE_HOME"] = state
         workshop = Workshop.open("course runs")
         host = workshop.host
         machine = f"{host.hypervisor or 'bare metal'}{' guest' if host.hypervisor else ''}, {host.cpu_model}"
+        if asked.emulated:
+            machine = "the project's lab machine (QEMU)"
         kernel = ".".join(host.kernel.split(".")[:2])
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
-        known = json.loads(ASSET.read_text()) if ASSET.is_file() else {"unit": "ns", "chapters": {}}
+        source = f"measured on {today}: {machine}, {len(host.cpus_online)} CPUs, Linux {kernel}"
+        known = json.loads(asked.into.read_text()) if asked.into.is_file() else {"unit": "ns", "chapters": {}}
+        kept = known["chapters"]
         for one in workshop.course.chapters:
-            if idents and one.id not in idents:
+            if asked.idents and one.id not in asked.idents:
                 continue
             try:
-                runs = chapter(workshop, one.id)
+                runs = chapter(workshop, one.id, asked.emulated, asked.half)
             except WorkshopError as error:
                 print(f"{one.id}: {error.sentence()}", file=sys.stderr)
                 continue
             if runs:
                 print(f"{one.id}: measured", file=sys.stderr)
-                source = f"measured on {today}: {machine}, {len(host.cpus_online)} CPUs, Linux {kernel}"
-                known["chapters"][one.id] = {"source": source, "runs": runs}
-                for slot in runs.keys() ^ {m.slot for m in one.measurements}:
+                before = kept.get(one.id, {}).get("runs", {}) if asked.half is not None else {}
+                emulated = {"emulated": True} if asked.emulated else {}
+                kept[one.id] = {"source": source, **emulated, "runs": {**before, **runs}}
+                for slot in kept[one.id]["runs"].keys() ^ {m.slot for m in one.measurements}:
                     print(f"{one.id}: no run for '{slot}': nothing of it could be applied here", file=sys.stderr)
-                ASSET.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n")
+                asked.into.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n")
         workshop.close()
 
 

@@ -225,7 +225,10 @@ def test_on_a_recording_a_guess_is_judged_at_the_step_that_decides_it_and_explai
     assert "WHAT THE ANSWERS MEAN" not in compare
 
 
-def test_a_run_that_was_not_recorded_decides_no_mark(stock: Path) -> None:
-    walk = open_workshop(stock, course=builtin_course()).walk("idle-states")
-    assert walk.recorded_curves("again")[0]
-    assert not walk.decided_by_recording
+def test_a_run_that_was_not_recorded_decides_no_mark(stock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop = open_workshop(stock, course=builtin_course())
+    walk, both = workshop.walk("idle-states"), workshop.walk("isolation").recorded_curves("compare")[0]
+    assert not walk.decided_by_recording, "an emulated machine has no curve"
+    for shown, decided in ((both[:1], False), (both, True)):
+        monkeypatch.setattr(walk, "recorded_curves", lambda step, shown=shown: (shown, ""))
+        assert walk.decided_by_recording is decided

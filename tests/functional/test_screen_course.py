@@ -230,6 +230,23 @@ async def look_at_the_end(pilot: Pilot[None], app: WorkshopApp) -> None:
     look_at_home(app)
 
 
+@pytest.mark.parametrize("size", SIZES)
+async def test_counts_of_an_emulated_machine_stand_at_compare_alone(stock: Path, size: tuple[int, int]) -> None:
+    workshop = Workshop.open(root=stock)
+    workshop.walk("tick").go("compare")
+    app = WorkshopApp(workshop, "tick")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        screen = chapter_of(app)
+        assert screen.query_one(ChartView).region.area == 0
+        assert in_a_line(screen.sheet("#result").plain()).startswith("recorded, emulated: Looks better: timer")
+        shown = screen.sheet("#data-sheet").plain()
+        assert shown.startswith("RECORDED, EMULATED COUNTS, A SECOND")
+        assert "BEFORE AND AFTER, ON THE RECORDINGS" in shown
+        assert "That machine is emulated" in in_a_line(screen.sheet("#say").plain())
+    workshop.close()
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("number", range(len(FOLDERS)), ids=FOLDERS)
 async def test_each_chapter_with_a_guess_and_the_other_keys(

@@ -19,17 +19,18 @@ from jitter_workshop.flow.measuring.curves import ORIGIN, RECORDED, published_cu
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import HANDOFF
 from jitter_workshop.presenter.chapter import nothing_measured
+from jitter_workshop.stats.figures import as_said, counts_alone, figure
 from tests.bench import course_runs
 from tests.fakes import open_workshop
 from tests.talking import talk
 
-NOT_MEASURED = ("tick", "first-hunt", "second-hunt", "hunt")
-"""Boot parameters: the machine that the runs are from is given its kernel's line by somebody else. And what is hidden
-in a hunt is not told by a recording either."""
-ALONE = ("idle-states",)
-"""Chapters of which that machine has the first run alone: it has nothing that they could set."""
+HUNTS = ("first-hunt", "second-hunt", "hunt")
+"""What is hidden in a hunt is not told by a recording either."""
+EMULATED = ("governor", "idle-states", "tick")
+"""Chapters whose levers the machine lacks that the runs are from: an emulated one has the counts."""
 COURSE = load_course()
-MEASURED = [c.id for c in COURSE.chapters if c.measurements and c.id not in NOT_MEASURED]
+RECORDED_ONES = [c.id for c in COURSE.chapters if c.measurements and c.id not in HUNTS]
+WITH_CURVES = [ident for ident in RECORDED_ONES if ident not in ("idle-states", "tick")]
 
 
 SOURCE = "measured on 2026-01-01: a desk machine, 8 CPUs"
@@ -51,9 +52,10 @@ def own(tmp_path: Path) -> tuple[Path, Chapter]:
     return folder, load_course(folder).chapters[0]
 
 
-def write(folder: Path, runs: dict[str, Any], ident: str = "memory") -> None:
+def write(folder: Path, runs: dict[str, Any], ident: str = "memory", **besides: Any) -> None:
     """``recorded-runs.json`` of a course."""
-    (folder / FILE).write_text(json.dumps({"unit": "ns", "chapters": {ident: {"source": SOURCE, "runs": runs}}}))
+    entry = {"source": SOURCE, **besides, "runs": runs}
+    (folder / FILE).write_text(json.dumps({"unit": "ns", "chapters": {ident: entry}}))
 
 
 def run_of(chapter: Chapter, slot: str, **changed: Any) -> dict[str, Any]:
@@ -72,10 +74,10 @@ def run_of(chapter: Chapter, slot: str, **changed: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("ident", MEASURED)
-def test_every_chapter_that_measures_has_curves_to_rehearse_with(ident: str) -> None:
+@pytest.mark.parametrize("ident", WITH_CURVES)
+def test_every_chapter_whose_times_mean_something_has_curves_to_rehearse_with(ident: str) -> None:
     curves, source = recorded_runs(chapter(ident))
-    assert len(curves) == (1 if ident in ALONE else 2)
+    assert len(curves) == 2
     assert source.startswith(("measured on 20", "published in 2015"))
     assert "guest" in source or "laptop" in source
     for one in curves:
@@ -90,24 +92,43 @@ def test_settings_chapters_were_measured_with_their_settings() -> None:
     problems = Problems()
     recorded = read_recorded(assets(), problems)
     assert problems.found == []
-    assert recorded.keys() == set(MEASURED) - {"governor"}
+    assert recorded.keys() == set(RECORDED_ONES)
     assert misfits({c.id: c for c in load_course().chapters}, recorded) == []
     for ident, entry in recorded.items():
         tunables = {word.partition("=")[0] for word in chapter(ident).tunables}
         assert entry.runs["measure"].applied == frozenset()
-        if "again" in entry.runs:
-            assert bool(entry.runs["again"].applied) is bool(tunables), ident
-            assert entry.runs["again"].applied <= tunables
-    assert {ident for ident, entry in recorded.items() if "again" not in entry.runs} == set(ALONE)
+        assert bool(entry.runs["again"].applied) is bool(tunables), ident
+        assert entry.runs["again"].applied <= tunables
+    assert {ident for ident, entry in recorded.items() if entry.emulated} == set(EMULATED)
 
 
-def test_a_chapter_without_a_second_run_says_so_where_that_would_stand() -> None:
+@pytest.mark.parametrize("ident", EMULATED)
+def test_an_emulated_machine_shows_what_the_chapter_says_and_no_time(ident: str) -> None:
+    entry, shows = read_recorded(assets(), Problems())[ident], chapter(ident).shows
+    assert shows is not None
+    first, second = entry.known("measure"), entry.known("again")
+    assert first is not None
+    assert second is not None
+    assert as_said(shows, first, second)[1], "its change moves the chapter's figure as the chapter says"
+    for seen in (first, second):
+        assert seen.emulated
+        assert seen.run.histograms == {}
+        assert all(counts_alone(figure(name)) for name in seen.recorded or {})
+    for run in entry.runs.values():
+        assert run.values == {}
+        assert run.seen is not None
+        assert [one.total_ns for one in run.seen.suspects if one.total_ns is not None] == []
+
+
+def test_a_chapter_without_a_second_run_says_so_where_that_would_stand(own: tuple[Path, Chapter]) -> None:
+    folder, mine = own
+    write(folder, {"measure": run_of(mine, "measure")})
     for step in ("again", "compare"):
-        curves, source = recorded_in(step, chapter("idle-states"), "", "jitter")  # type: ignore[arg-type]
-        assert [c.label for c in curves] == ["before"]
+        curves, source = recorded_in(step, mine, str(folder), "c2")  # type: ignore[arg-type]
+        assert [c.label for c in curves] == [mine.measurements[0].label]
         assert source.endswith("; no run after the change was recorded")
-    assert "no run" not in recorded_in("measure", chapter("idle-states"), "", "jitter")[1]
-    assert recorded_in("look", chapter("memory"), "", "jitter") == ((), "")
+    assert "no run" not in recorded_in("measure", mine, str(folder), "c2")[1]
+    assert recorded_in("look", mine, str(folder), "c2") == ((), "")
 
 
 def test_what_is_recorded_for_the_course_leaves_out_a_run_for_which_nothing_was_applied(
@@ -125,7 +146,7 @@ def test_what_is_recorded_for_the_course_leaves_out_a_run_for_which_nothing_was_
     monkeypatch.setattr(type(walk), "measures", lambda self, step: True)
     monkeypatch.setattr(walk, "apply", Nothing)
     monkeypatch.setattr(walk, "undo", lambda: None)
-    monkeypatch.setattr(course_runs, "measure", lambda workshop, walk, slot: measured.append(slot) or {})
+    monkeypatch.setattr(course_runs, "measure", lambda workshop, walk, slot, emulated: measured.append(slot) or {})
     assert course_runs.chapter(workshop, "pinning") == {"measure": {}}
     assert measured == ["measure"]
     monkeypatch.setattr(Nothing, "applied", 2)
@@ -142,12 +163,14 @@ def test_where_there_are_neither_writes_nor_curves_the_pages_say_so_and_what_to_
     assert "There is also nothing to write. " in plan.text
     for word in ("nohz_full=2-3", "rcu_nocbs=2-3"):
         assert any(f"this machine to add '{word}'" in one for one in plan.left_out)
-    tick, idle_states = (" ".join(talk(workshop, f"{number}|3|q").split()) for number in (10, 9))
     none = "The course has no such run from another machine."
-    assert none in tick
-    assert none not in idle_states
+    hunt, tick = (" ".join(talk(workshop, f"{n}|q", chapter=ident).split()) for ident, n in (("hunt", 2), ("tick", 3)))
+    assert none in hunt
+    assert none not in tick
     measured = "".join(line.plain for line in nothing_measured((), 200))
     assert "no run of this chapter on another" in measured
+    measured = "".join(line.plain for line in nothing_measured((), 200, counted=True))
+    assert "only what was counted there is told" in measured
 
 
 def test_another_courses_chapter_of_the_same_id_has_none_of_the_built_in_runs(own: tuple[Path, Chapter]) -> None:
@@ -218,6 +241,49 @@ def test_recorded_runs_that_are_none_of_the_chapters_are_mistakes_and_not_shown(
     assert problem.file == FILE
     assert said.format(label=mine.measurements[0].label) in problem.message
     assert recorded_runs(mine, str(folder), "c2") == ((), "")
+
+
+COUNTED: dict[str, Any] = {"min": None, "max": None, "p50": None, "p99.9": None, "counts": {"ticks": 3.0}}
+TICKS: dict[str, Any] = {"kind": "tick", "name": "", "count": 3, "own_load": False}
+
+
+def counted_run(mine: Chapter, slot: str, **changed: Any) -> dict[str, Any]:
+    """A run of an emulated machine; a key with None is left out."""
+    return {key: value for key, value in run_of(mine, slot, **{**COUNTED, **changed}).items() if value is not None}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"max": 90_000}, "an emulated machine has no times: max"),
+        ({"transit_from": "ready"}, "an emulated machine has no times: transit_from"),
+        ({"counts": {"ticks": 3.0, "interference": 5}}, "an emulated machine has no times: interference"),
+        ({"counts": {"stalls-1ms": 1.0}}, "an emulated machine has no times: stalls-1ms"),
+        ({"counts": {"core-hz": 1e9}}, "an emulated machine has no times: core-hz"),
+        ({"counts": {}}, "counts are needed"),
+        ({"seen": SEEN}, "seen needs causes and others"),
+        ({"seen": {"causes": [{**TICKS, "total_ns": 1}], "others": 0}}, "a cause has count, kind, name, own_load"),
+        ({"seen": {"causes": [{**TICKS, "kind": "steal"}], "others": 0}}, "unknown kind"),
+        ({"seen": {"causes": [{**TICKS, "count": 0}], "others": 0}}, "count must be a whole number of at least 1"),
+        ({"seen": {"causes": [{**TICKS, "own_load": True}], "others": 0}}, "own_load is true for a task"),
+    ],
+)
+def test_an_emulated_machine_has_counts_and_no_times(
+    own: tuple[Path, Chapter], changed: dict[str, Any], said: str
+) -> None:
+    folder, mine = own
+    seen = {"causes": [TICKS, {**TICKS, "kind": "tasks", "own_load": True}], "others": 1}
+    write(folder, {"measure": counted_run(mine, "measure", seen=seen)}, emulated=True)
+    assert check(folder).problems == ()
+    assert recorded_runs(mine, str(folder), "c2") == ((), ""), "it has no curve"
+    write(folder, {"measure": counted_run(mine, "measure", **changed)}, emulated=True)
+    (problem,) = check(folder).problems
+    assert said in problem.message
+    # Said of a real machine, the same run lacks its times.
+    write(folder, {"measure": counted_run(mine, "measure")}, emulated=False)
+    assert "min, p50 and max are needed" in check(folder).problems[0].message
+    write(folder, {"measure": counted_run(mine, "measure")}, emulated="yes")
+    assert '"emulated" must be true or false' in check(folder).problems[0].message
 
 
 def test_recorded_runs_of_no_chapter_are_a_mistake(own: tuple[Path, Chapter]) -> None:

@@ -18,7 +18,8 @@ from jitter_workshop.course.files import Problems
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.recorded import FILE, RecordedChapter, read_recorded
-from jitter_workshop.flow.chapters.walk import BY_RECORDED
+from jitter_workshop.flow.chapters.suspects import judge
+from jitter_workshop.flow.chapters.walk import BY_EMULATED, BY_RECORDED
 from jitter_workshop.flow.host_ops.recordings import assets, recorded_host
 from jitter_workshop.flow.reporting.anonymizer import is_private
 from jitter_workshop.flow.reporting.build import build
@@ -28,12 +29,12 @@ from jitter_workshop.presenter import effect
 from jitter_workshop.report.cause_words import ANOTHER_TASK
 from jitter_workshop.report.markdown import render
 from jitter_workshop.stats.effect import counted
-from jitter_workshop.stats.figures import KnownRun
+from jitter_workshop.stats.figures import KnownRun, figure
 from tests.bench.course_runs import without_names
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.talking import talk
 
-ENTRY = {
+ENTRY: dict[str, Any] = {
     "source": "measured on 2026-01-01: a desk machine",
     "runs": {
         "measure": {
@@ -56,6 +57,18 @@ ENTRY = {
                 "unknown_ns": 5,
                 "others": 0,
             },
+        }
+    },
+}
+FIRST = ENTRY["runs"]["measure"]
+EMULATED = {
+    "source": "measured on 2026-01-01: an emulator",
+    "emulated": True,
+    "runs": {
+        "measure": {
+            **{key: FIRST[key] for key in ("label", "workload", "applied", "count")},
+            "counts": {"preempted": 1.5},
+            "seen": {"causes": [{"kind": "tick", "name": "", "count": 2, "own_load": False}], "others": 0},
         }
     },
 }
@@ -86,10 +99,12 @@ def plain(lines: Any) -> str:
 # -- the file ----------------------------------------------------------------------------------------------------------
 
 
-@given(path=st.sampled_from(paths(ENTRY)), value=JSON)
+@given(path=st.sampled_from([*paths(ENTRY), *(("emulated", *path) for path in paths(EMULATED))]), value=JSON)
 def test_any_part_of_the_file_may_be_anything(path: tuple[Any, ...], value: Any) -> None:
     """A file that comes from anyone is read or refused, and what was read can be shown."""
-    document = {"unit": "ns", "chapters": {"c": deepcopy(ENTRY)}}
+    emulated = bool(path) and path[0] == "emulated"
+    document = {"unit": "ns", "chapters": {"c": deepcopy(EMULATED if emulated else ENTRY)}}
+    path = path[1:] if emulated else path
     part: Any = document["chapters"]
     for key in ("c", *path)[:-1]:
         part = part[key]
@@ -102,7 +117,9 @@ def test_any_part_of_the_file_may_be_anything(path: tuple[Any, ...], value: Any)
     for entry in found.values():
         seen = entry.known("measure")
         assert seen is not None
-        assert plain(effect.measured(seen, 80)).startswith("recorded: ") or "p99.9999" in path
+        told = plain(effect.measured(seen, 80))
+        assert told.startswith("recorded: ") or emulated or "p99.9999" in path
+        assert not (emulated and told), "without a chapter's figure nothing of an emulated run is told"
         assert entry.runs["measure"].seen is None or words.lines(entry.runs["measure"].seen, 0, None, 80)
 
 
@@ -140,14 +157,14 @@ def test_a_recorded_run_has_the_recorded_figures_and_no_other(workshop: FakeWork
     assert "intended-99" not in (both[0].recorded or {})
     result = plain(effect.of_recorded(walk, 80))
     assert result.startswith("recorded: Looks better: ")
-    assert "RECORDED COUNTS" in plain(effect.counts(counts, 80, recorded=True))
+    assert "RECORDED COUNTS" in plain(effect.counts(counts, 80, effect.origin_of(both[0])))
 
 
 def test_runs_that_were_made_alike_differ_by_luck_on_a_recording_too(workshop: FakeWorkshop) -> None:
     assert workshop.walk("baseline").repeats
     assert plain(effect.of_recorded(workshop.walk("baseline"), 80)).startswith("recorded: Luck: ")
     assert not workshop.walk("migration").repeats  # its second run is made beside a load
-    assert effect.of_recorded(workshop.walk("tick"), 80) == []
+    assert effect.of_recorded(workshop.walk("hunt"), 80) == []
 
 
 def test_a_choice_by_figures_is_judged_by_the_recorded_ones_once_they_were_seen(workshop: FakeWorkshop) -> None:
@@ -183,6 +200,96 @@ def test_a_choice_stays_open_where_its_figure_was_not_recorded(
     walk.predict(Prediction(choice="steady"))
     walk.go("measure")
     assert walk.outcome() is None
+
+
+# -- an emulated machine -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ident", ["governor", "idle-states", "tick"])
+def test_the_counts_of_an_emulated_machine_are_called_so_wherever_they_are_shown(
+    workshop: FakeWorkshop, ident: str
+) -> None:
+    walk = workshop.walk(ident)
+    both, shows = walk.before_and_after(), walk.chapter.shows
+    assert both is not None
+    assert shows is not None
+    for step, seen in zip(("measure", "again"), both, strict=True):
+        told = plain(effect.measured(seen, 100, shows))
+        assert told.startswith(f"recorded, emulated: {figure(shows.figure).title}: ")
+        assert "QEMU" in walk.counted_elsewhere(step)  # type: ignore[arg-type]
+    assert plain(effect.of_recorded(walk, 100)).startswith("recorded, emulated: Looks better: ")
+    found = counted(*both, shows)
+    assert plain(effect.counts(found, 100, effect.origin_of(both[0]))).startswith("RECORDED, EMULATED COUNTS, A SECOND")
+    assert walk.counted_elsewhere("look") == ""
+    assert workshop.walk("isolation").counted_elsewhere("compare") == ""
+
+
+def test_a_guess_is_judged_by_the_counts_of_an_emulated_machine(workshop: FakeWorkshop) -> None:
+    walk = workshop.walk("tick")
+    walk.predict(Prediction(choice="stopped"))
+    walk.go("again")
+    outcome = walk.outcome()
+    assert outcome is not None
+    assert outcome.near is True
+    assert outcome.text.endswith(BY_EMULATED)
+
+
+def test_what_came_most_often_is_asked_without_its_number_and_told_with_it(workshop: FakeWorkshop) -> None:
+    walk = workshop.walk("tick")
+    walk.go("diagnose")
+    assert walk.diagnosis.asks
+    seen = walk.diagnosis.read()
+    assert seen is not None
+    assert "emulated machine, whose times mean nothing" in words.asked(seen)
+    assert words.asked(seen).endswith("came most often?")
+    most = max(seen.suspects, key=lambda one: one.count or 0)
+    number = f"{most.count:,}"
+    before = plain(words.lines(seen, 0, None, 100))
+    assert number not in before
+    assert "times" not in plain(words.suspects(seen, 0, None, 100))
+    assert words.seen_often(seen, most) == ""
+    found = walk.diagnosis.answer(most.id)
+    assert found.right is True
+    after = plain(words.lines(seen, -1, found, 100))
+    assert number in after
+    assert " ns" not in after
+    assert "in all" not in after
+    said = words.judged(found, seen, walk.chapter, workshop.course)
+    assert said.startswith(f"✓ right: {most.label} came most often. The machine was emulated")
+    assert said.endswith(words.NOT_HERE)
+
+
+def test_a_cause_that_came_less_often_is_not_it(workshop: FakeWorkshop) -> None:
+    walk = workshop.walk("tick")
+    walk.go("diagnose")
+    seen = walk.diagnosis.read()
+    assert seen is not None
+    least = min(seen.suspects, key=lambda one: one.count or 0)
+    found = walk.diagnosis.answer(least.id)
+    assert found.right is False
+    assert f"; {least.label} came less often." in words.judged(found, seen, walk.chapter, workshop.course)
+    text = render(build(workshop), {})
+    for told in ("The recorded counters", "came most often", "Which cause came most often", "QEMU"):
+        assert told in text
+    equal = replace(seen, suspects=tuple(replace(one, count=7) for one in seen.suspects))
+    for one in equal.suspects:
+        judged = judge(equal, one.id)
+        assert judged is not None
+        assert (judged.right, judged.most) == (True, one)
+
+
+def test_line_by_line_an_emulated_machine_is_named_and_asked_about() -> None:
+    opened = open_workshop(recorded_host("lab-stock").root, course=builtin_course())
+    said = " ".join(talk(opened, "|||a|||||q", chapter="tick").split())
+    for told in (
+        "recorded, emulated: timer interrupts:",
+        "That machine is emulated: times measured there mean nothing and are not shown.",
+        "Which of these causes came most often?",
+        "RECORDED, EMULATED COUNTS, A SECOND",
+        "there are no curves to compare",
+    ):
+        assert told in said
+    assert "The course has no such run" not in said
 
 
 # -- the diagnosis -----------------------------------------------------------------------------------------------------

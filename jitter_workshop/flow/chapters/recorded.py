@@ -2,10 +2,14 @@
 
 They are in ``recorded-runs.json`` in the course's folder, and among the assets for the built-in course. The file may
 come from anyone, and is checked as strictly as lessons. Wherever such a run is shown, it is called recorded.
+
+The times of an emulated machine mean nothing, so its runs have none: no curve, only counts, and causes by counts.
+Wherever these are shown, they are called emulated.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +19,7 @@ from typing import Any
 
 from jitter_workshop.course.files import Problems, read_source
 from jitter_workshop.course.loader import BUILTIN_ID
-from jitter_workshop.flow.chapters.suspects import MOST, suspect
+from jitter_workshop.flow.chapters.suspects import MOST, counted, suspect
 from jitter_workshop.flow.host_ops.recordings import assets
 from jitter_workshop.flow.measuring.curves import RECORDED, Curves, published_before_and_after
 from jitter_workshop.model.course import SLOTS, Chapter, StepName
@@ -27,8 +31,9 @@ from jitter_workshop.model.run import HANDOFF, PERCENTILES, READY, HistogramSumm
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import NAME
 from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.report.diagnosis_words import TASKS, TICK
 from jitter_workshop.stats.curve import curve_from_percentiles
-from jitter_workshop.stats.figures import KnownRun, figure
+from jitter_workshop.stats.figures import KnownRun, counts_alone, figure
 
 FILE = "recorded-runs.json"
 FIGURES = ("min", "mean", "max", *(f"p{name}" for name in PERCENTILES))
@@ -36,17 +41,22 @@ MOST_NS = 10**14
 _MOST_SOURCE = 120
 _MOST_COUNTS = 60
 _MOST_S = 86_400
-_KEYS = {"label", "workload", "applied", "count", "noise", "duration_s", "counts", "seen", "transit_from", *FIGURES}
+_OF_EMULATED = {"label", "workload", "applied", "count", "noise", "duration_s", "counts", "seen"}
+"""The keys of a run on an emulated machine: it has no times."""
+_KEYS = {*_OF_EMULATED, "transit_from", *FIGURES}
 _TOTALS = ("stalls", "stalled_ns", "unknown_ns", "others")
 _CAUSE = {"kind", "name", "count", "total_ns", "own_load"}
+_COUNTED_KINDS = (*CAUSE_KINDS, TASKS, TICK)
+"""The kinds of causes that counters have."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
     """Hold the figures of one run. ``applied``: ids of the tunables that were applied then. ``values``: name of the
-    figure → ns, for the names in ``FIGURES``. ``noise``: the kind of the noise beside the run, None without one, "" in
-    files that do not say. ``duration_s``: 0 in files that do not say. ``counts``: id of a figure of ``stats.figures`` →
-    its value. ``seen``: the causes of a traced run, None without. ``transit_from``: as in ``model.run.Run``."""
+    figure → ns, for the names in ``FIGURES``; {} on an emulated machine. ``noise``: the kind of the noise beside the
+    run, None without one, "" in files that do not say. ``duration_s``: 0 in files that do not say. ``counts``: id of a
+    figure of ``stats.figures`` → its value. ``seen``: the causes of a traced run, or by the counters of an emulated
+    machine; None without. ``transit_from``: as in ``model.run.Run``."""
 
     label: str
     workload: str
@@ -62,16 +72,18 @@ class RecordedRun:
 
 @dataclass(frozen=True, slots=True)
 class RecordedChapter:
-    """Hold a chapter's recorded runs by slot. ``source``: when and on what machine they were measured."""
+    """Hold a chapter's recorded runs by slot. ``source``: when and on what machine they were measured. ``emulated``:
+    that machine was emulated, so the runs have counts alone."""
 
     source: str
     runs: dict[str, RecordedRun]
     line: int = 1
+    emulated: bool = False
 
     def known(self, slot: str) -> KnownRun | None:
         """Return what is known of a slot's run; None where none was recorded."""
         run = self.runs.get(slot)
-        return None if run is None else KnownRun(_as_run(run), recorded=_figures(run))
+        return None if run is None else KnownRun(_as_run(run), recorded=_figures(run), emulated=self.emulated)
 
 
 # -- the file ----------------------------------------------------------------------------------------------------------
@@ -136,16 +148,45 @@ def misfits(chapters: Mapping[str, Chapter], recorded: Mapping[str, RecordedChap
 
 def _chapter(entry: Any, line: int) -> RecordedChapter:
     _expect(isinstance(entry, dict), "the chapter's entry must be an object")
-    source = _text(entry.get("source"), "source", _MOST_SOURCE)
+    source, emulated = _text(entry.get("source"), "source", _MOST_SOURCE), entry.get("emulated", False)
+    _expect(isinstance(emulated, bool), '"emulated" must be true or false')
     runs = entry.get("runs")
     _expect(
         isinstance(runs, dict) and set(runs) <= set(SLOTS) and "measure" in runs,
         "runs must have 'measure' and may have 'again'",
     )
-    return RecordedChapter(source, {slot: _run(slot, runs[slot], source) for slot in SLOTS if slot in runs}, line)
+    read = _emulated_run if emulated else _timed_run
+    found: dict[str, RecordedRun] = {slot: read(slot, runs[slot], source) for slot in SLOTS if slot in runs}
+    return RecordedChapter(source, found, line, emulated)
 
 
-def _run(slot: str, entry: Any, source: str) -> RecordedRun:
+def _timed_run(slot: str, entry: Any, source: str) -> RecordedRun:
+    """Read a run of a real machine: it has times."""
+    run = _run(slot, entry)
+    values = {name: entry[name] for name in FIGURES if entry.get(name) is not None}
+    for name, value in values.items():
+        _expect(_is_number(value), f"{slot}: {name} must be a time in ns")
+    _expect({"min", "max", "p50"} <= values.keys(), f"{slot}: min, p50 and max are needed")
+    rising = [values[name] for name in FIGURES if name in values and name.startswith("p")]
+    _expect(rising == sorted(rising) and values["min"] <= rising[0], f"{slot}: the percentiles must rise or stay equal")
+    begins = entry.get("transit_from")
+    _expect(begins is None or (begins == READY and run.workload == "ring"), f"{slot}: unknown transit_from")
+    seen = _seen(slot, entry["seen"], source) if "seen" in entry else None
+    return dataclasses.replace(run, values=values, seen=seen, transit_from=begins)
+
+
+def _emulated_run(slot: str, entry: Any, source: str) -> RecordedRun:
+    """Read a run of an emulated machine: it has counts alone."""
+    run = _run(slot, entry)
+    timed = [*(set(entry) - _OF_EMULATED), *(name for name in run.counts if not counts_alone(figure(name)))]
+    _expect(not timed, f"{slot}: an emulated machine has no times: {', '.join(sorted(timed))[:80]}")
+    _expect(bool(run.counts), f"{slot}: counts are needed")
+    seen = _counted(slot, entry["seen"], source) if "seen" in entry else None
+    return dataclasses.replace(run, seen=seen)
+
+
+def _run(slot: str, entry: Any) -> RecordedRun:
+    """Read what every run has: how it was made, and its counts."""
     _expect(isinstance(entry, dict), f"{slot} must be an object")
     applied = entry.get("applied", [])
     _expect(
@@ -153,17 +194,9 @@ def _run(slot: str, entry: Any, source: str) -> RecordedRun:
         f'{slot}: applied must be a list of {{"id": …, "value": …}}',
     )
     count = _whole(entry.get("count"), f"{slot}: count", 1)
-    values = {name: entry[name] for name in FIGURES if entry.get(name) is not None}
-    for name, value in values.items():
-        _expect(_is_number(value), f"{slot}: {name} must be a time in ns")
-    _expect({"min", "max", "p50"} <= values.keys(), f"{slot}: min, p50 and max are needed")
-    rising = [values[name] for name in FIGURES if name in values and name.startswith("p")]
-    _expect(rising == sorted(rising) and values["min"] <= rising[0], f"{slot}: the percentiles must rise or stay equal")
     noise, duration_s = entry.get("noise", ""), entry.get("duration_s", 0.0)
     _expect(noise in ("", None, *NOISE_KINDS) if isinstance(noise, str | None) else False, f"{slot}: unknown noise")
     _expect(_is_number(duration_s) and duration_s <= _MOST_S, f"{slot}: duration_s must be a number of seconds")
-    begins = entry.get("transit_from")
-    _expect(begins is None or (begins == READY and entry.get("workload") == "ring"), f"{slot}: unknown transit_from")
     strange = set(entry) - _KEYS
     _expect(not strange, f"{slot}: unknown key {', '.join(sorted(map(repr, strange)))[:80]}")
     return RecordedRun(
@@ -171,12 +204,10 @@ def _run(slot: str, entry: Any, source: str) -> RecordedRun:
         _text(entry.get("workload"), f"{slot}: workload", 20),
         frozenset(one["id"] for one in applied),
         count,
-        values,
+        {},
         noise,
         float(duration_s),
         _counts(slot, entry.get("counts", {})),
-        _seen(slot, entry["seen"], source) if "seen" in entry else None,
-        begins,
     )
 
 
@@ -194,27 +225,54 @@ def _counts(slot: str, counts: Any) -> dict[str, float]:
 def _seen(slot: str, entry: Any, source: str) -> SeenCauses:
     _expect(isinstance(entry, dict) and set(entry) == {"causes", *_TOTALS}, f"{slot}: seen needs causes, and {_TOTALS}")
     stalls, stalled_ns, unknown_ns, others = (_whole(entry[name], f"{slot}: seen: {name}") for name in _TOTALS)
-    causes = entry["causes"]
-    _expect(isinstance(causes, list) and len(causes) <= MOST, f"{slot}: seen has at most {MOST} causes")
-    found = [_cause(f"{slot}: seen", one, stalls) for one in causes]
-    _expect(len({one.id for one in found}) == len(found), f"{slot}: seen has a cause twice")
+    found = _listed(slot, [_cause(f"{slot}: seen", one, stalls) for one in _causes(slot, entry)])
     known = sum(one.total_ns or 0 for one in found) + unknown_ns
     _expect(known <= stalled_ns, f"{slot}: seen: the causes took more than all stalls")
-    listed = tuple(sorted(found, key=lambda one: (one.label.casefold(), one.id)))
     run = f"{RECORDED}-{slot}"
-    return SeenCauses(run, "trace", listed, stalls, stalled_ns, unknown_ns, others, recorded=source)
+    return SeenCauses(run, "trace", found, stalls, stalled_ns, unknown_ns, others, recorded=source)
+
+
+def _counted(slot: str, entry: Any, source: str) -> SeenCauses:
+    _expect(isinstance(entry, dict) and set(entry) == {"causes", "others"}, f"{slot}: seen needs causes and others")
+    others = _whole(entry["others"], f"{slot}: seen: others")
+    found = _listed(slot, [_counted_cause(f"{slot}: seen", one) for one in _causes(slot, entry)])
+    return SeenCauses(f"{RECORDED}-emulated-{slot}", "emulated", found, 0, 0, 0, others, recorded=source)
+
+
+def _causes(slot: str, entry: dict[str, Any]) -> list[Any]:
+    causes = entry["causes"]
+    _expect(isinstance(causes, list) and len(causes) <= MOST, f"{slot}: seen has at most {MOST} causes")
+    return list(causes)
+
+
+def _listed(slot: str, found: list[Suspect]) -> tuple[Suspect, ...]:
+    """Return the causes in the order of their labels."""
+    _expect(len({one.id for one in found}) == len(found), f"{slot}: seen has a cause twice")
+    return tuple(sorted(found, key=lambda one: (one.label.casefold(), one.id)))
 
 
 def _cause(where: str, entry: Any, stalls: int) -> Suspect:
-    _expect(isinstance(entry, dict) and set(entry) == _CAUSE, f"{where}: a cause has {', '.join(sorted(_CAUSE))}")
-    kind, name, own = entry["kind"], entry["name"], entry["own_load"]
-    _expect(isinstance(kind, str) and kind in CAUSE_KINDS, f"{where}: unknown kind of cause")
-    named = isinstance(name, str) and len(name) <= NAME and name.isprintable()
-    _expect(named, f"{where}: name must be printable text of at most {NAME} characters")
-    _expect(isinstance(own, bool) and (not own or kind == "task"), f"{where}: own_load is true for a task alone")
+    kind, name, own = _named(where, entry, _CAUSE, CAUSE_KINDS)
     count = _whole(entry["count"], f"{where}: count")
     _expect(count <= stalls, f"{where}: a cause was in more stalls than there were")
     return suspect(kind, name, count, _whole(entry["total_ns"], f"{where}: total_ns"), own)
+
+
+def _counted_cause(where: str, entry: Any) -> Suspect:
+    kind, name, own = _named(where, entry, _CAUSE - {"total_ns"}, _COUNTED_KINDS)
+    return dataclasses.replace(counted(kind, name, _whole(entry["count"], f"{where}: count", 1)), own_load=own)
+
+
+def _named(where: str, entry: Any, keys: set[str], kinds: tuple[str, ...]) -> tuple[str, str, bool]:
+    """Read what every cause has: its kind, its name, and if the chapter's own load made it."""
+    _expect(isinstance(entry, dict) and set(entry) == keys, f"{where}: a cause has {', '.join(sorted(keys))}")
+    kind, name, own = entry["kind"], entry["name"], entry["own_load"]
+    _expect(isinstance(kind, str) and kind in kinds, f"{where}: unknown kind of cause")
+    named = isinstance(name, str) and len(name) <= NAME and name.isprintable()
+    _expect(named, f"{where}: name must be printable text of at most {NAME} characters")
+    of_tasks = kind in ("task", TASKS)
+    _expect(isinstance(own, bool) and (not own or of_tasks), f"{where}: own_load is true for a task alone")
+    return kind, name, own
 
 
 def _is_number(value: Any) -> bool:
@@ -253,7 +311,7 @@ def recorded_chapter(chapter: Chapter, course_dir: str = "", course_id: str = BU
         entry = _read(place, _stamp(place / FILE)).get(chapter.id)
         runs = {s: r for s, r in entry.runs.items() if not misfit(chapter, s, r)} if entry is not None else {}
         if entry is not None and "measure" in runs:
-            return RecordedChapter(entry.source, runs, entry.line)
+            return dataclasses.replace(entry, runs=runs)
     return None
 
 
@@ -274,9 +332,9 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 def recorded_runs(chapter: Chapter, course_dir: str = "", course_id: str = BUILTIN_ID) -> Curves:
     """Return the curves of a chapter's first and second run on another machine. If the built-in course has no recorded
-    runs of a chapter, published curves are returned."""
+    runs with times of a chapter, published curves are returned."""
     entry = recorded_chapter(chapter, course_dir, course_id)
-    if entry is not None:
+    if entry is not None and not entry.emulated:
         return tuple(_curve(f"recorded-{chapter.id}-{slot}", run) for slot, run in entry.runs.items()), entry.source
     return published_before_and_after(chapter.id) if course_id == BUILTIN_ID else ((), "")
 
@@ -307,12 +365,16 @@ _BY_ID = ("max", *(f"p{name}" for name in PERCENTILES))
 
 def _as_run(run: RecordedRun) -> Run:
     """Return a run that has what is recorded and nothing else."""
-    whole = {name: round(value) for name, value in run.values.items() if name != "mean"}
-    percentiles = {name: whole.get(f"p{name}") for name in PERCENTILES}
-    summary = HistogramSummary("ns", run.count, whole["min"], whole["max"], run.values.get("mean"), percentiles)
+    main = KINDS[run.workload].histogram if run.workload in KINDS else ""
     return bare_run(
         **picked(run, "label", "workload", "duration_s", "transit_from"),
         noise=run.noise or None,
-        histograms={KINDS[run.workload].histogram if run.workload in KINDS else "": summary},
+        histograms={main: _summary(run)} if run.values else {},
         applied=tuple({"id": ident} for ident in sorted(run.applied)),
     )
+
+
+def _summary(run: RecordedRun) -> HistogramSummary:
+    whole = {name: round(value) for name, value in run.values.items() if name != "mean"}
+    percentiles = {name: whole.get(f"p{name}") for name in PERCENTILES}
+    return HistogramSummary("ns", run.count, whole["min"], whole["max"], run.values.get("mean"), percentiles)

@@ -28,7 +28,7 @@ LEAST_PIECE = 0.02
 MOST_TOLD = 0.9
 """The share of a stall that the pieces of an example make up at least: of many short ones it would tell too little."""
 NEAR = 0.9
-"""An answer is right if its cause took at least this share of the time of the largest cause."""
+"""An answer is right if its cause took at least this share of the time of the largest cause, or came so often."""
 
 _LOCAL = "local_timer"
 _TIMER_IRQS = ("arch_timer", "riscv-timer")
@@ -170,10 +170,10 @@ def of_counters(run: Run, why_no_trace: str = "", figure: str = "") -> SeenCause
         ("migration", [t.migrations for t in run.threads]),
         ("page_fault", [n for t in run.threads for n in (t.minor_faults, t.major_faults)]),
     ):
-        found.append(_suspect(kind, "", label(kind, ""), _added(counts), None))
+        found.append(counted(kind, "", _added(counts)))
     found += _interrupts(run.interrupts or {}, cpus)
     for name, row in (run.softirqs or {}).items():
-        found.append(_suspect("softirq", name, f"softirq {called(name, 20)}", _on(row, cpus), None))
+        found.append(counted("softirq", name, _on(row, cpus)))
     stalled = round(run.stalls.stolen_ns_per_second * run.rated_s)
     seen = [one for one in _apart(found) if (one.total_ns if one.kind in (TASKS, STEAL) else one.count)]
     timed = sum(one.total_ns or 0 for one in seen)
@@ -199,11 +199,18 @@ def _interrupts(table: Mapping[str, Counter], cpus: set[str]) -> Iterator[Suspec
     for key, row in table.items():
         count = _on(row, cpus)
         if key == "LOC" or row.name.endswith(_TIMER_IRQS):
-            yield _suspect(TICK, "", label(TICK, ""), count, None)
+            yield counted(TICK, "", count)
         elif key.isdigit():
-            yield _suspect("irq", row.name or key, f"interrupt {called(row.name or key, 40)}", count, None)
+            yield counted("irq", row.name or key, count)
         elif key in _VECTORS:
-            yield _suspect("vector", key, _VECTORS[key], count, None)
+            yield counted("vector", key, count)
+
+
+def counted(kind: str, name: str, count: int | None) -> Suspect:
+    """Return a cause of which a counter has the number of events, in words."""
+    said = {"irq": f"interrupt {called(name, 40)}", "softirq": f"softirq {called(name, 20)}"}.get(kind)
+    said = _VECTORS.get(name) if kind == "vector" else said
+    return _suspect(kind, name, said or label(kind, name), count, None)
 
 
 def _apart(found: Iterable[Suspect]) -> Iterator[Suspect]:
@@ -254,23 +261,24 @@ def _seen(found: list[Suspect], figure: str, **fields: object) -> SeenCauses:
 def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
     """Return the judged answer; None if this cause is not in the list.
 
-    An answer is right if its cause took at least NEAR of the time of the largest cause. If the time of unknown cause is
-    longer than that of the largest known one, the evidence decides only that a cause with a shorter time is not it.
+    An answer is right if its cause weighs at least NEAR of the largest one: by its time or, on an emulated machine, by
+    how often it came. If the time of unknown cause is longer than that of the largest known one, the evidence decides
+    only that a cause with a shorter time is not it.
     """
     chosen = seen.suspect(ident)
     if chosen is None:
         return None
-    timed = [one for one in seen.suspects if one.total_ns]
-    most = max(timed, key=lambda one: one.total_ns or 0, default=None)
-    largest = (most.total_ns or 0) if most is not None else 0
-    share = largest / seen.stalled_ns if seen.stalled_ns else 0.0
+    weighed = [one for one in seen.suspects if seen.weight(one)]
+    most = max(weighed, key=lambda one: (seen.weight(one), one == chosen), default=None)
+    largest = seen.weight(most) if most is not None else 0
     if seen.unknown_ns > largest:
         # By counters, the unknown time is that of causes without a time: one with a time cannot be the largest.
         wrong = seen.source == "counters" and chosen.total_ns is not None
         return Diagnosed(chosen, False if wrong else None, None, 0.0)
-    return Diagnosed(chosen, is_right(chosen, largest), most, min(share, 1.0))
+    share = largest / seen.stalled_ns if seen.stalled_ns else 0.0
+    return Diagnosed(chosen, most is None or is_right(seen, chosen, most), most, min(share, 1.0))
 
 
-def is_right(one: Suspect, largest_ns: int) -> bool:
-    """Return True if a cause took at least NEAR of the time of the largest cause: it is a right answer."""
-    return (one.total_ns or 0) >= NEAR * largest_ns
+def is_right(seen: SeenCauses, one: Suspect, most: Suspect) -> bool:
+    """Return True if a cause weighs at least NEAR of the cause ``most``, which weighs most: it is a right answer."""
+    return seen.weight(one) >= NEAR * seen.weight(most)

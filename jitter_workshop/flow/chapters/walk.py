@@ -60,6 +60,7 @@ QUIET_NS = 10_000
 """If the first run's p99.99 is below this, the run shows hardly any jitter, and the workshop offers a noise."""
 
 BY_RECORDED = "This is judged by the recorded runs of another machine."
+BY_EMULATED = "This is judged by the recorded counts of an emulated machine."
 
 WITHOUT_SETTINGS = (
     "This chapter's settings are not applied now, so a run measures the host without them. 'apply' makes them."
@@ -218,7 +219,8 @@ class ChapterSession:
             return None
         if task.kind == "choice":
             found = outcome(task, prediction, *self._decisive(task), self.chapter.shows)
-            return None if found is None else dataclasses.replace(found, text=f"{found.text} {BY_RECORDED}")
+            by = BY_EMULATED if self.counted_elsewhere(slot) else BY_RECORDED
+            return None if found is None else dataclasses.replace(found, text=f"{found.text} {by}")
         shown = self._judging_curve(task)
         return None if shown is None else by_curve(task, prediction, shown.curve)
 
@@ -495,6 +497,13 @@ class ChapterSession:
         if not self.host.rehearsed:
             return (), ""
         return recorded_in(step, self.chapter, self._context.course_dir, self._context.course_id)
+
+    def counted_elsewhere(self, step: StepName) -> str:
+        """Return when and on what emulated machine the counts were recorded that a step shows; "" where it shows no
+        such counts."""
+        slot = "measure" if step == "compare" else step
+        entry = self.host.recorded if self.host.rehearsed else None
+        return entry.source if entry is not None and entry.emulated and slot in entry.runs else ""
 
     def company(self, request: MeasureRequest) -> str:
         """Return the lesson's words for the load beside a run; "" if this run has none, or the lesson has no words."""

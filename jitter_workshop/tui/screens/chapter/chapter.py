@@ -239,10 +239,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def _said_of_recording(self) -> list[str]:
         """Return the sentence that a recording is not measured or changed; [] at steps that would do neither."""
-        shown, source = self._page.recorded()
-        if not shown:
-            return self.now.said_of_recording()
-        return [f"Nothing is measured on a recording. {curves.made_elsewhere(shown, source)}"]
+        (shown, source), counted = self._page.recorded(), self.walk.counted_elsewhere(self.step)
+        told = [curves.made_elsewhere(shown, source)] if shown else []
+        told += [curves.counted_elsewhere(counted)] if counted else []
+        return [" ".join(["Nothing is measured on a recording.", *told])] if told else self.now.said_of_recording()
 
     def say_lines(self, width: int) -> Iterable[Text]:
         said = (

@@ -369,7 +369,8 @@ class Measure(Step):
 
     def _lines(self, width: int) -> Lines:
         if self.walk.host.rehearsed:
-            return chapter_view.nothing_measured(self.page.curves(), width)
+            counted = bool(self.walk.counted_elsewhere(self.name))
+            return chapter_view.nothing_measured(self.page.curves(), width, counted=counted)
         request, battery = self.page.request(self.name), bool(self.page.workshop.host.on_battery)
         known = reach(request, self.page.workshop.runs())
         hides = self.page.to_hide(self.name)
@@ -660,11 +661,13 @@ class Compare(Step):
         return effect_on(tail_of(both[0].run.workload, self.asked), *both) if both is not None else None
 
     def below_chart(self, width: int) -> Lines | None:
-        if not self.with_chart or self.walk.hunts:
+        rehearsed = self.walk.host.rehearsed
+        if self.walk.hunts or not (self.with_chart or rehearsed):
             return None
         counted = self.counts(width)
-        if not self.walk.host.rehearsed:
+        if not rehearsed:
             return counted
+        # An emulated machine has counts without a curve.
         return [*counted, *([Text()] if counted else []), *self.figures(width)]
 
     def counts(self, width: int) -> Lines:
@@ -678,7 +681,7 @@ class Compare(Step):
             found = tuple(sorted(found, key=lambda one: one.factor < MOVED)[:_FEW_COUNTS])
         luck = self._compared is not None and self._compared.same_state
         luck = luck or (self.walk.host.rehearsed and self.walk.repeats)
-        told, core = effect.counts(found, width, self.walk.host.rehearsed, luck), chapter_view.core(self.walk, width)
+        told, core = effect.counts(found, width, effect.origin_of(both[0]), luck), chapter_view.core(self.walk, width)
         return [*told, *([Text()] if told and core else []), *core]
 
     def _mitigated(self) -> CureView | None:
