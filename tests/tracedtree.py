@@ -31,6 +31,7 @@ def make(root: Path, pid: int, name: str = "linux-6.18", uids: str = "1000\t1000
         f"{TRACEFS}/events/header_event": recorded.header_event,
         "proc/kallsyms": recorded.symbols + "\n",
         "proc/sys/kernel/osrelease": f"{recorded.release}\n",
+        "proc/loadavg": "0.10 0.20 0.30 1/100 777\n",
         f"proc/{pid}/status": f"Name:\tx\nUid:\t{uids}\n",
         f"proc/{pid}/task/{pid}/stat": f"{pid} (x) S\n",
     }

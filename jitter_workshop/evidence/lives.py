@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
+from jitter_workshop.model.program import FUTEX
 from jitter_workshop.model.trace import EventFields
 
 MOST_LIVES = 20_000
@@ -104,16 +105,23 @@ def follow(
     *,
     children: bool = True,
     command: int | None = None,
+    in_futex: Iterable[int] = (),
 ) -> Story:
     """Follow the threads ``tids``, which existed at ``start``, until ``end``. ``children``: also each thread and
     process that a followed thread starts. ``command``: the one of them that begins to count when it becomes the user's
-    command. ``events``: in order of time, those of all CPUs."""
-    return _Follower(tids, start, end, children, command).run(events)
+    command. ``in_futex``: the threads that were in the call ``futex`` then. ``events``: in order of time, those of all
+    CPUs.
+
+    The trace has the end of each call but ``futex``, which a program may call a million times a second. Its begin
+    counts for one sleep: the thread has left the call when it runs again, or when its own code has a page fault."""
+    return _Follower(tids, start, end, children, command, in_futex).run(events)
 
 
 class _Follower:
-    def __init__(self, tids: Iterable[int], start: int, end: int, children: bool, command: int | None) -> None:
-        self._command = command
+    def __init__(
+        self, tids: Iterable[int], start: int, end: int, children: bool, command: int | None, in_futex: Iterable[int]
+    ) -> None:
+        self._command, self._in_futex = command, in_futex
         self._start, self._end, self._children = start, max(end, start), children
         self._story = Story()
         self._alive: dict[int, tuple[int, bool]] = {}
@@ -128,6 +136,10 @@ class _Follower:
         story, known = self._story, self._known
         priorities = story.priorities
         names, first, left, calls, woken = story.names, story.first, story._left, story._calls, story._woken
+        called = dict.fromkeys(self._in_futex, FUTEX)
+        slept = set(called)
+        for tid in called:
+            calls[tid].add(0, FUTEX)
         for ts, cpu, kind, pid, a, b, c, name, other, flags in events:
             if pid in known and pid not in first:
                 first[pid] = (RUNNING, ts, cpu)
@@ -138,10 +150,18 @@ class _Follower:
                     priorities[pid] = c >> 16 & 0xFF
                 if other:
                     names[pid] = other
-                if a in known and a not in first:
-                    first[a] = (SWITCHED_IN, ts, cpu)
+                if a in known:
+                    if a not in first:
+                        first[a] = (SWITCHED_IN, ts, cpu)
+                    if a in slept:
+                        slept.discard(a)
+                        if called.get(a) == FUTEX:
+                            called[a] = ""
+                            calls[a].add(ts, "")
                 if pid in known and not b:
                     left[pid].add(ts, chr(c & 0xFF) if 32 < c & 0xFF < 127 else "")
+                    if called.get(pid) == FUTEX:
+                        slept.add(pid)
                     if pid in self._ending and pid in self._alive:
                         self._finish(pid, ts)
             elif kind == "waking":
@@ -154,10 +174,15 @@ class _Follower:
                     self._forked(a, ts, cpu)
             elif pid in known:
                 if kind == "call":
+                    called[pid] = name
                     calls[pid].add(ts, name)
+                elif kind == "fault" and a == 1 and called.get(pid) == FUTEX:
+                    called[pid] = ""
+                    calls[pid].add(ts, "")  # a fault of the program's own code
                 elif kind == "call_end":
                     if pid not in calls:
                         story._ended[pid] = name
+                    called[pid] = ""
                     calls[pid].add(ts, "")
                 elif kind == "exec" and pid == self._command:
                     self._command = None

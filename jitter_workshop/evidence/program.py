@@ -95,6 +95,7 @@ def explain_program(
     quota: tuple[int, int] | None = None,
     calls: bool = True,
     command: int | None = None,
+    in_futex: Iterable[int] = (),
 ) -> ProgramTimes:
     """Explain the time of a program from ``start`` to before ``end`` (ns of the trace's clock ``mono``).
 
@@ -102,9 +103,9 @@ def explain_program(
     letter for each thread's state. ``lost``: as for ``timeline.build``. ``children``: also what these threads
     start. ``itself``: pid → the name by which this program's own processes are told. ``quota``: the CPU quota of
     the program's groups and its period in ns, if they used it up in this time; None if they did not. ``calls``:
-    the trace has the system calls. ``command``: see ``lives.follow``."""
+    the trace has the system calls. ``command``, ``in_futex``: see ``lives.follow``."""
     found = _named(sorted(events, key=lambda event: event[0]), itself or {})
-    story = follow(found, tids, start, end, children=children, command=command)
+    story = follow(found, tids, start, end, children=children, command=command, in_futex=in_futex)
     every = {str(tid): tid for tid in dict.fromkeys(life.tid for life in story.lives)}
     timeline = build(found, cpus, every, start, end, lost=lost)
     lives = []

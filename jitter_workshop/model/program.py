@@ -13,10 +13,11 @@ TARGET_KINDS = ("command", "process", "thread", "cgroup")
 
 WAIT_KINDS = ("sleep", "futex", "io", "lock", "child", "page_fault", "kernel", "stopped")
 """``sleep``: the thread asked to wait for a time or for events (nanosleep, poll, epoll_wait, …). All other kinds are
-blocking: ``futex``: it waits for another thread's futex. ``io``: it reads, writes, sends or receives. ``lock``: a
-lock of files, a semaphore or a message queue. ``child``: it waits for a child process. ``page_fault``: its page
-fault waits for a disk or for memory. ``kernel``: it waits in the kernel, in a call for memory or outside of the
-traced calls. ``stopped``: a signal or a debugger stopped it."""
+blocking: ``futex``: it waits for another thread's futex. ``io``: it reads, writes, sends or receives. ``lock``: a lock
+of files, a semaphore or a message queue. ``child``: it waits for a child process (with ``vfork`` and ``clone``: until
+the child runs a program of its own). ``page_fault``: its page fault waits for a disk or for memory. ``kernel``: it
+waits in the kernel, in a call for memory or outside of the traced calls. ``stopped``: a signal or a debugger stopped
+it."""
 
 CALLS_THAT_WAIT: dict[str, tuple[str, ...]] = {
     "sleep": (
@@ -29,13 +30,16 @@ CALLS_THAT_WAIT: dict[str, tuple[str, ...]] = {
         *("recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg", "sendmmsg", "accept", "accept4", "connect"),
         *("fsync", "fdatasync", "sync", "syncfs", "sendfile64", "splice", "copy_file_range"),
         *("io_uring_enter", "io_getevents", "io_pgetevents", "openat", "close", "unlink", "unlinkat"),
-        *("rename", "renameat2", "ftruncate", "fallocate", "fadvise64", "getdents64", "msync"),
+        *("rename", "renameat2", "ftruncate", "fallocate", "fadvise64", "getdents64", "msync", "ioctl"),
     ),
     "lock": ("flock", "fcntl", "semop", "semtimedop", "msgrcv", "msgsnd", "mq_timedreceive", "mq_timedsend"),
-    "child": ("wait4", "waitid"),
-    "kernel": ("mmap", "munmap", "madvise"),
+    "child": ("wait4", "waitid", "vfork", "clone", "clone3"),
+    "kernel": ("mmap", "munmap", "madvise", "execve"),
 }
-"""The system calls in which a program may wait, by the kind of the wait. The trace has no others."""
+"""The system calls in which a program may wait, by the kind of the wait. The trace has no others. Of ``futex`` it has
+only the begin, and only where the call may wait (see ``evidence.lives``)."""
+
+FUTEX = "futex"
 
 MOST_PROCESSES = 256
 """The most processes of a program that are followed."""

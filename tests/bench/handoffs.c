@@ -1,6 +1,8 @@
-/* handoffs memory|futex N: hand N messages from one thread to another, and print a figure on standard error.
+/* handoffs memory|paced|futex N: hand N messages from one thread to another, and print a figure on standard error.
 
    memory: on two CPUs, 100,000 messages a second through a word that the other thread polls; the median transit in ns.
+   paced: two threads on one CPU, 100,000 messages a second, each of which wakes the other thread by a futex; the
+   median transit in ns.
    futex: two threads on one CPU wake each other without a pause; the CPU time of a hand-off in ns. */
 #define _GNU_SOURCE
 #include <linux/futex.h>
@@ -81,6 +83,44 @@ static void play(uint32_t me)
 	}
 }
 
+static _Alignas(64) _Atomic uint32_t ack;
+
+static void hand(_Atomic uint32_t *to, uint32_t value)
+{
+	atomic_store(to, value);
+	syscall(SYS_futex, to, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void await(_Atomic uint32_t *from, uint32_t value)
+{
+	for (uint32_t seen; (seen = atomic_load(from)) != value;)
+		syscall(SYS_futex, from, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+}
+
+static void *answer(void *unused)
+{
+	pin(last_cpu);
+	for (uint32_t i = 1; i <= count; i++) {
+		await(&word, i);
+		transits[i - 1] = (uint32_t)(now(CLOCK_MONOTONIC) - stamps[i % SLOTS]);
+		hand(&ack, i);
+	}
+	return unused;
+}
+
+static void ask(void)
+{
+	pin(last_cpu);
+	uint64_t due = now(CLOCK_MONOTONIC) + 1000000;
+	for (uint32_t i = 1; i <= count; i++, due += APART_NS) {
+		while (now(CLOCK_MONOTONIC) < due) {
+		}
+		stamps[i % SLOTS] = now(CLOCK_MONOTONIC);
+		hand(&word, i);
+		await(&ack, i);
+	}
+}
+
 static void *second(void *unused)
 {
 	pin(last_cpu);
@@ -99,6 +139,7 @@ int main(int words, char **word_list)
 	if (words != 3)
 		return 2;
 	int memory = strcmp(word_list[1], "memory") == 0;
+	int paced = strcmp(word_list[1], "paced") == 0;
 	count = (uint32_t)strtoul(word_list[2], NULL, 10);
 	cpu_set_t set;
 	sched_getaffinity(0, sizeof set, &set);
@@ -114,16 +155,18 @@ int main(int words, char **word_list)
 	memset(transits, 1, count * sizeof *transits);
 	uint64_t began = now(CLOCK_PROCESS_CPUTIME_ID);
 	pthread_t other;
-	if (pthread_create(&other, NULL, memory ? consume : second, NULL))
+	if (pthread_create(&other, NULL, memory ? consume : paced ? answer : second, NULL))
 		return 1;
 	if (memory) {
 		publish();
+	} else if (paced) {
+		ask();
 	} else {
 		pin(last_cpu);
 		play(0);
 	}
 	pthread_join(other, NULL);
-	if (memory) {
+	if (memory || paced) {
 		qsort(transits, count, sizeof *transits, by_value);
 		fprintf(stderr, "HANDOFFS %u\n", transits[count / 2]);
 	} else {

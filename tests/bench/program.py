@@ -2,8 +2,9 @@
 
 * Planted: twenty programs that are held up in a known way (tests/bench/program_script.py); the share of the planted
   time that is found under its own kind and name, and for waits by the task that ended them.
-* Cost: two threads on one CPU that hand a token over by a futex without a pause, in CPU time a hand-off, and two that
-  hand 100,000 messages a second over through memory; with and without ``explain``, in pairs in random order.
+* Cost: 100,000 messages a second, through memory and by a futex on one CPU, in transit time; and two threads on one
+  CPU that hand a token over by a futex without a pause, in CPU time a hand-off. With and without ``explain``, in pairs
+  in random order.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ def cost(folder: Path) -> list[Figure]:
     figures, raw = [], {}
     cases = (
         ("memory", "200000", "transit p50 at 100,000 messages a second through memory"),
+        ("paced", "100000", "transit p50 at 100,000 messages a second by a futex on one CPU"),
         ("futex", "40000", "CPU time of a hand-off by futex on one CPU, without a pause"),
     )
     for mode, count, title in cases:

@@ -384,9 +384,11 @@ def test_a_followed_program_is_recorded_with_all_that_may_hold_it_up(tmp_path: P
             assert says(hot / f"events/{title}/enable") == "1"
             assert says(hot / f"events/{title}/filter") == ""
         # Page faults are those of the program's own threads, and of all that they start.
-        assert says(own / "set_event_pid") == str(process)
-        assert says(own / "trace_options") == "event-fork"
         assert says(own / "events/exceptions/page_fault_user/enable") == "1"
+        assert (
+            says(own / "events/exceptions/page_fault_user/filter") == f"(common_pid == {process} || common_pid > 777)"
+        )
+        assert says(own / "set_event_pid") == ""
         assert says(hot / "events/exceptions/page_fault_user/enable") == ""
         assert says(hot / "set_event_pid") == ""
         assert says(hot / "events/sched/sched_switch/trigger") == ""
@@ -413,6 +415,22 @@ def test_what_was_taken_out_of_the_buffers_is_handed_over_in_its_order(tmp_path:
         # What was kept belongs to one recording.
         agent.ask("evidence", do="start")
         assert agent.ask("evidence", do="drain")["kept_bytes"] == 0
+
+
+def test_where_thread_numbers_begin_again_the_faults_of_all_threads_are_recorded(tmp_path: Path, process: int) -> None:
+    tracedtree.make(tmp_path, process)
+    with Agent(tmp_path) as agent:
+        follow(agent, process)
+        only = instance(tmp_path, "all") / "events/exceptions/page_fault_user/filter"
+        agent.ask("evidence", do="start")
+        agent.ask("evidence", do="drain")
+        assert says(only).endswith("common_pid > 777)")
+        (tmp_path / "proc/loadavg").write_text("0.00 0.00 0.00 1/100 12\n")
+        agent.ask("evidence", do="drain")
+        assert says(only) == "0"
+        read_away(tmp_path)
+        assert agent.ask("evidence", do="drain")["ended"] is False
+        assert "pieces" in agent.ask("evidence", do="read")
 
 
 @pytest.mark.parametrize("which", ["hot", "all"])

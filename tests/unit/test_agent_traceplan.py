@@ -7,10 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.agent.tracing.plan import Wanted, stack_trigger, wanted
+from jitter_workshop.agent.tracing.capture import of_own_threads
+from jitter_workshop.agent.tracing.plan import (
+    MOST_RANGES,
+    Wanted,
+    own_filters,
+    stack_trigger,
+    wanted,
+    wanted_of_program,
+)
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.trace.format import EventFormat, parse_event
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.trace import TraceEvent
 from tests import tracedpages
 
 
@@ -27,6 +36,52 @@ def test_a_stack_is_taken_where_a_thread_loses_its_cpu_and_not_where_it_sleeps(n
 def test_where_the_kernel_names_no_states_no_stack_is_taken(symbols: dict[int, str]) -> None:
     with pytest.raises(ValueError, match="does not say which threads sleep"):
         stack_trigger([1], EventFormat("sched_switch", 300, {}, symbols))
+
+
+def test_of_a_program_the_calls_that_may_wait_are_recorded_of_its_own_and_of_newer_threads(tmp_path: Path) -> None:
+    events = ("sched:sched_switch", "exceptions:page_fault_user")
+    calls = tuple(f"syscalls:sys_{edge}_{name}" for edge in ("enter", "exit") for name in ("futex", "read", "getpid"))
+    for event in (*events, *calls):
+        (tmp_path / "tracing/events" / event.replace(":", "/")).mkdir(parents=True)
+    found = wanted_of_program(HostRoot(tmp_path), "/tracing", [12, 10], 40)
+    own = "(common_pid == 10 || common_pid == 12 || common_pid > 40)"
+    assert found.hot == {"sched:sched_switch": ""}
+    assert found.senders == {
+        "exceptions:page_fault_user": own,
+        "syscalls:sys_enter_read": own,
+        "syscalls:sys_exit_read": own,
+        # Of a futex only the calls that may wait, and not their end.
+        "syscalls:sys_enter_futex": f"op != 1 && op != 129 && {own}",
+    }
+
+
+def test_many_threads_become_a_few_ranges_that_have_them_all() -> None:
+    tids = [100 * n + extra for n in range(12) for extra in (0, 1)]
+    (only,) = own_filters(["exceptions:page_fault_user"], tids, 5_000).values()
+    assert only.count("||") == MOST_RANGES
+    parts = only.strip("()").split(" || ")[:-1]
+    ranges = [[int(word) for word in part.replace(")", "").split() if word.isdigit()] for part in parts]
+    assert all(any(low <= tid <= high for low, high in ranges) for tid in tids)
+    # The widest gaps stay out, and there is no filter once numbers begin again.
+    assert only.startswith("((common_pid >= 0 && common_pid <= ")
+    assert own_filters(["exceptions:page_fault_user"], tids, None) == {"exceptions:page_fault_user": ""}
+
+
+def test_calls_and_faults_of_other_tasks_are_dropped() -> None:
+    ours, child, other = 10, 11, 12
+    events = [
+        TraceEvent(1, 0, "call", ours, name="read"),
+        TraceEvent(2, 0, "call", child, name="read"),
+        TraceEvent(3, 0, "fork", ours, a=child),
+        TraceEvent(4, 0, "fork", other, a=13),
+        TraceEvent(5, 0, "call", child, name="read"),
+        TraceEvent(6, 1, "fault", 13),
+        TraceEvent(7, 1, "switch", other, a=13),
+        TraceEvent(8, 0, "exit", child, a=child),
+        TraceEvent(9, 0, "call_end", child, name="read"),
+        TraceEvent(10, 0, "fault", ours),
+    ]
+    assert [event.ts for event in of_own_threads(events, [ours])] == [1, 3, 4, 5, 7, 8, 10]
 
 
 def asked(root: Path, *events: str) -> Wanted:

@@ -95,6 +95,37 @@ def test_a_wait_for_a_futex_names_its_wakers_chain() -> None:
     assert thread.blocked_on == (Wait("futex", "futex", chain, 1, 1_000, 1_000),)
 
 
+def test_one_begin_of_a_futex_counts_for_one_sleep() -> None:
+    # The trace has no end of a futex: what the thread sleeps in afterwards is another call, which is not traced.
+    events = [
+        event(1_000, "call", "futex"),
+        switch(2_000, OURS, 0, "S"),
+        waking(3_000, WAKER),
+        switch(3_100, 0, OURS),
+        switch(4_000, OURS, 0, "S"),
+        waking(6_000, WAKER),
+        switch(6_100, 0, OURS),
+    ]
+    assert {(wait.kind, wait.name): wait.total_ns for wait in one(events).blocked_on or ()} == {
+        ("futex", "futex"): 1_000,
+        ("kernel", ""): 2_000,
+    }
+    # A preemption does not end the call, a page fault of the program's own code does.
+    preempted = [event(1_000, "call", "futex"), switch(1_500, OURS, THIEF), switch(1_600, THIEF, OURS), *events[1:4]]
+    assert [wait.name for wait in one(preempted).blocked_on or ()] == ["futex"]
+    fault = [event(1_000, "call", "futex"), event(1_200, "fault", a=1, b=4), *events[1:4]]
+    assert [(wait.kind, wait.name) for wait in one(fault).blocked_on or ()] == [("kernel", "")]
+
+
+def test_a_thread_that_was_in_a_futex_before_the_trace_is_told_so_for_this_sleep() -> None:
+    events = [waking(1_000, WAKER), switch(1_100, 0, OURS), switch(2_000, OURS, 0, "S"), waking(5_000, WAKER)]
+    found = explain([*events, switch(5_100, 0, OURS)], {OURS: "S"}, in_futex=[OURS]).threads[0]
+    assert {(wait.kind, wait.name): wait.total_ns for wait in found.blocked_on or ()} == {
+        ("futex", "futex"): 1_000,
+        ("kernel", ""): 3_000,
+    }
+
+
 def test_a_chain_ends_where_a_waker_was_awake_all_the_time_and_where_an_interrupt_woke() -> None:
     before = [waking(3_900, FAR, WAKER), event(3_500, "call", "read"), switch(4_000, OURS, 0, "S")]
     thread = one([*before, waking(5_000, WAKER), switch(5_100, 0, OURS), switch(9_000, WAKER, 0, "S", cpu=1)])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
+import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -156,6 +158,24 @@ def test_many_cpus_are_drained_less_often() -> None:
     assert recording.pause_s == observing.DRAIN_S[0]
     recording.info = TraceInfo("mono", tuple(range(64)), (), {}, 64)
     assert recording.pause_s == observing.DRAIN_S[1]
+
+
+@pytest.mark.parametrize(("number", "waits"), [("202", True), ("7", False), ("running", False), (None, False)])
+def test_threads_that_are_in_a_futex_at_the_beginning_are_noted(
+    tmp_path: Path, number: str | None, waits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "uname", lambda: types.SimpleNamespace(machine="x86_64"))
+    stat = "7 (x) S 1" + 30 * " 0" + "\n"
+    files = {"proc/7/task/7/stat": stat, "proc/7/stat": stat}
+    if number is not None:
+        files["proc/7/task/7/syscall"] = f"{number} 0x1 0x2\n"
+    hosttrees.write(tmp_path, files)
+    counting = Counting(HostRoot(tmp_path), Found(Target("process", "x", 7), (7,)))
+    counting.begin()
+    assert counting.in_futex == ({7} if waits else set())
+    (tmp_path / "proc/7/task/7/syscall").unlink(missing_ok=True)
+    counting.look()
+    assert counting.in_futex == ({7} if waits else set())
 
 
 MOUNT = "32 30 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from jitter_workshop.agent.caller_process import Held
@@ -17,7 +17,7 @@ from jitter_workshop.agent.tracing import instances, plan
 from jitter_workshop.agent.tracing.own_view import OwnView
 from jitter_workshop.errors import HostError, UsageError, reason
 from jitter_workshop.host.kernel.release import version_of
-from jitter_workshop.host.root import HostRoot, line_value, printable
+from jitter_workshop.host.root import HostRoot, is_count, line_value, printable
 from jitter_workshop.host.trace.events import Decoder, read_strings
 from jitter_workshop.host.trace.format import PageFormat, parse_event, parse_page, used_bytes
 from jitter_workshop.host.trace.symbols import KALLSYMS, kernel_symbols
@@ -41,9 +41,9 @@ _COUNTS = ("overrun", "commit overrun", "dropped events")
 _HANDED = ("read events",)
 """Line of ``stats`` that counts the events that were read."""
 _TOO_MANY_NAMES = "?"
-_OWN_PIDS = "set_event_pid"
-_WHOLE = ("trace_clock", "tracing_cpumask", _OWN_PIDS, "set_event_notrace_pid")
+_WHOLE = ("trace_clock", "tracing_cpumask", "set_event_pid", "set_event_notrace_pid")
 """Files of an instance whose contents must not change during a recording."""
+_OWN_KINDS = ("call", "call_end", "fault")
 _WORDS = 60
 FOLLOWED_KB = (16_384, 8192)
 """Buffers in KiB for each CPU while a program is followed: for all tasks' events, and for the program's own. Two
@@ -52,11 +52,34 @@ KEPT_BYTES = 64 << 20
 """The most bytes of a followed program's trace that are kept while it records: one to two million events."""
 
 
+def newest_thread(root: HostRoot) -> int:
+    """Return the number of the thread that was started last (proc_loadavg(5)). Numbers rise until they begin again."""
+    words = (root.text("/proc/loadavg") or "").split()
+    return int(words[4]) if len(words) > 4 and is_count(words[4]) else 0
+
+
 class Names(Strings):
     """Hold the names of a capture. Tasks can be renamed without end, so names beyond the first MAX_NAMES become "?"."""
 
     def number(self, name: str) -> int:
         return super().number(name if len(self.all) < MAX_NAMES or name in self else _TOO_MANY_NAMES)
+
+
+def of_own_threads(events: Iterable[TraceEvent], tids: Iterable[int]) -> Iterator[TraceEvent]:
+    """Yield the events without calls and page faults of other threads than ``tids`` and those that these start: their
+    filter lets others through, too. ``events``: in order of time."""
+    own = set(tids)
+    for event in events:
+        kind = event.kind
+        if kind in _OWN_KINDS:
+            if event.pid in own:
+                yield event
+            continue
+        if kind == "fork" and event.pid in own:
+            own.add(event.a)
+        elif kind == "exit":
+            own.discard(event.pid)
+        yield event
 
 
 class Instance:
@@ -75,6 +98,7 @@ class Instance:
         self.cpus = cpus
         self.lost = dict.fromkeys(cpus, 0)
         self.handed = dict.fromkeys(cpus, 0)
+        self.enabled: tuple[str, ...] = ()
         self._enabled: tuple[str, ...] = ()
         self._says: dict[str, str] = {}
 
@@ -104,13 +128,13 @@ class Instance:
             self.lost[cpu] = total
         return found
 
-    def remember(self, events: Sequence[str], triggers: Sequence[str] = (), *, follows: bool = False) -> None:
+    def remember(self, events: Sequence[str], triggers: Sequence[str] = ()) -> None:
         """Remember the settings of the instance. ``events``: the enabled events; ``triggers``: the events with a
-        trigger of ours. ``follows``: the kernel itself changes the list of recorded processes."""
+        trigger of ours."""
+        self.enabled = tuple(events)
         self._enabled = tuple(f"{_folder(title)}/enable" for title in events)
         filters = (f"{_folder(title)}/filter" for title in events)
-        whole = (file for file in _WHOLE if not (follows and file == _OWN_PIDS))
-        watched = (*whole, *filters, *(f"{_folder(title)}/trigger" for title in triggers))
+        watched = (*_WHOLE, *filters, *(f"{_folder(title)}/trigger" for title in triggers))
         self._says = {file: self._text(file) for file in watched}
 
     def off(self) -> str:
@@ -146,8 +170,9 @@ def _changed_by_others(what: str) -> HostError:
 
 
 class Capture:
-    """Hold two instances of the kernel's trace and what is needed to read them. ``follows``: the threads in ``tids``,
-    and all that they start, are followed in a long recording, which is read while it goes on (:meth:`drain`)."""
+    """Hold two instances of the kernel's trace and what is needed to read them. ``newest``: the highest number of a
+    thread at a time before ``tids`` was read; then these threads, and all that they start, are followed in a long
+    recording, which is read while it goes on (:meth:`drain`). None: only ``tids`` are measured."""
 
     def __init__(
         self,
@@ -158,10 +183,11 @@ class Capture:
         tids: tuple[int, ...],
         cpus: CpuSet,
         *,
-        follows: bool = False,
+        newest: int | None = None,
     ) -> None:
         self._root, self._writer, self._top = root, writer, top
-        self._processes, self._tids, self._follows = processes, tids, follows
+        self._processes, self._tids, self._follows, self._newest = processes, tids, newest is not None, newest
+        self._own: set[int] = set()
         self._kept: dict[tuple[int, int], list[bytes]] = {}
         self._kept_bytes = 0
         self._full = False
@@ -196,8 +222,8 @@ class Capture:
         instances.remove_stale(self._root, self._writer)
         self._keep_off_hot_cpus()
         self._watcher = instances.Watcher(lambda: self._remove(instances.LONG_S))
-        if self._follows:
-            wanted = plan.wanted_of_program(self._root, self._tracefs)
+        if self._newest is not None:
+            wanted = plan.wanted_of_program(self._root, self._tracefs, self._tids, self._newest)
         else:
             wanted = plan.wanted(self._root, self._tracefs, self._tids, self._hot.cpus)
         quiet = self._nobody_else_traces()
@@ -220,16 +246,12 @@ class Capture:
             ),
         ):
             self._set_up(instance, clock, max(size, LEAST_KB), quiet)
-        if self._follows:
-            # Of each new thread and process of these the kernel adds the number itself.
-            self._senders.write("trace_options", "event-fork")
-            self._senders.write(_OWN_PIDS, " ".join(map(str, self._tids)))
         missing = dict(wanted.missing)
         hot = self._enable(self._hot, wanted.hot, missing)
         senders = self._enable(self._senders, wanted.senders, missing)
         stacks = stacks and self._take_stacks(missing)
         self._hot.remember(hot, (SWITCH,) if stacks else ())
-        self._senders.remember(senders, follows=self._follows)
+        self._senders.remember(senders)
         self._note_handed()
         enabled = self._read_formats(hot + senders, missing)
         if SWITCH not in enabled:
@@ -362,6 +384,7 @@ class Capture:
         self._kept.clear()
         self._kept_bytes, self._full = 0, False
         self._empty, self._running = False, True
+        self._own = {*self._tids, *self._threads()} if self._follows else set()
         for instance in (self._senders, self._hot):
             instance.write("tracing_on", "1")
 
@@ -377,6 +400,7 @@ class Capture:
             if words := instance.off():
                 raise _changed_by_others(words)
         self._check_handed()
+        self._follow_new_numbers()
         # What is lost now came after everything that is read now, but for what is recorded during the reading.
         self._full = self._lost_any()
         if self._full:
@@ -387,6 +411,22 @@ class Capture:
             self._pause()
         self._note_handed()
         return self._kept_bytes, self._full
+
+    def _threads(self) -> Iterator[int]:
+        for process in self._processes:
+            for tid, _ in self._root.numbered(f"/proc/{process.pid}/task", "", digits=10):
+                yield tid
+
+    def _follow_new_numbers(self) -> None:
+        """Record the calls and faults of all threads, once thread numbers are given out from the beginning again. A new
+        thread of the program is then not known by its number."""
+        if self._newest is None or newest_thread(self._root) >= self._newest:
+            return
+        self._newest = None
+        self._senders.check()
+        for title, only in plan.own_filters(self._senders.enabled, (), None).items():
+            self._senders.write(f"{_folder(title)}/filter", only or "0")
+        self._senders.remember(self._senders.enabled)
 
     def _take(self) -> None:
         """Read each buffer once; what is recorded meanwhile is left for the next time."""
@@ -444,6 +484,8 @@ class Capture:
         self._note_handed()
         self._empty = True
         events.sort(key=lambda event: event.ts)
+        if self._follows:
+            events = list(of_own_threads(events, self._own))
         return self._packed(events), lost, elsewhere
 
     def _pages(self, instance: Instance, cpu: int) -> Iterator[bytes]:

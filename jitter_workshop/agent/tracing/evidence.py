@@ -10,7 +10,7 @@ from typing import Any
 from jitter_workshop.agent import policy, protocol
 from jitter_workshop.agent.caller_process import Held
 from jitter_workshop.agent.tracing import instances
-from jitter_workshop.agent.tracing.capture import BUFFER_KB, LEAST_KB, Capture
+from jitter_workshop.agent.tracing.capture import BUFFER_KB, LEAST_KB, Capture, newest_thread
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.program import MOST_PROCESSES
@@ -103,13 +103,15 @@ class ConnectionCapture:
                 # Of many processes some may have ended since the caller listed them.
                 pids = tuple(pid for pid in pids if self._root.is_dir(f"/proc/{pid}")) or pids
             processes = tuple(held.enter_context(Held(self._root, pid, self._uid)) for pid in pids)
+            newest = newest_thread(self._root)
             if follows:
                 tids = self._threads_of(pids)
             else:
                 for tid in tids:
                     if not self._root.is_dir(f"/proc/{pids[0]}/task/{tid}"):
                         raise HostError(f"thread {tid} does not belong to process {pids[0]}")
-            self._capture = Capture(self._root, self._writer, self._top, processes, tids, cpus, follows=follows)
+            follows_from = newest if follows else None
+            self._capture = Capture(self._root, self._writer, self._top, processes, tids, cpus, newest=follows_from)
             held.pop_all()  # from here on the capture closes them
         try:
             return self._capture.begin(clock, max(kilobytes, LEAST_KB), stacks and not follows)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.trace.format import EventFormat
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.program import CALLS_THAT_WAIT
+from jitter_workshop.model.program import CALLS_THAT_WAIT, FUTEX
 from jitter_workshop.model.record import dataclass
 
 VECTORS = "irq_vectors"
@@ -44,6 +44,12 @@ _PROGRAM = {
 """Events of all tasks on all CPUs, for a program that is not ours: any task may hold it up, or wake it."""
 CALLS = tuple(call for calls in CALLS_THAT_WAIT.values() for call in calls)
 """The system calls that are recorded."""
+_FUTEX = f"syscalls:sys_enter_{FUTEX}"
+_WAKES = (1, 129)
+"""``FUTEX_WAKE`` of a shared and of a private futex (futex(2)): these calls never wait."""
+_NOT_ITS_END = f"syscalls:sys_exit_{FUTEX}"
+MOST_RANGES = 8
+"""The most ranges of thread numbers in a filter: the kernel goes through them at each event."""
 
 _WITHOUT = {
     "csd": "this kernel does not have the event: the run cannot show which function an interrupt from another CPU ran",
@@ -102,10 +108,13 @@ def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wa
     return Wanted(hot, senders, missing)
 
 
-def wanted_of_program(root: HostRoot, folder: str) -> Wanted:
+def wanted_of_program(root: HostRoot, folder: str, tids: Sequence[int], newest: int) -> Wanted:
     """Return the wanted events for a program that is not ours. ``hot`` is recorded of all tasks. ``senders`` is
-    recorded only of the program's own threads, which the instance's ``set_event_pid`` names: their page faults and the
-    system calls in which they may wait."""
+    recorded of the program's own threads: their page faults and the system calls in which they may wait.
+
+    ``tids``: the threads that it has; ``newest``: the highest number of a thread by then. The threads that it starts
+    get higher numbers. The kernel could follow them itself (``set_event_pid`` with ``event-fork``), but that costs
+    0.2 µs at each switch of any task, more than the switch's own event."""
     missing: dict[str, str] = {}
     hot = _here(root, folder, _PROGRAM, {}, missing)
     vectors = _vectors(root, folder)
@@ -117,9 +126,33 @@ def wanted_of_program(root: HostRoot, folder: str) -> Wanted:
     own = _here(root, folder, {"exceptions": _HOT["exceptions"]}, {}, missing)
     edges = tuple(f"sys_{edge}_{call}" for call in CALLS for edge in ("enter", "exit"))
     calls = _here(root, folder, {"syscalls": edges}, {}, {})
+    calls.pop(_NOT_ITS_END, None)
     if not calls:
         missing["syscalls:*"] = _WITHOUT["syscalls"]
-    return Wanted(hot, own | calls, missing)
+    return Wanted(hot, own_filters((*own, *calls), tids, newest), missing)
+
+
+def own_filters(events: Iterable[str], tids: Sequence[int], newest: int | None) -> dict[str, str]:
+    """Return the events with the filter for a program's own threads. ``newest``: None if numbers are given out from the
+    beginning again, so that any number may be a new thread's."""
+    only = "" if newest is None else f"({_numbers(tids, newest)})"
+    waits = " && ".join(f"op != {op}" for op in _WAKES)
+    futex = f"{waits} && {only}" if only else waits
+    return {title: futex if title == _FUTEX else only for title in events}
+
+
+def _numbers(tids: Sequence[int], newest: int) -> str:
+    """Return the filter for these threads and for all newer ones. Many numbers become a few ranges, which may have
+    other threads between them."""
+    ranges = [[tid, tid] for tid in sorted(set(tids))]
+    while len(ranges) > MOST_RANGES:
+        place = min(range(1, len(ranges)), key=lambda at: ranges[at][0] - ranges[at - 1][1])
+        ranges[place - 1][1] = ranges.pop(place)[1]
+    some = [
+        f"common_pid == {low}" if low == high else f"(common_pid >= {low} && common_pid <= {high})"
+        for low, high in ranges
+    ]
+    return " || ".join((*some, f"common_pid > {newest}"))
 
 
 def _here(

@@ -6,6 +6,7 @@ faults: proc_pid_status(5), proc_pid_stat(5). Children: /proc/PID/task/TID/child
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from jitter_workshop.host.tasks.listing import Task
 from jitter_workshop.model.program import ThreadTimes, Throttled
 
 MOST_THREADS = 20_000
+_FUTEX_NUMBERS = {"x86_64": "202", "aarch64": "98"}
+"""The number of the system call ``futex``, by the machine (``asm/unistd.h``)."""
 _FAULTS = (7, 9)
 """The fields of ``stat``, counted behind the name and from 0, with the minor and the major faults."""
 
@@ -58,14 +61,18 @@ class Counting:
         self._groups = _Groups(root, found.pids[0])
         self._guest = read_hypervisor(root).guest
         self._stat: CpuStat | None = None
+        self.states: dict[int, str] = {}
+        """The threads at the first look, with the kernel's letter for each one's state."""
+        self.in_futex: set[int] = set()
+        """The threads that were in the system call ``futex`` at the first look."""
 
-    def begin(self) -> dict[int, str]:
-        """Read the counters for the first time. Return thread → the kernel's letter for its state."""
+    def begin(self) -> None:
+        """Read the counters for the first time."""
         self._groups.look()
         self._stat = read_stat(self._root, self._guest)
         self._start_ns = time.monotonic_ns()
         self._look(first=True)
-        return {tid: seen.last.state for (tid, _), seen in self._seen.items()}
+        self.states = {tid: seen.last.state for (tid, _), seen in self._seen.items()}
 
     def look(self) -> None:
         """Read the counters again."""
@@ -81,6 +88,8 @@ class Counting:
         for task in self._threads():
             counted = _read(self._root, task)
             key = task.tid, task.start_ticks
+            if first and _in_futex(self._root, task):
+                self.in_futex.add(task.tid)
             seen = self._seen.get(key)
             if seen is not None:
                 seen.name, seen.last, seen.last_ns = task.name, counted, now
@@ -180,6 +189,13 @@ def _told(tid: int, seen: _Seen, start_ns: int) -> ThreadTimes:
         unknown_in=None,
         slept_times=grown("slept"),
     )
+
+
+def _in_futex(root: HostRoot, task: Task) -> bool:
+    """Return True if the kernel shows a thread in the call ``futex`` (proc_pid_syscall(5))."""
+    number = _FUTEX_NUMBERS.get(os.uname().machine)
+    words = (root.text(f"/proc/{task.pid}/task/{task.tid}/syscall") or "").split()
+    return bool(words) and words[0] == number
 
 
 def _read(root: HostRoot, task: Task) -> Counted:

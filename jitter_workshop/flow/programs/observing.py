@@ -7,7 +7,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from jitter_workshop.errors import HostError, WorkshopError
@@ -124,7 +124,7 @@ def observe(
     counting = Counting(root, found)
     with contextlib.closing(_Recording(root, follower, why_not)) as recording:
         recording.begin(found)
-        states = counting.begin()
+        counting.begin()
         start_ns = time.monotonic_ns()
         if command is not None:
             command.release()
@@ -163,9 +163,8 @@ def observe(
     notes = {field: why for field, why in notes.items() if why}
     if read is None or recording.info is None:
         return _counted(counting, end_ns - start_ns, common, notes | {"trace": recording.why_not})
-    quota = counting.quota() if throttled is not None and throttled.periods > 0 else None
     with nothing_cyclic():
-        return _traced(found, recording.info, read, states, (start_ns, end_ns), common, notes, recording, quota)
+        return _traced(found, recording.info, read, (start_ns, end_ns), common, notes, recording, counting)
 
 
 def _rest_s(until_ns: int | None) -> float:
@@ -197,14 +196,14 @@ def _traced(
     found: Found,
     info: TraceInfo,
     read: TraceRead,
-    states: Mapping[int, str],
     times: tuple[int, int],
     common: dict[str, Any],
     notes: dict[str, str],
     recording: _Recording,
-    quota: tuple[int, int] | None,
+    counting: Counting,
 ) -> ProgramReport:
     start_ns, end_ns = times
+    throttled = counting.throttled()
     lost = sum(read.lost.values()) + sum(read.lost_elsewhere.values())
     try:
         events = list(unpack_fields(read.events, read.strings))
@@ -218,15 +217,16 @@ def _traced(
     told = explain_program(
         events,
         info.cpus,
-        states,
+        counting.states,
         start_ns,
         end_ns,
         lost=read.lost,
         children=found.children,
         itself=recording.itself(),
-        quota=quota,
+        quota=counting.quota() if throttled is not None and throttled.periods > 0 else None,
         calls="syscalls:*" not in info.missing,
         command=found.target.pid if found.target.kind == "command" and _EXEC not in info.missing else None,
+        in_futex=counting.in_futex,
     )
     if told.cut:
         notes["threads"] = "the program started more threads than are followed"
