@@ -2,7 +2,8 @@
 # Three rings of tests:
 #   scripts/test.sh check         lint, types, contracts, unit tests, plain C tests: before each commit
 #   scripts/test.sh test [ARGS]   and functional tests, and the native core under sanitizers (ARGS are pytest's)
-#   scripts/test.sh outside       what `make test-all` adds: lab machines, browsers, readers of other languages, users
+#   scripts/test.sh outside       what `make test-all` adds: long tests, lab machines, browsers, readers of other
+#                                 languages, users
 # Each prints its ten slowest tests and its time. Unit tests run in as many processes as there are CPUs, functional tests
 # in one more (TEST_WORKERS: another number for both); tests/outside and tests/lab have the machine to themselves.
 set -eu
@@ -61,8 +62,12 @@ more() {
     return "$passed"
 }
 
-# Kernels for the lab machine, the first time only; one line says what to install where it cannot run.
-outside() { python -m tests.lab.fetch && python -m pytest --durations=10 tests/outside tests/lab; }
+# Tests that are long, and those of which `make test` does a part; then other programs and the lab machine. Its kernels
+# are fetched the first time only; one line says what to install where it cannot run.
+outside() {
+    WHOLE=1 parallel "$workers" -m "(long or part) and not soak" tests/functional &&
+        python -m tests.lab.fetch && python -m pytest --durations=10 tests/outside tests/lab
+}
 
 which=${1:-test}
 [ $# -eq 0 ] || shift

@@ -7,8 +7,8 @@
 #   sh scripts/workshop.sh test-outside   lab machines, browsers, other users: what make test-all adds
 #   sh scripts/workshop.sh exec CMD …     any command in the developers' environment
 #
-# It needs Python 3.11 to 3.13 with headers and venv, or uv, and a C compiler. It writes only below this folder, never
-# touches the system's pip, and needs the network the first time only.
+# It needs Python 3.11 to 3.13 (PYTHON: which one) with headers and venv, or uv, and a C compiler. It writes only below
+# this folder, never touches the system's pip, and needs the network the first time only.
 set -eu
 unset PYTHONHOME PYTHONPATH PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV VIRTUAL_ENV 2>/dev/null || :
 cd "$(dirname "$0")/.."
@@ -33,7 +33,10 @@ print("%d.%d" % sys.version_info[:2], has_venv, "headers" if os.path.exists(head
 
 find_python() {
     python="" lacking=""
-    for name in python3.13 python3.12 python3.11 python3 python; do
+    # The distribution's own come first: they are built with optimisations, which those of version managers often are
+    # not (a third more time for all that runs), and their files belong to root.
+    for name in ${PYTHON:-} /usr/bin/python3.13 /usr/bin/python3.12 /usr/bin/python3.11 \
+        python3.13 python3.12 python3.11 python3 python; do
         # A version manager may put a name on PATH that it then refuses to run: only an answer counts.
         answer=$("$name" -c "$probe" 2>/dev/null) || continue
         # shellcheck disable=SC2086 # the answer is split on purpose; the path comes last
@@ -75,7 +78,7 @@ fingerprint() { cat pyproject.toml setup.py scripts/workshop.sh native/*.[ch] na
 
 install() { # install EXTRAS: the project, editable; its build tools stay, so that a rebuild needs no network
     if [ -x "$venv/bin/pip" ]; then
-        set -- "$1" "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input
+        set -- "$1" "$venv/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check --no-input
     else
         set -- "$1" "$uv" pip install --quiet --python "$venv/bin/python"
     fi
@@ -117,8 +120,9 @@ make_environment() { # make_environment user | dev
         say "Bringing the environment up to date ..."
     fi
     if [ "$1" = dev ]; then install "[dev]"; else install ""; fi
-    # Byte code now, also where PYTHONDONTWRITEBYTECODE keeps later starts from writing it: they would take twice as long.
-    "$venv/bin/python" -m compileall -q "$here/jitter_workshop" >/dev/null 2>&1 || :
+    # Byte code now, by all CPUs, also where PYTHONDONTWRITEBYTECODE keeps later starts from writing it: they would take
+    # twice as long. Some packages carry files of other versions of Python, which cannot be compiled.
+    "$venv/bin/python" -m compileall -q -j 0 "$here/jitter_workshop" "$venv/lib" >/dev/null 2>&1 || :
     printf '%s\n' "$mark" >"$venv/.ready-$1"
 }
 

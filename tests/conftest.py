@@ -43,7 +43,8 @@ _homes = itertools.count()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Group tests for parallel workers, and leave out what is marked ``soak``: it runs by ``-m`` or by its own name.
+    """Group tests for parallel workers, and leave out what is marked ``soak`` or ``long``: those run by ``-m`` or by
+    their own name.
 
     Functional tests of one file share fixtures, so they stay together; those marked ``host`` use what this machine has
     once (the turn to measure, its trace, its control groups), so one worker has them all. It has the native tests, too:
@@ -66,12 +67,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         place.update(dict.fromkeys(members, (name != "host", not slow, -len(members), name)))
     if len(groups) > 1:
         items.sort(key=lambda item: place.get(item, (True, True, 0, "")))
-    if "soak" in (config.option.markexpr or "") or any("::" in argument for argument in config.args):
+    if any("::" in argument for argument in config.args):
         return
-    left = [item for item in items if item.get_closest_marker("soak")]
+    asked = config.option.markexpr or ""
+    kept, left = [], []
+    for item in items:
+        out = any(item.get_closest_marker(mark) and mark not in asked for mark in ("soak", "long"))
+        (left if out else kept).append(item)
     if left:
         config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if not item.get_closest_marker("soak")]
+        items[:] = kept
 
 
 def pytest_collection_finish() -> None:

@@ -23,7 +23,7 @@ from jitter_workshop.tui.app import WorkshopApp
 STEP_S = 0.003
 _rested = -1.0
 """The processor time of this process when it was last seen at rest."""
-FRAME_S = 0.1
+FRAME_S = 0.02
 """How often is laid out what is new while a test waits for a run."""
 ANYHOW_S = 0.5
 """The longest time that something new is not laid out. At each rest of an app it is at once: ``nothing_left``."""

@@ -197,6 +197,7 @@ def power_goal(recorded: Recorded) -> list[str]:
     return judging.power_report(recorded, found)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("path", "goal"),
     [

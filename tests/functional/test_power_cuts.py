@@ -2,7 +2,8 @@
 boot's ``restore``, which brings everything back, or says that it is still owed.
 
 ``tests.powercuts`` computes the states, ``tests.cuthosts`` has the machines, the programs and the questions. Each test
-names how many distinct states it looks at, so that fewer of them do not pass for none that fails.
+names how many distinct states there are, so that fewer of them do not pass for none that fails. ``make test`` looks at
+one in four of them, ``make test-all`` at all.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tests import cuthosts, hosttrees, madegrub
 from tests.cuthosts import ONCE, WORDS, Box, Findings, record, survey
 from tests.powercuts import Disk, Operation, Recorder, Unmodelled, cuts, lasting
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.part]
 
 FOUR = ("isolcpus", "nohz-full", "rcu-nocbs", "irqaffinity")
 TWO = ("nohz-full", "rcu-nocbs")

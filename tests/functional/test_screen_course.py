@@ -179,7 +179,9 @@ def nothing_earned(workshop: Workshop) -> None:
     assert not workshop.agent_session.holding
 
 
-@pytest.mark.parametrize("size", [SIZES[0], pytest.param(SIZES[1], marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "size", [pytest.param(SIZES[0], marks=pytest.mark.long), pytest.param(SIZES[1], marks=pytest.mark.soak)]
+)
 async def test_the_whole_course_by_enter_alone(
     stock: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
