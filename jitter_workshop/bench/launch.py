@@ -17,7 +17,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self, TypeVar
@@ -74,13 +74,14 @@ class Event:
 class Child:
     """Start a child process with pipes for stdin, stdout and stderr. At the end of a ``with`` block the child is always
     ended and reaped. ``name``: the child's name in messages. ``refusal``: the error to raise if the child reports that
-    it cannot go on."""
+    it cannot go on. ``variables``: its environment, None for :func:`environment`."""
 
     def __init__(
         self,
         arguments: Sequence[str],
         name: str = MEASURING,
         refusal: type[WorkshopError] = MeasureError,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         self._name, self._refusal = name, refusal
         try:
@@ -89,7 +90,7 @@ class Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=environment(),
+                env=environment() if variables is None else variables,
                 start_new_session=True,
             )
         except OSError as error:
@@ -174,10 +175,10 @@ class Child:
         self._stderr.close()
         return status
 
-    def kill(self) -> None:
-        """End the child at once and reap it; do nothing if it was ended before."""
+    def kill(self, patience_s: float = 0.0) -> None:
+        """End the child and reap it, as :meth:`end` does; do nothing if it was ended before."""
         if not self._stdout.closed:
-            self.end(patience_s=0.0)
+            self.end(patience_s=patience_s)
 
     def ended(self) -> MeasureError:
         """Return the error for a child that ended by itself, with its last line on stderr, and with advice if it could

@@ -10,7 +10,19 @@ rounds.
   prove thp=never governor        several settings as one change
   prove --list                    the proofs of this session; 'prove --show @1' prints the newest again
 
-Exit codes: 0 for any verdict, 1 something could not be restored, 2 nothing was proven.
+With a command after --, the command is run in the place of our benchmark, once a side and round, and before that once
+to see how long it takes. 'placement' binds it to the hot CPUs; with a setting, --cpus binds it on both sides. Its input
+is empty and its output is not shown. When a run ends, all that it has started is ended, also what has left its group;
+what another service started for it cannot be found.
+
+  prove thp=never -- ./server-test 1000                           its wall time; --metric user: its CPU time
+  prove placement --metric held-up -- ./server-test 1000          how long its threads waited for a CPU (root)
+  prove thp --match 'p99=([0-9.]+)' --unit us -- ./test           the last such figure in its output
+  prove thp --hlog out.hlog --metric p99.9 -- ./test              of a histogram that it writes: .hlog, .hgrm
+  prove thp --pyperf out.json -- ./test                           the mean in pyperf's JSON that it writes
+
+Exit codes: 0 for any verdict; 1 something could not be restored, or a command failed in a later round; 2 nothing was
+proven.
 """
 
 from __future__ import annotations
@@ -25,7 +37,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
-from jitter_workshop.commands.common.base import Interrupted, add_json, require_live_host, say, show, show_lines
+from jitter_workshop.commands.common.base import (
+    Interrupted,
+    Parser,
+    add_json,
+    advise_waiting,
+    require_live_host,
+    say,
+    show,
+    show_lines,
+)
 from jitter_workshop.commands.common.shared import (
     agreed,
     number,
@@ -39,13 +60,14 @@ from jitter_workshop.model.proof import PLACEMENT, Proof, ProofPlan
 from jitter_workshop.model.record import made_of, picked
 from jitter_workshop.model.run import Progress, RunObserver, RunStarted
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import SENTENCE, clean, command_line
 from jitter_workshop.model.verdict import Round
 from jitter_workshop.presenter.progress import Line
 from jitter_workshop.stats.scale import nice_duration
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
+    from jitter_workshop.flow.proving.command_meter import CommandRequest
     from jitter_workshop.flow.proving.proof_run import ProofStep, Prover
 
 MOST_DOTS = 24
@@ -58,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "words", metavar="TUNABLE|placement", nargs="*", help="the change to prove: ID, ID=VALUE or placement"
     )
     parser.add_argument("--rounds", type=int, default=10, metavar="N", help="1 to 1000 (10; fewer give no verdict)")
-    parser.add_argument("--preset", choices=("quick", "standard"), default="quick", help="each run: 5 s or 40 s")
+    parser.add_argument("--preset", choices=("quick", "standard"), help="each run: 5 s (quick, the default) or 40 s")
     parser.add_argument(
         "--duration", dest="duration_s", type=number, metavar="S", help="each run: this many seconds instead"
     )
@@ -75,11 +97,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--list", action="store_true", help="list the proofs of this session")
     parser.add_argument("--show", metavar="ID", help="show one proof (its id, its change, or @1 for the newest)")
+    own = parser.add_argument_group("with a command after --")
+    own.add_argument("--metric", metavar="M", help="wall, user, held-up; a percentile; a benchmark's name (wall)")
+    own.add_argument("--match", metavar="REGEX", help="a figure in its output: what one pair of brackets finds")
+    own.add_argument("--hlog", metavar="FILE", help="a histogram that it writes, as .hlog or .hgrm (p99)")
+    own.add_argument("--pyperf", metavar="FILE", help="pyperf's JSON that it writes (the mean)")
+    own.add_argument("--unit", metavar="U", help="the unit of the figure: ns, us, ms, s, or for --match any word")
+    own.add_argument("--timeout", dest="timeout_s", type=number, metavar="S", help="end a run after S seconds (600)")
+    if isinstance(parser, Parser):
+        parser.takes_command = True
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make a proof, or print earlier ones. Return 1 if something could not be restored, else 0, for any verdict."""
+    """Make a proof, or print earlier ones. Return 1 if something could not be restored or a command failed in a later
+    round, else 0, for any verdict."""
     if args.list or args.show is not None:
         return _old(args)
     require_live_host(args)
@@ -93,7 +125,9 @@ def run(args: argparse.Namespace) -> int:
     from jitter_workshop.tuning.tunables.registry import parse_wanted
 
     # The options have the names of the request's fields.
-    request = made_of(ProveRequest, args, words=tuple(args.words))
+    request = made_of(
+        ProveRequest, args, words=tuple(args.words), preset=args.preset or "quick", command=_command(args)
+    )
     parse_wanted([word for word in args.words if word != PLACEMENT], (PLACEMENT,))
     if not args.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("there is no terminal to ask for confirmation", "use --yes; the cost is then printed too")
@@ -106,7 +140,13 @@ def run(args: argparse.Namespace) -> int:
             with contextlib.ExitStack() as turn:
                 _take_turn(turn, agent_session, args, token)
                 prover = Prover(request, session, agent_session)
-                plan = prover.plan()
+                if request.command is not None:
+                    say("Running the command once, to see how long it takes …")
+                try:
+                    plan = prover.plan()
+                except BusyError as error:
+                    advise_waiting(error)
+                    raise
                 say_notices(session.notices)
                 _agreed(args, plan)
                 # Catch signals until all is printed: a second one right after the first must not lose the output.
@@ -128,7 +168,30 @@ def run(args: argparse.Namespace) -> int:
                 say(sentence)
     if received:
         raise Interrupted(received[0])
-    return 0 if proof.restored else 1
+    failed = bool(proof.command and proof.stopped)
+    return 1 if failed or not proof.restored else 0
+
+
+def _command(args: argparse.Namespace) -> CommandRequest | None:
+    """Return the user's command with its metric; None if our own benchmark is to measure. Raises UsageError."""
+    from jitter_workshop.flow.programs.metrics import chosen
+    from jitter_workshop.flow.proving.command_meter import TIMEOUT_S, CommandRequest
+
+    words = tuple(getattr(args, "command", ()))
+    if not words:
+        for option in ("metric", "match", "hlog", "pyperf", "unit", "timeout_s"):
+            if getattr(args, option) is not None:
+                raise UsageError(
+                    f"--{option.removesuffix('_s')} is for a command", "put the command at the end, after --"
+                )
+        return None
+    for option in ("preset", "duration_s", "workload"):
+        if getattr(args, option) is not None:
+            raise UsageError(
+                f"--{option.removesuffix('_s')} is for our own benchmark, not for a command", "leave one of them out"
+            )
+    metric = chosen(args.metric, args.match, args.hlog, args.pyperf, args.unit)
+    return CommandRequest(words, metric, TIMEOUT_S if args.timeout_s is None else args.timeout_s)
 
 
 def _take_turn(
@@ -174,7 +237,7 @@ def _proven(prover: Prover, plan: ProofPlan, token: CancelToken, received: Seque
         say(STOPPED_EARLY)
         raise Interrupted(received[0]) from None
     except BusyError as error:
-        error.advice += ", or queue with '--wait SECONDS'"
+        advise_waiting(error)
         raise
     finally:
         progress.close()
@@ -227,7 +290,7 @@ def _old(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
     from jitter_workshop.presenter.proof import listed
 
-    if args.words or (args.list and args.show is not None):
+    if args.words or getattr(args, "command", ()) or (args.list and args.show is not None):
         raise UsageError("--list and --show print earlier proofs", "leave the other words out")
     with open_session(args) as session:
         settle_cut_off(session)
@@ -289,12 +352,28 @@ def as_json(proof: Proof) -> dict[str, Any]:
         "restored": proof.restored,
         "left_alone": plain["left_alone"],
         **picked(proof, "disturbed", "duration_s"),
+        "command": command_line(proof.command, SENTENCE) if proof.command else None,
+        "metric": proof.metric or None,
+        "unit": proof.unit if proof.command else None,
+        "options": [clean(word, SENTENCE) for word in proof.options],
         "remarks": list(proof.notes),
         "notes": notes
         | ({} if proof.preset else {"preset": "each run lasted for the duration that was asked for"})
         | ({} if proof.duration_s is not None else {"duration_s": "the length is the preset's, if known"})
+        | _of_command(proof)
         | ({} if proof.ended_at else {"ended_at": "this proof is still running"}),
     }
+
+
+def _of_command(proof: Proof) -> dict[str, str]:
+    if proof.command:
+        return {
+            "preset": "a command takes its own time",
+            "duration_s": "a command takes its own time",
+            "rounds.without": "empty, as rounds.with: a command's runs are not kept, its figures are in rounds.figures",
+        }
+    why = "the runs are of our own benchmark"
+    return dict.fromkeys(("command", "metric", "unit", "rounds.figures"), why)
 
 
 _KEYS = {"with_it": "with"}

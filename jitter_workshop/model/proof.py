@@ -13,6 +13,10 @@ FORMAT_VERSION = 1
 PLACEMENT = "placement"
 """The subject of a proof that compares placed threads (``auto``) with threads left to the scheduler (``none``);
 "placement" is no tunable."""
+COMMAND = "command"
+"""The workload of a proof whose runs are those of the user's own command."""
+STOPPED_BY = "stopped by "
+"""Begins the reason of a proof that the user stopped."""
 ROUNDS = 10
 MOST_ROUNDS = 1_000
 SETTLE_S = 1.0
@@ -21,11 +25,13 @@ SETTLE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ProofRound:
-    """Hold the ids of a round's two runs. ``order``: AB if the run without the change was made first, else BA."""
+    """Hold the ids of a round's two runs. ``order``: AB if the run without the change was made first, else BA.
+    ``figures``: for a command, whose runs are not kept and have no ids, its figure without the change and with it."""
 
     order: Order
     without: str
     with_it: str
+    figures: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +39,9 @@ class ProofPlan:
     """Hold what a proof would do, shown before it begins. ``subject``: ``placement``, or ``ID`` and ``ID=VALUE``
     separated by blanks. ``changes``: all writes of the run with the change; they are made and restored once in each
     round. ``workload``, ``preset`` and ``hot_cpus``: the measurement and its CPUs. ``run_s``: length in s of one run's
-    blocks. ``total_s``: estimated length in s of the proof. ``notices``: sentences to read before the proof begins."""
+    blocks. ``total_s``: estimated length in s of the proof. ``notices``: sentences to read before the proof begins.
+    ``command``, ``metric``: for a command, its words and the measure that is compared; ``run_s`` is then the time of
+    one trial."""
 
     subject: str
     rounds: int
@@ -44,6 +52,8 @@ class ProofPlan:
     run_s: float
     total_s: float
     notices: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    metric: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +68,9 @@ class Proof:
     (rounds left out, runs disturbed). ``disturbed``: number of runs that other tasks disturbed; these runs still count.
     ``duration_s``: the length of each run if the user gave one instead of a preset, else None; None in proofs of older
     versions.
+
+    ``command``: the words of the user's own command that was run instead of our benchmark, else (). ``metric``,
+    ``unit``: the measure that is compared, and its unit (``Figure``). ``options``: the options of ``prove`` for both.
     """
 
     format_version: int
@@ -80,3 +93,7 @@ class Proof:
     notes: tuple[str, ...] = ()
     disturbed: int = 0
     duration_s: float | None = None
+    command: tuple[str, ...] = ()
+    metric: str = ""
+    unit: str = ""
+    options: tuple[str, ...] = ()

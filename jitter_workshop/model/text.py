@@ -69,6 +69,13 @@ def called(name: object, limit: int = NAME) -> str:
     return clean(name, limit) or clean("(no visible name)", limit)
 
 
+def command_line(words: Iterable[str], limit: int = PATH) -> str:
+    """Return the words of a command as one clean line, quoted as for a shell."""
+    import shlex
+
+    return clean(shlex.join(words), limit)
+
+
 def minute(stamp: str) -> str:
     """Return a stored time (ISO 8601, UTC) as ``2026-01-01 09:30``; "" for ""."""
     text = clean(stamp, ID)

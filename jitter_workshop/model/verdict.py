@@ -25,11 +25,22 @@ NO_CHANGE_WITHIN = 0.10
 
 
 @dataclass(frozen=True, slots=True)
+class Figure:
+    """Hold the one figure of a command's run. ``measure``: its name in JSON (``stats.comparison.measure_name`` has
+    names for people). ``unit``: ``ns`` for a time, else the user's own word. ``value``: zero or more."""
+
+    measure: str
+    unit: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
 class Side:
     """Hold one run of a round. ``duration_s``: the time in which stalls could be seen. ``stalls``: rates of distinct
     stalls by decade. ``stolen_ns_per_second``: time stolen by all stalls over ``threshold_ns``. ``percentiles``:
     percentile → ns in the main histogram, None if there are too few samples. ``beyond``: percentile → known number of
-    distinct stalls at least as long, in the thread that fills the histogram."""
+    distinct stalls at least as long, in the thread that fills the histogram. ``figure``: that of a command's run; then
+    nothing else is compared."""
 
     run: str
     duration_s: float
@@ -40,6 +51,7 @@ class Side:
     beyond: dict[str, int]
     worst_ns: int | None
     resolution_ns: int
+    figure: Figure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +65,9 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Hold one line: a measure and its verdict. ``without`` and ``with_it``: events a second, ns stolen a second, or
-    the geometric mean of a percentile in ns.
+    """Hold one line: a measure and its verdict. ``without`` and ``with_it``: events a second, ns stolen a second,
+    the geometric mean of a percentile in ns, or that of a command's figure in ``unit``. ``unit``: "" for the lines of
+    our own runs, whose units their measures tell.
 
     ``ratio`` is with/without; None if the value without the change is 0, or if there is nothing to compare. ``low`` and
     ``high``: the ratio's 95 % interval for this line alone; ``high`` None: no upper bound. ``p`` is for this line
@@ -73,6 +86,7 @@ class Verdict:
     words: str
     without: float | None = None
     with_it: float | None = None
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)

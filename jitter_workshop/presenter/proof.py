@@ -10,9 +10,9 @@ from itertools import groupby
 from rich.text import Text
 
 from jitter_workshop.flow.proving.proof_run import ProofStep
-from jitter_workshop.model.proof import MOST_ROUNDS, PLACEMENT, ROUNDS, SETTLE_S, Proof, ProofPlan
+from jitter_workshop.model.proof import COMMAND, MOST_ROUNDS, PLACEMENT, ROUNDS, SETTLE_S, Proof, ProofPlan
 from jitter_workshop.model.run import Progress
-from jitter_workshop.model.text import clean, many, minute, tally
+from jitter_workshop.model.text import clean, command_line, many, minute, tally
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Verdict, VerdictWord
 from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.lines import Lines, filled, heading, items, labelled, local_time, sentence, table, wrap
@@ -29,6 +29,10 @@ NOT_JUDGED = "not judged yet"
 DRAWN = (
     "A round is a new run without the change and a new run with it, right after each other. Chance decides "
     f"which comes first. The first {SETTLE_S:g} s of each run is not recorded."
+)
+DRAWN_OF_COMMAND = (
+    "A round is a run of the command without the change and one with it, right after each other. Chance decides which "
+    "comes first. Each run has an empty input and no terminal, and all that it starts is ended with it."
 )
 STOPPED_EARLY = "Stopped before a round was finished: nothing is proven, and every change is restored."
 STOPPED_AND_KEPT = "If you stop it, the finished rounds are kept and judged."
@@ -61,7 +65,10 @@ def cost(
     choice. ``chosen``: the index of the chosen number. ``before``: the earlier proof, if there is one."""
     rounds = "" if choices else f": {many(plan.rounds, 'round')}, about {nice_duration(plan.total_s)}."
     lines = wrap(f"Prove {subject(plan.subject) if choices else clean(plan.subject, 200)}{rounds}", width, style="bold")
-    lines += wrap(DRAWN, width, style="dim")
+    lines += wrap(DRAWN_OF_COMMAND if plan.command else DRAWN, width, style="dim")
+    if plan.command:
+        lines += labelled("command", command_line(plan.command), width, 10)
+        lines += labelled("compared", measure_name(plan.metric), width, 10)
     if choices:
         lines += [Text(), heading("ROUNDS")]
         asked = asked_for(before)
@@ -81,6 +88,8 @@ def cost(
 
 def _written(plan: ProofPlan) -> str:
     """Return sentences on the writes of a proof, and on the moment when the old values are restored."""
+    if plan.subject == PLACEMENT and plan.command:
+        return "No file of this host is written: the command is started on these CPUs."
     if plan.subject == PLACEMENT:
         return "No file of this host is written: each thread asks for its own CPU, and this request ends with the run."
     made = tally(change.tunable for change in plan.changes)
@@ -116,12 +125,18 @@ def asked_for(before: Proof | None) -> int | None:
 
 def work(plan: ProofPlan, rounds: int) -> str:
     """Return ``10 rounds are 20 runs of ring, 5 s each: about 3 min.``"""
-    length = f"{plan.run_s:.3g} s each"
+    length = f"{nice_duration(plan.run_s) if plan.command and plan.run_s >= 10 else f'{plan.run_s:.3g} s'} each"
     takes = nice_duration(_coarse(seconds(plan, rounds)))
     runs = many(2 * rounds, "run")
     return (
-        f"{many(rounds, 'round')} {'is' if rounds == 1 else 'are'} {runs} of {plan.workload}, {length}: about {takes}."
+        f"{many(rounds, 'round')} {'is' if rounds == 1 else 'are'} {runs} of {_ran(plan.workload)}, {length}: "
+        f"about {takes}."
     )
+
+
+def _ran(workload: str) -> str:
+    """Return what was run, in words: our own workload or the user's command."""
+    return "the command" if workload == COMMAND else clean(workload, 20)
 
 
 def seconds(plan: ProofPlan, rounds: int) -> float:
@@ -290,7 +305,9 @@ def verdict(proof: Proof, width: int) -> Lines:
             heading("EACH LINE IN WORDS"),
             *items([f"{clean(row.words, 400)}." for row in said.rows], width),
         ]
-    lines += [Text(), heading("THIS PROOF"), *wrap(made(proof), width), *labelled("id", clean(proof.id, 60), width, 10)]
+    lines += [Text(), heading("THIS PROOF"), *wrap(made(proof), width)]
+    lines += labelled("command", command_line(proof.command), width, 10) if proof.command else []
+    lines += labelled("id", clean(proof.id, 60), width, 10)
     lines += labelled("ended", when(proof), width, 10)
     for which, label in enumerate(("first", "then")):
         lines += labelled(label, "".join(signs(one.order)[which] for one in proof.rounds), width, 10)
@@ -312,7 +329,7 @@ def _table(rows: Sequence[Verdict], width: int) -> Lines:
     roomy = width >= _ROOMY
     cells = [["", "without", "with", "ratio", *(["95 % interval"] if roomy else []), "verdict"]]
     for row in rows:
-        values = (amount(row.measure, value) for value in (row.without, row.with_it))
+        values = (amount(row.measure, value, row.unit) for value in (row.without, row.with_it))
         figures = [*values, times(row.ratio), *([span_of(row)] if roomy else [])]
         cells.append([clean(measure_name(row.measure), 24), *figures, WORDS[row.verdict]])
     head, *lines = table(cells, width, right=range(1, len(cells[0]) - 1))
@@ -355,8 +372,9 @@ def made(proof: Proof) -> str:
     """Return a sentence that tells what was compared, in how many rounds, and when."""
     done = len(proof.rounds)
     rounds = many(done, "round") if done == proof.planned else f"{done} of {many(proof.planned, 'round')}"
-    what = f"{clean(proof.subject, 200)}: {rounds} of {clean(proof.workload, 20)}"
+    what = f"{clean(proof.subject, 200)}: {rounds} of {_ran(proof.workload)}"
     what += f", {clean(proof.preset, 20)} preset" if proof.preset else ""
+    what += f", {clean(measure_name(proof.metric), 40)} compared" if proof.command else ""
     return f"{what}, begun {minute(proof.started_at)} UTC, order drawn with seed {proof.seed}."
 
 
@@ -379,7 +397,8 @@ def rest(proof: Proof) -> Iterator[str]:
     if needed and said.rounds >= ENOUGH_ROUNDS:
         yield f"Rounds needed for a verdict, if the spread stays the same: {', '.join(needed)}."
     yield sentence(said.drift.words)
-    yield sentence(said.worst)
+    if said.worst:
+        yield sentence(said.worst)
     for note in proof.notes:
         yield sentence(note)
 

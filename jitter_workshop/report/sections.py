@@ -27,7 +27,7 @@ from jitter_workshop.model.report import (
 )
 from jitter_workshop.model.run import AT, PERCENTILES, made_late
 from jitter_workshop.model.status import CheckState, HostEvent, Snapshot
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import clean, command_line, many
 from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, Judgement, Standing, Verdict, VerdictWord
 from jitter_workshop.report import cause_words
 from jitter_workshop.report.blocks import (
@@ -375,6 +375,8 @@ def _proof(proof: Proof) -> Iterator[Block]:
 def _made(proof: Proof) -> Iterator[Inline]:
     done = len(proof.rounds)
     yield many(done, "round") + ("" if done == proof.planned else f" of {proof.planned:,}")
+    if proof.command:
+        yield ("command ", code(command_line(proof.command)), f", {clean(measure_name(proof.metric), 40)} compared")
     yield clean(proof.workload, 20) + (f", preset {clean(proof.preset, 20)}" if proof.preset else "")
     yield ("from ", time(proof.started_at), " to ", time(proof.ended_at))
     if proof.rounds:
@@ -411,8 +413,8 @@ def _verdict(one: Verdict, axis: Axis) -> Cells:
         _verdict_badge(one.verdict),
         times(one.ratio),
         Interval(one, axis, span),
-        amount(one.measure, one.without),
-        amount(one.measure, one.with_it),
+        amount(one.measure, one.without, one.unit),
+        amount(one.measure, one.with_it, one.unit),
         clean(said, 500),
     )
 

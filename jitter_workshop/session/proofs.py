@@ -20,7 +20,7 @@ from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.proof import FORMAT_VERSION, Proof
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import LABEL, NAME, clean, many
-from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Judgement
+from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Judgement, Round
 from jitter_workshop.session import files, ids
 
 FOLDER = "proofs"
@@ -52,6 +52,8 @@ class Judge:
         from jitter_workshop.stats.rounds import rounds_of
         from jitter_workshop.stats.verdicts import judge
 
+        if proof.command and proof.rounds:
+            return _other(proof, judge(_rounds_of_command(proof), proof.workload))
         here = self._here()
         if not proof.rounds or not all({one.without, one.with_it} <= set(here) for one in proof.rounds):
             return None
@@ -61,8 +63,22 @@ class Judge:
             return None
         if any(run.proof != proof.id for _, *both in pairs for run in both):
             raise ValueError("a run in its rounds belongs to no proof or to another one")
-        said = judge(rounds_of(pairs), proof.workload)
-        return None if _alike(to_plain(said), to_plain(proof.judgement)) else said
+        return _other(proof, judge(rounds_of(pairs), proof.workload))
+
+
+def _rounds_of_command(proof: Proof) -> tuple[Round, ...]:
+    """Return the rounds of a command's proof from the figures in it. Raise ValueError if one of them is missing."""
+    from jitter_workshop.stats.rounds import figure_rounds
+
+    known = [(one.order, *one.figures) for one in proof.rounds if one.figures is not None]
+    if len(known) < len(proof.rounds):
+        raise ValueError("a round of its command has no figures")
+    return figure_rounds(proof.metric, proof.unit, known)
+
+
+def _other(proof: Proof, said: Judgement) -> Judgement | None:
+    """Return a judgement if it differs from the one that a proof has."""
+    return None if _alike(to_plain(said), to_plain(proof.judgement)) else said
 
 
 def keep(session: Path, proof: Proof) -> None:

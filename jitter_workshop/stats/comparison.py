@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from jitter_workshop.model.curve import Comparison, ComparisonRow, ImportedRun
 from jitter_workshop.model.run import HANDOFF, PERCENTILES, HistogramSummary, Run, StallRate
 from jitter_workshop.model.spec import KINDS, PACED
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.text import WORD, clean
 from jitter_workshop.stats.curve import imported_curve, value_at
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
 
@@ -20,7 +20,19 @@ STALLS_PREFIX = "stalls_per_second_over_"
 STOLEN = "stolen_ns_per_second"
 MAX = "max"
 
-_NAMES = {STOLEN: "time stolen", MAX: "worst seen"}
+WALL, USER, HELD_UP, MATCH, MEAN = "wall_time", "user_time", "held_up_time", "match", "mean"
+"""Measures of a command's run; another one is a percentile of its own histogram."""
+NS = "ns"
+"""The unit of all times of a command."""
+
+_NAMES = {
+    STOLEN: "time stolen",
+    MAX: "worst seen",
+    WALL: "wall time",
+    USER: "user time",
+    HELD_UP: "time held up",
+    MATCH: "the figure",
+}
 _HEADLINE_NS = 100_000
 _SAME_RATIO = 1.1
 _STOLEN_WORTH_SAYING = 1.2
@@ -109,11 +121,13 @@ def measure_name(measure: str) -> str:
     return _NAMES.get(measure, measure)
 
 
-def amount(measure: str, value: float | None) -> str:
+def amount(measure: str, value: float | None, unit: str = "") -> str:
     """Return a measure's value for people: a rate (``4.2/s``), stolen time a second (``3.1 µs/s``), or a time; ``–``
-    for None."""
+    for None. ``unit``: that of a command's figure."""
     if value is None:
         return "–"
+    if unit not in ("", NS):
+        return f"{nice_number(value)} {clean(unit, WORD)}"
     if measure.startswith(STALLS_PREFIX):
         return f"{nice_number(value)}/s"
     return f"{nice_ns(value)}/s" if measure == STOLEN else nice_ns(value)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from jitter_workshop.model.run import Run, Stall, StallRate
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.verdict import Order, Round, Side
-from jitter_workshop.stats.comparison import STOLEN, differences, stall_measure
+from jitter_workshop.model.verdict import Figure, Order, Round, Side
+from jitter_workshop.stats.comparison import NS, STOLEN, USER, differences, measure_name, stall_measure
 from jitter_workshop.stats.curve import SOLID_BEYOND
 from jitter_workshop.stats.paired import Pairs
 from jitter_workshop.stats.scale import nice_ns
@@ -27,6 +27,8 @@ PERCENTILES_OF_SPIN = ("99.999", "99.9999")
 alone."""
 
 _UNGATED = 99.0
+_STEPS_NS = {USER: 1_000.0}
+"""The step of the clock of a command's figure; the kernel tells user time in µs (getrusage(2))."""
 
 
 def draw_orders(rounds: int, seed: int) -> tuple[Order, ...]:
@@ -55,6 +57,22 @@ def side_of(run: Run) -> Side:
         worst_ns=summary.max if summary else None,
         resolution_ns=run.clock.resolution_ns,
     )
+
+
+def figure_rounds(measure: str, unit: str, found: Iterable[tuple[Order, float, float]]) -> tuple[Round, ...]:
+    """Return rounds from (order, a command's figure without the change, its figure with the change). Raise ValueError
+    for a figure that is not a number of zero or more."""
+    return tuple(
+        Round(order, *(side_of_figure(Figure(measure, unit, value)) for value in both)) for order, *both in found
+    )
+
+
+def side_of_figure(figure: Figure) -> Side:
+    """Return a side that has a command's figure and nothing else. Raise ValueError for a figure that is not a number of
+    zero or more."""
+    if not (math.isfinite(figure.value) and figure.value >= 0):
+        raise ValueError("a figure must be a finite number, zero or more")
+    return Side("", 0.0, 0, (), 0.0, {}, {}, None, 0, figure)
 
 
 def stalls_beyond(run: Run, value_ns: int) -> int:
@@ -93,7 +111,8 @@ def rounds_of(pairs: Iterable[tuple[Order, Run, Run]]) -> tuple[Round, ...]:
 class MeasureLine:
     """Hold one measure over all rounds. ``pairs`` is empty if nothing can be compared. ``gate``: why there is no
     verdict; "" if there can be one. ``without``, ``with_it``: the level without and with the change. ``seconds``: the
-    measured time without and with it. ``counts``: the stalls without and with it, None for a percentile."""
+    measured time without and with it. ``counts``: the stalls without and with it, None for a percentile. ``unit``: that
+    of a command's figure."""
 
     measure: str
     name: str
@@ -103,13 +122,16 @@ class MeasureLine:
     with_it: float | None
     seconds: tuple[float, float]
     counts: tuple[int, int] | None = None
+    unit: str = ""
 
 
 def lines(rounds: Sequence[Round], workload: str = "ring") -> list[MeasureLine]:
     """Return one line for each measure that all rounds have in common: stalls by length, the longest first, then stolen
-    time, then percentiles."""
+    time, then percentiles. Rounds of a command have one line, that of its figure."""
     if not rounds:
         return []
+    if rounds[0].without.figure is not None:
+        return [_figure_line(rounds)]
     sides = [side for one in rounds for side in (one.without, one.with_it)]
     thresholds = set.intersection(*({r.threshold_ns for r in side.stalls} for side in sides))
     found = [_stall_line(rounds, threshold) for threshold in sorted(thresholds, reverse=True)]
@@ -118,6 +140,23 @@ def lines(rounds: Sequence[Round], workload: str = "ring") -> list[MeasureLine]:
     wanted = PERCENTILES_OF_SPIN if workload == "spin" else PERCENTILES
     known = [p for p in wanted if any(side.percentiles.get(p) is not None for side in sides)]
     return [*found, *(_percentile_line(rounds, p) for p in known)]
+
+
+def _figure_line(rounds: Sequence[Round]) -> MeasureLine:
+    found = [(r.without.figure, r.with_it.figure) for r in rounds]
+    both = [(a, b) for a, b in found if a is not None and b is not None]
+    measure, unit = both[0][0].measure, both[0][0].unit
+    x, y = tuple(a.value for a, _ in both), tuple(b.value for _, b in both)
+    return MeasureLine(
+        measure,
+        measure_name(measure),
+        Pairs(x, y, step=_STEPS_NS.get(measure, 0.0) if unit == NS else 0.0),
+        "" if len(both) == len(rounds) else "not every run has this figure",
+        _geometric(x),
+        _geometric(y),
+        (0.0, 0.0),
+        unit=unit,
+    )
 
 
 def _rate(side: Side, threshold_ns: int) -> StallRate:
@@ -227,7 +266,7 @@ def _levels(totals: tuple[float, float], seconds: tuple[float, float]) -> tuple[
     return a / a_s if a_s > 0 else None, b / b_s if b_s > 0 else None
 
 
-def _geometric(values: Sequence[int]) -> float | None:
+def _geometric(values: Sequence[float]) -> float | None:
     if not values:
         return None
     return math.exp(math.fsum(math.log(v) for v in values) / len(values)) if min(values) > 0 else 0.0

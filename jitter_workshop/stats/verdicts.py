@@ -86,7 +86,9 @@ def _verdict(
     needed = _needed(line, rounds, *to_reach) if word == "cannot_tell" and not line.gate else None
     bound = None if math.isinf(high) else high
     words = f"{line.name}: {line_in_words(line, word, ratio, low, bound, rounds, needed, even)}"
-    return Verdict(line.measure, ratio, low, bound, p, p_adjusted, word, needed, words, line.without, line.with_it)
+    return Verdict(
+        line.measure, ratio, low, bound, p, p_adjusted, word, needed, words, line.without, line.with_it, line.unit
+    )
 
 
 def _word(line: MeasureLine, p_adjusted: float, low: float, high: float, even: bool, rounds: int) -> VerdictWord:
@@ -178,7 +180,10 @@ def headline_in_words(first: Verdict, rows: Sequence[Verdict]) -> str:
 
 
 def worst_in_words(rounds: Sequence[Round]) -> str:
-    """Return a sentence with the longest stall without and with the change, and with the seconds that were measured."""
+    """Return a sentence with the longest stall without and with the change, and with the seconds that were measured;
+    "" for a command, of whose stalls nothing is known."""
+    if rounds[0].without.figure is not None:
+        return ""
     said = []
     for name, sides in (("without", [r.without for r in rounds]), ("with", [r.with_it for r in rounds])):
         seen = [side.worst_ns for side in sides if side.worst_ns is not None]

@@ -644,7 +644,7 @@ class Threads(AgentSession):
 def test_tasks_that_come_and_go_stop_nothing_and_are_counted(tree: Path) -> None:
     change = Change(1, "kernel-threads", "sched_setaffinity(5@5)", "0-3", "0-1", "runtime", "low", "", kind="affinity")
     hot = CpuSet((2, 3))
-    sides = TunableSides(Threads(change), ("kernel-threads",), hot, (change,), MeasureRequest(), HostRoot(tree))
+    sides = TunableSides(Threads(change), ("kernel-threads",), hot, (change,), HostRoot(tree))
     sides.begin()
     sides.apply()
     fallen, stayed = sides.notes()

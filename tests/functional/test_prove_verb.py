@@ -76,7 +76,7 @@ def test_its_json_is_what_is_promised(capsys: pytest.CaptureFixture[str]) -> Non
     value = json.loads(capsys.readouterr().out)
     assert value["format_version"] == 1
     assert {"tunable", "rounds", "rows", "headline", "drift", "restored", "notes"} <= value.keys()
-    assert {frozenset(one) for one in value["rounds"]} == {frozenset(("order", "without", "with"))}
+    assert {frozenset(one) for one in value["rounds"]} == {frozenset(("order", "without", "with", "figures"))}
     for row in value["rows"]:
         assert {"measure", "ratio", "low", "high", "verdict", "without", "with"} <= row.keys()
         assert row["verdict"] in ("lower", "higher", "no_change", "cannot_tell")

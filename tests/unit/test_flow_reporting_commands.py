@@ -71,8 +71,8 @@ def test_a_proof_is_asked_for_as_it_was(session: OpenSession) -> None:
     proofs = [parsed(one.command) for one in build(session).commands if " prove " in one.command]
     assert [(p.words, p.preset, p.duration_s) for p in proofs] == [
         (["thp=never"], "standard", None),
-        (["placement"], "quick", 2.5),
-        (["irq-affinity"], "quick", None),
+        (["placement"], None, 2.5),
+        (["irq-affinity"], None, None),
     ]
 
 

@@ -61,6 +61,15 @@ class Follower(Protocol):
     def evidence_end(self) -> None: ...
 
 
+class Started(Protocol):
+    """Define a started command that waits until it is released (``launch.Command``, ``launch.KeptCommand``)."""
+
+    pid: int
+
+    def release(self) -> None: ...
+    def wait(self, seconds: float) -> int | None: ...
+
+
 def explain_command(
     words: Sequence[str],
     seconds: float | None,
@@ -115,7 +124,7 @@ def observe(
     follower: Follower | None,
     why_not: str = "",
     seconds: float | None = None,
-    command: Command | None = None,
+    command: Started | None = None,
     progress: Callable[[float], None] = lambda rest_s: None,
 ) -> ProgramReport:
     """Observe a program for ``seconds``, or until it ends. ``follower``: None if there can be no trace, for the reason

@@ -1,26 +1,22 @@
-"""Apply and restore the change of a proof, and define the measurement without and with the change.
+"""Apply and restore the change of a proof.
 
-If the change is the placement of threads, two different requests are enough. If it is settings, the agent applies them
-under a lease before each run with the change, and restores them right after the run. Only shown settings are applied.
+If the change is the placement of threads, the runs without and with it are made differently (``meters``), and nothing
+is to be done here. If it is settings, the agent applies them under a lease before each run with the change, and
+restores them right after the run. Only shown settings are applied.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
-from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ApplyResult, Change, LeftAlone
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.run import UNSTEADY, Run
-from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.text import clean, fell_away, many
-from jitter_workshop.stats.comparison import differences
 from jitter_workshop.tuning.planning import digest
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 
@@ -31,21 +27,12 @@ _AGAIN = "ask for the plan again"
 
 
 class Sides:
-    """Apply and restore the change of a proof. In this class the change is the placement: a run with placed threads
-    (``with_it``) is compared with a run whose threads the scheduler may move, and no setting changes. ``standing``:
-    True if settings may have to be restored. ``ids``: the tunables of the change.
+    """Apply and restore the change of a proof. In this class the change is the placement, and no setting changes.
+    ``standing``: True if settings may have to be restored. ``ids``: the tunables of the change.
     """
 
     standing = False
     ids: frozenset[str] = frozenset()
-
-    def __init__(self, with_it: MeasureRequest) -> None:
-        self._with = with_it
-        self._without = dataclasses.replace(with_it.on(Placement("none")), placement="none")
-
-    def request(self, side: SideName) -> MeasureRequest:
-        """Return the request for a run without or with the change."""
-        return self._with if side == "with" else self._without
 
     def begin(self) -> None:
         """Restore the change if it is applied, and check that it can be applied and restored. Raises HostError."""
@@ -71,27 +58,20 @@ class Sides:
         """
         return ()
 
-    def spoiled(self, without: Run, with_it: Run) -> str:
-        """Return the reason why the difference of two runs may have another cause than the change, or ""."""
-        unsteady = next((run.notes[UNSTEADY] for run in (without, with_it) if UNSTEADY in run.notes), "")
-        return unsteady or "; ".join(differences(without, with_it)) or _another_stack(without, with_it, self.ids)
-
     def notes(self) -> tuple[str, ...]:
-        """Return notes for the reader of the proof on how the change was applied and measured."""
+        """Return notes for the reader of the proof on how the change was applied."""
         return ()
 
 
 @dataclass
 class TunableSides(Sides):
     """Apply and restore settings of the host as the change of a proof. ``words``: the settings, as ``ID`` or
-    ``ID=VALUE``. ``changes``: the writes that were shown, for the hot CPUs ``hot``. ``measurement``: the request for
-    all runs, without and with the change."""
+    ``ID=VALUE``. ``changes``: the writes that were shown, for the hot CPUs ``hot``."""
 
     agent_session: AgentSession
     words: tuple[str, ...]
     hot: CpuSet
     changes: tuple[Change, ...]
-    measurement: MeasureRequest
     root: HostRoot
 
     def __post_init__(self) -> None:
@@ -99,9 +79,6 @@ class TunableSides(Sides):
         self._made: dict[str, tuple[str, str]] = {}
         self._notes: dict[str, None] = {}
         self._ended = self._left_out = 0
-
-    def request(self, side: SideName) -> MeasureRequest:
-        return self.measurement
 
     def begin(self) -> None:
         self.standing = bool(self.ids & self.agent_session.leased)
@@ -168,12 +145,6 @@ class TunableSides(Sides):
                 found.append(LeftAlone(change.tunable, change.path, change.before, says, SET_BY_OTHERS))
         return tuple(found)
 
-    def spoiled(self, without: Run, with_it: Run) -> str:
-        if self._places(without) != self._places(with_it):
-            said = "runs without and with the change used different CPUs, so the CPUs are part of the difference"
-            self._notes[said] = None
-        return super().spoiled(without, with_it)
-
     def notes(self) -> tuple[str, ...]:
         tasks = []
         if self._ended:
@@ -203,11 +174,6 @@ class TunableSides(Sides):
             self._notes[f"the host has a value other than the written one: {clean(odd[0], 120)}"] = None
         self._ended = max(self._ended, result.ended)
 
-    @staticmethod
-    def _places(run: Run) -> tuple[int | None, ...]:
-        place = run.placement
-        return place.producer, place.accumulator, place.journaller, place.sampler
-
 
 def _other_plan(shown: Sequence[Change], fresh: Sequence[Change]) -> str:
     """Return the first path whose write differs between two plans; "" if there is none. Writes to tasks are not
@@ -215,18 +181,3 @@ def _other_plan(shown: Sequence[Change], fresh: Sequence[Change]) -> str:
     both = [{digest(c): c.path for c in plan if not kind_of(c.kind).of_task} for plan in (shown, fresh)]
     odd = both[0].keys() ^ both[1].keys()
     return next((clean(path, 120) for plan in both for key, path in plan.items() if key in odd), "")
-
-
-def _another_stack(without: Run, with_it: Run, ids: frozenset[str]) -> str:
-    """Return a sentence on settings that differ between two runs as they should not; "" if there are none. Only those
-    of ``ids`` should differ: they should be in effect in the second run alone.
-    """
-    stood, stood_with = ({one["id"]: one.get("value", "") for one in run.applied} for run in (without, with_it))
-    early, lacking = sorted(ids & stood.keys()), sorted(ids - stood_with.keys())
-    if early:
-        return f"{', '.join(early)} was applied during the run without it"
-    if lacking:
-        return f"{', '.join(lacking)} was not applied during the run with it"
-    rest = {name: value for name, value in stood_with.items() if name not in ids}
-    odd = sorted(name for name in stood.keys() | rest.keys() if stood.get(name) != rest.get(name))
-    return f"{', '.join(odd[:6])} changed between the two runs of a round" if odd else ""

@@ -11,21 +11,23 @@ from jitter_workshop.bench.placement import Wish, choose
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession, standing
 from jitter_workshop.flow.host_ops.host_status import draw_up
-from jitter_workshop.flow.host_ops.hotcpus import listed
+from jitter_workshop.flow.host_ops.hotcpus import choose_hot, listed
 from jitter_workshop.flow.measuring.host_warnings import warnings
 from jitter_workshop.flow.measuring.isolated_set import own_cpus, room, takes_threads, with_allowed
 from jitter_workshop.flow.measuring.placement_plan import plan_on
-from jitter_workshop.flow.measuring.request import MeasureRequest, blocks, check
+from jitter_workshop.flow.measuring.request import MeasureRequest, check
+from jitter_workshop.flow.proving.command_meter import CommandMeter, CommandRequest
 from jitter_workshop.flow.proving.experiment_arms import Sides, TunableSides
+from jitter_workshop.flow.proving.meters import Meter, RunMeter, run_seconds
 from jitter_workshop.host.cpu.topology import read_isolation, read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.change import Change, Plan, Wanted
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Topology
-from jitter_workshop.model.proof import MOST_ROUNDS, PLACEMENT, SETTLE_S, ProofPlan
+from jitter_workshop.model.proof import COMMAND, MOST_ROUNDS, PLACEMENT, SETTLE_S, ProofPlan
 from jitter_workshop.model.record import made_of
-from jitter_workshop.model.spec import BETWEEN_S, KINDS, PRESETS, START_S, TWO_THREADS, Placement, WorkloadName
+from jitter_workshop.model.spec import KINDS, PRESETS, TWO_THREADS, Placement, WorkloadName
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS
 from jitter_workshop.tuning.journal import Entry, stack
@@ -45,7 +47,8 @@ class ProveRequest:
     None draws a seed. ``cpus``: a list of hot CPUs.
 
     ``like``: a chapter's request, which gives workload, placement, noise, duty, pacing, priority and the CPUs that the
-    learner chose. ``wait_s``: seconds to wait for the host's turn.
+    learner chose. ``wait_s``: seconds to wait for the host's turn. ``command``: the user's command, which is run
+    instead of our benchmark; all that is said of runs above is then of no use, and ``cpus`` bind it on both sides.
     """
 
     words: tuple[str, ...] = ()
@@ -59,6 +62,7 @@ class ProveRequest:
     chapter: str = ""
     wait_s: float = 0.0
     like: MeasureRequest | None = None
+    command: CommandRequest | None = None
 
     @property
     def asked(self) -> WorkloadName:
@@ -68,10 +72,11 @@ class ProveRequest:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Hold the plan of a proof, and the object that applies and restores its change."""
+    """Hold the plan of a proof, the object that applies and restores its change, and the one that makes its runs."""
 
     plan: ProofPlan
     sides: Sides
+    meter: Meter
 
 
 def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
@@ -91,14 +96,9 @@ def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
     topology = read_topology(root)
     if words:
         return _settings(request, parse_wanted(words), agent_session, root)
+    if request.command is not None:
+        return _command_placement(request, request.command, root, topology)
     return _placement(request, root, topology, agent_session.rights == "root")
-
-
-def run_seconds(request: MeasureRequest) -> tuple[float, float]:
-    """Return the seconds that one run's blocks take, and the approximate seconds of the whole run."""
-    cut = blocks(request)
-    blocks_s = cut.count * cut.block_ns / 1e9
-    return blocks_s, START_S + request.settle_s + blocks_s + cut.count * BETWEEN_S
 
 
 def _base(request: ProveRequest, workload: WorkloadName) -> MeasureRequest:
@@ -124,33 +124,52 @@ def _base(request: ProveRequest, workload: WorkloadName) -> MeasureRequest:
 def _planned(
     request: ProveRequest,
     sides: Sides,
+    measured: MeasureRequest | CommandMeter,
     subject: str,
     hot: CpuSet,
     changes: Sequence[Change],
     notices: Sequence[str],
     change_s: float,
 ) -> Drawn:
-    asked = sides.request("with")
-    check(asked)
-    run_s, whole_s = run_seconds(asked)
+    """Return the plan. ``measured``: the request of the runs with the change; a command has no time before its trial
+    (:func:`tried`)."""
     said = list(notices)
     if request.rounds < ENOUGH_ROUNDS:
         gives = "gives" if request.rounds == 1 else "give"
         said.append(f"A verdict needs {ENOUGH_ROUNDS} rounds: {request.rounds} {gives} figures, and no verdict.")
-    return Drawn(
-        ProofPlan(
-            subject=subject,
-            rounds=request.rounds,
-            workload=asked.workload,
-            preset="" if request.duration_s is not None else PRESETS[request.preset].name,
-            hot_cpus=hot.cpus,
-            changes=tuple(changes),
-            run_s=run_s,
-            total_s=request.rounds * (2 * whole_s + change_s),
-            notices=tuple(said),
-        ),
-        sides,
+    plan = ProofPlan(
+        subject=subject,
+        rounds=request.rounds,
+        workload=COMMAND,
+        preset="",
+        hot_cpus=hot.cpus,
+        changes=tuple(changes),
+        run_s=0.0,
+        total_s=request.rounds * change_s,
+        notices=tuple(said),
     )
+    if isinstance(measured, CommandMeter):
+        command = request.command
+        assert command is not None
+        plan = dataclasses.replace(plan, command=command.words, metric=command.metric.measure)
+        return Drawn(plan, sides, measured)
+    check(measured)
+    run_s, whole_s = run_seconds(measured)
+    plan = dataclasses.replace(
+        plan,
+        workload=measured.workload,
+        preset="" if request.duration_s is not None else PRESETS[request.preset].name,
+        run_s=run_s,
+        total_s=request.rounds * (2 * whole_s + change_s),
+    )
+    return Drawn(plan, sides, RunMeter(measured) if subject != PLACEMENT else RunMeter.of_placement(measured))
+
+
+def tried(drawn: Drawn, seconds: float) -> Drawn:
+    """Return the same with the time that a trial of its command took."""
+    plan = drawn.plan
+    total_s = plan.total_s + 2 * plan.rounds * seconds
+    return dataclasses.replace(drawn, plan=dataclasses.replace(plan, run_s=seconds, total_s=total_s))
 
 
 # -- placement ---------------------------------------------------------------------------------------------------------
@@ -175,7 +194,29 @@ def _placement(request: ProveRequest, root: HostRoot, topology: Topology, may_pl
     if base.workload == "ring" and all("journaller" not in change.path for change in view.changes):
         base = dataclasses.replace(base, no_journaller=True)  # all runs must have the same threads
     notices = [view.text, *warnings(summarise(root, topology)), *_beside(root, frozenset())]
-    return _planned(request, Sides(base), PLACEMENT, hot, view.changes, notices, 0.0)
+    return _planned(request, Sides(), base, PLACEMENT, hot, view.changes, notices, 0.0)
+
+
+def _command_placement(request: ProveRequest, command: CommandRequest, root: HostRoot, topology: Topology) -> Drawn:
+    chosen = choose_hot(root, request.cpus, topology)
+    hot = chosen.cpus
+    free = topology.allowed | own_cpus(root)
+    if hot - free:
+        raise HostError(f"this process may not use CPU {hot - free}", "choose other CPUs with --cpus")
+    if hot == free:
+        raise HostError(
+            f"the hot CPUs {hot} are all CPUs that the command may use, so it runs there, bound or not",
+            "choose fewer CPUs with --cpus",
+        )
+    why = "The scheduler moves it to no other CPU, and what you keep off these CPUs is kept off the command."
+    change = Change(
+        1, PLACEMENT, "sched_setaffinity(command)", f"any ({topology.allowed})", str(hot), "run", "low", why
+    )
+    notices = [f"Hot {hot.named}: {chosen.why}."]
+    notices += [f"{chosen.note[0].upper()}{chosen.note[1:]}."] if chosen.note else []
+    notices += [*warnings(summarise(root, topology)), *_beside(root, frozenset())]
+    meter = CommandMeter(command, {"without": None, "with": hot}, root)
+    return _planned(request, Sides(), meter, PLACEMENT, hot, (change,), notices, 0.0)
 
 
 def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:
@@ -208,6 +249,11 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
     for one in wanted:
         _must_be_quick(one)
     words, ids = tuple(str(one) for one in wanted), frozenset(one.id for one in wanted)
+    if request.command is not None and request.cpus is None and "isolation" in ids:
+        raise HostError(
+            "with the isolation the command could not use the isolated CPUs",
+            "name them with --cpus: the command is then bound to them in all runs",
+        )
     ours = _ours(standing(root), ids, agent_session)
     _must_be_asked_for(ours, wanted, root)
     drawn = draw_up(HERE, wanted, request.cpus)
@@ -228,11 +274,15 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
         names = ", ".join(dict.fromkeys(entry.tunable for entry in ours))
         notices.append(f"The applied settings of {names} are restored first, and are not applied again at the end.")
     notices += [*warnings(summarise(root, topology)), *_beside(root, ids)]
-    measured, why = _measured(request, root, topology, hot, ids)
+    measured: MeasureRequest | CommandMeter
+    if request.command is not None:
+        measured, why = _command_measured(request, request.command, root, topology, hot)
+    else:
+        measured, why = _measured(request, root, topology, hot, ids)
     notices += [why] if why else []
-    sides = TunableSides(agent_session, words, hot, changes, measured, root)
+    sides = TunableSides(agent_session, words, hot, changes, root)
     numbered = [dataclasses.replace(change, n=n) for n, change in enumerate(changes, start=1)]
-    return _planned(request, sides, " ".join(words), hot, numbered, notices, CHANGE_S)
+    return _planned(request, sides, measured, " ".join(words), hot, numbered, notices, CHANGE_S)
 
 
 def _must_be_quick(one: Wanted) -> None:
@@ -297,6 +347,19 @@ def _change_of(entry: Entry) -> Change:
     """Return the change that can be made again after this journal entry is restored."""
     tunable = find(entry.tunable)
     return made_of(Change, entry, when=tunable.when, risk=tunable.risk, why=tunable.why)
+
+
+def _command_measured(
+    request: ProveRequest, command: CommandRequest, root: HostRoot, topology: Topology, hot: CpuSet
+) -> tuple[CommandMeter, str]:
+    """Return the meter of a command, and a sentence on its CPUs. Raises HostError."""
+    if request.cpus is None:
+        why = "The scheduler may move the command in all runs; --cpus binds it to these CPUs."
+        return CommandMeter(command, {"without": None, "with": None}, root), why
+    if hot - (topology.allowed | own_cpus(root)):
+        raise HostError(f"this process may not use all of CPU {hot}", "choose other CPUs with --cpus")
+    why = f"In all runs the command is bound to {hot.named}."
+    return CommandMeter(command, {"without": hot, "with": hot}, root), why
 
 
 def _measured(

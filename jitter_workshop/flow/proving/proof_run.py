@@ -25,21 +25,22 @@ from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.proving import proof_plan
+from jitter_workshop.flow.proving.command_meter import CommandMeter
 from jitter_workshop.flow.proving.experiment_arms import SideName, Sides
-from jitter_workshop.flow.proving.proof_plan import CHANGE_S, Drawn, ProveRequest, draw, run_seconds
+from jitter_workshop.flow.proving.meters import Occasion, Taken
+from jitter_workshop.flow.proving.proof_plan import CHANGE_S, Drawn, ProveRequest, draw, tried
 from jitter_workshop.flow.proving.proof_recovery import settle_cut_off, stands
 from jitter_workshop.flow.turns.classhost import TurnOver, left_s, minutes, need_turn, now_s, read_turns
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import LeftAlone
-from jitter_workshop.model.proof import FORMAT_VERSION, PLACEMENT, Proof, ProofPlan, ProofRound
+from jitter_workshop.model.proof import FORMAT_VERSION, PLACEMENT, STOPPED_BY, Proof, ProofPlan, ProofRound
 from jitter_workshop.model.record import made_of
-from jitter_workshop.model.run import Run, RunObserver
+from jitter_workshop.model.run import RunObserver
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Round
 from jitter_workshop.session import ids
 from jitter_workshop.session.opened import OpenSession
-from jitter_workshop.stats.comparison import differences
-from jitter_workshop.stats.rounds import draw_orders, rounds_of
+from jitter_workshop.stats.rounds import draw_orders
 from jitter_workshop.stats.verdicts import judge
 
 __all__ = ["ProofObserver", "ProofStep", "ProveRequest", "Prover"]
@@ -98,10 +99,19 @@ class Prover:
         in_class = need_turn(self._agent_session)
         settle_cut_off(self._session)
         self._drawn = draw(self._request, self._agent_session)
+        if isinstance(self._drawn.meter, CommandMeter):
+            self._drawn = self._tried(self._drawn, self._drawn.meter, in_class)
         if in_class and (said := _too_short(self._drawn.plan)):
             plan = dataclasses.replace(self._drawn.plan, notices=(*self._drawn.plan.notices, said))
             self._drawn = dataclasses.replace(self._drawn, plan=plan)
         return self._drawn.plan
+
+    def _tried(self, drawn: Drawn, meter: CommandMeter, in_class: bool) -> Drawn:
+        """Run the command once, in the host's turn. Its time gives the cost of the proof."""
+        placed = drawn.plan.subject == PLACEMENT
+        own = contextlib.nullcontext() if in_class else host_turn(self._request.wait_s)
+        with own, contextlib.closing(CancelToken()) as nothing:
+            return tried(drawn, meter.trial("with" if placed else "without", self._agent_session, nothing))
 
     def prove(
         self,
@@ -151,7 +161,7 @@ class _Times:
 
     def __init__(self, drawn: Drawn) -> None:
         self._of = 2 * drawn.plan.rounds
-        self._run_s = run_seconds(drawn.sides.request("with"))[1]
+        self._run_s = drawn.meter.seconds
         self._change_s = CHANGE_S if drawn.plan.subject != PLACEMENT else 0.0
         self._runs: list[float] = []
         self._changes: list[float] = []
@@ -185,11 +195,12 @@ class _Series:
     def __post_init__(self) -> None:
         self._plan: ProofPlan = self._drawn.plan
         self._sides: Sides = self._drawn.sides
+        self._meter = self._drawn.meter
         self._seed = self._request.seed if self._request.seed is not None else secrets.randbelow(1 << 31)
         self.id = ids.new_id()
         self._started_at = ids.timestamp()
         self._rounds: list[Round] = []
-        self._first: Run | None = None
+        self._first: Taken | None = None
         self._left_out: list[str] = []
         self._disturbed: list[str] = []
         self._trouble: list[str] = []
@@ -239,29 +250,27 @@ class _Series:
                     ) from None
                 self._left_out.append(f"round {number + 1} was measured again: {spoiled}")
         self._first = self._first or without
-        self._rounds += rounds_of([(order, without, with_it)])
-        for side, run in (("without", without), ("with", with_it)):
-            if run.disturbed:
-                load = run.disturbed[0]
-                self._disturbed.append(f"{number + 1} {side} ({clean(load.name, 30)}, {load.cpu_percent:g} %)")
+        self._rounds.append(Round(order, without.side, with_it.side))
+        for side, taken in (("without", without), ("with", with_it)):
+            if taken.company:
+                self._disturbed.append(f"{number + 1} {side} ({taken.company})")
         # This state of the proof is read only if the process is killed, so it is marked as not restored.
         self._session.add_proof(dataclasses.replace(self._proof(None, back=False), ended_at="", complete=False))
         self._observer.round_done(tuple(self._rounds), self._plan.rounds, self._times.left(2 * len(self._rounds)))
 
-    def _pair(self, number: int, order: Order) -> tuple[Run, Run]:
+    def _pair(self, number: int, order: Order) -> tuple[Taken, Taken]:
         """Return the runs of a round without and with the change. Raises _Spoiled if the change is not their only
         difference."""
         sides: tuple[SideName, SideName] = ("without", "with") if order == "AB" else ("with", "without")
         made = {side: self._run(2 * number + place, number, order, side) for place, side in enumerate(sides)}
-        why = self._sides.spoiled(made["without"], made["with"])
+        why = self._meter.spoiled(made["without"], made["with"], self._sides.ids)
         if not why and self._first is not None:
-            # A round with another clock, for example, cannot be compared with the other rounds.
-            why = "; ".join(differences(self._first, made["without"]))
+            why = self._meter.changed(self._first, made["without"])
         if why:
             raise _Spoiled(why)
         return made["without"], made["with"]
 
-    def _run(self, number: int, round_number: int, order: Order, side: SideName) -> Run:
+    def _run(self, number: int, round_number: int, order: Order, side: SideName) -> Taken:
         if self._cancel.reason is not None:
             raise Cancelled(self._cancel.reason)
         if over := self._agent_session.turn_lost():
@@ -272,25 +281,21 @@ class _Series:
         )
         if side == "with":
             self._times.changed(self._sides.apply)
-        request = dataclasses.replace(
-            self._sides.request(side),
-            label=f"prove {clean(self._plan.subject, _SUBJECT)} · {round_number + 1} {side}",
-            proof=self.id,
-        )
+        label = f"prove {clean(self._plan.subject, _SUBJECT)} · {round_number + 1} {side}"
+        occasion = Occasion(side, label, self.id, self._session, self._agent_session, watcher, self._cancel)
         began = time.monotonic()
-        place = self._agent_session.place
-        run = measuring.measure(request, self._session, watcher, self._cancel, place=place, turn_held=True)
+        taken = self._meter.measure(occasion)
         self._times.ran(time.monotonic() - began)
         if side == "with":
             drifted = self._sides.drifted()
             self._take_back()
         else:
             drifted = _drifted_without(self._sides.strange())
-        if not run.complete:
+        if not taken.complete:
             raise Cancelled(self._cancel.reason or "cancelled")
         if drifted:
             raise _Spoiled(drifted)
-        return run
+        return taken
 
     # -- restoring -----------------------------------------------------------------------------------------------------
 
@@ -326,13 +331,22 @@ class _Series:
             planned=plan.rounds,
             started_at=self._started_at,
             ended_at=ids.timestamp(),
-            rounds=tuple(ProofRound(one.order, one.without.run, one.with_it.run) for one in rounds),
+            rounds=tuple(map(_kept, rounds)),
             judgement=judge(rounds, plan.workload) if rounds else None,
             restored=back,
             left_alone=self._left_alone,
             complete=len(rounds) == plan.rounds,
             stopped="" if cause is None else _why(cause),
-            notes=(*self._sides.notes(), *_counted(self._left_out), *self._company(), *self._trouble, *self._early()),
+            unit=self._meter.unit if isinstance(self._meter, CommandMeter) else "",
+            options=self._request.command.options if self._request.command is not None else (),
+            notes=(
+                *self._meter.notes(),
+                *self._sides.notes(),
+                *_counted(self._left_out),
+                *self._company(),
+                *self._trouble,
+                *self._early(),
+            ),
             disturbed=len(self._disturbed),
         )
 
@@ -353,6 +367,13 @@ class _Series:
         return (f"{often}: decide the number of rounds first",)
 
 
+def _kept(one: Round) -> ProofRound:
+    """Return a round as a proof has it: with the ids of its runs, or with the figures of a command."""
+    a, b = one.without.figure, one.with_it.figure
+    figures = (a.value, b.value) if a is not None and b is not None else None
+    return ProofRound(one.order, one.without.run, one.with_it.run, figures)
+
+
 def _drifted_without(strange: Sequence[LeftAlone]) -> str:
     if not strange:
         return ""
@@ -371,7 +392,7 @@ def _why(cause: WorkshopError) -> str:
     if isinstance(cause, TurnOver):
         return f"the turn ended: {clean(cause.why, 200)}"
     if isinstance(cause, Cancelled):
-        return f"stopped by {clean(cause.reason, 40)}"
+        return f"{STOPPED_BY}{clean(cause.reason, 40)}"
     if isinstance(cause, measuring.RunNotKept):
         return clean(cause.message, 400)
     prefix = "a measurement failed: " if isinstance(cause, MeasureError) else ""

@@ -33,6 +33,7 @@ from jitter_workshop.model.evidence import (
 )
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.matrix import Matrix
+from jitter_workshop.model.proof import STOPPED_BY, Proof
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.report import Command, Culprits, HeatMap, OpenPoint, Overlay, ReportDocument, ReportedRun
 from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Run, Stalls
@@ -106,6 +107,8 @@ _SYSTEM = "proc|sys|dev|boot|etc|usr|lib|lib64|bin|sbin"
 _FOREIGN_PATH = re.compile(rf"(?<![\w./])(?:/(?!(?:{_SYSTEM})(?:/|$))[^\s/'\",;:)]+(?:/[^\s'\",;:)]*)+|/home\b)")
 _HOME = re.compile(r"/home/([^/\s'\"]+)")
 _OPTIONS = {"--root": "TREE", "--course": "DIR", "--label": "label", "--session": SESSION}
+_COMMAND = "COMMAND"
+"""Stands for a user's own command."""
 _ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
 _LISTED = re.compile(r"(\d+ of \d+ processes may run on CPU [^:]+): .*?(; \d+ with real-time priority)?", re.DOTALL)
 _SIDE = re.compile(r"(?:without|with) · \d+ runs?")
@@ -295,6 +298,11 @@ class _Anonymizer:
             return {"reason": self._of_check(value.id, value.reason)}
         if isinstance(value, OpenPoint):
             return {"text": self._of_check(value.id, value.text)}
+        if isinstance(value, Proof) and value.command:
+            # A figure of its own may have a name in the unit or in a benchmark, and its last words are in ``stopped``.
+            ours = not value.stopped or value.stopped.startswith(STOPPED_BY)
+            stopped = value.stopped if ours else LEFT_OUT
+            return {"command": (_COMMAND,), "options": (), "stopped": stopped}
         if isinstance(value, Change):
             return {"why": _QUOTED.sub(lambda m: "'(a name)'" if is_private(m[1]) else m[0], value.why)}
         return {"command": _command(value.command)} if isinstance(value, Command) else {}

@@ -111,7 +111,8 @@ def _all(subject: Subject) -> Iterator[Command]:
             title = clean(walk.chapter.title, 60)
             yield Command(line("compare", *ids, *session), f"how the two runs of '{title}' differ")
     for proof in subject.proofs:
-        if all(map(_TUNABLE.fullmatch, proof.subject.split())):
+        # A user's own command is shown, but not as a line to paste: the session may come from another person.
+        if not proof.command and all(map(_TUNABLE.fullmatch, proof.subject.split())):
             yield proving(proof)
     picked = [word for run in subject.runs for word in ("--run", run.id)] if subject.chosen else []
     yield Command(line("report", *session, *picked, *root), "this report again, with the state at that time")

@@ -1,0 +1,305 @@
+"""Keep one run of a command: start it, measure its time, and end it with all that it has started.
+
+This is a process of its own, with one thread. The kernel gives it each process below the command whose parent has ended
+(PR_SET_CHILD_SUBREAPER, prctl(2)), so that also those are found that left the command's process group. A process that
+another service started for the command is not below it and is not found.
+
+stdin: a JSON line with what is asked, then ``go``, which begins the command; the end of stdin ends it. stdout: JSON
+lines. ``pid``: the command waits to begin. ``failed``: 0 once it has begun, else the errno for which it cannot be
+started. ``code``, …: it has ended (``kept.Ended``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import json
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+SETTLED_S = 0.1
+"""Seconds that the rest of a pipeline gets to end by itself."""
+GRACE_S = 2.0
+"""Seconds that the processes get to end after SIGTERM, before SIGKILL."""
+KILLED_S = 3.0
+"""Seconds until a killed process counts as one that cannot be ended."""
+LOOK_S = 0.5
+"""Seconds between two looks at the number of tasks."""
+
+_CHUNKS = 64
+_SET_PDEATHSIG, _SET_SUBREAPER = 1, 36
+_STANDARD = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
+"""Signals that Python or the keeper handles; a command expects their default action."""
+
+
+class Keeper:
+    """Keep one command. ``capture``: how many bytes at the end of its output are kept. ``most``: a command that starts
+    more processes than this is ended."""
+
+    def __init__(self, words: Sequence[str], timeout_s: float, capture: int, most: int) -> None:
+        self._words, self._timeout_s, self._capture, self._most = tuple(words), timeout_s, capture, most
+        self._prctl = ctypes.CDLL(None, use_errno=True).prctl
+        if self._prctl(_SET_SUBREAPER, 1, 0, 0, 0) != 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        self._woken, waking = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
+        self._stopping = False
+        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(signum, self._stop)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._output = bytearray()
+        self._read, self._write = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self._read, False)
+        self._pid = 0
+        self._status: int | None = None
+        self._ended_ns = 0
+        self._user_s = self._system_s = 0.0
+
+    def keep(self) -> None:
+        """Start the command, say its pid, begin it when told to, and say how it ended."""
+        told, go = os.pipe2(os.O_CLOEXEC)
+        failed, failing = os.pipe2(os.O_CLOEXEC)
+        self._pid = os.fork()
+        if self._pid == 0:
+            self._become(told, failing)
+        for file in (told, failing, self._write):
+            os.close(file)
+        say(pid=self._pid)
+        if not self._told_to_go():
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+            return
+        began_ns = time.monotonic_ns()
+        os.write(go, b"!")
+        number = os.read(failed, 16)
+        say(failed=int(number or 0))
+        if number:
+            os.waitpid(self._pid, 0)
+            return
+        why = self._until_it_ends(began_ns)
+        left, stuck = self._end_all()
+        # A command that was ended before its time has no times of its own.
+        code = os.waitstatus_to_exitcode(self._status) if self._status is not None else -int(signal.SIGKILL)
+        self._drain()
+        say(
+            code=code,
+            why=why,
+            wall_ns=max(self._ended_ns - began_ns, 0),
+            user_ns=round(self._user_s * 1e9),
+            system_ns=round(self._system_s * 1e9),
+            left=left if not why else 0,
+            stuck=stuck,
+            output=self._output.decode(errors="replace"),
+        )
+
+    # -- the command's own process -------------------------------------------------------------------------------------
+
+    def _become(self, told: int, failing: int) -> NoReturn:
+        """Wait for the word, and become the command. Its input is empty, it has no terminal, and it is killed if the
+        keeper is."""
+        try:
+            signal.set_wakeup_fd(-1)
+            for signum in _STANDARD:
+                signal.signal(signum, signal.SIG_DFL)
+            os.setsid()
+            self._prctl(_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(self._write, 1)
+            os.dup2(self._write, 2)
+            if os.read(told, 1):
+                os.execvp(self._words[0], self._words)
+        except OSError as error:
+            os.write(failing, str(error.errno or errno.EIO).encode())
+        except ValueError:
+            os.write(failing, str(errno.EINVAL).encode())  # a word with a null character
+        finally:
+            os._exit(127)
+
+    # -- while it runs -------------------------------------------------------------------------------------------------
+
+    def _stop(self, *_: object) -> None:
+        self._stopping = True
+
+    def _told_to_go(self) -> bool:
+        poller = select.poll()
+        for file in (0, self._woken):
+            poller.register(file, select.POLLIN)
+        while not self._stopping:
+            for file, _ in poller.poll():
+                if file == 0:
+                    return os.read(0, 64).startswith(b"go")
+                self._wake()
+        return False
+
+    def _until_it_ends(self, began_ns: int) -> str:
+        """Wait for the end of the command; keep the end of its output meanwhile. Return why it has to be ended, or
+        ""."""
+        poller = select.poll()
+        for file in (0, self._woken, self._read):
+            poller.register(file, select.POLLIN)
+        deadline_ns = began_ns + round(self._timeout_s * 1e9)
+        tasks, look_ns = tasks_here(), began_ns
+        while True:
+            self._reap()
+            if self._status is not None:
+                return ""
+            left_s = (deadline_ns - time.monotonic_ns()) / 1e9
+            if left_s <= 0:
+                return "timeout"
+            if self._stopping:
+                return "asked"
+            ready = poller.poll(max(min(left_s, LOOK_S) * 1000, 1))
+            for file, _ in ready:
+                if file == self._woken:
+                    self._wake()
+                elif file == 0:
+                    return "asked"
+                elif not self._drain():
+                    poller.unregister(file)
+            if time.monotonic_ns() < look_ns + round(LOOK_S * 1e9):
+                continue
+            look_ns = time.monotonic_ns()
+            if tasks_here() > tasks + self._most and len(below(os.getpid())) > self._most:
+                return "processes"
+
+    def _wake(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._woken, 4096)
+
+    def _drain(self) -> bool:
+        """Read what the command has written, and keep the end of it. Return False once no writer is left."""
+        open_ended = True
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(_CHUNKS):  # not without end: a command may write faster than this reads
+                chunk = os.read(self._read, 1 << 16)
+                open_ended = bool(chunk)
+                if not chunk:
+                    break
+                self._output += chunk
+                if len(self._output) > 2 * self._capture:
+                    del self._output[: -self._capture]
+        del self._output[: -self._capture]
+        return open_ended
+
+    def _reap(self) -> None:
+        """Take the status and the times of the processes that have ended. A process's times have those of its own
+        children that it waited for."""
+        while True:
+            try:
+                pid, status, used = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if self._status is None:
+                self._user_s += used.ru_utime
+                self._system_s += used.ru_stime
+            if pid == self._pid:
+                self._ended_ns = time.monotonic_ns()
+                self._status = status
+
+    # -- its end -------------------------------------------------------------------------------------------------------
+
+    def _end_all(self) -> tuple[int, list[int]]:
+        """End all processes below this one. Return how many there were, and those that cannot be ended."""
+        if self._gone(SETTLED_S):
+            return 0, []
+        first = below(os.getpid())
+        self._signal(first, signal.SIGTERM, signal.SIGCONT)
+        if self._gone(GRACE_S):
+            return len(first), []
+        until = time.monotonic() + KILLED_S
+        while True:
+            # What is stopped starts no more processes; the signal to a whole group misses none that begins meanwhile.
+            found = below(os.getpid())
+            self._signal(found, signal.SIGSTOP, signal.SIGKILL)
+            if self._gone(0.05):
+                return len(first), []
+            if time.monotonic() > until:
+                return len(first), sorted(below(os.getpid()))[:20]
+
+    @staticmethod
+    def _signal(found: dict[int, int], *signals: signal.Signals) -> None:
+        """Send signals to processes and to their groups. ``found``: pid → group."""
+        own = os.getpgrp()
+        for signum in signals:
+            for group in set(found.values()) - {own}:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(group, signum)
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signum)
+
+    def _gone(self, seconds: float) -> bool:
+        """Wait for the end of all processes below this one, for some seconds at most."""
+        until = time.monotonic() + seconds
+        while True:
+            self._reap()
+            self._drain()
+            if not below(os.getpid()):
+                return True
+            if time.monotonic() >= until:
+                return False
+            select.select([self._woken], [], [], 0.02)
+            self._wake()
+
+
+def below(top: int) -> dict[int, int]:
+    """Return the processes below ``top`` that have not ended, with the process group of each."""
+    children: dict[int, list[tuple[int, int, bool]]] = {}
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            fields = (folder / "stat").read_bytes().rpartition(b") ")[2].split()
+        except OSError:
+            continue
+        if len(fields) > 2:
+            ended = fields[0] in (b"Z", b"X")
+            children.setdefault(int(fields[1]), []).append((int(folder.name), int(fields[2]), ended))
+    found: dict[int, int] = {}
+    waiting = [top]
+    while waiting:
+        for pid, group, ended in children.get(waiting.pop(), ()):
+            waiting.append(pid)
+            if not ended:
+                found[pid] = group
+    return found
+
+
+def tasks_here() -> int:
+    """Return how many tasks there are on this host (proc_loadavg(5)); 0 if that is not known."""
+    try:
+        return int(Path("/proc/loadavg").read_bytes().split()[3].partition(b"/")[2])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def say(**told: Any) -> None:
+    """Write a line for the process that waits for it. If it has ended, the line is not needed."""
+    with contextlib.suppress(OSError):
+        sys.stdout.write(json.dumps(told) + "\n")
+        sys.stdout.flush()
+
+
+def asked() -> dict[str, Any]:
+    """Read what is asked: one line, of any length."""
+    line = bytearray()
+    while not line.endswith(b"\n"):
+        chunk = os.read(0, 1 << 16)
+        if not chunk:
+            sys.exit(0)
+        line += chunk
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+if __name__ == "__main__":
+    Keeper(**asked()).keep()

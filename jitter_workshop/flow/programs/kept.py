@@ -1,0 +1,152 @@
+"""Run a command once under a keeper (``keeper.py``), which measures it and ends it with all that it has started."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Sequence
+from typing import Any, Self
+
+from jitter_workshop.bench import launch
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.runner import Cancelled
+from jitter_workshop.errors import HostError, MeasureError
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import NAME, REASON, clean
+
+KEEPER = "jitter_workshop.flow.programs.keeper"
+KEPT_OUTPUT = 4_096
+"""Bytes at the end of the output that are kept to tell why a command failed."""
+MOST_PROCESSES = 4_000
+"""A command that starts more processes than this is ended."""
+_NAME = "the process that keeps the command"
+_PATIENCE_S = 10.0
+"""Seconds in which a keeper has ended all that its command has started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Hold the end of a command. ``code``: its exit code, -N after signal N. ``why``: why it was ended, or "":
+    ``timeout``, ``processes`` (it started too many), ``asked``. ``wall_ns``: from just before its first instruction to
+    its end. ``user_ns``, ``system_ns``: its CPU time, with that of its children that have ended. ``left``: how many
+    processes it left running, which were ended. ``stuck``: those that could not be ended. ``output``: the end of its
+    output, with that for errors."""
+
+    code: int
+    why: str
+    wall_ns: int
+    user_ns: int
+    system_ns: int
+    left: int
+    stuck: tuple[int, ...]
+    output: str
+
+
+class KeptCommand:
+    """Hold a command that waits to begin. Its input is empty, it has no terminal, and its output is not shown.
+    ``capture``: how many bytes at the end of its output are kept. Use it in a ``with`` block: at its end the command
+    and all below it have ended. Raises HostError, MeasureError."""
+
+    def __init__(self, words: Sequence[str], timeout_s: float, capture: int = KEPT_OUTPUT) -> None:
+        self._words, self._timeout_s = tuple(words), timeout_s
+        self._ended: Ended | None = None
+        self._child = launch.Child(launch.command(KEEPER), _NAME, HostError, dict(os.environ))
+        try:
+            asked = {"words": self._words, "timeout_s": timeout_s, "capture": capture, "most": MOST_PROCESSES}
+            self._child.send(json.dumps(asked).encode() + b"\n")
+            self.pid = int(self._said()["pid"])
+        except BaseException:
+            self._child.kill(_PATIENCE_S)
+            raise
+
+    def release(self) -> None:
+        """Let the command begin. Raises HostError if it cannot be started."""
+        self._child.send(b"go\n")
+        number = int(self._said()["failed"])
+        if number:
+            raise HostError(f"the command cannot be started: {os.strerror(number)} ({clean(self._words[0], NAME)})")
+
+    def wait(self, seconds: float, cancel: CancelToken | None = None) -> int | None:
+        """Wait until the command has ended, for some seconds at most. Return its exit code, -N after signal N; None if
+        it still runs. Raises Cancelled when ``cancel`` is pressed."""
+        until = time.monotonic() + seconds
+        while self._ended is None:
+            event = self._child.wait(cancel, max(until - time.monotonic(), 0.0))
+            if event.kind == "cancel" and cancel is not None:
+                raise Cancelled(cancel.reason or "cancelled")
+            if event.kind == "timeout":
+                return None
+            if event.kind != "suspend":  # the measured time of a stopped command would be wrong: it goes on
+                told = self._read(event)
+                self._ended = Ended(**{**told, "stuck": tuple(told["stuck"])})
+        return self._ended.code
+
+    def result(self, cancel: CancelToken | None = None) -> Ended:
+        """Wait until the command has ended well. Raises MeasureError if it failed or had to be ended, Cancelled."""
+        while self.wait(3600.0, cancel) is None:
+            pass
+        assert self._ended is not None
+        why = self._trouble(self._ended)
+        if why:
+            raise MeasureError(why, self._advice(self._ended))
+        return self._ended
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._child.kill(_PATIENCE_S)
+
+    def _trouble(self, ended: Ended) -> str:
+        """Return why a run of the command does not count, or ""."""
+        said = ""
+        if ended.why == "timeout":
+            said = f"the command did not end within {self._timeout_s:g} s and was ended"
+        elif ended.why == "processes":
+            said = f"the command started more than {MOST_PROCESSES:,} processes and was ended"
+        elif ended.why:
+            said = "the command was ended before its time"
+        elif ended.code:
+            said = f"the command {_ending(ended.code)}{_last_line(ended.output)}"
+        if ended.stuck:
+            pids = ", ".join(map(str, ended.stuck))
+            stuck = f"processes below it could not be ended: {pids}"
+            return f"{said}; {stuck}" if said else stuck
+        return said
+
+    @staticmethod
+    def _advice(ended: Ended) -> str:
+        if ended.why == "timeout":
+            return "give it more time with --timeout"
+        return "a round needs two runs that end well" if ended.code and not ended.why else ""
+
+    def _said(self) -> dict[str, Any]:
+        return self._read(self._child.wait(None, _PATIENCE_S))
+
+    def _read(self, event: launch.Event) -> dict[str, Any]:
+        if event.kind == "timeout":
+            raise MeasureError(f"{_NAME} does not answer")
+        if event.kind == "end":
+            # The command is killed together with its keeper; the rest of its group is ended here.
+            with contextlib.suppress(ProcessLookupError, PermissionError, AttributeError):
+                os.killpg(self.pid, signal.SIGKILL)
+            raise self._child.ended()
+        found: dict[str, Any] = json.loads(event.line)
+        return found
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"
+
+
+def _last_line(output: str) -> str:
+    lines = [line for line in output[-KEPT_OUTPUT:].splitlines() if line.strip()]
+    return f" ({clean(lines[-1], REASON)})" if lines else ""

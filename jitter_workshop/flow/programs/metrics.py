@@ -1,0 +1,220 @@
+"""Choose the figure of a command's run, and read it: from its times, its output, or a file that it writes.
+
+A figure is a number of zero or more, because a proof compares ratios. Output and files come from the command and are
+untrusted: each is read within limits, and a damaged one is one sentence.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from jitter_workshop.errors import MeasureError, SessionError, UsageError
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import LABEL, NAME, PATH, REASON, WORD, clean
+from jitter_workshop.model.verdict import Figure
+from jitter_workshop.session import foreign
+from jitter_workshop.session.foreign_text import MAX_NS, UNITS, broken, load_json
+from jitter_workshop.stats.comparison import HELD_UP, MATCH, MEAN, NS, USER, WALL
+from jitter_workshop.stats.curve import SOLID_BEYOND, imported_curve, value_at
+
+OF_TIMES = {"wall": WALL, "user": USER, "held-up": HELD_UP}
+"""``--metric`` → measure, for a command that writes no figure of its own."""
+SEARCHED = 4 << 20
+"""Bytes at the end of a command's output that ``--match`` searches."""
+PERCENTILE = "p99"
+_PERCENTILE = re.compile(r"p([0-9]{1,2}(?:\.[0-9]{1,6})?)", re.ASCII)
+_LONGEST_PATTERN = 1_000
+_LARGEST = 1e300
+_PYPERF_UNITS = {"second": "s", "byte": "byte", "integer": "count"}
+"""pyperf's units, with those that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """Hold what is compared. ``measure``: as in ``Figure``. At most one of ``pattern``, ``histogram`` and ``pyperf`` is
+    not "": a regular expression, or the path of the file that the command writes. ``unit``: the user's, or "".
+    ``benchmark``: the name of one of several in a pyperf file, or ""."""
+
+    measure: str
+    pattern: str = ""
+    histogram: str = ""
+    pyperf: str = ""
+    unit: str = ""
+    benchmark: str = ""
+
+    @property
+    def file(self) -> Path | None:
+        """Return the file that the command writes; None if its figure is elsewhere."""
+        path = self.histogram or self.pyperf
+        return Path(path) if path else None
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Return the options of ``prove`` that choose this metric."""
+        own = next((name for name, measure in OF_TIMES.items() if measure == self.measure), "")
+        chosen = self.benchmark if self.pyperf else self.measure if self.histogram else own
+        pairs = (
+            ("--metric", chosen),
+            ("--match", self.pattern),
+            ("--hlog", self.histogram),
+            ("--pyperf", self.pyperf),
+            ("--unit", self.unit),
+        )
+        return tuple(word for option, value in pairs if value for word in (option, value))
+
+    def of_output(self, output: str) -> Figure:
+        """Return the figure that the pattern finds last in a command's output. Raises MeasureError."""
+        last = None
+        for last in re.finditer(self.pattern, output):  # noqa: B007 - the last one counts
+            pass
+        if last is None:
+            where = (
+                f"the last {SEARCHED >> 20} MiB of the command's output" if len(output) >= SEARCHED else "its output"
+            )
+            raise MeasureError(f"--match finds nothing in {where}", "try it with 'CMD | grep -E PATTERN'")
+        text = last[1] or ""
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not 0 <= value < _LARGEST:
+            raise MeasureError(f"--match finds '{clean(text, WORD)}', and that is no number of zero or more")
+        if self.unit in UNITS:
+            return _time(MATCH, value * UNITS[self.unit], "the figure that --match finds")
+        return Figure(MATCH, self.unit, value)
+
+    def of_file(self, data: bytes) -> tuple[Figure, tuple[str, ...]]:
+        """Return the figure in the file that a command wrote, and notes for the reader. Raises MeasureError."""
+        name = clean(self.histogram or self.pyperf, PATH)
+        try:
+            return self._of_histogram(data, name) if self.histogram else (self._of_pyperf(data, name), ())
+        except SessionError as error:
+            raise MeasureError(f"the command wrote a file that cannot be used: {error.message}", error.advice) from None
+
+    def _of_histogram(self, data: bytes, name: str) -> tuple[Figure, tuple[str, ...]]:
+        runs = foreign.parse(data, name, unit=self.unit or None)
+        if len(runs) > 1:
+            tags = ", ".join(clean(run.label, LABEL) for run in runs[:4])
+            broken(name, f"it has several histograms ({tags})", advice="let the command write one of them")
+        percentile = self.measure.removeprefix("p")
+        beyond = round(runs[0].count * (100 - float(percentile)) / 100)
+        if float(percentile) > 50 and beyond < SOLID_BEYOND:
+            few = f"only {beyond} of its {runs[0].count:,} samples lie beyond {self.measure}"
+            broken(name, f"{few}, and {SOLID_BEYOND} are needed", advice="choose a lower percentile with --metric")
+        value = value_at(imported_curve(runs[0]), float(percentile))
+        if value is None:
+            broken(name, f"it does not tell {self.measure}", advice="choose a lower percentile with --metric")
+        return Figure(self.measure, NS, float(value)), runs[0].notes
+
+    def _of_pyperf(self, data: bytes, name: str) -> Figure:
+        value = load_json(data, name)
+        common = value.get("metadata")
+        found = dict(_benchmarks(value, common if isinstance(common, dict) else {}))
+        if not found:
+            broken(name, "it has no benchmark of pyperf")
+        if self.benchmark and self.benchmark not in found:
+            listed = ", ".join(clean(one, LABEL) for one in list(found)[:6])
+            broken(name, f"it has no benchmark '{clean(self.benchmark, LABEL)}'", advice=f"it has {listed}")
+        if not self.benchmark and len(found) > 1:
+            listed = ", ".join(clean(one, LABEL) for one in list(found)[:6])
+            broken(name, f"it has {len(found)} benchmarks", advice=f"choose one with --metric: {listed}")
+        unit, values = found[self.benchmark] if self.benchmark else next(iter(found.values()))
+        if not values:
+            broken(name, "its benchmark has no values")
+        if not all(_is_figure(one) for one in values):
+            broken(name, "a value is no number of zero or more")
+        if unit not in _PYPERF_UNITS:
+            broken(name, f"pyperf has no unit '{clean(unit, WORD)}'")
+        mean = math.fsum(values) / len(values)
+        known = _PYPERF_UNITS[unit]
+        return _time(MEAN, mean * UNITS[known], name) if known in UNITS else Figure(MEAN, known, mean)
+
+
+def chosen(
+    metric: str | None,
+    match: str | None = None,
+    hlog: str | None = None,
+    pyperf: str | None = None,
+    unit: str | None = None,
+) -> Metric:
+    """Return the metric that the options of ``prove`` choose. Raises UsageError."""
+    given = [name for name, value in (("--match", match), ("--hlog", hlog), ("--pyperf", pyperf)) if value is not None]
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} contradict each other", "one figure of a run is compared")
+    unit = {"µs": "us"}.get(unit, unit) if unit is not None else None
+    if unit is not None and (unit != clean(unit, WORD) or not unit):
+        raise UsageError(f"--unit must be a word of 1 to {WORD} characters")
+    if match is not None:
+        if metric is not None:
+            raise UsageError("--match is the metric already", "leave --metric out")
+        if unit is None:
+            raise UsageError("--match needs --unit", "give ns, us, ms, s, or another word such as MB/s")
+        return Metric(MATCH, pattern=_pattern(match), unit=unit)
+    if hlog is not None:
+        if unit is not None and unit not in UNITS:
+            raise UsageError(f"the unit of a histogram cannot be {unit}", f"choose one of {', '.join(UNITS)}")
+        found = _PERCENTILE.fullmatch(metric or PERCENTILE)
+        if found is None or not float(found[1]) > 0:
+            raise UsageError(
+                f"a histogram has no '{clean(metric, WORD)}'",
+                "choose a percentile with --metric, such as p99.9; the maximum is one event and proves nothing",
+            )
+        return Metric(metric or PERCENTILE, histogram=_path(hlog, "--hlog"), unit=unit or "")
+    if unit is not None:
+        raise UsageError("--unit is for --match and --hlog")
+    if pyperf is not None:
+        return Metric(MEAN, pyperf=_path(pyperf, "--pyperf"), benchmark=metric or "")
+    if metric is not None and metric not in OF_TIMES:
+        raise UsageError(
+            f"there is no metric '{clean(metric, WORD)}'",
+            f"choose {', '.join(OF_TIMES)}, or a figure of the command by --match, --hlog or --pyperf",
+        )
+    return Metric(OF_TIMES[metric or "wall"])
+
+
+def _pattern(match: str) -> str:
+    if len(match) > _LONGEST_PATTERN:
+        raise UsageError(f"--match is longer than {_LONGEST_PATTERN:,} characters")
+    try:
+        groups = re.compile(match).groups
+    except (re.error, RecursionError, OverflowError) as error:
+        raise UsageError(f"--match is no regular expression: {clean(error, REASON)}") from None
+    if groups != 1:
+        raise UsageError(
+            f"--match must have one pair of brackets around the figure, not {groups}", "for example 'p99=([0-9.]+)'"
+        )
+    return match
+
+
+def _path(text: str, option: str) -> str:
+    if not text or "\0" in text or len(text) > PATH:
+        raise UsageError(f"{option} needs the path of a file")
+    return text
+
+
+def _time(measure: str, ns: float, name: str) -> Figure:
+    if ns > MAX_NS:
+        raise MeasureError(f"{name} is longer than thirty days", "give its unit: --unit ns, us, ms or s")
+    return Figure(measure, NS, ns)
+
+
+def _benchmarks(value: dict[str, Any], common: dict[str, Any]) -> Iterator[tuple[str, tuple[str, Sequence[Any]]]]:
+    """Yield name → (unit, values) of the benchmarks in a pyperf file. What has another form is left out."""
+    listed = value.get("benchmarks")
+    for number, one in enumerate(listed if isinstance(listed, list) else []):
+        if not isinstance(one, dict) or not isinstance(one.get("runs"), list):
+            continue
+        own = one.get("metadata")
+        about = {**common, **(own if isinstance(own, dict) else {})}
+        runs = [run.get("values") for run in one["runs"] if isinstance(run, dict)]
+        values = [v for found in runs if isinstance(found, list) for v in found]
+        yield str(about.get("name", f"benchmark {number + 1}"))[:NAME], (str(about.get("unit", "second")), values)
+
+
+def _is_figure(value: Any) -> bool:
+    # A comparison takes numbers of any size; infinity and NaN are outside.
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LARGEST

@@ -1,0 +1,147 @@
+"""Make the runs of a proof: those of our own benchmark, or those of the user's command (``command_meter``).
+
+A meter knows how a run without the change and a run with it are made, and what must not differ between them. It does
+not know what the change is: ``experiment_arms`` applies and restores it."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.measuring import measure as measuring
+from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
+from jitter_workshop.flow.proving.experiment_arms import SideName
+from jitter_workshop.model.run import UNSTEADY, Run, RunObserver
+from jitter_workshop.model.spec import BETWEEN_S, START_S, Placement
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.verdict import Side
+from jitter_workshop.session.opened import OpenSession
+from jitter_workshop.stats.comparison import differences
+from jitter_workshop.stats.rounds import side_of
+
+
+@dataclass(frozen=True)
+class Occasion:
+    """Hold what a run of a proof is made with. ``label``, ``proof``: the run's name, and the id of its proof."""
+
+    side: SideName
+    label: str
+    proof: str
+    session: OpenSession
+    agent_session: AgentSession
+    watcher: RunObserver
+    cancel: CancelToken
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Hold one run of a round. ``side``: its figures. ``applied``: this tool's settings that were in effect.
+    ``complete``: False if the user stopped it. ``company``: the other task that disturbed it most, or "". ``run``: the
+    run of our own benchmark, None for a command."""
+
+    side: Side
+    applied: tuple[Mapping[str, str], ...]
+    complete: bool = True
+    company: str = ""
+    run: Run | None = None
+
+
+class Meter(ABC):
+    """Make the runs of a proof, and tell why two of them cannot be compared."""
+
+    @property
+    @abstractmethod
+    def seconds(self) -> float:
+        """Return the estimated time of one run, with its start."""
+
+    @abstractmethod
+    def measure(self, occasion: Occasion) -> Taken:
+        """Make a run. Raises Cancelled, MeasureError, HostError, SessionError."""
+
+    def spoiled(self, without: Taken, with_it: Taken, ids: Collection[str]) -> str:
+        """Return the reason why the difference of two runs may have another cause than the change of the settings
+        ``ids``, or ""."""
+        return _another_stack(without, with_it, frozenset(ids))
+
+    def changed(self, first: Taken, later: Taken) -> str:
+        """Return the reason why a round cannot be compared with the first round, or ""."""
+        return ""
+
+    def notes(self) -> tuple[str, ...]:
+        """Return notes for the reader of the proof on how its runs were made."""
+        return ()
+
+
+class RunMeter(Meter):
+    """Make runs of our own benchmark. ``with_it``, ``without``: the request for a run with the change and for one
+    without it."""
+
+    def __init__(self, with_it: MeasureRequest, without: MeasureRequest | None = None) -> None:
+        self._requests: dict[SideName, MeasureRequest] = {"with": with_it, "without": without or with_it}
+        self._notes: dict[str, None] = {}
+
+    @staticmethod
+    def of_placement(placed: MeasureRequest) -> RunMeter:
+        """Return the meter that compares placed threads with threads that the scheduler may move."""
+        return RunMeter(placed, dataclasses.replace(placed.on(Placement("none")), placement="none"))
+
+    @property
+    def seconds(self) -> float:
+        return run_seconds(self._requests["with"])[1]
+
+    def measure(self, occasion: Occasion) -> Taken:
+        request = dataclasses.replace(self._requests[occasion.side], label=occasion.label, proof=occasion.proof)
+        place = occasion.agent_session.place
+        run = measuring.measure(
+            request, occasion.session, occasion.watcher, occasion.cancel, place=place, turn_held=True
+        )
+        company = f"{clean(run.disturbed[0].name, 30)}, {run.disturbed[0].cpu_percent:g} %" if run.disturbed else ""
+        return Taken(side_of(run), run.applied, run.complete, company, run)
+
+    def spoiled(self, without: Taken, with_it: Taken, ids: Collection[str]) -> str:
+        a, b = without.run, with_it.run
+        if a is None or b is None:
+            return ""
+        if len(set(self._requests.values())) == 1 and _places(a) != _places(b):
+            said = "runs without and with the change used different CPUs, so the CPUs are part of the difference"
+            self._notes[said] = None
+        unsteady = next((run.notes[UNSTEADY] for run in (a, b) if UNSTEADY in run.notes), "")
+        return unsteady or "; ".join(differences(a, b)) or super().spoiled(without, with_it, ids)
+
+    def changed(self, first: Taken, later: Taken) -> str:
+        # A round with another clock, for example, cannot be compared with the other rounds.
+        return "; ".join(differences(first.run, later.run)) if first.run is not None and later.run is not None else ""
+
+    def notes(self) -> tuple[str, ...]:
+        return tuple(self._notes)
+
+
+def run_seconds(request: MeasureRequest) -> tuple[float, float]:
+    """Return the seconds that one run's blocks take, and the approximate seconds of the whole run."""
+    cut = blocks(request)
+    blocks_s = cut.count * cut.block_ns / 1e9
+    return blocks_s, START_S + request.settle_s + blocks_s + cut.count * BETWEEN_S
+
+
+def _places(run: Run) -> tuple[int | None, ...]:
+    place = run.placement
+    return place.producer, place.accumulator, place.journaller, place.sampler
+
+
+def _another_stack(without: Taken, with_it: Taken, ids: frozenset[str]) -> str:
+    """Return a sentence on settings that differ between two runs as they should not; "" if there are none. Only those
+    of ``ids`` should differ: they should be in effect in the second run alone.
+    """
+    stood, stood_with = ({one["id"]: one.get("value", "") for one in taken.applied} for taken in (without, with_it))
+    early, lacking = sorted(ids & stood.keys()), sorted(ids - stood_with.keys())
+    if early:
+        return f"{', '.join(early)} was applied during the run without it"
+    if lacking:
+        return f"{', '.join(lacking)} was not applied during the run with it"
+    rest = {name: value for name, value in stood_with.items() if name not in ids}
+    odd = sorted(name for name in stood.keys() | rest.keys() if stood.get(name) != rest.get(name))
+    return f"{', '.join(odd[:6])} changed between the two runs of a round" if odd else ""
