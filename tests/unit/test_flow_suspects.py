@@ -315,6 +315,22 @@ def test_counters_of_the_used_cpus_alone_are_listed() -> None:
     assert [one.kind for one in seen.suspects if one.total_ns is not None] == [TASKS]
 
 
+def test_counters_tell_a_sleeper_how_often_its_cpu_had_to_leave_idle() -> None:
+    run = dataclasses.replace(counted(), workload="wakeup", idle_entries=4_700)
+    waking = of_counters(run).suspect("task:idle")
+    assert waking is not None
+    assert (waking.label, waking.count, waking.total_ns) == ("waking from idle", 4_700, None)
+    chapter = COURSE.chapter("idle-states")
+    assert chapter is not None
+    assert cures.reach(waking, chapter, COURSE)[0] == "this"
+    for other in (dataclasses.replace(run, workload="spin"), dataclasses.replace(run, idle_entries=None)):
+        assert of_counters(other).suspect("task:idle") is None
+    rows = {str(n): Counter(f"card{n}", {"1": 5_000 + n}) for n in range(40, 52)}
+    crowded = dataclasses.replace(run, interrupts=rows)
+    assert of_counters(crowded).suspect("task:idle") is None
+    assert of_counters(crowded, figure="idle-exit").suspect("task:idle") is not None
+
+
 @given(st.integers(0, 2_000_000), st.integers(0, 2_000_000))
 def test_counters_decide_only_what_their_times_prove(waited_ns: int, steal_ns: int) -> None:
     seen = of_counters(counted(waited_ns, steal_ns))

@@ -30,6 +30,8 @@ MOST_TOLD = 0.9
 NEAR = 0.9
 """An answer is right if its cause took at least this share of the time of the largest cause, or came so often."""
 
+SLEEPER = "wakeup"
+"""The workload whose thread waits for its CPU to leave idle; the CPUs of all others idle between two blocks."""
 _LOCAL = "local_timer"
 _TIMER_IRQS = ("arch_timer", "riscv-timer")
 """The ends of the names of the CPU's own timer on ARM and RISC-V, where the timer is an interrupt like others."""
@@ -43,6 +45,7 @@ _NAMED: dict[str, tuple[tuple[str, str | None], ...]] = {
     "net-rx": (("softirq", "NET_RX"),),
     "device-interrupts": (("irq", None),),
     "work-items": (("workqueue", None),),
+    "idle-exit": (("task", words.IDLE),),
 }
 """The kinds and names of the causes that a figure counts (any name for None), by the figure's id."""
 _WORK = "work:"
@@ -171,6 +174,8 @@ def of_counters(run: Run, why_no_trace: str = "", figure: str = "") -> SeenCause
         ("page_fault", [n for t in run.threads for n in (t.minor_faults, t.major_faults)]),
     ):
         found.append(counted(kind, "", _added(counts)))
+    if run.workload == SLEEPER:
+        found.append(counted("task", words.IDLE, run.idle_entries))
     found += _interrupts(run.interrupts or {}, cpus)
     for name, row in (run.softirqs or {}).items():
         found.append(counted("softirq", name, _on(row, cpus)))
