@@ -1,7 +1,8 @@
-"""Control the measuring of lines between CPUs from the parent's side: send some pairs at a time, collect the times.
+"""Have a child process measure how long a cache line takes between CPUs: send it some pairs at a time, collect the
+times.
 
-Each pair is measured several times, in passes over all pairs in random order: what else the host does at one moment
-then meets pairs of all kinds alike. The median of its passes is a pair's time.
+Each pair is measured several times, in passes over all pairs in random order. So other work of the host at one moment
+meets pairs of all kinds alike. A pair's time is the median of its passes.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _USUAL_S = 0.0012
 _READY_WITHIN_S = 60.0
 
 Told = Callable[[int, int], None]
-"""The function that is told the number of finished measurements and of all."""
+"""The function that is called with the number of finished measurements and the number of all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
-"""Measure lines between CPUs in a process of its own: ``python -I -m jitter_workshop.bench.matrixchild``.
+"""Measure how long a cache line takes between CPUs, in a process of its own: ``python -I -m
+jitter_workshop.bench.matrixchild``.
 
 The parent sends pairs of CPUs, some at a time. The child answers with the time of each pair. Its main thread sleeps
-while two threads, one on each CPU, hand a line to each other. A CPU that no thread gets (another task never leaves it)
-costs a second or two a pair, so after two such pairs the rest of its pairs is left out.
+while two threads, one on each CPU, hand a cache line to each other. A CPU that no thread gets (another task never
+leaves it) costs a second or two a pair, so after two such pairs the rest of its pairs is left out.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def measure(parent: Parent, order: LineOrder) -> None:
 
 
 def times(clock: object, order: LineOrder, taken: Counter[int]) -> LineTimes:
-    """Measure each pair once. ``taken``: for each CPU the pairs in a row that did not get it; it is kept up to date."""
+    """Measure each pair once. ``taken``: for each CPU, the number of pairs in a row whose thread did not get the CPU;
+    this function updates it."""
     found = ffi.new("double *")
     measured: list[float | None] = []
     why = ""

@@ -1,9 +1,9 @@
 """Name how near two CPUs are to each other, and choose the CPUs of a matrix.
 
 All functions are pure and depend on the topology only. A host of up to :data:`MOST_CPUS` CPUs is measured whole. On a
-larger one so many CPUs stand for all: as many groups as possible (a group shares a last-level cache), and in each of
-them first a CPU, then one that is near to it in each way there is: its sibling, a core with the same L2, another core.
-The groups differ in which way comes first, so that each way is measured in some of them.
+larger host, MOST_CPUS CPUs stand for all. They come from as many groups as possible; the CPUs of a group share a
+last-level cache. From each group come a first CPU and then one CPU for each way of being near to it: its sibling, a
+core with the same L2, another core. Each group begins with another way, so that every way is measured in some group.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Nearness:
         self._packages_have_nodes = any(len(found) > 1 for found in nodes.values())
 
     def of(self, first: int, second: int) -> str:
-        """Return the name of the nearest thing that two different CPUs share, or of what parts them."""
+        """Return the name of the nearest thing that two different CPUs share (core, cache, node), or of the boundary
+        between them."""
         a, b = self._cpus[first], self._cpus[second]
         if second in a.smt_siblings:
             return SAME_CORE
@@ -99,8 +100,8 @@ def spread(items: Sequence[CpuGroup], most: int) -> list[CpuGroup]:
 
 
 def _ranked(nearness: Nearness, cpus: Sequence[int], number: int) -> list[int]:
-    """Return a group's CPUs in the order in which they are taken. ``number``: the group's; it turns the order of the
-    ways in which CPUs are near to the first one."""
+    """Return a group's CPUs in the order in which they are taken. ``number``: the group's number. It decides which way
+    of being near to the first CPU comes first."""
     first, *others = cpus
     ways: dict[str, int] = {}
     for cpu in others:
@@ -115,7 +116,7 @@ def _ranked(nearness: Nearness, cpus: Sequence[int], number: int) -> list[int]:
 
 
 def pairs_of(cpus: Sequence[int]) -> tuple[Pair, ...]:
-    """Return each two of these CPUs, the lower number first."""
+    """Return all pairs of these CPUs, in each the lower number first."""
     return tuple(combinations(sorted(cpus), 2))
 
 

@@ -20,7 +20,7 @@ from jitter_workshop.stats.scale import nice_ns
 
 _LEVELS = 6
 _WIDEST_CELL, _NUMBER_FROM = 6, 4
-"""The most columns of a cell, and those from which on it has its time as a number."""
+"""The largest width of a cell in columns, and the least width at which a cell shows its time as a number."""
 _WIDEST_LABEL = 20
 _LEAST_ROWS = 4
 _MOST_CLUSTERS = 6
@@ -62,7 +62,8 @@ def _cut(text: str, room: int) -> str:
 
 
 def _labels(bins: tuple[Bin, ...], single: bool) -> list[str]:
-    """Return the names of the rows. Where a row stands for several CPUs, its number comes first, as above columns."""
+    """Return the names of the rows. Where rows stand for several CPUs, a name begins with the number of the row; the
+    columns have the same numbers."""
     if single:
         return [str(one.stands_for) for one in bins]
     digits = len(str(len(bins)))

@@ -1,16 +1,18 @@
 """Show what caused a run's stalls, or where the time of a program of your own went, by the kernel's trace.
 
-RUN is an id, its unique beginning, a label (of the newest run with that label), or @1 for the newest run, @2, …
-The run must have been measured with --evidence. Every stall's time is split by cause to the nanosecond, and the parts
-sum to the stall: tasks, interrupts, softirqs, timers, workqueues, migrations, page faults. A short gap beside an event
-is 'around' this event. A gap without any event of the kernel is 'no event': a hypervisor, firmware or memory took the
-time; which of them is not guessed. If there was no trace (no rights, no tracefs), counters are shown, without causes.
+RUN is an id, its unique beginning, a label (of the newest run with that label), or @1 for the newest run, @2, … The run
+must have been measured with --evidence. Every stall's time is split by cause to the nanosecond, and the parts sum to
+the stall: tasks, interrupts, softirqs, timers, workqueues, migrations, page faults. A short gap beside an event is
+'around' this event. A gap without any event of the kernel is 'no event': a hypervisor, firmware or slow memory may have
+taken the time, and the tool does not guess which. If there was no trace (no rights, no tracefs), counters are shown,
+without causes.
 
 A program is a command after --, a process (--pid) or a control group (--cgroup). Its threads are followed, and all that
 they start. Each thread's time is split: it ran, waited for a CPU (and who had it), slept, or was blocked (on what, and
 who woke it). A command is observed until it ends, a running program for 10 s; --duration sets another time. A command
-goes on behind this time, and is never ended by this verb, unless the verb itself is. Its output stays its own: the text
-report goes to stderr. With --json the report goes to stdout, and the command's output to stderr.
+that is not over by then goes on alone. If a signal ends 'explain', the command gets the same signal. The command keeps
+stdout for its own output: the text report goes to stderr. With --json the report goes to stdout, and the command's
+output to stderr.
 
 Exit code for a command: the command's own, and 2 if it cannot be started.
 """
@@ -44,9 +46,9 @@ _SECONDS, _MOST_SECONDS = 10.0, 3_600.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", nargs="?", help="a run that was measured with --evidence")
     parser.add_argument("--top", type=int, default=10, metavar="N", help="show the N worst stalls (10)")
-    parser.add_argument("--pid", type=int, metavar="PID", help="a process of yours in the place of a run")
+    parser.add_argument("--pid", type=int, metavar="PID", help="explain a process of yours instead of a run")
     parser.add_argument("--thread", metavar="NAME|TID", help="with --pid: only the threads of this name or number")
-    parser.add_argument("--cgroup", metavar="PATH", help="the processes of a control group in the place of a run")
+    parser.add_argument("--cgroup", metavar="PATH", help="explain the processes of a control group instead of a run")
     parser.add_argument("--duration", type=number, metavar="S", help="observe the program for S seconds")
     if isinstance(parser, Parser):
         parser.takes_command = True
@@ -60,7 +62,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(
             "choose what is to be explained: a run, a program by --pid or --cgroup, or a command after --"
             if not any(chosen)
-            else "RUN, --pid, --cgroup and a command contradict each other"
+            else "RUN, --pid, --cgroup and a command contradict each other",
+            "name one of them",
         )
     if args.thread is not None and args.pid is None:
         raise UsageError("--thread needs --pid")

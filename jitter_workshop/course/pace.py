@@ -26,7 +26,8 @@ HUNT_S = 120.0
 LONGEST_STEP_S = 180.0
 """The most time of a step of the built-in course, without its fixed time."""
 ALLOWED_MIN, ALLOWED_SHARE = 1.0, 0.2
-"""How far the ``minutes`` of a lesson may be from the computed ones: the larger one of a minute and of this share."""
+"""How far the ``minutes`` of a lesson may differ from the computed minutes: by one minute or by this share, whichever
+is more."""
 
 _SOURCES = re.compile(r"^Source:", re.MULTILINE)
 _WORD = re.compile(r"\S*\w\S*")
@@ -34,8 +35,8 @@ _WORD = re.compile(r"\S*\w\S*")
 
 @dataclass(frozen=True, slots=True)
 class StepPace:
-    """Hold the time of one step. ``words``: all that is read. ``fixed_s``: the time of its run, of a boot or of a hunt,
-    in seconds."""
+    """Hold the time of one step. ``words``: the number of words to read. ``fixed_s``: the time of its run, of a boot or
+    of a hunt, in seconds."""
 
     step: StepName
     words: int
@@ -54,10 +55,10 @@ class StepPace:
 def pace(chapter: Chapter) -> tuple[StepPace, ...]:
     """Return the time of each step, in the order of the steps.
 
-    Of texts of which a learner sees one, the longest counts: of the texts for a state of the host, and of the
+    Where a learner sees one of several texts, the longest one counts: the texts for a state of the host, and the
     explanations of a guess. The first step has two recall questions. They come from earlier chapters, and this
-    chapter's own ones stand for them. The by-hand commands that are folded do not count, because they are for who wants
-    more. Hints do not count either.
+    chapter's own ones stand for them. The by-hand commands that are folded do not count, because they are for readers
+    who want more. Hints do not count either.
     """
     return tuple(StepPace(step, _words(chapter, step), _fixed_s(chapter, step)) for step in chapter.steps)
 

@@ -108,9 +108,9 @@ def follow(
     in_futex: Iterable[int] = (),
 ) -> Story:
     """Follow the threads ``tids``, which existed at ``start``, until ``end``. ``children``: also each thread and
-    process that a followed thread starts. ``command``: the one of them that begins to count when it becomes the user's
-    command. ``in_futex``: the threads that were in the call ``futex`` then. ``events``: in order of time, those of all
-    CPUs.
+    process that a followed thread starts. ``command``: the thread whose time counts only from the moment at which it
+    becomes the user's command. ``in_futex``: the threads that were in the call ``futex`` at ``start``. ``events``: in
+    order of time, those of all CPUs.
 
     The trace has the end of each call but ``futex``, which a program may call a million times a second. Its begin
     counts for one sleep: the thread has left the call when it runs again, or when its own code has a page fault."""

@@ -68,8 +68,8 @@ _STOPPED, _DEEP = ("T", "t"), "D"
 
 @dataclass(frozen=True, slots=True)
 class ProgramTimes:
-    """Hold what a trace tells about a program. ``threads``: the listed threads, those that ran or were held up most
-    first."""
+    """Hold what a trace tells about a program. ``threads``: the listed threads; those that ran or were held up longest
+    come first."""
 
     threads: tuple[ThreadTimes, ...]
     left_out: int
@@ -99,11 +99,11 @@ def explain_program(
 ) -> ProgramTimes:
     """Explain the time of a program from ``start`` to before ``end`` (ns of the trace's clock ``mono``).
 
-    ``events``: those of all CPUs, in any order. ``tids``: the threads that exist at ``start``, with the kernel's
-    letter for each thread's state. ``lost``: as for ``timeline.build``. ``children``: also what these threads
-    start. ``itself``: pid → the name by which this program's own processes are told. ``quota``: the CPU quota of
-    the program's groups and its period in ns, if they used it up in this time; None if they did not. ``calls``:
-    the trace has the system calls. ``command``, ``in_futex``: see ``lives.follow``."""
+    ``events``: those of all CPUs, in any order. ``tids``: the threads that exist at ``start``, with the kernel's letter
+    for each thread's state. ``lost``: as for ``timeline.build``. ``children``: explain also the threads and processes
+    that these threads start. ``itself``: pid → the name under which jitter-workshop's own processes are shown.
+    ``quota``: the CPU quota of the program's groups and its period in ns, if they used it up in this time; None if they
+    did not. ``calls``: the trace has the system calls. ``command``, ``in_futex``: see ``lives.follow``."""
     found = _named(sorted(events, key=lambda event: event[0]), itself or {})
     story = follow(found, tids, start, end, children=children, command=command, in_futex=in_futex)
     every = {str(tid): tid for tid in dict.fromkeys(life.tid for life in story.lives)}
@@ -121,7 +121,7 @@ def explain_program(
 
 
 def _named(events: list[EventFields], itself: Mapping[int, str]) -> list[EventFields]:
-    """Return the events with the names that ``itself`` has."""
+    """Return the events, in which the pids of ``itself`` have the names that it gives them."""
     if not itself:
         return events
     return [
@@ -318,7 +318,7 @@ class _Thread:
         return ("kernel", "") if self._calls else ("sleep", "")
 
     def _wakers(self, start: int, end: int) -> tuple[Waker, ...]:
-        """Return the waker that ended a sleep, the waker of that one during the sleep, and so on."""
+        """Return the waker that ended a sleep, then the task that woke this waker during the sleep, and so on."""
         found: list[Waker] = []
         tid, high = self.life.tid, end + 1
         while len(found) < DEPTH:
@@ -375,8 +375,9 @@ class _Thread:
 
 
 def _with_stops(waits: list[tuple[str, Piece]], stops: Stops, comes_on: list[int]) -> Iterator[Piece]:
-    """Yield the pieces of a hold-up, with the time in which the thread's group was stopped as throttled. ``comes_on``:
-    the times at which the thread came onto a CPU: a wait goes on until then, even if a part of it is not known."""
+    """Yield the pieces of a hold-up. The time in which the thread's group was stopped becomes a piece of its own, named
+    throttled. ``comes_on``: the times at which the thread came onto a CPU. A wait lasts until the next of these times,
+    even if a part of the wait is not known."""
     for on_cpu, group in groupby(waits, key=lambda wait: wait[0] == RUNS):
         pieces = [piece for _, piece in group]
         place = bisect_right(comes_on, pieces[0].start)

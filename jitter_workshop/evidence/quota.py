@@ -21,8 +21,9 @@ SLICE_NS = 5_000_000
 
 
 class Stops:
-    """Hold what is needed to tell when the groups of ``tracks`` were stopped. ``quota``: their quota and its period in
-    ns. Several groups have timers, and other threads may use a quota, too: then less is told as stopped, never more."""
+    """Tell when the groups of the threads ``tracks`` were stopped. ``quota``: their quota and its period in ns. Where
+    several groups have timers, or other threads use the quota, too, fewer waits count as stopped than were, never
+    more."""
 
     def __init__(self, events: Iterable[EventFields], tracks: Iterable[ThreadTrack], quota: tuple[int, int]) -> None:
         quota_ns, self._period = quota

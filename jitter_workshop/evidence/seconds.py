@@ -26,7 +26,8 @@ class _Lane:
 
 
 class Seconds:
-    """Add up blocks, second by second since the run began. What crosses the end of a second counts in both."""
+    """Add up blocks, second by second since the run began. A task or handler that runs across the end of a second
+    counts once in each of the two seconds."""
 
     def __init__(self) -> None:
         self._lanes: defaultdict[tuple[int, int], defaultdict[tuple[str, str], _Lane]] = defaultdict(
@@ -36,7 +37,7 @@ class Seconds:
         self._traced: Counter[int] = Counter()
 
     def add(self, timeline: Timeline, at_ns: int) -> None:
-        """Add one block that began ``at_ns`` after the run."""
+        """Add one block that began ``at_ns`` after the run's start."""
         for cell, ns in _spread(at_ns, at_ns + timeline.rate.to_ns(timeline.end - timeline.start)):
             self._traced[cell // CELLS] += ns
         ours = {thread.tid for thread in timeline.threads.values()}
@@ -66,7 +67,8 @@ class Seconds:
                     lane.tids.add(piece.pid)
 
     def busiest(self) -> CpuSecond | None:
-        """Return the second in which others took most time of one CPU, of equal ones the earliest on the lowest CPU."""
+        """Return the second in which others took most time of one CPU; of equal ones the earliest, then that of the
+        lowest CPU."""
         taken = {key: sum(lane.total_ns for lane in lanes.values()) for key, lanes in self._lanes.items()}
         if not taken:
             return None

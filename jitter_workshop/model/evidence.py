@@ -257,8 +257,8 @@ class QuietCpus:
 
 @dataclass(frozen=True, slots=True)
 class CpuLane:
-    """Hold what one task or event did on a CPU in one second. ``who``: its count and times in this second.
-    ``cells``: its time in each fiftieth of the second, in ns."""
+    """Hold what one task or event did on a CPU in one second. ``who``: the task or event, with its count and times in
+    this second. ``cells``: its time in each fiftieth of the second, in ns."""
 
     who: InterferingTask
     cells: tuple[int, ...]

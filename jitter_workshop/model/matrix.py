@@ -37,8 +37,8 @@ class Matrix:
     ascending order. ``one_way_ns``: a row for each of them, with a value for each of them; None for a CPU and itself
     and for pairs that were not measured (``complete`` is then False). A pair is measured once for both directions.
     ``clusters``: the nearest pairs first. ``groups``: all CPUs that could have been measured, by last-level cache.
-    ``sampled``: ``cpus`` stand for more CPUs than themselves. ``topology``: an id of this host's CPUs; a matrix counts
-    only where they are the same."""
+    ``sampled``: ``cpus`` stand for other CPUs, too. ``topology``: an id of this host's CPUs; a matrix counts only where
+    they are the same."""
 
     format_version: int
     id: str

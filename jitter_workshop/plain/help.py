@@ -56,7 +56,7 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
     if len(walk.chapter.by_hand) > OPEN:
         yield "more", "at explain: the next commands to run by hand"
     if walk.chapter.mask is not None:
-        yield "mask", "at apply: have a mask checked, such as mask f0 (it is only checked)"
+        yield "mask", "at apply: have a mask checked, such as mask f0 (it is not written to the host)"
     if walk.chapter.changes == "tunables" and not walk.host.rehearsed:
         yield "hand", "at apply: type the writes into a root shell yourself, while the workshop watches"
         yield "take", "take over what you made by hand; stop ends the watch"

@@ -94,7 +94,7 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
     if view.applied and not view.needs_reboot:
         talk.tell("Type undo to restore the old values earlier.")
     if walk.awaits_reboot:
-        talk.tell("Leave with q, reboot, and start the workshop again: it goes on here. Enter goes on without that.")
+        talk.tell("Leave with q, reboot, start the workshop again: it goes on here. Enter goes on without a reboot.")
         return False
     return True
 

@@ -316,11 +316,11 @@ def recording_lines(reason: str, recording: str, live: bool, width: int) -> Line
 
 def nothing_measured(shown: Sequence[RunCurve], width: int, *, counted: bool = False) -> Lines:
     """Return the lines that replace a run in a chapter on a recording. ``shown``: curves from another machine.
-    ``counted``: what was counted on an emulated machine is told."""
+    ``counted``: counts of an emulated machine are shown."""
     lines: Lines = [heading("NO RUN HERE")]
     none = ", and no run of this chapter on another machine comes with the course."
     if counted:
-        none = ", and an emulated machine has no curve: only what was counted there is told."
+        none = ", and an emulated machine has no curve: only its counts are shown."
     text = f"Nothing is measured on a recording{'. t shows the curve of another machine.' if shown else none}"
     return [*lines, *wrap(text, width)]
 
@@ -384,8 +384,8 @@ def judged_guess(outcome: PredictionOutcome, width: int, *, explained: bool) -> 
 
 
 def answered(task: PredictionTask, outcome: PredictionOutcome, width: int) -> Lines:
-    """Return the result of an answer that no run decides: whether the answer is right, and why; else also the right
-    answer's reason."""
+    """Return the result of an answer that no run decides: whether the answer is right, and why. After a wrong answer
+    also say why the right one is right."""
     colour = {True: "good", False: "bad", None: "text"}[outcome.near]
     sign = {True: "✓ ", False: "✗ ", None: ""}[outcome.near]
     lines: Lines = [Text(), *wrap(styled(outcome.text, f"bold {colour}"), width, sign)]

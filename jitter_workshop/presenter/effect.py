@@ -41,8 +41,8 @@ def origin_of(seen: KnownRun) -> str:
 
 
 def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
-    """Return the result of one run: its percentile that counts, the chapter's figure, and who disturbed the run; a
-    recorded run is called so. ``asked``: the percentile of the guess."""
+    """Return the result of one run: the percentile that stands for it, the chapter's figure, and which tasks disturbed
+    the run. A recorded run is called recorded. ``asked``: the percentile of the guess."""
     tail = _tail(seen, asked)
     line = Text()
     if tail is not None:
@@ -69,20 +69,20 @@ def headline(found: KnownRun | Effects | None, asked: str | None = None) -> tupl
 
 
 def _tail(seen: KnownRun, asked: str | None) -> Figure | None:
-    """Return the percentile that counts of a run; None if the run knows none."""
+    """Return the percentile that stands for a run; None if the run has no such value."""
     workload = seen.run.workload
     return next((FIGURES[p] for p in (tail_of(workload, asked), tail_of(workload)) if FIGURES[p].of(seen)), None)
 
 
 def headline_so_far(curve: PercentileCurve, workload: str, asked: str | None) -> str:
-    """Return the percentile that counts, of a run that is being made; "" if it is not known."""
+    """Return the value so far of the percentile that stands for a run; "" if it is not known."""
     tail = tail_of(workload, asked)
     value = value_at(curve, float(tail)) if tail[0].isdigit() else None
     return nice_ns(value) if value is not None else ""
 
 
 def so_far(curve: PercentileCurve, workload: str, asked: str | None, width: int) -> Lines:
-    """Return the percentile that counts, of a run that is being made."""
+    """Return the line on the percentile that stands for a run, with its value so far."""
     tail = tail_of(workload, asked)
     value = value_at(curve, float(tail)) if tail[0].isdigit() else None
     return wrap(Text.assemble((f"p{tail} so far: {nice_ns(value)}", "bold accent")), width)
@@ -91,10 +91,10 @@ def so_far(curve: PercentileCurve, workload: str, asked: str | None, width: int)
 def compared(
     found: Effects, runs: Sequence[Run], same_state: bool, width: int, origin: str = "", proof: str = ""
 ) -> Lines:
-    """Return the result of two runs as one statement: the largest effect; then the largest one against it, loud where
-    it is a loss beside a gain; then, quiet, which run was disturbed, and how far it is proven. ``same_state``: nothing
-    was changed between the runs, so the difference is luck. ``origin``: what runs of another machine are called.
-    ``proof``: what is known of a proof of this change; "" where none can be made."""
+    """Return the result of two runs as one statement: the largest effect, then the largest effect in the other
+    direction, which is bold if it is a loss beside a gain. Below, in plain text: what is proven, and which run was
+    disturbed. ``same_state``: nothing was changed between the runs, so the difference is luck. ``origin``: what runs of
+    another machine are called. ``proof``: what is known of a proof of this change; "" where none can be made."""
     if found.nearest is None:
         return []
     if runs[0].id == runs[1].id and not origin:
@@ -160,7 +160,8 @@ def by_luck(said: str, width: int) -> Lines:
 
 
 def beside(found: Effects, marked: Effect | None, width: int) -> Lines:
-    """Return the line that tells a large figure from the distance that the chart marks; [] where both are one."""
+    """Return the line that explains why the chart marks another figure than the one shown large; [] if both are the
+    same."""
     lead = found.lead
     if lead is None or marked is None or marked.name == lead.name:
         return []
@@ -200,7 +201,7 @@ def in_words(effect: Effect) -> str:
     if effect.factor < ALIKE:
         return values
     told = f"{values}, {'at least ' if effect.at_least else ''}{_times(effect.factor)} times {effect.how}"
-    return f"{told}, though in no more time in all" if effect.in_no_more_time else told
+    return f"{told}, with no more stolen time" if effect.in_no_more_time else told
 
 
 def _times(factor: float) -> str:

@@ -16,8 +16,8 @@ GONE = "The load is gone: the chapters show this host as it is."
 
 
 def said(load: HostLoad) -> str:
-    """Return what drowns the lessons, such as ``Load 4.9 on 2 CPUs; qemu takes 87 % of one CPU. Every chapter will show
-    that.``"""
+    """Return the load that hides the effects of the lessons, such as ``Load 4.9 on 2 CPUs; qemu takes 87 % of one CPU.
+    Every chapter will show that.``"""
     return f"{figures(load)} {EVERYWHERE}" if load.drowns else figures(load)
 
 

@@ -14,7 +14,7 @@ from jitter_workshop.presenter.lines import Lines, heading, labelled, wrap
 from jitter_workshop.presenter.pictures import mask_bits
 from jitter_workshop.presenter.prose import styled
 
-OFFER = "Enter opens a mask to write first; it is only checked."
+OFFER = "Enter first opens a mask for you to write. It is checked, and not applied."
 LINE_BY_LINE = "Type mask and the mask, such as: mask f0. Or type the CPUs that stay in it, such as: mask 0-3,8-63."
 _OWN = "This is the mask of this host."
 
@@ -32,7 +32,7 @@ def tasks(chapter: Chapter, view: CpuView) -> tuple[MaskTask, ...]:
 
 
 def task(one: MaskTask, number: int, count: int, width: int) -> Lines:
-    """Return what is to be done. ``number``: the task's place among ``count``, from 1."""
+    """Return the lines that set a task. ``number``: the task's place among ``count``, from 1."""
     wanted = one.wanted
     of = f"   {number} of {count}" if count > 1 else ""
     whose = "this host's mask" if one.explanation == _OWN else "a mask"

@@ -18,7 +18,7 @@ from jitter_workshop.presenter.lines import Lines, in_ascii, in_cells, labelled
 from jitter_workshop.stats.scale import nice_ns
 
 MESSAGES_A_SECOND = 100_000
-"""The rate of the workload ``ring`` on the lessons' pages, by which a second's events become a knee."""
+"""The rate of the workload ``ring`` on the lessons' pages. From it and the events of a second a knee is computed."""
 
 _DRAWN_FROM = 48
 """In fewer columns the steps of a curve are a table."""
@@ -144,7 +144,8 @@ def _percentiles(far: int, wide: int) -> Text:
 
 
 def _rarity(percentile: float) -> float:
-    """Return how many factors of ten rarer than all messages those beyond a percentile are."""
+    """Return how rare the messages beyond a percentile (0 to below 100) are, in factors of ten: 0 for p0, 3 for
+    p99.9."""
     return -math.log10(1 - percentile / 100)
 
 
@@ -152,8 +153,8 @@ def _rarity(percentile: float) -> float:
 
 
 def knee_of(event: Event, rate: float = MESSAGES_A_SECOND) -> float:
-    """Return the percentile from which messages are late because of an event. Each time makes one message late, or as
-    many as it lasts intervals between two messages. ``rate``: messages in a second."""
+    """Return the percentile from which messages are late because of an event. Each event makes one message late, or all
+    messages that were due while it lasted. ``rate``: messages in a second."""
     late = event.count * max(1.0, event.length_ns * rate / 1e9)
     return 100 - 100 * min(late / rate, 1.0)
 

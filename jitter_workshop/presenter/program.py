@@ -19,20 +19,21 @@ MOST_THREADS, MOST_CAUSES, MOST_WAITS, MOST_HOLDUPS = 16, 12, 12, 10
 """The most rows that are shown of each table; the JSON has all of them."""
 _WHAT = {"command": "command", "process": "process", "thread": "thread", "cgroup": "control group"}
 _PARTS = (
-    "waited: it could run, but another task or an interrupt had the CPU. slept: it asked to wait for a time or for "
-    "events. blocked: it waited for what others do."
+    "waited: the thread could run, but another task or an interrupt had the CPU. slept: it asked to wait for a time or "
+    "for events. blocked: it waited for another thread, a disk or the like."
 )
 _COUNTS = (
-    "waited: it could run, but waited in a CPU's queue. preempted, slept: how often it lost its CPU, or gave it up."
+    "waited: the thread could run, but waited in a CPU's queue. preempted: how often it lost its CPU. slept: how often "
+    "it gave up its CPU."
 )
 _RIGHTS = (
-    "Who took the time is not told without the kernel's trace: run this as root, or with sudo for this tool "
-    "(docs/safety.md says what its part for root can do)."
+    "Only the kernel's trace shows who took the time: run this as root, or with sudo for this tool (docs/safety.md "
+    "says what the agent, which runs as root, can do)."
 )
 
 
 def explained(report: ProgramReport, width: int) -> Lines:
-    """Return all that is known of a program's time, in at most 100 columns."""
+    """Return the report on a program's time, in at most 100 columns."""
     width = min(width, WIDEST)
     target = report.target
     number = f" (pid {target.pid})" if target.pid is not None else ""
@@ -69,12 +70,13 @@ def _limits(report: ProgramReport) -> Iterator[str]:
                 yield f"{clean(report.notes[name], 300)}.".capitalize()
         if report.throttled is not None and report.throttled.periods:
             yield (
-                "Its control groups were stopped in this time. The trace has no event for that: a wait counts as "
-                "throttled where the program had run for its quota since the group's timer; else for the task that "
-                "had the CPU."
+                "Its control groups were stopped in this time. The trace has no event for that. So a wait counts as "
+                "throttled if the program had used up its quota since the last timer of its group. Any other wait "
+                "counts for the task that had the CPU."
             )
         if report.unbalanced:
-            yield f"{many(report.unbalanced, 'event')} did not fit the earlier events; that time is not known."
+            some = many(report.unbalanced, "event")
+            yield f"{some} did not fit the earlier events; the time around them is not known."
         if report.missing:
             some = ", ".join(clean(event, 40) for event in list(report.missing)[:4])
             more = f" and {len(report.missing) - 4} more" if len(report.missing) > 4 else ""
@@ -94,7 +96,7 @@ def _figures(report: ProgramReport) -> Iterator[str]:
         )
     for seen in report.frequencies[:4]:
         low, high = seen.lowest_khz / 1e6, seen.highest_khz / 1e6
-        yield f"CPU {seen.cpu} was asked for {low:.2f} to {high:.2f} GHz, {many(seen.changes, 'time')}."
+        yield f"The kernel asked CPU {seen.cpu} for {low:.2f} to {high:.2f} GHz, {many(seen.changes, 'time')}."
     if report.exit_code:
         yield f"The command ended with exit code {report.exit_code}."
 
@@ -114,7 +116,7 @@ def _threads(report: ProgramReport, width: int) -> Iterator[Text]:
         number = len(report.threads) + report.left_out
         rows.append([f"all {number:,} threads", *map(nice_ns, times), f"{total.preempted:,}"])
     if len(rows) == 1:
-        yield Text("No thread of it was seen.")
+        yield Text("No thread of the program was seen.")
         return
     yield from table(rows, width, right=range(1, 8))
     hidden = len(report.threads) - MOST_THREADS
@@ -180,7 +182,7 @@ def _waits(report: ProgramReport, width: int) -> Iterator[Text]:
 
 
 def wait_words(wait: Wait) -> str:
-    """Return what a thread waited for in words: ``io read``."""
+    """Return in words what a thread waited for, such as ``io read``."""
     if wait.name in (NOT_WOKEN, wait.kind):
         return wait.name
     return f"{clean(wait.kind, 20).replace('_', ' ')} {clean(wait.name, 24)}".strip()
@@ -195,7 +197,7 @@ def _holdups(report: ProgramReport, width: int) -> Iterator[Text]:
     """Yield the longest hold-ups with their largest causes."""
     if not report.worst:
         return
-    yield from (Text(), heading("THE LONGEST TIMES IN WHICH ONE COULD RUN AND DID NOT"))
+    yield from (Text(), heading("THE LONGEST TIMES IN WHICH A THREAD COULD RUN AND DID NOT"))
     for number, one in enumerate(report.worst[:MOST_HOLDUPS], 1):
         where = f" on CPU {one.cpu}" if one.cpu is not None else ""
         parts = ", ".join(f"{_cause(part.kind, part.name, 32)} {nice_ns(part.ns)}" for part in one.parts[:3])
@@ -206,6 +208,7 @@ def _holdups(report: ProgramReport, width: int) -> Iterator[Text]:
 
 
 def _cause(kind: str, name: str, limit: int) -> str:
-    """Return a cause in words. A program's thread may be throttled while another task has its CPU."""
+    """Return a cause in words, with at most ``limit`` characters of its name. A program's thread may be throttled while
+    another task has its CPU."""
     by_limit = kind == "task" and name in (THROTTLED, REAL_TIME_THROTTLED)
     return name if by_limit else cause_words(kind, name, limit, measured=False)

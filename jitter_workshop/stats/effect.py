@@ -2,9 +2,9 @@
 
 Two runs of one setup differ, too. So a figure counts as moved from a factor of 2 on, a rate needs ten events in one of
 the runs, and a percentile needs ten samples beyond it in both. Fewer stalls or preemptions are no gain where stalls
-took as much time in all: then each of them is longer. Nor do more of them lead as a loss where they took less; beside a
-gain they are told, with that. A percentile beyond which few stalls lie leads only where no other figure moved, and the
-maximum, a single event, after that one.
+took as much time in all: then each stall is longer. More of them are no loss where stalls took less time in all; beside
+a gain, such a rise is named, with the time. A percentile beyond which few stalls lie leads only where no other figure
+moved, and the maximum, a single event, after that one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, of_run
 MOVED = 2.0
 """A figure that differs by less than this factor is not called moved: two runs of one host differ by as much."""
 LOSS = 1.5
-"""A count that chance cannot explain, and that rose by this factor, is told beside a gain."""
+"""A count is named beside a gain if it rose by this factor, and chance cannot explain that."""
 ALIKE = 1.05
 """Two values whose ratio is below this are called the same."""
 LEAST_EVENTS = 10
@@ -112,8 +112,8 @@ def _by_chance(one: Figure, before: KnownRun, after: KnownRun) -> bool:
 
 
 def _with_time(name: str, effect: Effect, before: KnownRun, after: KnownRun, *, by_chance: bool) -> Effect:
-    """Return the effect; neither better nor worse where its counts may differ by chance, and where it is about the
-    number of stalls, and the time that stalls took did not change in the same direction."""
+    """Return the effect, which is neither better nor worse in two cases: its counts may differ by chance; or it is a
+    number of stalls or preemptions, and the time that stalls took did not change in the same direction."""
     if by_chance:
         return dataclasses.replace(effect, direction="same")
     if name not in _RATES_OF_STALLS or effect.direction == "same":

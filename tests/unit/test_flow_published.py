@@ -170,7 +170,7 @@ def test_where_there_are_neither_writes_nor_curves_the_pages_say_so_and_what_to_
     measured = "".join(line.plain for line in nothing_measured((), 200))
     assert "no run of this chapter on another" in measured
     measured = "".join(line.plain for line in nothing_measured((), 200, counted=True))
-    assert "only what was counted there is told" in measured
+    assert "only its counts are shown" in measured
 
 
 def test_another_courses_chapter_of_the_same_id_has_none_of_the_built_in_runs(own: tuple[Path, Chapter]) -> None:

@@ -93,7 +93,7 @@ def test_where_the_time_went_is_told_with_names_and_wakers() -> None:
         "used up their CPU quota 4 times, stopped for 200 ms",
         "Its control groups were stopped in this time.",
         "The hypervisor took 20 ms",
-        "CPU 1 was asked for 0.80 to 3.00 GHz",
+        "The kernel asked CPU 1 for 0.80 to 3.00 GHz",
         "exit code 3",
         "all 4 threads",
         "task evil [2J forged ← softirq NET_RX",

@@ -173,7 +173,7 @@ def test_a_gain_is_told_with_the_count_that_rose() -> None:
     # As many in as much time are told, too; what chance may explain is not.
     short = between(few, with_stalls(run(), 220, 9e6), moves)
     assert said(short).splitlines()[1] == (
-        "But stalls of 100 µs and more: 140 → 220 a second, 1.6 times more, though in no more time in all."
+        "But stalls of 100 µs and more: 140 → 220 a second, 1.6 times more, with no more stolen time."
     )
     assert between(few, with_stalls(run(), 170, 9e7), moves).but is None
     assert between(with_stalls(run(preempted=40), 4, 9e6), with_stalls(run(), 9, 9e7), moves).but is None

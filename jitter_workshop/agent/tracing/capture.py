@@ -276,8 +276,9 @@ class Capture:
                 self._affinity = now
 
     def _share(self, kilobytes: int) -> int:
-        """Return the buffer size for one hot CPU in KiB: ``kilobytes``, but all of them get at most the total limit and
-        a sixteenth of the free memory."""
+        """Return the buffer size for one hot CPU in KiB: ``kilobytes``, or less, so that the buffers of all hot CPUs
+        together take at most the total limit and at most a sixteenth of the free memory. Never return less than
+        LEAST_KB."""
         words = line_value(self._root.head("/proc/meminfo", 4096), "MemAvailable").split()
         free = int(words[0]) if words and words[0].isdigit() else 0
         most = min(TOTAL_KB[0], free // 16 if free else TOTAL_KB[0])

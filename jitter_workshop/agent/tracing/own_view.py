@@ -39,7 +39,7 @@ class OwnView:
                 self.why_not = reason(error) if isinstance(error, OSError) else "no C library can be called"
 
     def close(self) -> None:
-        """Remove the mount: settings of the trace are planned and restored by what the host itself has mounted."""
+        """Remove the mount. Plans and restores of trace settings must see only mounts of the host itself."""
         if self.mounted:
             self.mounted = False
             with contextlib.suppress(OSError):
@@ -48,8 +48,7 @@ class OwnView:
 
 def can_be_had(root: HostRoot) -> bool:
     """Return True if the agent, as root, may mount the trace for itself: this kernel has the trace, and neither a user
-    namespace nor the bounding set of capabilities is in the way. Only a refusal by a security module is not
-    foreseen."""
+    namespace nor the bounding set of capabilities is in the way. A refusal by a security module cannot be foreseen."""
     bounding = line_value(root.text("/proc/self/status"), "CapBnd").strip()
     known = (root.text("/proc/filesystems") or "").split()
     try:

@@ -130,7 +130,7 @@ class Hands:
         return bool(new) and self.journalled
 
     def adopt(self, wrong: bool = False) -> ApplyView:
-        """Take the writes that are made as applied by this chapter, and stop to watch. Nothing is written. ``wrong``:
+        """Take the writes that are made as applied by this chapter, and stop watching. Nothing is written. ``wrong``:
         also values that are not in the plan, which the learner was asked about. Raises HostError if the agent has
         ended; what was made is restored then."""
         try:
@@ -153,7 +153,8 @@ class Hands:
         return ApplyView(len(result.applied), refused, settled, False, told, by_hand=True)
 
     def leave(self) -> None:
-        """Stop to watch because the chapter is left. What is made counts as applied, where the agent is alive."""
+        """Stop watching, because the learner leaves the chapter. Writes that are made count as applied, if the agent is
+        alive."""
         if self.opened and self.journalled:
             # The lease's end restores what was made in any case.
             with contextlib.suppress(HostError):
@@ -161,7 +162,7 @@ class Hands:
         self.close()
 
     def close(self) -> None:
-        """Stop to watch. Old values that the session keeps are forgotten once all settings have them."""
+        """Stop watching. The session forgets the old values once all settings have them again."""
         work = self._work if self.opened and not self.journalled else None
         if work is not None:
             back = [one for one in way_back(work.changes) if _typed(one)]
@@ -187,7 +188,7 @@ class Hands:
     def _told(self, result: ApplyResult, other: int, settled: bool) -> str:
         if not result.applied:
             return "No write of the plan was made, so nothing is taken over."
-        said = f"Made by your hand and read: {tally(one.tunable for one in result.applied)}"
+        said = f"Made by hand and read back: {tally(one.tunable for one in result.applied)}"
         said += f", {other} not as planned" if other else ""
         verified = "The host now has the wanted values" if settled else "Some settings can still be better: see 'look'"
         back = "They are restored when you leave the workshop, unless you keep them."

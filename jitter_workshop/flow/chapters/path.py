@@ -124,7 +124,7 @@ def entry(
     may_change: bool = True,
 ) -> PathEntry:
     """Return one line of the path. ``guess``: True if the prediction was near or a hunt was won; None if there is
-    nothing to judge. ``state``: what the host is for the chapter's tunables. ``recordings``: the course's recordings,
+    nothing to judge. ``state``: the host's state for the chapter's tunables. ``recordings``: the course's recordings,
     which are read only if the chapter is taught on one; None if no recording may be read. ``may_change``: root's rights
     can be had here."""
     reason = reason_not_here(chapter, room, recorded, state.missing)

@@ -322,7 +322,8 @@ def _read(folder: Path, stamp: tuple[int, int]) -> dict[str, RecordedChapter]:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Return by what a changed file is known: a screen asks for the runs at each redraw."""
+    """Return the time of change and the size of a file. They show if the file has changed: a screen asks for the runs
+    at each redraw."""
     try:
         found = path.stat()
     except OSError:

@@ -26,9 +26,11 @@ FEWEST, PIECES = 2, 6
 LEAST_PIECE = 0.02
 """The share of a stall below which a piece is left out of the example."""
 MOST_TOLD = 0.9
-"""The share of a stall that the pieces of an example make up at least: of many short ones it would tell too little."""
+"""The least share of a stall that its main pieces must make up for an example: many short pieces would explain too
+little."""
 NEAR = 0.9
-"""An answer is right if its cause took at least this share of the time of the largest cause, or came so often."""
+"""An answer is right if its cause took at least this share of the time of the largest cause. Where times mean nothing,
+numbers of events are compared instead."""
 
 SLEEPER = "wakeup"
 """The workload whose thread waits for its CPU to leave idle; the CPUs of all others idle between two blocks."""
@@ -212,7 +214,7 @@ def _interrupts(table: Mapping[str, Counter], cpus: set[str]) -> Iterator[Suspec
 
 
 def counted(kind: str, name: str, count: int | None) -> Suspect:
-    """Return a cause of which a counter has the number of events, in words."""
+    """Return a cause in words. A counter knows only its number of events, not its time."""
     said = {"irq": f"interrupt {called(name, 40)}", "softirq": f"softirq {called(name, 20)}"}.get(kind)
     said = _VECTORS.get(name) if kind == "vector" else said
     return _suspect(kind, name, said or label(kind, name), count, None)
@@ -250,8 +252,8 @@ def _counts(figure: str, one: Suspect) -> bool:
 
 
 def _seen(found: list[Suspect], figure: str, **fields: object) -> SeenCauses:
-    """Return what was seen, with the MOST largest causes in the order of their labels. If none of them is what the
-    ``figure`` counts, the largest cause that is takes the last place."""
+    """Return what was seen, with the MOST largest causes in the order of their labels. If the ``figure`` counts none of
+    them, the largest cause that it counts replaces the last of them."""
     ranked = sorted(found, key=lambda one: (-(one.total_ns or 0), -(one.count or 0), one.label))
     counted = next((n for n, one in enumerate(ranked) if _counts(figure, one)), 0)
     if counted >= MOST:
@@ -267,8 +269,8 @@ def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
     """Return the judged answer; None if this cause is not in the list.
 
     An answer is right if its cause weighs at least NEAR of the largest one: by its time or, on an emulated machine, by
-    how often it came. If the time of unknown cause is longer than that of the largest known one, the evidence decides
-    only that a cause with a shorter time is not it.
+    how often it came. If more time has an unknown cause than the largest known cause took, no answer can be called
+    right. By counters, an answer is then wrong if its cause has a time, because that time is shorter.
     """
     chosen = seen.suspect(ident)
     if chosen is None:

@@ -123,7 +123,8 @@ class ChapterSession:
     def go(self, step: StepName) -> None:
         """Enter a step and save the progress. Raises WorkshopError with the reason of :meth:`blocked`.
 
-        By going from ``apply`` to ``again`` the learner agrees to the plan. What they made by hand is taken over.
+        By going from ``apply`` to ``again`` the learner agrees to the plan. Writes that they made by hand are taken
+        over.
         """
         reason = self.blocked(step)
         if reason:
@@ -272,7 +273,7 @@ class ChapterSession:
         return self.chapter.changes == "nothing" and len(alike) == 1
 
     def recorded_effects(self) -> Effects:
-        """Return the effect of the change between the two recorded runs; none of it where they were not recorded."""
+        """Return the effect of the change between the two recorded runs; an empty one where they were not recorded."""
         both = self.before_and_after() if self.host.rehearsed else None
         return Effects(None, None, None) if both is None else self._effects(*both)
 

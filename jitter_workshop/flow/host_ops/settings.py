@@ -97,8 +97,8 @@ def _held(host: Host, tunables: Sequence[Tunable], checks: Sequence[Assessment])
 
 @dataclass(frozen=True, slots=True)
 class StateHere:
-    """Hold what this host is for a chapter's tunables. ``missing``: why the host has none of them, or "". ``held``: as
-    in :class:`Seen`."""
+    """Hold whether this host has a chapter's tunables, and whether they can still be improved. ``missing``: why the
+    host has none of them, or "". ``held``: as in :class:`Seen`."""
 
     state: HostState = "available"
     missing: str = ""
@@ -110,7 +110,8 @@ USUAL = StateHere()
 
 
 class States:
-    """Say what one host is for the tunables of chapters. Each chapter is read once, and all of them in one look."""
+    """Tell the state of one host for each chapter's tunables. Each chapter is read once, and all of them in one
+    look."""
 
     def __init__(self, root: HostRoot, topology: Topology) -> None:
         self._root, self._topology = root, topology
@@ -118,7 +119,7 @@ class States:
         self._known: dict[str, StateHere] = {}
 
     def of(self, chapter: Chapter) -> StateHere:
-        """Return what the host is for a chapter's tunables."""
+        """Return the host's state for a chapter's tunables."""
         if not chapter.tunables:
             return USUAL
         if chapter.id not in self._known:

@@ -1,4 +1,4 @@
-"""Measure the matrix of this host: take the turn, measure the lines between the CPUs, and keep the matrix."""
+"""Measure the matrix of this host: take the turn, measure the times between the CPUs, and keep the matrix."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class MatrixPlan:
         whose = f"{len(self.cpus)} CPUs that stand for {len(allowed)}" if self.sampled else allowed.named
         usual = max(round(runner.expected_s(len(self.pairs))), 1)
         return (
-            f"{whose}: {many(len(self.pairs), 'pair')}, each {runner.PASSES} times a millisecond or two; about "
-            f"{usual} s, at most {runner.LIMIT_S:g} s"
+            f"{whose}: {many(len(self.pairs), 'pair')}, each measured {runner.PASSES} times for a millisecond "
+            f"or two; about {usual} s, at most {runner.LIMIT_S:g} s"
         )
 
 

@@ -1,4 +1,4 @@
-"""Count the time of a program's threads by the files of /proc, which need no rights for one's own programs.
+"""Read the times of a program's threads from the files of /proc, which need no rights for one's own programs.
 
 /proc/PID/task/TID/schedstat: Documentation/scheduler/sched-stats.rst (time on a CPU and in its queue, ns). Switches and
 faults: proc_pid_status(5), proc_pid_stat(5). Children: /proc/PID/task/TID/children (CONFIG_PROC_CHILDREN).
@@ -112,7 +112,8 @@ class Counting:
         self._pids = done if len(done) < MOST_THREADS else self._pids
 
     def throttled(self) -> Throttled | None:
-        """Return how the throttling counters of the program's groups have grown; None if there are none."""
+        """Return the growth of the throttling counters of the program's groups since :meth:`begin`; None if there are
+        none."""
         return self._groups.throttled()
 
     def quota(self) -> tuple[int, int] | None:
@@ -126,13 +127,13 @@ class Counting:
         return ns, "" if ns is not None else now.why_no_steal
 
     def threads(self) -> tuple[ThreadTimes, ...]:
-        """Return the threads by their counters, those that ran and waited most first."""
+        """Return the threads by their counters; those that ran and waited longest come first."""
         found = [_told(tid, seen, self._start_ns) for (tid, _), seen in self._seen.items()]
         return tuple(sorted(found, key=lambda t: (-((t.ran_ns or 0) + (t.waited_ns or 0)), t.began_ns, t.tid)))
 
 
 class _Groups:
-    """Read the throttling counters of the groups in which a program's first process is, and was."""
+    """Read the throttling counters of the control groups that a program's first process is in, or was in before."""
 
     def __init__(self, root: HostRoot, pid: int) -> None:
         self._root, self._pid = root, pid

@@ -68,8 +68,8 @@ class Command:
         return self._code
 
     def end(self, signum: int = signal.SIGTERM) -> None:
-        """End the command if it still runs: by a signal, and after some seconds by SIGKILL. Its children are not
-        ended."""
+        """End the command if it still runs: send it a signal and, if it still runs after some seconds, SIGKILL. Its
+        children are not ended."""
         if self._go >= 0:
             os.close(self._go)  # a process that was never released ends by itself
             self._go = -1
@@ -83,7 +83,8 @@ class Command:
 
 
 def _become(words: tuple[str, ...], told: int, failing: int, *, quiet: bool) -> NoReturn:
-    """Wait for the word, and become the command. Never returns to the program."""
+    """Wait for a byte on ``told``, then become the command; end if ``told`` closes without one. If the command cannot
+    be started, write the errno to ``failing``. Never return to the caller."""
     try:
         for signum in _STANDARD:
             signal.signal(signum, signal.SIG_DFL)

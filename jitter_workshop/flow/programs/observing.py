@@ -29,7 +29,7 @@ DRAIN_S = (0.05, 0.25)
 threads that do nothing but wake each other fill a CPU's buffer in 0.2 s."""
 MANY_CPUS = 16
 ITSELF = "jitter-workshop itself"
-"""The name by which this program's own processes are told, as they may hold the program up."""
+"""The name under which jitter-workshop's own processes are shown: they, too, may hold the program up."""
 
 NO_TRACE = "without a trace this is not known"
 _EXEC = "sched:sched_process_exec"
@@ -77,8 +77,8 @@ def explain_command(
     quiet: bool,
     signum: Callable[[BaseException], int | None] = lambda error: None,
 ) -> ProgramReport:
-    """Start a command and explain it. ``quiet``: its output goes to standard error. ``signum``: gives the signal that
-    an exception stands for; the command then gets the same one. Raises HostError if it cannot be started."""
+    """Start a command and explain it. ``quiet``: its output goes to standard error. ``signum``: returns the signal that
+    an exception stands for; the command then gets the same signal. Raises HostError if it cannot be started."""
     root = HostRoot()
     command, ending = Command(words, quiet=quiet), signal.SIGTERM
     try:
@@ -260,8 +260,9 @@ def _traced(
 
 
 def _known_until(events: Sequence[EventFields], read: TraceRead, cpus: Sequence[int], start: int, end: int) -> int:
-    """Return the time until which the trace is whole, if its recording ended early: the last event, or the last one of
-    the first CPU whose events found no room."""
+    """Return the time until which the trace of all CPUs is whole, if its recording ended early. If some CPUs lost
+    events, this is the time at which the first of them had its last event; else it is the time of the last event of
+    all."""
     last: dict[int, int] = {}
     for event in events:
         last[event[1]] = event[0]
@@ -271,8 +272,8 @@ def _known_until(events: Sequence[EventFields], read: TraceRead, cpus: Sequence[
 
 
 class _Recording:
-    """Record the trace of a program; if that fails at any time, ``why_not`` has the reason. ``on``: it records now.
-    ``ended``: it ended early, because there was no room for more events."""
+    """Record the trace of a program; if that fails at any time, ``why_not`` has the reason. ``on``: the trace is
+    recorded now. ``ended``: the recording ended early, because there was no room for more events."""
 
     def __init__(self, root: HostRoot, follower: Follower | None, why_not: str) -> None:
         self._root, self._follower = root, follower
@@ -304,7 +305,7 @@ class _Recording:
                 self.ended = self._follower.evidence_drain()
 
     def read(self) -> TraceRead | None:
-        """End the recording, and return what it has; None if there is none."""
+        """End the recording, and return its trace; None if there is none."""
         if not self.on or self._follower is None:
             return None
         self.drain()
@@ -320,7 +321,7 @@ class _Recording:
                 self._follower.evidence_end()
 
     def itself(self) -> dict[int, str]:
-        """Return this program's own threads and the agent, with the name by which they are told."""
+        """Return the threads of this process and the agent, each with the name under which the report shows them."""
         own = [tid for tid, _ in self._root.numbered("/proc/self/task", "", digits=10)]
         agent = self._follower.pid if self._follower is not None else None
         return dict.fromkeys([os.getpid(), *own, *([agent] if agent else [])], ITSELF)

@@ -39,7 +39,7 @@ def find_process(root: HostRoot, pid: int, thread: str | None = None) -> Found:
     if task.kernel:
         raise HostError(f"{pid} ({called(task.name, NAME)}) is a thread of the kernel, not a program")
     if pid == os.getpid():
-        raise HostError(f"process {pid} is this program itself")
+        raise HostError(f"process {pid} is jitter-workshop itself")
     leader = _leader(root, pid)
     if leader != pid:
         raise HostError(f"{pid} is a thread of process {leader}", f"use --pid {leader} --thread {pid}")
@@ -73,13 +73,13 @@ def find_cgroup(root: HostRoot, path: str) -> Found:
 
 
 def children_of(root: HostRoot, pid: int, tid: int) -> tuple[int, ...]:
-    """Return the processes that a thread has started and that have not ended, but for this program itself."""
+    """Return the processes that a thread has started and that have not ended, without jitter-workshop's own process."""
     words = (root.text(f"/proc/{pid}/task/{tid}/children") or "").split()
     return tuple(int(word) for word in words if is_count(word) and int(word) != os.getpid())
 
 
 def _below(root: HostRoot, pid: int) -> list[int]:
-    """Return the processes below a process that belong to the same user, at most MOST_PROCESSES - 1."""
+    """Return the descendants of a process that belong to the same user, at most MOST_PROCESSES - 1."""
     owner = line_value(root.text(f"/proc/{pid}/status"), "Uid")
     found: list[int] = []
     waiting = [pid]

@@ -31,7 +31,7 @@ class Sheet(Widget):
         self._made_for: tuple[int, str] | None = None
         self._lines: list[Text] = []
         self._shown: tuple[int, list[Text]] | None = None
-        """The width and the lines before a renewal that is still to be painted."""
+        """The width and the lines as they were before a renewal; None if no renewal waits to be painted."""
 
     def renew(self) -> None:
         """Have the lines made again. The sheet is painted if they differ, and the screen is laid out anew only if their

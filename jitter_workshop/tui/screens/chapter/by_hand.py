@@ -34,7 +34,7 @@ class ChapterHands:
             self._screen.set_interval(LOOK_EVERY_S, self._look)
 
     def switch(self) -> None:
-        """Begin to watch the plan on the screen; while it is watched, stop."""
+        """Begin to watch the plan on the screen, or stop watching it."""
         page, hands = self._page, self._walk.hands
         if hands.opened:
             self._stop()
@@ -101,7 +101,7 @@ class ChapterHands:
             self._screen.tell("")
 
     def enter(self) -> None:
-        """Take over what is made. While old values are restored by hand, stop to watch."""
+        """Take over the writes that are made. While old values are restored by hand, stop watching instead."""
         view = self._page.hands
         if view is None:
             return
@@ -124,7 +124,7 @@ class ChapterHands:
         self._page.tell_work("")
 
     def _stop(self) -> None:
-        """Stop to watch, and show the plan of what is left. What is made counts as applied."""
+        """Stop watching, and show the plan of the writes that are left. Writes that are made count as applied."""
         if self._walk.hands.restoring:
             done = self._page.hands is not None and self._page.hands.complete
             self._walk.hands.close()
@@ -162,6 +162,6 @@ class ChapterHands:
         return True
 
     def end(self) -> None:
-        """Stop to watch because the chapter is left."""
+        """Stop watching, because the learner leaves the chapter."""
         self._page.hands = None
         self._walk.hands.leave()

@@ -468,7 +468,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.redraw()
 
     def action_by_hand(self) -> None:
-        """Watch the learner make the plan's writes by hand, or stop to watch."""
+        """Watch the learner make the plan's writes by hand, or stop watching."""
         self._hands.switch()
 
     def action_undo(self) -> None:

@@ -150,7 +150,7 @@ class ChapterPage:
         return curves
 
     def told_at(self, asked: str | None) -> float:
-        """Return the percentile that the legend tells: that of the guess, else that of the chapter's workload."""
+        """Return the percentile that the legend shows: that of the guess, else that of the chapter's workload."""
         slot = next((m.slot for m in self.walk.chapter.measurements), None)
         return float(tail_of(self.walk.workload(slot), asked))
 

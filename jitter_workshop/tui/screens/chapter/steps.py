@@ -189,7 +189,7 @@ class Step:
         return False
 
     def figures_opened(self) -> None:
-        """Hear that the step's figures come on the screen, where something else was."""
+        """Handle the moment at which the step's figures replace something else on the screen."""
 
     @property
     def enter_label(self) -> str:

@@ -24,7 +24,8 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("migration", "the scheduler moved a thread to another CPU: its caches are cold there."),
     (
         "preempted",
-        "the kernel took the CPU from a thread that could have gone on (an involuntary switch). Slept: it gave it up.",
+        "the kernel took the CPU from a thread that could have gone on (an involuntary switch). Slept: the thread gave "
+        "up the CPU itself.",
     ),
     ("steal", "time in which the hypervisor ran something else on our CPU."),
     ("a round", "of a proof: a new run without the change and one with it; chance decides the order."),

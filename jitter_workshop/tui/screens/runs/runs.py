@@ -265,7 +265,9 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         if self.workshop.traced(run):
             self.app.push_screen(EvidenceScreen(run))
         else:
-            self.tell("This run has no trace: 'v' in a chapter's explain step, or measure --evidence, makes one.")
+            self.tell(
+                "This run has no trace. For one, measure with --evidence, or press v at a chapter's explain step."
+            )
 
 
 def _how(run: Run) -> str:
