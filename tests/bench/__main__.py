@@ -1,6 +1,6 @@
 """``python -m tests.bench [PART …]``: native, chart, startup, status, ring, league, observers, shadow, screen, explain,
-program, attribution, verdicts, report, hugepages, calibration; all when none is named. ``calibration`` with options
-records and judges (tests/bench/calibration.py)."""
+program, attribution, verdicts, commands, report, hugepages, calibration; all when none is named. ``calibration`` with
+options records and judges (tests/bench/calibration.py)."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ PARTS = (
     "program",
     "attribution",
     "verdicts",
+    "commands",
     "report",
     "hugepages",
     "calibration",

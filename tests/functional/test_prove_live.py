@@ -21,6 +21,7 @@ from jitter_workshop.model.change import Wanted
 from jitter_workshop.session.proofs import CUT_OFF
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.journal import read_journals
+from tests import livetrace
 from tests.ownturn import turn_of
 
 STAT = Path("/proc/sys/vm/stat_interval")
@@ -46,6 +47,18 @@ def start(tmp_path: Path, *words: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "jitter_workshop", "prove", "stat-interval", "--yes", "--json", *words]
     environment = os.environ | {TURN_VARIABLE: turn_of(tmp_path)}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+SHARED = """\
+import os, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+child = os.fork()
+while time.thread_time_ns() < 60_000_000:
+    pass
+if child:
+    os.waitpid(child, 0)
+"""
+"""Two processes on one CPU that need 60 ms of it each: one of them waits for the other."""
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
@@ -84,3 +97,29 @@ def test_kill_9_in_the_middle_gives_it_back_and_keeps_the_finished_rounds(tmp_pa
         (proof,) = session.proofs()
     assert 1 <= len(proof.rounds) < 50
     assert (proof.stopped, proof.complete) == (CUT_OFF, False)
+
+
+@pytest.mark.skipif(bool(NO_TRACE := livetrace.why_not()), reason=NO_TRACE or "it can be had")
+def test_the_time_for_which_a_command_is_held_up_comes_from_the_trace(tmp_path: Path) -> None:
+    before = STAT.read_text()
+    command = ["--", sys.executable, "-c", SHARED]
+    told, said = start(tmp_path, "--rounds", "1", "--metric", "held-up", *command).communicate(timeout=PATIENCE_S)
+    value = json.loads(told or b"{}")
+    assert value.get("metric") == "held_up_time", said
+    (figures,) = (one["figures"] for one in value["rounds"])
+    assert all(30e6 < figure < 30e9 for figure in figures)
+    assert STAT.read_text() == before
+
+
+def test_kill_9_while_a_command_runs_with_the_setting_ends_it_and_gives_back(tmp_path: Path) -> None:
+    before, pid = STAT.read_text(), tmp_path / "pid"
+    script = f"test $(cat {STAT}) = {before.strip()} || {{ echo $$ > {pid}.new; mv {pid}.new {pid}; sleep 1000; }}"
+    proving = start(tmp_path, "--rounds", "2", "--", "sh", "-c", script)
+    try:
+        wait_until(pid.exists)
+        assert STAT.read_text() != before
+    finally:
+        proving.send_signal(signal.SIGKILL)
+        proving.communicate(timeout=PATIENCE_S)
+    wait_until(lambda: STAT.read_text() == before and not read_journals(HostRoot()))
+    wait_until(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists())

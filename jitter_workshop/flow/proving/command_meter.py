@@ -83,6 +83,8 @@ class CommandMeter(Meter):
                 f"{clean(path, PATH)} exists already, so it could be taken for what the command writes",
                 "move it away, or let the command write another file",
             )
+        if self._request.metric.measure == HELD_UP:
+            agent_session.tracer()  # its start is no part of a run's time
         began = time.monotonic()
         figure = self._figure(side, agent_session, cancel)
         self._seconds, self._unit = time.monotonic() - began, figure.unit
