@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import NamedTuple
 
 from jitter_workshop.evidence.attribution import OWN, Piece, by_state
@@ -34,6 +34,7 @@ from jitter_workshop.model.program import (
     CALLS_THAT_WAIT,
     NOT_WOKEN,
     REAL_TIME_THROTTLED,
+    FaultTimes,
     HoldUp,
     ThreadTimes,
     Times,
@@ -55,6 +56,11 @@ OUTRANKED_NS = 1_000_000
 """The longest time for which an ordinary task keeps a real-time thread's CPU before the scheduler takes it away."""
 FAULT_NS = 100_000
 """The longest time from a page fault to the sleep in which it waits."""
+AT_ONCE_NS = 20_000
+"""The longest time between two page faults that tells how long the first one took."""
+LEAST_FAULTS = 20
+MOST_FAULTS = 200_000
+"""The least and the most pairs of such faults by which the length of a fault is told."""
 DEPTH = 3
 """The most wakers of one wait."""
 LEAVES_IDLE_NS = 1_000_000
@@ -80,6 +86,29 @@ class ProgramTimes:
     frequencies: tuple[FrequencySeen, ...]
     unbalanced: int
     cut: bool
+    faults: FaultTimes
+    own_events: int
+    tool_ran_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stolen:
+    """Hold the hypervisor's time, CPU → ns, in ``window_ns`` around the observation, to ``tick_ns``."""
+
+    per_cpu: Mapping[int, int]
+    tick_ns: int
+    window_ns: int
+
+    def of(self, ran: Mapping[int, int]) -> tuple[int, int]:
+        """Return how much of a thread's running time (CPU → ns) was the hypervisor's, at least and at most. Any other
+        time on the CPU may have been the hypervisor's, too: idle time, because a CPU that is woken may have to wait."""
+        least = most = 0
+        for cpu, ns in ran.items():
+            stolen = self.per_cpu.get(cpu, 0)
+            if stolen:
+                least += max(0, stolen - self.tick_ns - max(0, self.window_ns - ns))
+                most += min(stolen + self.tick_ns, ns)
+        return min(least, most), most
 
 
 def explain_program(
@@ -96,6 +125,7 @@ def explain_program(
     calls: bool = True,
     command: int | None = None,
     in_futex: Iterable[int] = (),
+    stolen: Stolen | None = None,
 ) -> ProgramTimes:
     """Explain the time of a program from ``start`` to before ``end`` (ns of the trace's clock ``mono``).
 
@@ -103,7 +133,8 @@ def explain_program(
     for each thread's state. ``lost``: as for ``timeline.build``. ``children``: explain also the threads and processes
     that these threads start. ``itself``: pid → the name under which jitter-workshop's own processes are shown.
     ``quota``: the CPU quota of the program's groups and its period in ns, if they used it up in this time; None if they
-    did not. ``calls``: the trace has the system calls. ``command``, ``in_futex``: see ``lives.follow``."""
+    did not. ``calls``: the trace has the system calls. ``command``, ``in_futex``: see ``lives.follow``. ``stolen``:
+    None if there is no steal clock."""
     found = _named(sorted(events, key=lambda event: event[0]), itself or {})
     story = follow(found, tids, start, end, children=children, command=command, in_futex=in_futex)
     every = {str(tid): tid for tid in dict.fromkeys(life.tid for life in story.lives)}
@@ -116,8 +147,23 @@ def explain_program(
     stops = Stops(found, once.values(), quota) if quota is not None else None
     tally = _Tally(start)
     for life, began, track in lives:
-        tally.add(_Thread(life, track, story, timeline, stops, calls, began))
+        tally.add(_Thread(life, track, story, timeline, stops, calls, began, stolen))
+    own = {life.tid for life in story.lives}
+    tally.own_events = sum(
+        event[3] in own or (event[2] == "switch" and event[4] in own) for event in found if start <= event[0] < end
+    )
+    tally.tool_ran = _ran_of(timeline, itself or {})
     return tally.result(timeline, story.cut)
+
+
+def _ran_of(timeline: Timeline, itself: Mapping[int, str]) -> int:
+    """Return how long the processes of ``itself`` had a CPU."""
+    return sum(
+        segment.end - segment.start
+        for track in timeline.cpus.values()
+        for segment in track.segments
+        if segment.pid in itself and segment.kind != UNKNOWN
+    )
 
 
 def _named(events: list[EventFields], itself: Mapping[int, str]) -> list[EventFields]:
@@ -196,9 +242,10 @@ class _Thread:
         stops: Stops | None,
         calls: bool,
         began: str,
+        stolen: Stolen | None,
     ) -> None:
         self.life, self._track, self._story, self._timeline = life, track, story, timeline
-        self._stops, self._calls, self._began = stops, calls, began
+        self._stops, self._calls, self._began, self._stolen = stops, calls, began, stolen
         self.ran = self.waited = self.slept = self.blocked = self.unknown = self.interrupted = self.preempted = 0
         self.causes: defaultdict[_Key, _Taken] = defaultdict(_Taken)
         self.unknown_in: defaultdict[_Key, _Taken] = defaultdict(_Taken)
@@ -220,6 +267,26 @@ class _Thread:
     def faults(self) -> int:
         times = self._track.faults
         return bisect_right(times, self.life.end - 1) - bisect_right(times, self.life.start - 1)
+
+    def faults_at_once(self) -> Iterator[int]:
+        """Yield the times between a page fault and the next one of the thread's own code, where the thread kept its CPU
+        and the second came at once."""
+        times, kinds, starts = self._track.faults, self._track.kinds, self._track.starts
+        for place in range(bisect_right(times, self.life.start - 1), bisect_right(times, self.life.end - 1) - 1):
+            gap = times[place + 1] - times[place]
+            same = bisect_right(starts, times[place]) == bisect_right(starts, times[place + 1])
+            if gap <= AT_ONCE_NS and kinds[place + 1] == "user" and same:
+                yield gap
+
+    def _stolen_from(self) -> tuple[int, int] | None:
+        if self._stolen is None:
+            return None
+        ran: Counter[int] = Counter()
+        for stretch in self._track.between(self.life.start, self.life.end):
+            if stretch.state == RUNS:
+                ran[stretch.cpu] += min(stretch.end, self.life.end) - max(stretch.start, self.life.start)
+        least, most = self._stolen.of(ran)
+        return min(least, self.ran), min(most, self.ran)
 
     def _run(self) -> None:
         before = UNSEEN
@@ -363,6 +430,7 @@ class _Thread:
             slept_in=_waits(self.slept_in),
             unknown_in=_taken(self.unknown_in),
             slept_times=sum(one.count for sums in (self.slept_in, self.blocked_on) for one in sums.values()),
+            stolen_ns=self._stolen_from(),
         )
 
     def holdups(self, start: int) -> Iterator[HoldUp]:
@@ -404,6 +472,9 @@ class _Tally:
         self._causes: defaultdict[_Key, _Taken] = defaultdict(_Taken)
         self._worst: list[HoldUp] = []
         self._stalls = 0
+        self._faults = self._faults_waited = self._faults_waited_ns = 0
+        self._at_once: list[int] = []
+        self.own_events = self.tool_ran = 0
 
     def add(self, thread: _Thread) -> None:
         told = thread.told(self._start)
@@ -413,6 +484,12 @@ class _Tally:
         for key, taken in thread.causes.items():
             self._causes[key].join(taken.count, taken.total, taken.worst)
         self._stalls += thread.stalls
+        self._faults += thread.faults
+        for (kind, _, _), taken in thread.blocked_on.items():
+            if kind == "page_fault":
+                self._faults_waited += taken.count
+                self._faults_waited_ns += taken.total
+        self._at_once += islice(thread.faults_at_once(), MOST_FAULTS - len(self._at_once))
         self._worst += thread.holdups(self._start)
         self._listed.append(told)
         if len(self._listed) > 2 * MOST_THREADS:
@@ -436,7 +513,17 @@ class _Tally:
             frequencies=tuple(seen[cpu] for cpu in sorted(seen)),
             unbalanced=timeline.unbalanced,
             cut=cut,
+            faults=self._fault_times(),
+            own_events=self.own_events,
+            tool_ran_ns=self.tool_ran,
         )
+
+    def _fault_times(self) -> FaultTimes:
+        sampled, typical, ran = len(self._at_once), None, None
+        if sampled >= LEAST_FAULTS:
+            typical = sorted(self._at_once)[sampled // 2]
+            ran = typical * max(self._faults - self._faults_waited, 0)
+        return FaultTimes(self._faults, self._faults_waited, self._faults_waited_ns, sampled, typical, ran)
 
 
 _SUMMED = (

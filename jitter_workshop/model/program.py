@@ -116,13 +116,49 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
+class FaultTimes:
+    """Hold the page faults of all threads. ``waited``: how many of them waited for a disk or for memory, for
+    ``waited_ns`` in all (these waits are in ``blocked_on``, too). The trace has no end of a fault. But a fault is over
+    when the thread's own code has the next one: ``sampled`` faults were followed by another one within 20 µs, and
+    ``typical_ns`` is the median of these times. So ``ran_ns``, about the time of the faults that did not wait, is more
+    likely too long than too short. Both are None where there are too few such faults."""
+
+    count: int
+    waited: int
+    waited_ns: int
+    sampled: int
+    typical_ns: int | None
+    ran_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CpuSteal:
+    """Hold the time that a hypervisor took from one CPU, in whole ticks of the steal clock (10 ms)."""
+
+    cpu: int
+    ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCost:
+    """Hold what the observation itself costs. ``events``: events in the program's own threads. ``event_ns``: how long
+    one takes, by a process of this tool that was measured without the trace just before and with it; None where that
+    was not to be told. ``tool_ran_ns``: how long this tool's processes had a CPU while the program was observed."""
+
+    events: int
+    event_ns: int | None
+    tool_ran_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class ThreadTimes:
     """Hold one thread's time, in the parts that :class:`Times` explains; without a trace some are None.
 
     ``began_ns``: the beginning of its observed time, since the observation began. ``causes`` sum to ``waited_ns``,
     ``blocked_on`` to ``blocked_ns``, ``slept_in`` to ``slept_ns``, and ``unknown_in`` to ``unknown_ns``; the largest
     come first, and None means that only counters are known. ``page_faults``: number of its page faults (the trace
-    shows no end of a fault, so its length is in ``ran_ns``)."""
+    shows no end of a fault, so its length is in ``ran_ns``). ``stolen_ns``: at least and at most so much of ``ran_ns``
+    was the hypervisor's, by the steal of the CPUs on which the thread ran."""
 
     tid: int
     name: str
@@ -141,6 +177,7 @@ class ThreadTimes:
     slept_in: tuple[Wait, ...] | None
     unknown_in: tuple[TimeTaken, ...] | None
     slept_times: int | None = None
+    stolen_ns: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +210,8 @@ class ProgramReport:
     ``stalls``: number of hold-ups of at least ``threshold_ns``, in all threads; ``worst``: the longest ones.
     ``causes``: the sums over all threads. ``all_threads``: the sum over ``threads`` and the ``left_out`` threads, which
     took less than the listed ones; None without a trace. ``steal_ns``: the hypervisor's time on all CPUs, by the steal
-    clock; it lies within the times above. ``exit_code``: the command's. ``missing``: event that this kernel does not
+    clock; it lies within the times above. ``steal``: the CPUs from which it took some. ``faults``, ``cost``: None
+    without a trace. ``exit_code``: the command's. ``missing``: event that this kernel does not
     provide → reason. ``notes``: field → why it is null or not complete."""
 
     format_version: int
@@ -194,6 +232,9 @@ class ProgramReport:
     unbalanced: int = 0
     steal_ns: int | None = None
     throttled: Throttled | None = None
+    steal: tuple[CpuSteal, ...] = ()
+    faults: FaultTimes | None = None
+    cost: OwnCost | None = None
     frequencies: tuple[FrequencySeen, ...] = ()
     exit_code: int | None = None
     missing: dict[str, str] = field(default_factory=dict)

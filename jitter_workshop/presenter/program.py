@@ -8,7 +8,16 @@ from rich.text import Text
 
 from jitter_workshop.model.evidence import THROTTLED
 from jitter_workshop.model.palette import CAUSES
-from jitter_workshop.model.program import NOT_WOKEN, REAL_TIME_THROTTLED, ProgramReport, ThreadTimes, TimeTaken, Wait
+from jitter_workshop.model.program import (
+    NOT_WOKEN,
+    REAL_TIME_THROTTLED,
+    FaultTimes,
+    OwnCost,
+    ProgramReport,
+    ThreadTimes,
+    TimeTaken,
+    Wait,
+)
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.presenter.lines import Lines, heading, table, wrap
 from jitter_workshop.report.cause_words import cause_words
@@ -90,15 +99,57 @@ def _figures(report: ProgramReport) -> Iterator[str]:
         took = f", stopped for {nice_ns(stopped)} in all" if stopped is not None else ""
         yield f"Its control groups used up their CPU quota {times}{took} (cpu.stat)."
     if report.steal_ns:
-        yield (
-            f"The hypervisor took {nice_ns(report.steal_ns)} of all CPUs (steal clock). This time lies within the "
-            "times below; the trace cannot tell whose it was."
-        )
+        yield _stolen(report)
+    if report.faults is not None and report.faults.count:
+        yield _faults(report.faults)
+    if report.cost is not None:
+        yield _cost(report.cost, report)
     for seen in report.frequencies[:4]:
         low, high = seen.lowest_khz / 1e6, seen.highest_khz / 1e6
         yield f"The kernel asked CPU {seen.cpu} for {low:.2f} to {high:.2f} GHz, {many(seen.changes, 'time')}."
     if report.exit_code:
         yield f"The command ended with exit code {report.exit_code}."
+
+
+def _stolen(report: ProgramReport) -> str:
+    """Return what the hypervisor took of which CPU, and the limits of what it took of the threads' time."""
+    each = [f"{nice_ns(one.ns)} of CPU {one.cpu}" for one in report.steal]
+    where = ", ".join(each) if 0 < len(each) <= 4 else f"{nice_ns(report.steal_ns or 0)} of {len(each)} CPUs"
+    said = f"The hypervisor took {where} (steal clock, in steps of 10 ms)."
+    hit = [one for one in report.threads if one.stolen_ns is not None and one.stolen_ns[1]]
+    hit.sort(key=lambda one: -(one.stolen_ns or (0, 0))[1])
+    parts = []
+    for one in hit[:3]:
+        least, most = one.stolen_ns or (0, 0)
+        limits = f"{nice_ns(least)} to {nice_ns(most)}" if least else f"at most {nice_ns(most)}"
+        parts.append(f"{limits} of what thread {one.tid} ran")
+    return f"{said} That is {', '.join(parts)}." if parts else f"{said} It lies within the times below."
+
+
+def _faults(faults: FaultTimes) -> str:
+    """Return how many page faults there were, and how long they took as far as the trace tells."""
+    said = f"{many(faults.count, 'page fault')}"
+    if faults.waited:
+        said += f", {faults.waited:,} of which waited for a disk or memory, for {nice_ns(faults.waited_ns)}"
+    if faults.ran_ns is None or faults.typical_ns is None:
+        return f"{said}. The trace has no end of a fault: those that did not wait are within 'ran'."
+    return (
+        f"{said}. The others are within 'ran': about {nice_ns(faults.ran_ns)} in all, if each took "
+        f"{nice_ns(faults.typical_ns)}, the median of {faults.sampled:,} that the next one followed at once."
+    )
+
+
+def _cost(cost: OwnCost, report: ProgramReport) -> str:
+    """Return what the observation itself has cost the program."""
+    said = f"The trace itself: {many(cost.events, 'event')} in its threads"
+    ran = report.all_threads.ran_ns if report.all_threads is not None else 0
+    if cost.event_ns is not None:
+        took = cost.events * cost.event_ns
+        share = f", {100 * took / ran:.1f} % of what they ran" if ran else ""
+        said += f", of about {nice_ns(cost.event_ns)} each (measured just before): {nice_ns(took)}{share}"
+    else:
+        said += "; what an event costs was not to be measured on this busy host"
+    return f"{said}. This tool's own processes had a CPU for {nice_ns(cost.tool_ran_ns)} meanwhile."
 
 
 def _threads(report: ProgramReport, width: int) -> Iterator[Text]:

@@ -61,6 +61,13 @@ threads = [threading.Thread(target=hold) for _ in range(3)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
 """
+TOUCH = """\
+import mmap
+fresh = mmap.mmap(-1, 80 << 20)
+fresh.madvise(mmap.MADV_NOHUGEPAGE)
+for page in range(0, 80 << 20, 4096):
+    fresh[page] = 1
+"""
 
 
 pytestmark = [pytest.mark.host, pytest.mark.skipif(bool(WHY := livetrace.why_not()), reason=WHY or "it can be had")]
@@ -131,6 +138,17 @@ def test_threads_and_children_that_come_and_go_are_followed() -> None:
     shell = next(thread for thread in said["threads"] if thread["name"] == "sh")
     assert in_all(shell["blocked_on"], kind="child", name="wait4") > 0.05e9
     assert said["exit_code"] == 4
+
+
+def test_page_faults_have_a_length_and_the_observation_a_cost() -> None:
+    said = explained("--", sys.executable, "-c", TOUCH)
+    faults, cost, ran = said["faults"], said["cost"], said["all_threads"]["ran_ns"]
+    assert faults["count"] >= 80 << 8
+    assert faults["sampled"] > 0.5 * faults["count"]
+    # A fault takes longer than a tenth of a µs on any machine, and all of them no longer than the program ran.
+    assert 100 * faults["count"] < faults["ran_ns"] < ran
+    assert cost["events"] >= faults["count"]
+    assert cost["event_ns"] is None or 10 < cost["event_ns"] < 20_000
 
 
 def test_nothing_is_left_in_the_kernel() -> None:

@@ -126,6 +126,45 @@ def test_a_thread_that_was_in_a_futex_before_the_trace_is_told_so_for_this_sleep
     }
 
 
+def test_a_page_fault_is_told_by_those_that_the_next_one_followed_at_once() -> None:
+    def faults(first: int, count: int, apart: int) -> list[TraceEvent]:
+        return [event(first + n * apart, "fault", a=1, b=4) for n in range(count)]
+
+    # Twenty pairs 100 ns apart, a preemption, and one more fault.
+    burst = faults(100, 21, 100)
+    away = [switch(2_150, OURS, THIEF), switch(9_000, THIEF, OURS), event(9_500, "fault", a=1, b=4)]
+    found = explain([*burst, *away]).faults
+    assert (found.count, found.waited, found.sampled, found.typical_ns, found.ran_ns) == (22, 0, 20, 100, 2_200)
+    assert explain([*burst[1:], *away]).faults.typical_ns is None
+    # A fault that sleeps waits for a disk: its time is known, and is not in the estimate.
+    disk = [event(2_200, "fault", a=1, b=4), switch(2_250, OURS, 0, "D"), waking(3_250, WAKER), switch(3_300, 0, OURS)]
+    found = explain([*burst, *disk]).faults
+    assert (found.count, found.waited, found.waited_ns) == (22, 1, 1_000)
+    assert found.ran_ns == 21 * 100
+
+
+@pytest.mark.parametrize(
+    ("per_cpu", "limits"),
+    [
+        ({0: 0, 1: 500}, (0, 0)),
+        # It ran for 7,000 of 10,000 ns on this CPU: of 5,000 stolen ones at least 2,000 were its own.
+        ({0: 5_000}, (1_900, 5_100)),
+        ({0: 9_000}, (5_900, 7_000)),
+        ({0: 200}, (0, 300)),
+    ],
+)
+def test_the_hypervisors_part_of_a_threads_time_has_limits(per_cpu: dict[int, int], limits: tuple[int, int]) -> None:
+    events = [switch(1_000, OURS, THIEF), switch(4_000, THIEF, OURS)]
+    assert one(events, stolen=program.Stolen(per_cpu, 100, END)).stolen_ns == limits
+    assert one(events).stolen_ns is None
+
+
+def test_own_events_and_the_time_of_this_tool_are_told() -> None:
+    events = [event(500, "fault", a=1), switch(1_000, OURS, FAR), switch(3_000, FAR, OURS), waking(3_500, WAKER, THIEF)]
+    found = explain(events, itself={FAR: "this tool"})
+    assert (found.own_events, found.tool_ran_ns) == (3, 2_000)
+
+
 def test_a_chain_ends_where_a_waker_was_awake_all_the_time_and_where_an_interrupt_woke() -> None:
     before = [waking(3_900, FAR, WAKER), event(3_500, "call", "read"), switch(4_000, OURS, 0, "S")]
     thread = one([*before, waking(5_000, WAKER), switch(5_100, 0, OURS), switch(9_000, WAKER, 0, "S", cpu=1)])

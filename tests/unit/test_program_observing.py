@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ class FakeFollower:
     full_after: int = 1_000_000
     lost: dict[int, int] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
-    asked: tuple[object, ...] = ()
+    asked: tuple[Any, ...] = ()
     pid: int | None = AGENT
     began: int = 0
 
@@ -85,10 +86,10 @@ def observed(pid: int, follower: FakeFollower | None, seconds: float = 0.15) -> 
 
 
 def stolen(pid: int) -> Callable[[int], list[TraceEvent]]:
-    """The agent takes the CPU for a ms, 50 ms after the beginning."""
+    """The agent takes the CPU for a ms, 100 ms after the beginning."""
 
     def events(began: int) -> list[TraceEvent]:
-        at = began + 50_000_000
+        at = began + 100_000_000
         return [
             TraceEvent(at, 0, "switch", pid, AGENT, 1, name="python", other="sleep"),
             TraceEvent(at + 1_000_000, 0, "switch", AGENT, pid, 0, ord("S"), name="sleep", other="python"),
@@ -100,7 +101,12 @@ def stolen(pid: int) -> Callable[[int], list[TraceEvent]]:
 def test_a_program_is_followed_and_its_buffers_are_drained(sleeper: int) -> None:
     follower = FakeFollower(stolen(sleeper))
     report = observed(sleeper, follower)
-    assert follower.asked == ((sleeper,), "mono")
+    pids, clock = follower.asked
+    # Beside the program the process is recorded that tells what an event costs.
+    assert (pids[0], len(pids), clock) == (sleeper, 2, "mono")
+    assert [one.tid for one in report.threads] == [sleeper]
+    assert report.cost is not None
+    assert (report.cost.events, report.cost.tool_ran_ns) == (2, 1_000_000)
     assert follower.said[:2] == ["follow", "start"]
     assert follower.said[-3:] == ["drain", "read", "end"]
     (thread,) = report.threads
@@ -130,8 +136,8 @@ def test_a_recording_that_ended_early_tells_of_its_own_time_only(sleeper: int) -
     report = observed(sleeper, follower, 0.3)
     assert "more events than there is room for" in report.notes["trace"]
     assert report.lost_events == 5
-    # The last event of the CPU that lost some came 51 ms after the recording began.
-    assert report.duration_ns <= 51_000_000
+    # The last event of the CPU that lost some came 101 ms after the recording began.
+    assert report.duration_ns <= 101_000_000
     assert follower.said.count("drain") == 1
 
 

@@ -10,7 +10,10 @@ import pytest
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.evidence import FrequencySeen, Part
 from jitter_workshop.model.program import (
+    CpuSteal,
+    FaultTimes,
     HoldUp,
+    OwnCost,
     ProgramReport,
     Target,
     ThreadTimes,
@@ -44,6 +47,7 @@ THREAD = ThreadTimes(
     slept_in=(),
     unknown_in=(),
     slept_times=5,
+    stolen_ns=(0, 12_000_000),
 )
 TRACED = ProgramReport(
     format_version=1,
@@ -62,6 +66,9 @@ TRACED = ProgramReport(
     left_out=2,
     events=1_234,
     steal_ns=20_000_000,
+    steal=(CpuSteal(1, 20_000_000),),
+    faults=FaultTimes(1_500, 2, 3_000_000, 900, 600, 898_800),
+    cost=OwnCost(40_000, 110, 25_000_000),
     throttled=Throttled(4, 200_000_000),
     frequencies=(FrequencySeen(1, 2, 800_000, 3_000_000),),
     exit_code=3,
@@ -69,14 +76,17 @@ TRACED = ProgramReport(
     notes={"trace": "the kernel made more events than there is room for"},
 )
 NULL = dict.fromkeys(
-    (*("slept_ns", "blocked_ns", "unknown_ns", "interrupted_ns"), *("causes", "blocked_on", "slept_in", "unknown_in"))
+    (
+        *("slept_ns", "blocked_ns", "unknown_ns", "interrupted_ns"),
+        *("causes", "blocked_on", "slept_in", "unknown_in", "stolen_ns"),
+    )
 )
 COUNTED = dataclasses.replace(
     TRACED,
     evidence="counters",
     threads=(dataclasses.replace(THREAD, **NULL),),  # type: ignore[arg-type]
     notes={"trace": "it needs root's rights"},
-    **dict.fromkeys(("threshold_ns", "stalls", "lost_events", "causes", "worst", "all_threads")),  # type: ignore[arg-type]
+    **dict.fromkeys(("threshold_ns", "stalls", "lost_events", "causes", "worst", "all_threads", "faults", "cost")),  # type: ignore[arg-type]
 )
 
 
@@ -92,7 +102,8 @@ def test_where_the_time_went_is_told_with_names_and_wakers() -> None:
         "The kernel made more events",
         "used up their CPU quota 4 times, stopped for 200 ms",
         "Its control groups were stopped in this time.",
-        "The hypervisor took 20 ms",
+        "The hypervisor took 20 ms of CPU 1 (steal clock, in steps of 10 ms).",
+        "1,500 page faults, 2 of which waited for a disk or memory, for 3 ms.",
         "The kernel asked CPU 1 for 0.80 to 3.00 GHz",
         "exit code 3",
         "all 4 threads",
@@ -100,6 +111,34 @@ def test_where_the_time_went_is_told_with_names_and_wakers() -> None:
         "1  2 ms at 5 ns",
     ):
         assert part in said, part
+
+
+def sentence(report: ProgramReport) -> str:
+    return " ".join(text(report).split())
+
+
+def test_the_limits_of_what_a_hypervisor_took_are_told() -> None:
+    said = sentence(dataclasses.replace(TRACED, threads=(THREAD,)))
+    assert "That is at most 12 ms of what thread 7 ran." in said
+    ours = dataclasses.replace(THREAD, stolen_ns=(8_000_000, 12_000_000))
+    assert "That is 8 ms to 12 ms of what thread 7 ran." in sentence(dataclasses.replace(TRACED, threads=(ours,)))
+    many = tuple(CpuSteal(cpu, 10_000_000) for cpu in range(9))
+    said = sentence(dataclasses.replace(TRACED, steal_ns=90_000_000, steal=many))
+    assert "took 90 ms of 9 CPUs" in said
+    spared = dataclasses.replace(TRACED, threads=(dataclasses.replace(THREAD, stolen_ns=(0, 0)),))
+    assert "It lies within the times below." in sentence(spared)
+
+
+def test_page_faults_and_the_traces_own_cost_are_told_as_far_as_they_are_known() -> None:
+    said = sentence(TRACED)
+    assert "about 899 µs in all, if each took 600 ns, the median of 900 that the next one followed at once" in said
+    assert "40,000 events in its threads, of about 110 ns each (measured just before): 4.4 ms" in said
+    assert "had a CPU for 25 ms meanwhile" in said
+    times = Times(20_000_000_000, ran_ns=44_000_000)
+    assert "4.4 ms, 10.0 % of what they ran." in sentence(dataclasses.replace(TRACED, all_threads=times))
+    few = dataclasses.replace(TRACED, faults=FaultTimes(3, 0, 0, 1, None, None), cost=OwnCost(5, None, 0))
+    assert "3 page faults. The trace has no end of a fault" in sentence(few)
+    assert "what an event costs was not to be measured on this busy host" in sentence(few)
 
 
 def test_without_a_trace_counters_and_what_would_be_needed_are_told() -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from jitter_workshop.evidence.program import Stolen
 from jitter_workshop.flow.programs.targets import Found, children_of, threads_of
 from jitter_workshop.host.cpu.stat import CpuStat, read_stat, steal_between
 from jitter_workshop.host.kernel.hypervisor import read_hypervisor
@@ -120,11 +121,13 @@ class Counting:
         """Return the tightest CPU quota of the program's groups, and its period, in ns; None if they have none."""
         return self._groups.quota
 
-    def steal(self) -> tuple[int | None, str]:
-        """Return the steal of all CPUs in ns since :meth:`begin`; None with the reason if it is not known."""
-        now = read_stat(self._root, self._guest)
-        ns = steal_between(self._stat, now) if self._stat is not None else None
-        return ns, "" if ns is not None else now.why_no_steal
+    def steal(self) -> tuple[Stolen | None, str]:
+        """Return the steal of each CPU since :meth:`begin`; None with the reason if it is not known."""
+        now, window_ns = read_stat(self._root, self._guest), time.monotonic_ns() - self._start_ns
+        if self._stat is None or steal_between(self._stat, now) is None:
+            return None, now.why_no_steal
+        each = {cpu: steal_between(self._stat, now, (cpu,)) or 0 for cpu in now.per_cpu}
+        return Stolen(each, now.tick_ns, window_ns), ""
 
     def threads(self) -> tuple[ThreadTimes, ...]:
         """Return the threads by their counters; those that ran and waited longest come first."""

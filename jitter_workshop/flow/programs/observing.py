@@ -12,13 +12,14 @@ from typing import Any, Protocol
 
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.evidence.explain import nothing_cyclic
-from jitter_workshop.evidence.program import MOST_THREADS, THRESHOLD_NS, explain_program
+from jitter_workshop.evidence.program import MOST_THREADS, THRESHOLD_NS, Stolen, explain_program
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.programs.counting import Counting
 from jitter_workshop.flow.programs.launch import Command
+from jitter_workshop.flow.programs.own_cost import Probe
 from jitter_workshop.flow.programs.targets import Found, find_cgroup, find_process
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.program import ProgramReport, Target
+from jitter_workshop.model.program import CpuSteal, OwnCost, ProgramReport, Target
 from jitter_workshop.model.record import FORMAT_VERSION
 from jitter_workshop.model.trace import EventFields, TraceInfo, TraceRead, unpack_fields
 
@@ -36,7 +37,7 @@ _EXEC = "sched:sched_process_exec"
 _LONG_S = 3600.0
 _LONGEST = 300
 """The most characters of a command's line that are kept."""
-_NULL = ("stalls", "threshold_ns", "lost_events", "causes", "worst", "all_threads")
+_NULL = ("stalls", "threshold_ns", "lost_events", "causes", "worst", "all_threads", "faults", "cost")
 _NULL_OF_THREADS = (
     "slept_ns",
     "blocked_ns",
@@ -46,6 +47,7 @@ _NULL_OF_THREADS = (
     "blocked_on",
     "slept_in",
     "unknown_in",
+    "stolen_ns",
 )
 
 
@@ -149,7 +151,7 @@ def observe(
         end_ns = time.monotonic_ns()
         progress(0)
         counting.look()
-        throttled, (steal_ns, why_no_steal) = counting.throttled(), counting.steal()
+        throttled, (stolen, why_no_steal) = counting.throttled(), counting.steal()
         read = recording.read()
     code = None
     while command is not None and code is None:
@@ -165,7 +167,8 @@ def observe(
         "run": None,
         "target": found.target,
         "clock": CLOCK,
-        "steal_ns": steal_ns,
+        "steal_ns": None if stolen is None else sum(stolen.per_cpu.values()),
+        "steal": () if stolen is None else tuple(CpuSteal(cpu, ns) for cpu, ns in sorted(stolen.per_cpu.items()) if ns),
         "throttled": throttled,
         "exit_code": code,
     }
@@ -173,7 +176,7 @@ def observe(
     if read is None or recording.info is None:
         return _counted(counting, end_ns - start_ns, common, notes | {"trace": recording.why_not})
     with nothing_cyclic():
-        return _traced(found, recording.info, read, (start_ns, end_ns), common, notes, recording, counting)
+        return _traced(found, recording.info, read, (start_ns, end_ns), common, notes, recording, counting, stolen)
 
 
 def _rest_s(until_ns: int | None) -> float:
@@ -210,6 +213,7 @@ def _traced(
     notes: dict[str, str],
     recording: _Recording,
     counting: Counting,
+    stolen: Stolen | None,
 ) -> ProgramReport:
     start_ns, end_ns = times
     throttled = counting.throttled()
@@ -236,6 +240,7 @@ def _traced(
         calls="syscalls:*" not in info.missing,
         command=found.target.pid if found.target.kind == "command" and _EXEC not in info.missing else None,
         in_futex=counting.in_futex,
+        stolen=stolen,
     )
     if told.cut:
         notes["threads"] = "the program started more threads than are followed"
@@ -254,6 +259,8 @@ def _traced(
         events=len(events),
         unbalanced=told.unbalanced,
         frequencies=told.frequencies,
+        faults=told.faults,
+        cost=OwnCost(told.own_events, recording.event_ns, told.tool_ran_ns),
         missing=info.missing,
         notes=notes,
     )
@@ -279,6 +286,7 @@ class _Recording:
         self._root, self._follower = root, follower
         self.why_not = why_not
         self.info: TraceInfo | None = None
+        self.event_ns: int | None = None
         self.on = self.ended = self._begun = False
 
     @property
@@ -294,10 +302,13 @@ class _Recording:
             online = self._root.cpu_list("/sys/devices/system/cpu/online")
             if not online:
                 raise HostError("the kernel does not say which CPUs are online")
-            self.info = self._follower.evidence_follow(found.pids, str(online), CLOCK)
-            self._begun = True
-            self._follower.evidence_start()
-            self.on = True
+            with contextlib.closing(Probe()) as probe:
+                probe.without()
+                self.info = self._follower.evidence_follow((*found.pids, probe.pid), str(online), CLOCK)
+                self._begun = True
+                self._follower.evidence_start()
+                self.on = True
+                self.event_ns = probe.event_ns()
 
     def drain(self) -> None:
         if self.on and not self.ended and self._follower is not None:

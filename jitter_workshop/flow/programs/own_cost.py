@@ -1,0 +1,90 @@
+"""Measure what an event of the kernel's trace costs on this host: system calls of a process, without the trace and with
+it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+import time
+
+from jitter_workshop.errors import HostError
+
+BATCHES, BATCH, LONGEST_NS = 100, 50, 20_000_000
+"""A measurement: so many times so many calls, some ms in all, and no more of them after LONGEST_NS. The fastest of them
+counts: on a busy host many of the others were interrupted, or the CPU was slower."""
+EVENTS = 2
+"""Events of a recorded call: its begin and its end."""
+_ANSWER = struct.Struct("<d")
+_FILE = "/dev/zero"
+
+
+class Probe:
+    """Hold a child process that makes system calls when it is asked to. Its number has to be among the followed ones,
+    or its calls are not recorded. Raises HostError if there can be no process."""
+
+    def __init__(self) -> None:
+        asks, self._ask = os.pipe()
+        self._told, tells = os.pipe()
+        self._plain_ns: float | None = None
+        try:
+            self.pid = os.fork()
+        except OSError as error:
+            for file in (asks, self._ask, self._told, tells):
+                os.close(file)
+            raise HostError(f"no process can be started: {error.strerror}") from error
+        if self.pid == 0:
+            os.close(self._ask)
+            _answer(asks, tells)
+        os.close(asks)
+        os.close(tells)
+
+    def without(self) -> None:
+        """Measure while nothing is recorded yet."""
+        self._plain_ns = self._measure()
+
+    def event_ns(self) -> int | None:
+        """Measure while the trace records. Return what an event costs; None if that is not to be told."""
+        traced_ns = self._measure()
+        if traced_ns is None or self._plain_ns is None or traced_ns <= self._plain_ns:
+            return None
+        return round((traced_ns - self._plain_ns) / EVENTS)
+
+    def _measure(self) -> float | None:
+        try:
+            os.write(self._ask, b"?")
+            told = os.read(self._told, _ANSWER.size)
+        except OSError:
+            return None
+        return float(_ANSWER.unpack(told)[0]) if len(told) == _ANSWER.size else None
+
+    def close(self) -> None:
+        """End the process."""
+        os.close(self._ask)
+        os.close(self._told)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+
+
+def _answer(asks: int, tells: int) -> None:
+    """Measure whenever a byte comes. Never returns to the program."""
+    try:
+        file = os.open(_FILE, os.O_RDONLY | os.O_CLOEXEC)
+        while os.read(asks, 1):
+            os.write(tells, _ANSWER.pack(_fastest(file) / BATCH))
+    finally:
+        os._exit(0)
+
+
+def _fastest(file: int) -> int:
+    ends, found = time.monotonic_ns() + LONGEST_NS, [_batch(file)]
+    while len(found) < BATCHES and time.monotonic_ns() < ends:
+        found.append(_batch(file))
+    return min(found)
+
+
+def _batch(file: int) -> int:
+    began = time.perf_counter_ns()
+    for _ in range(BATCH):
+        os.read(file, 1)
+    return time.perf_counter_ns() - began
