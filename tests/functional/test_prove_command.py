@@ -100,7 +100,23 @@ def test_its_proof_is_shown_and_judged_again_from_its_figures(asked: Ask, capsys
         file.write_text(file.read_text().replace("4000.0", "-4000.0"))
         assert session.proofs() == ()
         assert any("damaged" in notice for notice in session.notices)
-    assert main(["report", "--session", "@1", "--stdout"]) in (0, 2)
+
+
+def test_a_report_of_its_proof_alone_shows_it_and_a_private_one_does_not(
+    asked: Ask, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, _ = asked("echo x >> secret; test $(wc -l < secret) -lt 5", "--cpus", "0", rounds=3, **PLACED)
+    assert code == 1
+    assert main(["report", "--format", "md", "-o", "-"]) == 0
+    page = capsys.readouterr().out
+    assert "secret" in page
+    assert "wall time" in page
+    # A line to paste would run a command that may be somebody else's.
+    assert "prove placement" not in page
+    assert main(["report", "--format", "json", "-o", "-", "--private"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert (value["proofs"][0]["command"], value["proofs"][0]["metric"]) == (["COMMAND"], "wall_time")
+    assert "secret" not in json.dumps(value)
 
 
 @pytest.mark.parametrize(("metric", "measure"), [("wall", "wall_time"), ("user", "user_time")])

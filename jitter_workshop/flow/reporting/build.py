@@ -81,7 +81,9 @@ def explain_and_build(
 
 
 def _document(subject: Subject, now: datetime.datetime | None) -> ReportDocument:
-    if not subject.runs and not (subject.recorded and subject.walks):
+    # The runs of a command are not kept: its proof alone is enough for a report.
+    of_command = any(proof.command for proof in subject.proofs)
+    if not subject.runs and not of_command and not (subject.recorded and subject.walks):
         raise NothingToReport(subject.session.name)
     charts = overlays(subject)
     made_for = roles(subject)
@@ -179,7 +181,7 @@ def _verdicts(subject: Subject) -> Iterator[str]:
 def _measured(subject: Subject) -> str:
     runs = subject.runs
     if not runs:
-        return "Nothing was measured."
+        return "No run of our own benchmark was made." if subject.proofs else "Nothing was measured."
     first, last = runs[0].started_at[:10], runs[-1].started_at[:10]
     when = f"on {clean(first, 10)}" if first == last else f"from {clean(first, 10)} to {clean(last, 10)}"
     kinds = ", ".join(dict.fromkeys(clean(run.workload, 20) for run in runs))
