@@ -106,8 +106,8 @@ class Changes:
 
     def announce(self, wanted: Sequence[Wanted], host: Host, shown: Sequence[str], lease_s: float) -> ApplyResult:
         """Plan ``wanted`` again, and record the changes whose digests are in ``shown`` in a journal, with their old
-        values. Write nothing: a user makes these changes by hand. What has the announced values when the connection
-        ends is restored then. Raises UsageError, HostError."""
+        values. Write nothing: a user makes these changes by hand. Settings that have the announced values when the
+        connection ends are restored then. Raises UsageError, HostError."""
         with self._locked():
             drawn, changes, refused = self._allowed(wanted, host, shown)
             if not any(not by_hand.why_not(change) for change in changes):

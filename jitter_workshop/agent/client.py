@@ -145,7 +145,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         return _as(ApplyResult, self._ask("announce", STEP_LIMIT_S, **fields))
 
     def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
-        """Record as made what a user has made by hand of the announced changes in a journal. ``end``: stop waiting for
+        """Record as made those announced changes of a journal that a user has made by hand. ``end``: stop waiting for
         the rest of these changes. ``wrong``: the user typed the values that were not announced, too."""
         return _as(ApplyResult, self._ask("adopt", STEP_LIMIT_S, journal=journal_id, end=end, wrong=wrong))
 

@@ -31,7 +31,7 @@ FILLS = {True: "░", False: "▒"}
 TINTED_FILLS = {True: " ", False: "╱"}
 """The same with colours: worse is also hatched, for people who see both tints as equal."""
 _TINT, _HATCH = 0.82, 0.62
-"""The shares of the background in the tint of a space, and in its hatching."""
+"""The share of the background colour that is mixed into the tint of a filled space, and into its hatching."""
 _GLYPHS = ("●", "■", "◆", "▲", "▼", "★")
 _REFERENCE_GLYPHS = ("○", "□", "◇", "△")
 _QUIETER = 0.35

@@ -10,15 +10,15 @@ rounds.
   prove thp=never governor        several settings as one change
   prove --list                    the proofs of this session; 'prove --show @1' prints the newest again
 
-With a command after --, the command is run in the place of our benchmark, once a side and round, and before that once
-to see how long it takes. 'placement' binds it to the hot CPUs; with a setting, --cpus binds it on both sides. Its input
-is empty and its output is not shown. When a run ends, all that it has started is ended, also what has left its group;
-what another service started for it cannot be found.
+A command after -- is run instead of our benchmark: twice in each round, without the change and with it, and once before
+all rounds to see how long it takes. 'placement' binds it to the hot CPUs; with a setting, --cpus binds it in all runs.
+Its input is empty and its output is not shown. At the end of a run all processes that it started are ended, also those
+that left its process group. A process that another service started for it cannot be found.
 
   prove thp=never -- ./server-test 1000                           its wall time; --metric user: its CPU time
   prove placement --metric held-up -- ./server-test 1000          how long its threads waited for a CPU (root)
-  prove thp --match 'p99=([0-9.]+)' --unit us -- ./test           the last such figure in its output
-  prove thp --hlog out.hlog --metric p99.9 -- ./test              of a histogram that it writes: .hlog, .hgrm
+  prove thp --match 'p99=([0-9.]+)' --unit us -- ./test           the last figure in its output that matches
+  prove thp --hlog out.hlog --metric p99.9 -- ./test              from a histogram that it writes (.hlog, .hgrm)
   prove thp --pyperf out.json -- ./test                           the mean in pyperf's JSON that it writes
 
 Exit codes: 0 for any verdict; 1 something could not be restored, or a command failed in a later round; 2 nothing was
@@ -79,7 +79,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "words", metavar="TUNABLE|placement", nargs="*", help="the change to prove: ID, ID=VALUE or placement"
     )
-    parser.add_argument("--rounds", type=int, default=10, metavar="N", help="1 to 1000 (10; fewer give no verdict)")
+    parser.add_argument(
+        "--rounds", type=int, default=10, metavar="N", help="rounds, 1 to 1000 (10; fewer give no verdict)"
+    )
     parser.add_argument("--preset", choices=("quick", "standard"), help="each run: 5 s (quick, the default) or 40 s")
     parser.add_argument(
         "--duration", dest="duration_s", type=number, metavar="S", help="each run: this many seconds instead"
@@ -99,7 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--show", metavar="ID", help="show one proof (its id, its change, or @1 for the newest)")
     own = parser.add_argument_group("with a command after --")
     own.add_argument("--metric", metavar="M", help="wall, user, held-up; a percentile; a benchmark's name (wall)")
-    own.add_argument("--match", metavar="REGEX", help="a figure in its output: what one pair of brackets finds")
+    own.add_argument("--match", metavar="REGEX", help="a figure in its output: the part in brackets")
     own.add_argument("--hlog", metavar="FILE", help="a histogram that it writes, as .hlog or .hgrm (p99)")
     own.add_argument("--pyperf", metavar="FILE", help="pyperf's JSON that it writes (the mean)")
     own.add_argument("--unit", metavar="U", help="the unit of the figure: ns, us, ms, s, or for --match any word")

@@ -240,7 +240,7 @@ UNSTEADY = "applied"
 
 READY = "ready"
 HANDOFF = "hand-off"
-"""What the transit of older runs is called, where it stands beside a transit that begins when the message is ready."""
+"""The name of the transit of older runs, beside a transit that begins when the message is ready."""
 HUNTED = "hunt"
 """The key in a run's notes where a hidden noise ran during the run."""
 

@@ -65,9 +65,9 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Hold one line: a measure and its verdict. ``without`` and ``with_it``: events a second, ns stolen a second,
-    the geometric mean of a percentile in ns, or that of a command's figure in ``unit``. ``unit``: "" for the lines of
-    our own runs, whose units their measures tell.
+    """Hold one line: a measure and its verdict. ``without`` and ``with_it``: events a second, ns stolen a second, the
+    geometric mean of a percentile in ns, or that of a command's figure in ``unit``. ``unit``: "" for the lines of our
+    own runs, whose units follow from their measures.
 
     ``ratio`` is with/without; None if the value without the change is 0, or if there is nothing to compare. ``low`` and
     ``high``: the ratio's 95 % interval for this line alone; ``high`` None: no upper bound. ``p`` is for this line

@@ -126,7 +126,7 @@ class PlainCommands:
         return self._seen
 
     def more(self) -> None:
-        """Show the next commands; after the last ones the first ones again."""
+        """Show the next commands; after the last ones, show the first ones again."""
         following = self.fold.first + OPEN
         self.fold = dataclasses.replace(self.fold, first=following if following < len(self._seen) else 0)
         self._talk.say("", *chapter_view.by_hand(self.look(), self._talk.width, self.fold), "")

@@ -66,7 +66,8 @@ def cause(one: Suspect) -> str:
 
 
 def seen_often(seen: SeenCauses, one: Suspect) -> str:
-    """Return how often a cause was seen, in words, before the answer; "" if this is not known, or is what is asked."""
+    """Return in words how often a cause was seen, for the list before the answer; "" if the number is not known, or
+    would give the answer away."""
     if one.count is None or seen.emulated:
         return ""
     if seen.source == "counters":
@@ -76,8 +77,8 @@ def seen_often(seen: SeenCauses, one: Suspect) -> str:
 
 def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
     """Return the list of causes. ``cursor``: the index of the row under the cursor, -1 for none. Before the answer each
-    row says how often its cause was seen; after it, also how long it took. Where the number is what is asked, it is
-    told after the answer."""
+    row says how often its cause was seen; after it, also how long it took. On an emulated machine the question is about
+    these numbers, so they are shown only after the answer."""
     told = answered is not None
     counts, times = told or not seen.emulated, told and not seen.emulated
     head = ("cause", "stalls" if seen.source == "trace" else "times", "in all")

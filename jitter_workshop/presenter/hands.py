@@ -108,7 +108,7 @@ def still_made(titles: Sequence[str]) -> str:
     if not titles:
         return ""
     where = ", ".join(f"'{clean(title, 40)}'" for title in titles)
-    return f"What you made by hand is still there, and only you can restore it: undo in {where} shows the lines."
+    return f"Your changes by hand are still there, and only you can restore them: undo in {where} shows the lines."
 
 
 def changed(before: HandsView, now: HandsView, width: int) -> Lines:

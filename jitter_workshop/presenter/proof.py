@@ -32,7 +32,7 @@ DRAWN = (
 )
 DRAWN_OF_COMMAND = (
     "A round is a run of the command without the change and one with it, right after each other. Chance decides which "
-    "comes first. Each run has an empty input and no terminal, and all that it starts is ended with it."
+    "comes first. Each run has an empty input and no terminal, and at its end all processes that it started are ended."
 )
 STOPPED_EARLY = "Stopped before a round was finished: nothing is proven, and every change is restored."
 STOPPED_AND_KEPT = "If you stop it, the finished rounds are kept and judged."

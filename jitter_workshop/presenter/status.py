@@ -143,8 +143,9 @@ def head(found: Findings, filtered: str, width: int) -> Iterator[Text]:
 
 
 def line(finding: Finding, under: bool, width: int) -> Text:
-    """Return a check in one line: sign, id, title and value, with an arrow to a better value if one is known. What does
-    not fit is left out in whole parts, because the check's page has all of it; a value that can be better goes last."""
+    """Return a check in one line: sign, id, title and value, with an arrow to a better value if one is known. Parts
+    that do not fit are left out whole, because the check's page has all of them. A value that can be better is left out
+    last."""
     check = finding.check
     quiet = check.state == "unavailable"
     made = Text("▸ " if under else "  ", "accent")

@@ -23,7 +23,7 @@ CPUS = "every CPU is online"
 BALANCED = "the top of the version 1 sets is balanced"
 QUIET = "no service rewrites settings"
 CYCLED = "hot CPUs were offline and are back"
-VACANT = "nothing is bound to the CPUs that leave"
+VACANT = "nothing is bound to the CPUs that go offline"
 
 _THERE = "there: "
 """The prefix of a condition that a write cannot do without (a group, a controller, an entry)."""

@@ -469,8 +469,8 @@ class _Way:
     def _wish_back(self, chain: _Chain) -> None:
         """Write an affinity again that the kernel has restored by itself.
 
-        From 6.2 on the kernel remembers the last requested affinity, which is the one of our write. The kernel would
-        return to that affinity whenever a cpuset or a CPU is switched.
+        From 6.2 on the kernel remembers the last requested affinity, and this is the affinity of our write. The kernel
+        would return to it whenever a cpuset changes or a CPU goes offline or online.
         """
         wrote = any(entry.state == "written" and entry.before != entry.after for entry in chain.entries)
         if chain.written or chain.holds or not wrote or not chain.path.startswith("sched_setaffinity("):

@@ -53,7 +53,8 @@ KEPT_BYTES = 64 << 20
 
 
 def newest_thread(root: HostRoot) -> int:
-    """Return the number of the thread that was started last (proc_loadavg(5)). Numbers rise until they begin again."""
+    """Return the number of the thread that was started last (proc_loadavg(5)). Numbers rise up to a limit, and then
+    begin again with free low ones."""
     words = (root.text("/proc/loadavg") or "").split()
     return int(words[4]) if len(words) > 4 and is_count(words[4]) else 0
 
@@ -66,8 +67,8 @@ class Names(Strings):
 
 
 def of_own_threads(events: Iterable[TraceEvent], tids: Iterable[int]) -> Iterator[TraceEvent]:
-    """Yield the events without calls and page faults of other threads than ``tids`` and those that these start: their
-    filter lets others through, too. ``events``: in order of time."""
+    """Yield the events without calls and page faults of other threads than ``tids`` and those that these start: the
+    kernel's filter lets events of other threads through, too. ``events``: in order of time."""
     own = set(tids)
     for event in events:
         kind = event.kind

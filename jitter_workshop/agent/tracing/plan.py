@@ -55,7 +55,7 @@ _WITHOUT = {
     "csd": "this kernel does not have the event: the run cannot show which function an interrupt from another CPU ran",
     "ipi": "this kernel does not have the event: the run cannot show who sent an interrupt",
     "exceptions": "this kernel does not have the event: the run cannot show page faults",
-    "syscalls": "this kernel does not have the events: what a thread sleeps for is not told",
+    "syscalls": "this kernel does not have the events: the report cannot name the call in which a thread sleeps",
     VECTORS: "only x86 has these events; timers and interrupts between CPUs appear as other events",
 }
 _NOT_HERE = "this kernel does not have the event"

@@ -25,7 +25,7 @@ _STATES = {"ok": "ok", "improve": "can be better", "unavailable": "not here", "i
 
 
 class ChapterHost:
-    """Read the host, plan, apply and restore for one chapter. What was read is kept until a setting changes."""
+    """Read the host, plan, apply and restore for one chapter. All that was read is kept until a setting changes."""
 
     def __init__(self, chapter: Chapter, context: SessionContext) -> None:
         self.chapter = chapter

@@ -39,7 +39,7 @@ _TIMER_IRQS = ("arch_timer", "riscv-timer")
 """The ends of the names of the CPU's own timer on ARM and RISC-V, where the timer is an interrupt like others."""
 _WORKER = re.compile(r"kworker/(?:u|\d+)")
 """The beginning of a kernel worker's name: ``u`` stands for all workers that no CPU is bound to, a number for those of
-this CPU. What follows changes from second to second."""
+this CPU. The rest of the name changes from second to second."""
 _NAMED: dict[str, tuple[tuple[str, str | None], ...]] = {
     "migrations": (("migration", None),),
     "faults": (("page_fault", None),),

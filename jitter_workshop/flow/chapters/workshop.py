@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 class Workshop(SessionContext):
     """Hold an open session together with a course. ``Workshop.open`` raises WorkshopError if the course or the state
-    folder cannot be used. What the first screen does not need is imported when it is needed.
+    folder cannot be used. Modules that the first screen does not need are imported later, when they are needed.
     """
 
     def __init__(

@@ -110,8 +110,8 @@ class AgentSession:
         return count_ended(HostRoot(HERE), shown, result)
 
     def announce(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
-        """Journal the old values of the changes in ``shown``, which the learner makes by hand, and write nothing. What
-        they make is restored at the end, whether it was adopted or not. Raises HostError; NoAgent without root's
+        """Journal the old values of the changes in ``shown``, which the learner makes by hand, and write nothing.
+        Writes that they make are restored at the end, adopted or not. Raises HostError; NoAgent without root's
         rights."""
         try:
             agent = self._connected()

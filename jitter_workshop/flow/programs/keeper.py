@@ -1,12 +1,12 @@
 """Keep one run of a command: start it, measure its time, and end it with all that it has started.
 
 This is a process of its own, with one thread. The kernel gives it each process below the command whose parent has ended
-(PR_SET_CHILD_SUBREAPER, prctl(2)), so that also those are found that left the command's process group. A process that
+(PR_SET_CHILD_SUBREAPER, prctl(2)), so processes that left the command's process group are found, too. A process that
 another service started for the command is not below it and is not found.
 
-stdin: a JSON line with what is asked, then ``go``, which begins the command; the end of stdin ends it. stdout: JSON
-lines. ``pid``: the command waits to begin. ``failed``: 0 once it has begun, else the errno for which it cannot be
-started. ``code``, …: it has ended (``kept.Ended``).
+stdin: a JSON line with the order, then ``go``, which begins the command; the end of stdin ends the command. stdout:
+JSON lines. ``pid``: the command waits to begin. ``failed``: 0 once the command has begun, else the errno that says why
+it cannot be started. ``code``, …: the command has ended (``kept.Ended``).
 """
 
 from __future__ import annotations
@@ -102,8 +102,9 @@ class Keeper:
     # -- the command's own process -------------------------------------------------------------------------------------
 
     def _become(self, told: int, failing: int) -> NoReturn:
-        """Wait for the word, and become the command. Its input is empty, it has no terminal, and it is killed if the
-        keeper is."""
+        """Wait for a byte on ``told``, then become the command; end if ``told`` closes without one. The command has an
+        empty input and no terminal, and is killed if the keeper is killed. If it cannot be started, write the errno to
+        ``failing``."""
         try:
             signal.set_wakeup_fd(-1)
             for signum in _STANDARD:
@@ -290,7 +291,7 @@ def say(**told: Any) -> None:
 
 
 def asked() -> dict[str, Any]:
-    """Read what is asked: one line, of any length."""
+    """Read the order: one line, of any length."""
     line = bytearray()
     while not line.endswith(b"\n"):
         chunk = os.read(0, 1 << 16)

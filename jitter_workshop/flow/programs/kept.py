@@ -24,7 +24,7 @@ MOST_PROCESSES = 4_000
 """A command that starts more processes than this is ended."""
 _NAME = "the process that keeps the command"
 _PATIENCE_S = 10.0
-"""Seconds in which a keeper has ended all that its command has started."""
+"""Seconds within which a keeper ends all processes that its command has started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Ended:
     ``timeout``, ``processes`` (it started too many), ``asked``. ``wall_ns``: from just before its first instruction to
     its end. ``user_ns``, ``system_ns``: its CPU time, with that of its children that have ended. ``left``: how many
     processes it left running, which were ended. ``stuck``: those that could not be ended. ``output``: the end of its
-    output, with that for errors."""
+    standard output and standard error, together."""
 
     code: int
     why: str

@@ -1,7 +1,7 @@
 """Choose the figure of a command's run, and read it: from its times, its output, or a file that it writes.
 
 A figure is a number of zero or more, because a proof compares ratios. Output and files come from the command and are
-untrusted: each is read within limits, and a damaged one is one sentence.
+untrusted: each is read within limits, and damaged ones give an error of one sentence.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def _time(measure: str, ns: float, name: str) -> Figure:
 
 
 def _benchmarks(value: dict[str, Any], common: dict[str, Any]) -> Iterator[tuple[str, tuple[str, Sequence[Any]]]]:
-    """Yield name → (unit, values) of the benchmarks in a pyperf file. What has another form is left out."""
+    """Yield name → (unit, values) of the benchmarks in a pyperf file. Entries of another form are left out."""
     listed = value.get("benchmarks")
     for number, one in enumerate(listed if isinstance(listed, list) else []):
         if not isinstance(one, dict) or not isinstance(one.get("runs"), list):

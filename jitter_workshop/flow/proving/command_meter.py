@@ -55,8 +55,8 @@ class CommandRequest:
 
 
 class CommandMeter(Meter):
-    """Run the user's command. ``pinned``: for each side the CPUs that the command gets, None for those of this
-    program. ``root``: the host whose settings are applied."""
+    """Run the user's command. ``pinned``: for each side the CPUs that the command gets; None: all CPUs that
+    jitter-workshop itself may use. ``root``: the host whose settings are applied."""
 
     def __init__(self, request: CommandRequest, pinned: Mapping[SideName, CpuSet | None], root: HostRoot) -> None:
         self._request, self._pinned, self._root = request, pinned, root
@@ -172,10 +172,10 @@ class CommandMeter(Meter):
         report = observe(self._root, found, agent_session.tracer(), command=command, progress=stopped)
         if report.all_threads is None:
             why = report.notes.get("trace", "there is no trace")
-            raise HostError(f"the time held up is told by the kernel's trace alone: {clean(why, PATH)}")
+            raise HostError(f"only the kernel's trace shows how long a command was held up: {clean(why, PATH)}")
         if report.lost_events or "trace" in report.notes or "threads" in report.notes:
             raise MeasureError(
-                "the kernel made more events in a run than the trace has room for, so the time held up is not known",
+                "a run made more events than the trace has room for, so the time held up is not known",
                 "compare the wall time, or let the command do less in a run",
             )
         return report.all_threads.waited_ns

@@ -26,7 +26,7 @@ from jitter_workshop.stats.rounds import side_of
 
 @dataclass(frozen=True)
 class Occasion:
-    """Hold what a run of a proof is made with. ``label``, ``proof``: the run's name, and the id of its proof."""
+    """Hold the circumstances of one run of a proof. ``label``, ``proof``: the run's name, and the id of its proof."""
 
     side: SideName
     label: str

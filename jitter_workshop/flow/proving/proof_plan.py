@@ -48,7 +48,8 @@ class ProveRequest:
 
     ``like``: a chapter's request, which gives workload, placement, noise, duty, pacing, priority and the CPUs that the
     learner chose. ``wait_s``: seconds to wait for the host's turn. ``command``: the user's command, which is run
-    instead of our benchmark; all that is said of runs above is then of no use, and ``cpus`` bind it on both sides.
+    instead of our benchmark. Then the options of our own runs (``workload``, ``duration_s`` and the like) have no
+    effect, and ``cpus`` bind the command on both sides.
     """
 
     words: tuple[str, ...] = ()
@@ -166,7 +167,7 @@ def _planned(
 
 
 def tried(drawn: Drawn, seconds: float) -> Drawn:
-    """Return the same with the time that a trial of its command took."""
+    """Return the plan with the time of its proof, computed from the seconds that a trial of its command took."""
     plan = drawn.plan
     total_s = plan.total_s + 2 * plan.rounds * seconds
     return dataclasses.replace(drawn, plan=dataclasses.replace(plan, run_s=seconds, total_s=total_s))
@@ -208,7 +209,7 @@ def _command_placement(request: ProveRequest, command: CommandRequest, root: Hos
             f"the hot CPUs {hot} are all CPUs that the command may use, so it runs there, bound or not",
             "choose fewer CPUs with --cpus",
         )
-    why = "The scheduler moves it to no other CPU, and what you keep off these CPUs is kept off the command."
+    why = "The scheduler moves the command to no other CPU. Work that you keep off these CPUs does not hold it up."
     change = Change(
         1, PLACEMENT, "sched_setaffinity(command)", f"any ({topology.allowed})", str(hot), "run", "low", why
     )

@@ -115,7 +115,7 @@ class QuietDriver(LinuxDriver):
         loop.add_signal_handler(signal.SIGCONT, self._sigcont_application)
 
     def _sigtstp_application(self, *_: object) -> None:
-        """Restore the plain terminal, then stop this process; during a run the runner does the latter, after its
+        """Restore the plain terminal, then stop this process. During a run, the runner stops this process, after its
         children."""
         suspend_run: Callable[[], None] | None = getattr(self._app, "suspend_run", None)
         if suspend_run is None or not self._auto_restart:

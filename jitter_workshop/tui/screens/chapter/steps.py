@@ -764,7 +764,7 @@ class Explain(Step):
         super().enter()
 
     def unfold(self) -> bool:
-        """Open the next commands, after the last ones the first ones again. Return False if none is folded."""
+        """Open the next commands; after the last ones, open the first ones again. Return False if none is folded."""
         count = len(self.walk.chapter.by_hand)
         following = self.fold.first + OPEN
         self.fold = dataclasses.replace(self.fold, first=following if following < count else 0)
