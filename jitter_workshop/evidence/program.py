@@ -60,7 +60,7 @@ AT_ONCE_NS = 20_000
 """The longest time between two page faults that tells how long the first one took."""
 LEAST_FAULTS = 20
 MOST_FAULTS = 200_000
-"""The least and the most pairs of such faults by which the length of a fault is told."""
+"""The least and the largest number of pairs of such faults from which the length of a fault is computed."""
 DEPTH = 3
 """The most wakers of one wait."""
 LEAVES_IDLE_NS = 1_000_000
@@ -100,8 +100,9 @@ class Stolen:
     window_ns: int
 
     def of(self, ran: Mapping[int, int]) -> tuple[int, int]:
-        """Return how much of a thread's running time (CPU → ns) was the hypervisor's, at least and at most. Any other
-        time on the CPU may have been the hypervisor's, too: idle time, because a CPU that is woken may have to wait."""
+        """Return the least and the most time in ns that a hypervisor took from a thread. ``ran``: the thread's running
+        time, CPU → ns. All other time of a CPU may have been stolen first, idle time too, because a CPU that is woken
+        may have to wait for the hypervisor."""
         least = most = 0
         for cpu, ns in ran.items():
             stolen = self.per_cpu.get(cpu, 0)

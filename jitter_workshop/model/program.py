@@ -142,8 +142,9 @@ class CpuSteal:
 @dataclass(frozen=True, slots=True)
 class OwnCost:
     """Hold what the observation itself costs. ``events``: events in the program's own threads. ``event_ns``: how long
-    one takes, by a process of this tool that was measured without the trace just before and with it; None where that
-    was not to be told. ``tool_ran_ns``: how long this tool's processes had a CPU while the program was observed."""
+    an event takes, by a process of this tool that was measured just before without the trace, and then with it; None
+    where the two measurements show no difference. ``tool_ran_ns``: how long this tool's processes had a CPU while the
+    program was observed."""
 
     events: int
     event_ns: int | None

@@ -135,20 +135,20 @@ def _faults(faults: FaultTimes) -> str:
         return f"{said}. The trace has no end of a fault: those that did not wait are within 'ran'."
     return (
         f"{said}. The others are within 'ran': about {nice_ns(faults.ran_ns)} in all, if each took "
-        f"{nice_ns(faults.typical_ns)}, the median of {faults.sampled:,} that the next one followed at once."
+        f"{nice_ns(faults.typical_ns)} (the median of {faults.sampled:,} faults with another one right after them)."
     )
 
 
 def _cost(cost: OwnCost, report: ProgramReport) -> str:
     """Return what the observation itself has cost the program."""
-    said = f"The trace itself: {many(cost.events, 'event')} in its threads"
+    said = f"The trace itself: {many(cost.events, 'event')} in the program's threads"
     ran = report.all_threads.ran_ns if report.all_threads is not None else 0
     if cost.event_ns is not None:
         took = cost.events * cost.event_ns
         share = f", {100 * took / ran:.1f} % of what they ran" if ran else ""
         said += f", of about {nice_ns(cost.event_ns)} each (measured just before): {nice_ns(took)}{share}"
     else:
-        said += "; what an event costs was not to be measured on this busy host"
+        said += "; the time of an event could not be measured on this busy host"
     return f"{said}. This tool's own processes had a CPU for {nice_ns(cost.tool_ran_ns)} meanwhile."
 
 

@@ -131,14 +131,14 @@ def test_the_limits_of_what_a_hypervisor_took_are_told() -> None:
 
 def test_page_faults_and_the_traces_own_cost_are_told_as_far_as_they_are_known() -> None:
     said = sentence(TRACED)
-    assert "about 899 µs in all, if each took 600 ns, the median of 900 that the next one followed at once" in said
-    assert "40,000 events in its threads, of about 110 ns each (measured just before): 4.4 ms" in said
+    assert "about 899 µs in all, if each took 600 ns (the median of 900 faults" in said
+    assert "40,000 events in the program's threads, of about 110 ns each (measured just before): 4.4 ms" in said
     assert "had a CPU for 25 ms meanwhile" in said
     times = Times(20_000_000_000, ran_ns=44_000_000)
     assert "4.4 ms, 10.0 % of what they ran." in sentence(dataclasses.replace(TRACED, all_threads=times))
     few = dataclasses.replace(TRACED, faults=FaultTimes(3, 0, 0, 1, None, None), cost=OwnCost(5, None, 0))
     assert "3 page faults. The trace has no end of a fault" in sentence(few)
-    assert "what an event costs was not to be measured on this busy host" in sentence(few)
+    assert "the time of an event could not be measured on this busy host" in sentence(few)
 
 
 def test_without_a_trace_counters_and_what_would_be_needed_are_told() -> None:

@@ -11,8 +11,8 @@ import time
 from jitter_workshop.errors import HostError
 
 BATCHES, BATCH, LONGEST_NS = 100, 50, 20_000_000
-"""A measurement: so many times so many calls, some ms in all, and no more of them after LONGEST_NS. The fastest of them
-counts: on a busy host many of the others were interrupted, or the CPU was slower."""
+"""The size of a measurement: BATCHES batches of BATCH calls, some ms in all; after LONGEST_NS no further batch begins.
+The fastest batch counts, because on a busy host many others were interrupted, or the CPU was slower."""
 EVENTS = 2
 """Events of a recorded call: its begin and its end."""
 _ANSWER = struct.Struct("<d")
@@ -20,8 +20,8 @@ _FILE = "/dev/zero"
 
 
 class Probe:
-    """Hold a child process that makes system calls when it is asked to. Its number has to be among the followed ones,
-    or its calls are not recorded. Raises HostError if there can be no process."""
+    """Hold a child process that makes system calls when it is asked to. Follow its process number, or its calls are not
+    recorded. Raises HostError if there can be no process."""
 
     def __init__(self) -> None:
         asks, self._ask = os.pipe()
@@ -44,7 +44,8 @@ class Probe:
         self._plain_ns = self._measure()
 
     def event_ns(self) -> int | None:
-        """Measure while the trace records. Return what an event costs; None if that is not to be told."""
+        """Measure while the trace records. Return the time of an event in ns; None if the two measurements show
+        none."""
         traced_ns = self._measure()
         if traced_ns is None or self._plain_ns is None or traced_ns <= self._plain_ns:
             return None
@@ -67,7 +68,8 @@ class Probe:
 
 
 def _answer(asks: int, tells: int) -> None:
-    """Measure whenever a byte comes. Never returns to the program."""
+    """Measure whenever a byte comes on ``asks``, and write the time of a call in ns to ``tells``. Never return to the
+    caller."""
     try:
         file = os.open(_FILE, os.O_RDONLY | os.O_CLOEXEC)
         while os.read(asks, 1):
