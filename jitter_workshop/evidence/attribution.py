@@ -166,8 +166,9 @@ def by_state(thread: ThreadTrack, timeline: Timeline, start: int, end: int) -> I
 def _between_cpus(
     timeline: Timeline, thread: ThreadTrack | None, stretch: Stretch, low: int, high: int
 ) -> Iterator[Piece]:
-    """Yield the causes of the time in which the thread waits on the CPU to which it was moved: what has that CPU, as
-    for any thread that waits, and the move where that CPU is free."""
+    """Yield the causes of the time in which the thread waits on the CPU to which it was moved. While another task or an
+    interrupt has that CPU, this is the cause, as for any thread that waits; while the CPU is free, the move is the
+    cause."""
     found: list[Piece] = []
     _on_cpu(found, timeline, thread, stretch.cpu, low, high)
     for piece in found:

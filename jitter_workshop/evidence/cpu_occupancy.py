@@ -73,7 +73,7 @@ class Presence:
         self._empty = 0
 
     def add(self, timeline: Timeline, at_ns: int = 0) -> None:
-        """Add one block that began ``at_ns`` after the run. Only the time from its start to its end counts."""
+        """Add one block that began ``at_ns`` after the run's start. Only the time from its start to its end counts."""
         self._seconds.add(timeline, at_ns)
         start, end = timeline.start, timeline.end
         self._cpus |= timeline.traced

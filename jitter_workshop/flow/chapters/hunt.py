@@ -252,8 +252,8 @@ class Hunts:
         return suspects(*self._ground(walk), walk.chapter.suspects)
 
     def begin(self, walk: ChapterSession) -> Hunt:
-        """End the hunt before, and hide a noise while a chapter's next runs are measured. This takes a second. Raises
-        HostError, UsageError, MeasureError."""
+        """End the previous hunt, then hide a noise while a chapter's next runs are measured. This takes a second.
+        Raises HostError, UsageError, MeasureError."""
         self.end()
         placement, allowed = self._ground(walk)
         how: dict[str, Any] = {}

@@ -1,6 +1,7 @@
 """Try if a chapter shows its effect on this host: measure, apply, measure again, restore, compare; several rounds.
 
-It asks no question and makes no guess: this is the chapter's own pair of runs, as its screen would make them.
+A trial asks no question and makes no guess. Its runs are the chapter's own pair, made as the chapter's screen would
+make them.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def try_chapter(
     session_name: str | None = None,
     half: Half | None = None,
 ) -> Tried:
-    """Try a chapter on this host. Its runs are kept only in the session of ``session_name``. What was applied is
+    """Try a chapter on this host. Its runs are kept only in the session of ``session_name``. The applied settings are
     restored at the end of each round, and when this function ends in any other way.
 
     A change that takes effect at a boot is tried in two halves, with a boot between them: ``before`` keeps the first

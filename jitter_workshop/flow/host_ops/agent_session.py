@@ -126,7 +126,7 @@ class AgentSession:
         return result
 
     def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
-        """Record as made what the learner has made by hand of the announced changes in a journal. ``end``: stop waiting
+        """Record as made those announced changes of a journal that the learner has made by hand. ``end``: stop waiting
         for the rest of these changes. ``wrong``: the learner typed the values that were not announced, too. Raises
         HostError."""
         agent = self._living()

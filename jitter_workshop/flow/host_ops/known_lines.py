@@ -1,4 +1,4 @@
-"""Find the lines between CPUs that were measured on this host, for the choice of CPUs."""
+"""Find the times of a cache line between CPUs that were measured on this host, for the choice of CPUs."""
 
 from __future__ import annotations
 

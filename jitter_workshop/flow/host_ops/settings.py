@@ -58,7 +58,7 @@ class Seen:
 
 
 def look_at_settings(root: HostRoot, chapter: Chapter, ground: tuple[HotCpus, Host] | None = None) -> Seen:
-    """Read a chapter's tunables. ``ground``: what :func:`ground_of` gave, with what was read for it before.
+    """Read a chapter's tunables. ``ground``: the result of :func:`ground_of`, with all that was read for it before.
     Raises HostError if the host shows no CPU, LessonError for an unknown tunable."""
     hot, host = ground if ground is not None else ground_of(root)
     try:

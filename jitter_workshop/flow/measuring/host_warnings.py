@@ -1,5 +1,5 @@
-"""Warn of what makes each measurement on a host doubtful. The start of the workshop needs this, and no other part of
-measuring."""
+"""Warn of conditions that make each measurement on a host doubtful. The start of the workshop needs this, and no other
+part of measuring."""
 
 from __future__ import annotations
 
