@@ -22,7 +22,7 @@ from jitter_workshop.session import files
 FILE = "course.json"
 FORMAT_VERSION = 1
 _READERS = ("course", "model/course.py", "model/codec.py")
-"""The package's files on which it depends what is read from a course."""
+"""The package's files that decide how a course is read."""
 
 
 def read(folder: Path) -> Course | None:

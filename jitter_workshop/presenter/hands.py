@@ -22,7 +22,7 @@ NOTHING_YET = "Nothing is made yet: type the first line into a root shell. The w
 
 def not_for_hand(why: str) -> str:
     """Return the sentence for a plan that cannot be typed, with the reason."""
-    return f"These writes are not for your hand: {why}."
+    return f"You cannot make these writes by hand: {why}."
 
 
 _SIGNS: dict[HandState, tuple[str, str]] = {
@@ -86,7 +86,7 @@ def said(view: HandsView) -> str:
 def was_it_you(view: HandsView, again: str) -> str:
     """Return what to do about values that are not in the plan. ``again``: the key or command that takes them over."""
     paths = ", ".join(clean(one.change.path, 120) for one in view.writes if one.state == "wrong")
-    return f"Not as planned: {paths}. If you typed that, {again} once more takes it over, to be restored with the rest."
+    return f"Not as planned: {paths}. Did you type that? {again} once more takes it over; it is then restored, too."
 
 
 def guarded(view: HandsView) -> str:

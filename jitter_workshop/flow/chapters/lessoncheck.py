@@ -135,7 +135,7 @@ class _Chapter:
         for one in pace(self._chapter) if not self._course_dir else ():
             if one.own_s > LONGEST_STEP_S:
                 words = f"the step '{one.step}' takes {one.own_s:.0f} s without its run"
-                yield self._problem(f"{words}, more than {LONGEST_STEP_S:.0f} s: shorten what is read there", "steps")
+                yield self._problem(f"{words}, more than {LONGEST_STEP_S:.0f} s: shorten its texts", "steps")
 
     def _no_values(self) -> Iterator[Problem]:
         """Yield a problem for each value that its tunable does not accept."""

@@ -271,7 +271,7 @@ def matrix_picture(matrix: Matrix, title: str = "") -> Picture:
         among = f"{scale.nice_ns(one.min_ns)} to {scale.nice_ns(one.max_ns)}, {many(one.pairs, 'pair')}"
         shapes.append(Words(_MATRIX_LEFT + 100, y, among, "dim", figure=True))
     stands = f" that stand for {sum(len(group.cpus) for group in matrix.groups)}" if matrix.sampled else ""
-    described = f"How long a line takes one way between {len(matrix.cpus)} CPUs{stands}; the shade says how long"
+    described = f"How long a cache line takes one way between {len(matrix.cpus)} CPUs{stands}; the shade says how long"
     return Picture(round(y) + _LEGEND_LINE + 8, title, described, (), tuple(shapes))
 
 

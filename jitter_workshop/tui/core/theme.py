@@ -9,7 +9,7 @@ from textual.theme import Theme
 from jitter_workshop.model.palette import PALETTES, THEMES, Palette
 
 _PREFIX = "workshop-"
-"""It begins the names of our themes, so that they hide none of Textual's."""
+"""The prefix of our themes' names: without it they could hide themes of Textual."""
 
 
 class PaintedApp(App[None]):
