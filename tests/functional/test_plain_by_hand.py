@@ -73,7 +73,7 @@ def test_what_is_typed_is_told_after_enter_and_taken_over(
     assert "1 of 2 writes is made." in looks[1]
     assert f"done: {THP}" in looks[1]
     assert "All 2 writes are made." in looks[1]
-    assert "read: 2 tunables, 2 writes." in text
+    assert "read back: 2 tunables, 2 writes." in text
     assert "Enter go on · undo" in text
     assert "Applying." not in text
     assert "To be measured: 'after pages'" in text
