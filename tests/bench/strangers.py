@@ -209,6 +209,7 @@ def run(folder: Path) -> list[Figure]:
             raw[title] = {"claim": truth, "found": found, "report": report}
             share = min(found, truth["ns"]) / truth["ns"]
             whole, named = whole + truth["ns"], named + share * truth["ns"]
+            print(f"{title}: {100 * (1 - share):.2f} % not named", flush=True)
             told = f"planted {truth['ns'] / 1e6:.1f} ms, found {found / 1e6:.1f} ms; {report['events']:,} events"
             figures.append(Figure(f"{title}: not named", 100 * (1 - share), "%", 5, told))
     keep(folder, "strangers", raw)
