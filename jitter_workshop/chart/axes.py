@@ -22,9 +22,10 @@ GUTTER = 7
 """The columns for the labels of y."""
 LABELS_BELOW_FROM = 8
 """From this height on, the labels of x have a line below the axis."""
-_MOST_STRETCH = 1.3
-_MOST_STRETCH_OF_WHOLE = 1.35
+_MOST_STRETCH_OF_WHOLE = 1.4
 """The most by which an axis is stretched so that each decade has the same, whole number of rows, and a tick."""
+_MOST_STRETCH = 1.5
+"""The most by which an axis with less than a row for each decade is stretched, so that it has more ticks."""
 _AT_A_TICK = 0.01
 WITHIN = 0.375
 """The distance of a cell's outer dots from its centre, as a share of a row: a cell has four rows of dots."""
@@ -67,23 +68,35 @@ class PlotFrame:
 
 def snapped(ranges: scale.Ranges, columns: int, rows: int) -> scale.Ranges:
     """Stretch the ranges a little, so that all decades have the same number of cells and each tick falls on a cell:
-    equal ratios of y have equal heights. Where whole rows for each decade would waste room, only each second, third or
-    sixth decade falls on a cell and has a tick."""
+    equal ratios of y have equal heights. Where whole rows for each decade would waste room, only each second decade
+    falls on a cell and has a tick; where a decade has less than a row, each third or sixth may have one."""
     across = ranges.x_high - ranges.x_low
     each = max((columns - 1) // across, 1)
     x_high = ranges.x_low + (columns - 1) / each
-    if x_high - ranges.x_low > _MOST_STRETCH * across:
+    if x_high - ranges.x_low > _MOST_STRETCH_OF_WHOLE * across:
         x_high = ranges.x_high
     span = ranges.y_high - ranges.y_low
-    most = (rows - 1) / span + 1e-9
-    whole = [float(n) for n in range(math.floor(most), 0, -1)]
-    parts = sorted({n / every for every in (2, 3, 6) for n in range(1, 6 * rows) if n / every <= most}, reverse=True)
-    for wanted, stretch in ((whole, _MOST_STRETCH_OF_WHOLE), (parts, _MOST_STRETCH), ((*whole, *parts), math.inf)):
+    for wanted, stretch in _cells_a_decade(span, rows):
         for cells in wanted:
             fitted = _raised(ranges, cells, rows) if rows - 1 <= stretch * span * cells else None
             if fitted is not None and len(_even_ticks(fitted, cells)) > 1:
                 return scale.Ranges(x_high, *fitted, ranges.x_low)
     return scale.Ranges(x_high, ranges.y_low, ranges.y_high, ranges.x_low)
+
+
+def _cells_a_decade(span: float, rows: int) -> list[tuple[list[float], float]]:
+    """Return groups of numbers of rows for a decade, the best group first, each with the most by which the axis may be
+    stretched for it. ``span``: the decades that ``rows`` have to show."""
+    # The outer dots of the first and of the last row hold values, too.
+    most = (rows - 1 + 2 * WITHIN) / span + 1e-9
+
+    def parts(every: int) -> list[float]:
+        return [n / every for n in range(math.floor(most * every), 0, -1)]
+
+    halves = [n for n in parts(2) if n >= 1]
+    thin = [(parts(every), _MOST_STRETCH) for every in (2, 3, 6)]
+    rest = [*parts(1), *parts(2), *parts(3), *parts(6)]
+    return [(parts(1), _MOST_STRETCH_OF_WHOLE), (halves, math.inf), *thin, (rest, math.inf)]
 
 
 def _raised(ranges: scale.Ranges, cells: float, rows: int) -> tuple[float, float] | None:
@@ -96,7 +109,8 @@ def _raised(ranges: scale.Ranges, cells: float, rows: int) -> tuple[float, float
     spare = math.floor(ranges.y_low * cells + within + 1e-9) - low
     if spare < 0:
         return None
-    shift = max(spare // 2, -low)
+    # Of an odd number of spare rows, the one more is above, so that the longest value has a tick above it.
+    shift = max((spare + 1) // 2, -low)
     if ranges.y_low < 0:
         # A share ends at 1, and an empty bar stands on the lowest value: the spare rows go to the other side.
         shift = 0 if ranges.y_high <= 0 else spare

@@ -36,6 +36,8 @@ _GLYPHS = ("●", "■", "◆", "▲", "▼", "★")
 _REFERENCE_GLYPHS = ("○", "□", "◇", "△")
 _QUIETER = 0.35
 _WIDE_LEGEND = 60
+_LEAST_LABEL = 18
+"""The columns of its label that a published curve keeps beside its origin and its figures."""
 _VALUE = 8
 _GAP = 2
 """Blanks between a curve's name and its figures, besides the one before each figure."""
@@ -155,8 +157,8 @@ def _room(width: int, asked: float) -> int:
 
 def _fits(curve: PercentileCurve, width: int, asked: float) -> bool:
     """Return True if a curve fits on one line. A measured curve's label may be shortened. A published curve needs room
-    for 12 columns of its label and for its whole origin."""
-    return not curve.origin or min(len(curve.label), 12) + len(curve.origin) + 2 <= _room(width, asked)
+    for the beginning of its label and for its whole origin."""
+    return not curve.origin or min(len(curve.label), _LEAST_LABEL) + len(curve.origin) + 2 <= _room(width, asked)
 
 
 def _wide_line(

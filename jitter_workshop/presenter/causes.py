@@ -15,7 +15,7 @@ from jitter_workshop.model.picture import Event
 from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.presenter import counters
-from jitter_workshop.presenter.lines import Lines, heading, log_bar, table, wrap
+from jitter_workshop.presenter.lines import Lines, bar, heading, table, wrap
 from jitter_workshop.presenter.pictures import Lane, lanes
 from jitter_workshop.report.cause_words import (
     ITEM,
@@ -26,6 +26,7 @@ from jitter_workshop.report.cause_words import (
     limits,
     named,
     without,
+    without_head,
 )
 from jitter_workshop.stats.scale import nice_ns
 
@@ -40,8 +41,7 @@ REST = "·"
 NOBODY = ("no_event", "around")
 """Kinds of cause that name no task, interrupt or other source."""
 WORK = ("workqueue", "softirq", "timer", "irq", "vector")
-_BAR, _STALL_BAR = 16, 24
-_BAR_HEAD = "in all (log)"
+_BAR, _LEAST_BAR, _STALL_BAR = 24, 6, 24
 
 _FOCUS = {
     "frequency": "each request for another frequency",
@@ -84,26 +84,29 @@ def head(report: EvidenceReport, width: int) -> Iterator[Text]:
 
 
 def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
-    """Yield the causes, the largest first, each with its total time (a logarithmic bar where there is room)."""
+    """Yield the causes, the largest first, each with its share of all the time that was taken, as a bar, too, where
+    there is room."""
     yield heading("WHO TOOK THE TIME")
     if not report.causes:
         yield Text("There is no stall to explain." if not report.stalls else "It is not known what took the time.")
         return
     shares = report.below_now is not None
     shown, hidden = report.causes[:MOST_CAUSES], report.causes[MOST_CAUSES:]
-    rows = [["cause", "stalls", "in all", "worst", "a second", *(["without it"] if shares else [])]]
+    whole = sum(cause.total_ns for cause in report.causes)
+    rows = [["cause", "stalls", "worst", *([without_head(report)] if shares else []), "in all", "share"]]
     for cause in shown:
-        times = map(nice_ns, (cause.total_ns, cause.worst_ns, cause.ns_per_second))
-        rows.append([named(cause, 60), f"{cause.count:,}", *times, *([without(cause, report)] if shares else [])])
+        cells = [without(cause, report)] if shares else []
+        told = [nice_ns(cause.total_ns), _percent(cause.total_ns, whole)]
+        rows.append([named(cause, 60), f"{cause.count:,}", nice_ns(cause.worst_ns), *cells, *told])
     first, *lines = table(rows, width, right=range(1, 6))
-    barred = first.cell_len + 1 + _BAR <= width
-    yield first.append(f" {_BAR_HEAD}", "dim") if barred else first
+    room = min(width - first.cell_len - 1, _BAR)
+    yield first
     for cause, line in zip(shown, lines, strict=True):
         nobody = cause.kind in NOBODY
         line.style = "dim" if nobody else "text"
-        if barred:
-            drawn = log_bar(cause.total_ns, shown[0].total_ns, _BAR, 100.0)
+        if room >= _LEAST_BAR:
             # A line instead of a block: rows of blocks would touch and look like one slab.
+            drawn = bar(cause.total_ns, shown[0].total_ns, room)
             line.append(f" {_as_line(drawn)}", CAUSES.get(cause.kind, "faint"))
         yield line
     if hidden:

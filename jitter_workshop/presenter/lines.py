@@ -62,6 +62,7 @@ MANY_CPUS = 2_000
 _CPU_LIST = re.compile(r"(?<![\w.,-])\d+(?:-\d+)?(?:,\d+(?:-\d+)?){7,}(?![\w-])")
 _SHORT_LIST, _FIRST_CPUS = 40, 4
 _WAITING_BAR = 60
+_LOWEST_NS = 10.0
 _LONGEST = 4_000
 """Characters of a paragraph that are shown."""
 
@@ -352,11 +353,11 @@ def waiting(said: str, done: int, total: int, width: int) -> Lines:
     return [*lines, filled(done, total, max(1, min(width, _WAITING_BAR)), "░")] if total else lines
 
 
-def log_bar(value_ns: float, largest_ns: float, width: int, lowest_ns: float = 10.0) -> str:
-    """Return a bar on a logarithmic scale from ``lowest_ns``, because latencies differ by powers of ten."""
-    if value_ns <= lowest_ns or largest_ns <= lowest_ns:
+def log_bar(value_ns: float, largest_ns: float, width: int) -> str:
+    """Return a bar on a logarithmic scale from 10 ns, because latencies differ by powers of ten."""
+    if value_ns <= _LOWEST_NS or largest_ns <= _LOWEST_NS:
         return bar(1, 8 * width, width)
-    return bar(math.log10(value_ns / lowest_ns), math.log10(largest_ns / lowest_ns), width)
+    return bar(math.log10(value_ns / _LOWEST_NS), math.log10(largest_ns / _LOWEST_NS), width)
 
 
 # -- the progress of work ----------------------------------------------------------------------------------------------

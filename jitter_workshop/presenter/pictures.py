@@ -14,14 +14,16 @@ from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import CpuView
 from jitter_workshop.presenter.cpu_boxes import topology
-from jitter_workshop.presenter.lines import Lines, in_ascii, in_cells, labelled
+from jitter_workshop.presenter.lines import Lines, in_ascii, in_cells, labelled, wrap
 from jitter_workshop.stats.scale import nice_ns
 
 MESSAGES_A_SECOND = 100_000
 """The rate of the workload ``ring`` on the lessons' pages. From it and the events of a second a knee is computed."""
 
-_DRAWN_FROM = 48
-"""In fewer columns the steps of a curve are a table."""
+_DRAWN_FROM = 32
+"""In fewer columns the steps of a curve are a table; a chapter's column has one or two more."""
+_ROOMY = 48
+"""From this width on a curve goes on for a decade behind its last step."""
 _AXIS = 8
 
 
@@ -92,10 +94,10 @@ def _steps(knees: Knees, width: int) -> Lines:
 
 def _knees(knees: Knees, width: int) -> Lines:
     """Draw a curve on logarithmic axes, two rows a decade. The words of a step stand left of it, where nothing else is
-    drawn, because all earlier steps are lower."""
+    drawn, because all earlier steps are lower; long words begin in the rows above it."""
     steps = knees.steps
     wide = width - _AXIS - 1
-    far = max(math.ceil(_rarity(steps[-1].percentile)) + 1, 2)
+    far = max(math.ceil(_rarity(steps[-1].percentile)) + (1 if width >= _ROOMY else 0), 2)
     low, high = math.floor(math.log10(steps[0].value_ns)), math.ceil(math.log10(steps[-1].value_ns))
     rows = 2 * (high - low) + 1
 
@@ -104,7 +106,7 @@ def _knees(knees: Knees, width: int) -> Lines:
 
     columns = [0, *(round(_rarity(one.percentile) / far * (wide - 1)) for one in steps[1:]), wide - 1]
     cells = [[" "] * wide for _ in range(rows)]
-    words: list[tuple[int, int, str]] = []
+    words: dict[int, tuple[int, str]] = {}
     for n, one in enumerate(steps):
         row, start, end = row_of(one.value_ns), columns[n], columns[n + 1]
         for column in range(start, end + 1):
@@ -115,20 +117,31 @@ def _knees(knees: Knees, width: int) -> Lines:
                 cells[between][start] = "│"
             if below != row:
                 cells[below][start], cells[row][start] = "╯", "╭"
-            told = in_cells(clean(one.words, 40), min(cell_len(clean(one.words, 40)), max(start - 1, 0)))
-            words.append((row, start - 1 - cell_len(told), told))
-        elif row:
-            words.append((row - 1, 0, in_cells(clean(one.words, 40), min(len(one.words), columns[1] - 1))))
+        # The words of the first step stand above its line, because that begins at the axis.
+        last, room = (row, start - 1) if n else (row - 1, end - 1)
+        above = row_of(steps[n + 1].value_ns) if n + 1 < len(steps) else -1
+        told = _in_rows(clean(one.words, 40), room, last - above)
+        for where, said in enumerate(told, last + 1 - len(told)):
+            words[where] = (start - 1 - cell_len(said) if n else 0), said
     lines: Lines = []
     for row in range(rows):
         label = nice_ns(10 ** (high - row // 2)) if row % 2 == 0 else ""
         line = Text.assemble((f"{label:>{_AXIS - 1}} ", "dim"), ("│", "dim"))
         drawn_row = "".join(cells[row])
-        at, text = next(((start, said) for where, start, said in words if where == row and said), (0, ""))
+        at, text = words.get(row, (0, ""))
         line.append(drawn_row[:at], "accent").append(text, "text").append(drawn_row[at + len(text) :], "accent")
         line.rstrip()
         lines.append(line)
     return [*lines, _percentiles(far, wide)]
+
+
+def _in_rows(words: str, room: int, rows: int) -> list[str]:
+    """Return words in at most this number of rows of ``room`` cells, cut if they are longer; [] without room."""
+    if room < 1 or rows < 1:
+        return []
+    told = [line.plain for line in wrap(words, room)]
+    whole = len(told) <= rows and " ".join(told) == words
+    return told if whole else [in_cells(words, min(room, cell_len(words)))]
 
 
 def _percentiles(far: int, wide: int) -> Text:

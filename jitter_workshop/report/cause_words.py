@@ -151,6 +151,11 @@ def without(cause: Cause, report: EvidenceReport) -> str:
     return SAME if said == _share(report.below_now) else said
 
 
+def without_head(report: EvidenceReport) -> str:
+    """Return the head of the column of :func:`without`, such as ``<1 µs without it``."""
+    return f"<{nice_ns(report.threshold_ns)} without it"
+
+
 def in_time(report: EvidenceReport) -> str:
     """Return ``99.9 % of 400,000 messages (accumulator) stayed below 1 µs.``, and what the column of shares means; ""
     if the share is not known."""
@@ -160,7 +165,7 @@ def in_time(report: EvidenceReport) -> str:
     counted = next((kind.counted for kind in KINDS.values() if report.main_thread in kind.threads), "messages")
     below, messages = _share(report.below_now), f"{report.messages:,} {counted} ({thread})"
     said = f"{below[:1].upper()}{below[1:]} of {messages} stayed below {nice_ns(report.threshold_ns)}. "
-    said += "The last column is this share without the cause and the time around it."
+    said += f"The column '{without_head(report)}' is this share without the cause and the time around it."
     shown = {without(cause, report) for cause in report.causes}
     if NONE_LATE in shown:
         said += f" {NONE_LATE}: the cause stopped other threads, and nothing of the {thread} was late for it."

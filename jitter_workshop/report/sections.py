@@ -463,7 +463,7 @@ def _causes(report: EvidenceReport) -> Block:
         Column("worst", number=True, brief=True),
         Column("a second", number=True),
     ]
-    columns += [Column("without the cause", number=True)] if shares else []
+    columns += [Column(cause_words.without_head(report), number=True)] if shares else []
     most = max(cause.total_ns for cause in report.causes) or 1
     rows = tuple(_cause(cause, report, most, shares) for cause in report.causes)
     caption = "The causes of the stalls, largest first"

@@ -55,8 +55,20 @@ def test_each_knee_stands_at_its_percentile_and_time_with_its_words() -> None:
     assert lines.index(task) < lines.index(tick)
     axis = lines[-1]
     assert axis.index("p99 ") < tick.index("╭") < axis.index("p99.9") < task.index("╭")
-    # A column of a chapter is too narrow for axes: there the steps are a table.
-    assert shown(KNEES, 34)[1].split() == ["p99.5", "8", "µs:", "tick"]
+    # Below the width of a chapter's column the steps are a table.
+    assert shown(KNEES, 30)[1].split() == ["p99.5", "8", "µs:", "tick"]
+
+
+def test_the_curve_of_the_first_chapter_stands_whole_beside_its_chart() -> None:
+    page = next(one for one in load_course().chapters if one.id == "baseline").pages["measure"]
+    for width in (33, 34, 76):
+        lines = [line.plain for line in prose(page, width)]
+        curve = lines[next(n for n, line in enumerate(lines) if "│" in line) :]
+        axis = next(n for n, line in enumerate(curve) if "p90" in line)
+        told = " ".join("".join(c if c.isalpha() or c in " ," else " " for c in line[9:]) for line in curve[:axis])
+        for words in ("the ring", "tick", "softirq, kernel thread", "another task", "hypervisor"):
+            assert words in " ".join(told.split()), (width, words)
+        assert "…" not in "".join(curve[:axis])
 
 
 @given(st.lists(st.tuples(st.integers(1, 10**6), st.integers(1, 10**10)), min_size=2, max_size=8), st.integers(34, 160))
