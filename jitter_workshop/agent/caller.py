@@ -13,8 +13,13 @@ from collections.abc import Mapping
 from jitter_workshop.agent.policy import Member
 from jitter_workshop.errors import HostError, reason
 from jitter_workshop.host.classfile import GROUP, MAX_BYTES, ClassFile, parse_class
+from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.text import clean
 from jitter_workshop.paths import CLASS_FILE
+
+_BETWEEN = ("sudo", "doas", "pkexec", "su")
+_MOST_BETWEEN = 4
+"""Processes between a caller and its agent: programs that give root's rights, and how many of them are looked at."""
 
 
 def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
@@ -61,15 +66,35 @@ def caller(descriptor: int, environment: Mapping[str, str]) -> int:
             return pwd.getpwnam(user).pw_uid
         except KeyError:
             raise HostError(f"there is no user {clean(user, 40)} here") from None
-    if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
-        import socket
-        import struct
+    return _peer(descriptor)[1] if stat.S_ISSOCK(os.fstat(descriptor).st_mode) else 0
 
-        credentials = struct.Struct("3i")
-        with socket.socket(fileno=os.dup(descriptor)) as peer:
-            _, uid, _ = credentials.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, credentials.size))
-            return int(uid)
-    return 0
+
+def process(descriptor: int) -> int | None:
+    """Return the number of the process that called: the socket's peer, or the process that started this one, behind
+    sudo and its like. It is for people to read; no right depends on it."""
+    if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+        pid, _ = _peer(descriptor)
+        return pid or None
+    pid = os.getppid()
+    for _ in range(_MOST_BETWEEN):
+        words = HostRoot().text(f"/proc/{pid}/stat") or ""
+        name, _, rest = words.partition("(")[2].rpartition(")")
+        parent = rest.split()[1:2]
+        if name not in _BETWEEN or not parent or not parent[0].isdigit():
+            break
+        pid = int(parent[0])
+    return pid if pid > 1 else None
+
+
+def _peer(descriptor: int) -> tuple[int, int]:
+    """Return the process and the user of a socket's peer (SO_PEERCRED, unix(7))."""
+    import socket
+    import struct
+
+    credentials = struct.Struct("3i")
+    with socket.socket(fileno=os.dup(descriptor)) as peer:
+        pid, uid, _ = credentials.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, credentials.size))
+        return int(pid), int(uid)
 
 
 def is_supported_fd(descriptor: int) -> bool:

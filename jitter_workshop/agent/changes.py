@@ -32,7 +32,8 @@ from jitter_workshop.tuning.writer import HostWriter
 class Setup:
     """Hold the setup of an agent. ``owner``: the user that must own the state folder. ``top``: the folder above the
     state folder. ``who``: the caller in words. ``notice``: a sentence that is shown to the caller first. ``member``: on
-    a class host, the caller's part in the class. ``needs_turn``: the caller may change the host only in their turn."""
+    a class host, the caller's part in the class. ``needs_turn``: the caller may change the host only in their turn.
+    ``pid``: the caller's process, None if it is not known."""
 
     root: HostRoot
     writer: HostWriter
@@ -46,6 +47,7 @@ class Setup:
     lock_wait_s: float = WAIT_S
     member: policy.Member | None = None
     needs_turn: bool = True
+    pid: int | None = None
 
 
 class Changes:
@@ -144,6 +146,7 @@ class Changes:
             hot_cpus=drawn.hot_cpus,
             wanted=tuple(str(_with_default(one)) for one in wanted),
             isolated=isolated_by_others(self.setup.root).cpus,
+            pid=self.setup.pid,
         )
 
     def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:

@@ -57,9 +57,11 @@ class JournalFile:
         hot_cpus: Sequence[int],
         wanted: Sequence[str],
         isolated: Sequence[int] = (),
+        pid: int | None = None,
     ) -> JournalFile:
         """Begin a journal; the caller holds the host's lock. File and folder are on the disk when this function
-        returns. ``isolated``: CPUs that others have isolated. Raises HostError; nothing is changed then."""
+        returns. ``isolated``: CPUs that others have isolated. ``pid``: the process that asked. Raises HostError;
+        nothing is changed then."""
         now = time.gmtime()
         number = _last_number(folder) + 1
         ident = f"{number:06d}-{time.strftime('%Y%m%dT%H%M%SZ', now)}"
@@ -73,6 +75,7 @@ class JournalFile:
             "hot_cpus": list(hot_cpus),
             "wanted": list(wanted),
             "isolated": list(isolated),
+            "pid": pid,
         }
         name = ident + SUFFIX
         flags = _APPEND | os.O_CREAT | os.O_EXCL

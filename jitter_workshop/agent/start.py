@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import stat
+from dataclasses import replace
 from types import FrameType
 
 from jitter_workshop.agent import caller, ownership
@@ -71,7 +72,7 @@ def serve(counted: bool = False) -> None:
     signal.signal(signal.SIGTERM, interrupt)
     with daemon.refusing():
         who = f"user {uid}" if uid else "root"
-        setup = _setup(uid, who, notice, free=uid == 0 and not from_socket)
+        setup = replace(_setup(uid, who, notice, free=uid == 0 and not from_socket), pid=caller.process(0))
         if from_socket and setup.member is None:
             raise HostError(f"{CLASS_FILE} is missing: this host is no longer a class host", "ask the instructor")
         if setup.member is not None:

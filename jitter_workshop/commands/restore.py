@@ -68,19 +68,23 @@ def _list(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.host_ops.agent_session import left_over_traces, standing
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.presenter import changes
-    from jitter_workshop.tuning.journal import read_journals
+    from jitter_workshop.tuning.journal import applied_by, read_journals
     from jitter_workshop.tuning.setting_types.tasks import task_name
     from jitter_workshop.tuning.tunables.registry import find
 
     chosen = {find(word.partition("=")[0]).id for word in args.tunables}
     root = HostRoot(args.root)
     entries = [e for e in standing(root) if not chosen or e.tunable in chosen]
-    problems = [f"journal {one.id}: {problem}" for one in read_journals(root) for problem in one.problems]
+    journals = read_journals(root)
+    problems = [f"journal {one.id}: {problem}" for one in journals for problem in one.problems]
     traces = () if chosen else left_over_traces(root)
     names = {e.path: name for e in entries if (name := task_name(root, e.path))}
+    by = applied_by(root)
+    moments = {one.id: (one.time, one.pid) for one in journals}
     active = [
         {
             "journal_id": e.journal,
+            **dict(zip(("applied_at", "pid"), moments.get(e.journal, (None, None)), strict=True)),
             **picked(e, "n", "tunable", "path", "before", "after", "state", "owed"),
             "task": names.get(e.path),
         }
@@ -88,5 +92,5 @@ def _list(args: argparse.Namespace) -> int:
     ]
     nothing = as_json(RestoreResult((), (), False))
     payload = {"active": active, "damaged": problems, "trace_instances_left": list(traces), **nothing}
-    show(args, payload, partial(changes.standing, entries, problems, traces, names))
+    show(args, payload, partial(changes.standing, entries, problems, traces, names, by))
     return 0

@@ -19,6 +19,7 @@ from jitter_workshop.presenter.changes import (
     applied_said,
     as_root,
     given_back_lines,
+    of_others_said,
     with_values,
 )
 from jitter_workshop.presenter.lines import Lines, wrap
@@ -141,6 +142,8 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
         )
         count = tally(workshop.written())
         talk.tell(f"APPLIED NOW: {count} ({with_values(standing)}).{held} Type undo to restore all of them.", "", "  ")
+        for said in of_others_said(workshop.of_others()):
+            talk.tell(said, "  ")
     if lost and not standing and workshop.agent_session.holding:
         talk.tell(GIVEN_BACK_MEANWHILE)
     if lost:

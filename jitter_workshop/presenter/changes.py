@@ -11,12 +11,12 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.change import Applied, ApplyResult, RestoreResult
 from jitter_workshop.model.text import SENTENCE, WORD, called, clean, fell_away, many, tally
 from jitter_workshop.model.walk import ApplyView, Fact
-from jitter_workshop.presenter.lines import Lines, heading, sentence, wrap
+from jitter_workshop.presenter.lines import Lines, heading, local_time, sentence, wrap
 from jitter_workshop.presenter.plan import by_others, shown_value, value_told
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.workshop import Workshop
-    from jitter_workshop.tuning.journal import Entry
+    from jitter_workshop.tuning.journal import AppliedBy, Entry
 
 _MOST_NAMED = 6
 _REBOOT = "A part of the changes takes effect at the next boot."
@@ -180,12 +180,39 @@ def stands(written: Sequence[str]) -> str:
     return f"Applied now: {counted(written)}" if written else ""
 
 
+def applied_told(who: AppliedBy, other: str = "another workshop") -> str:
+    """Return when a tunable was applied, and by whom: ``applied 19:01 by another workshop (pid 15852)``. ``other``: the
+    name of the program, where it still runs."""
+    moment = local_time(who.time)
+    when = f"applied {moment:%H:%M}" if moment is not None else "applied"
+    if who.running:
+        return f"{when} by {other} (pid {who.pid})"
+    return f"{when} by a program that has ended" if who.pid is not None else when
+
+
+def of_others_said(others: Mapping[str, AppliedBy]) -> list[str]:
+    """Return a sentence for each apply of somebody else that stands on this host: its tunables, when, and by whom."""
+    together: dict[str, list[str]] = {}
+    for ident, who in others.items():
+        together.setdefault(applied_told(who), []).append(ident)
+    return [f"Not yours: {named(idents)}, {told}." for told, idents in together.items()]
+
+
+OTHERS_MAY_MEASURE = "Whoever applied this may be measuring with it now."
+"""What is said before a key gives back the settings of somebody else."""
+
+
 def standing(
-    entries: Sequence[Entry], problems: Sequence[str], traces: Sequence[str], names: Mapping[str, str], width: int
+    entries: Sequence[Entry],
+    problems: Sequence[str],
+    traces: Sequence[str],
+    names: Mapping[str, str],
+    by: Mapping[str, AppliedBy],
+    width: int,
 ) -> Lines:
     """Return the lines for the settings that ``restore`` would restore. ``problems``: sentences on damaged journals.
     ``traces``: the names of trace instances that a killed measurement left. ``names``: for the path of a task's
-    setting, the task's name."""
+    setting, the task's name. ``by``: who applied each tunable."""
     if not entries and not problems and not traces:
         return wrap(NOTHING_APPLIED, width)
     lines: Lines = []
@@ -195,7 +222,8 @@ def standing(
     for entry in entries:
         if entry.tunable != tunable:
             tunable = entry.tunable
-            lines += [Text(), Text(clean(tunable, 40), "bold cool")]
+            who = f"  {applied_told(by[tunable], 'jitter-workshop')}" if tunable in by else ""
+            lines += [Text(), Text.assemble((clean(tunable, 40), "bold cool"), (who, "dim"))]
         sure = "" if entry.state == "written" else "  (begun, perhaps not made)"
         sure = f"  (still to be restored: {entry.owed})" if entry.owed else sure
         values = f"{value_told(entry.before, entry.kind)} → {value_told(entry.after, entry.kind)}"

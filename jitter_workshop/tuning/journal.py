@@ -4,7 +4,8 @@ There is one file for each ``apply``, ``/var/lib/jitter-workshop/journal/ID.json
 only appends to it. Each line is one JSON object whose last field is the CRC-32 of everything before it in the line:
 
 ``header``   format, id, boot_id, uid, time, hot_cpus, wanted (``id=value``, in order), isolated (CPUs of other
-             programs' partitions at that time; not in journals of earlier versions)
+             programs' partitions at that time; not in journals of earlier versions), pid (the process that asked; not
+             in journals of earlier versions, and not where it is not known)
 ``intent``   a write that is about to happen, with the value before it; all intents of an apply are synced to the disk
              before the first write
 ``written``  the write was made and the host shows ``read_back``; a further record follows if another write, or a
@@ -94,6 +95,7 @@ class Journal:
     hot_cpus: tuple[int, ...] = ()
     wanted: tuple[str, ...] = ()
     isolated: tuple[int, ...] = ()
+    pid: int | None = None
     entries: dict[int, Entry] = field(default_factory=dict)
     due: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -232,6 +234,37 @@ def stack(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], .
     return tuple(found.values())
 
 
+@dataclass(frozen=True, slots=True)
+class AppliedBy:
+    """Hold who applied a tunable: the journal, its moment (UTC), and the process that asked, None if it is not known.
+    ``running``: this process still runs, and is a jitter-workshop."""
+
+    journal: str
+    time: str
+    pid: int | None
+    running: bool
+
+
+def applied_by(root: HostRoot) -> dict[str, AppliedBy]:
+    """Return for each tunable with a setting that a restore would give back who applied it last."""
+    found: dict[str, AppliedBy] = {}
+    journals = read_journals(root)
+    boot = current_boot(root) if journals else None
+    for journal in journals:
+        owned = {e.tunable for e in journal.active if not void(e, boot)}
+        if owned:
+            running = journal.boot_id == boot and journal.pid is not None and _is_workshop(root, journal.pid)
+            who = AppliedBy(journal.id, journal.time, journal.pid, running)
+            found.update(dict.fromkeys(owned, who))
+    return found
+
+
+def _is_workshop(root: HostRoot, pid: int) -> bool:
+    """Return True if a process runs this program: a process number is used again."""
+    command = root.text(f"/proc/{pid}/cmdline") or ""
+    return "jitter-workshop" in command or "jitter_workshop" in command
+
+
 def _stands(entry: Entry, boot_id: str | None) -> bool:
     return entry.state == "written" and not entry.owed and not void(entry, boot_id)
 
@@ -300,6 +333,7 @@ def _header(journal: Journal, record: dict[str, Any]) -> None:
     journal.hot_cpus = tuple(int(cpu) for cpu in record["hot_cpus"])
     journal.wanted = tuple(str(word) for word in record["wanted"])
     journal.isolated = tuple(int(cpu) for cpu in record.get("isolated", ()))
+    journal.pid = None if record.get("pid") is None else _field(record, "pid", int)
 
 
 def _intent(journal: Journal, record: dict[str, Any]) -> Entry:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -80,6 +81,9 @@ def test_as_text_plan_result_and_way_back_are_told(say: Say, tree: Path) -> None
     assert "'jitter-workshop restore' restores the old values" in out
     _, out, _ = say("restore", "--list", "--root", str(tree))
     assert "Applied now: 1 tunable, 1 write (" in out
+    assert re.search(r"^stat-interval  applied \d\d:\d\d", out, re.M)
+    _, out, _ = say("restore", "--list", "--json", "--root", str(tree))
+    assert json.loads(out)["active"][0]["applied_at"].endswith("Z")
     _, out, _ = say("restore")
     assert "/proc/sys/vm/stat_interval: 10 → 1" in out
     assert say("restore")[1].startswith("Nothing to restore: ")

@@ -54,6 +54,21 @@ async def test_home_says_what_stands_and_gives_it_back_after_a_question(
     assert tuned_tree.contents(tree) == before
 
 
+async def test_what_somebody_else_applied_is_told_apart_and_asked_about(
+    live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied(live, tree, monkeypatch)
+    live.agent_session.made.clear()
+    app = WorkshopApp(live)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settled(pilot)
+        assert "2 tunables applied by others" in text_of(app)
+        assert "Not yours: " in text_of(app)
+        await pilot.press("u")
+        assert isinstance(app.screen, Question)
+        assert "Whoever applied this may be measuring with it now." in text_of(app)
+
+
 @pytest.mark.parametrize("size", SIZES)
 async def test_what_a_session_had_applied_is_applied_again_as_one_plan(
     live: FakeWorkshop, tree: Path, course: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch

@@ -66,12 +66,12 @@ def test_a_journal_is_on_the_disk_with_its_folders_before_anything_is_announced(
 
     def play() -> None:
         folder = StateDir(str(top), os.geteuid())
-        made.append(JournalFile.create(folder, boot_id=BOOT, uid=1000, hot_cpus=(2, 3), wanted=("thp",)))
+        made.append(JournalFile.create(folder, boot_id=BOOT, uid=1000, hot_cpus=(2, 3), wanted=("thp",), pid=4711))
 
     for tree in after(top, play):
         found = journal_of(tree, made[0].id)
         assert (found.boot_id, found.uid, found.hot_cpus, found.wanted) == (BOOT, 1000, (2, 3), ("thp",))
-        assert found.problems == []
+        assert (found.problems, found.pid) == ([], 4711)
 
 
 def test_a_folder_that_a_killed_agent_made_is_made_to_last(top: Path) -> None:

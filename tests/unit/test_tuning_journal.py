@@ -196,6 +196,26 @@ def test_the_stack_is_in_order_and_says_each_tunable_once(tmp_path: Path) -> Non
     assert journal.profile(journal.stack(root)) == "stat-interval\nthp=madvise\n"
 
 
+def test_each_tunable_is_told_with_its_last_apply_and_whether_that_program_runs(tmp_path: Path) -> None:
+    thp = intent(1, tunable="thp", path="/sys/kernel/mm/transparent_hugepage/enabled", kind="choice")
+    root = host(
+        tmp_path,
+        **{
+            "000001_a": lines(header(pid=77), thp, written(1), intent(2), written(2)),
+            "000002_a": lines(header(pid=78, wanted=["thp=madvise"]), thp, written(1)),
+        },
+    )
+    boot = journal.current_boot(root)
+    for pid, command in ((77, b"python\0-m\0jitter_workshop\0"), (78, b"sleep\0")):
+        hosttrees.write(tmp_path, {f"/proc/{pid}/cmdline": command.decode()})
+    found = journal.applied_by(root)
+    assert boot is not None
+    assert {ident: (one.journal, one.pid, one.running) for ident, one in found.items()} == {
+        "stat-interval": ("000001-a", 77, True),
+        "thp": ("000002-a", 78, False),
+    }
+
+
 def test_a_journal_that_cannot_be_read_is_a_problem_not_an_error(tmp_path: Path) -> None:
     root = host(tmp_path, **{"000001_a": b""})
     (tmp_path / journal.JOURNAL_DIR.lstrip("/") / "000002-b.jsonl").mkdir()

@@ -31,7 +31,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
 from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.journal import active, word_of
+from jitter_workshop.tuning.journal import AppliedBy, active, applied_by, word_of
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.hunt import Hunts
@@ -214,6 +214,14 @@ class Workshop(SessionContext):
     def written(self) -> tuple[str, ...]:
         """Return the tunable's id for each write of this tool that is in effect on this host, in order."""
         return () if self.recorded else tuple(entry.tunable for entry in active(self.root))
+
+    def of_others(self) -> dict[str, AppliedBy]:
+        """Return the tunables that another workshop or verb has applied on this host, or an earlier visit, with who did
+        it."""
+        if self.recorded:
+            return {}
+        made = self.agent_session.made
+        return {ident: who for ident, who in applied_by(self.root).items() if who.journal not in made}
 
     def findings(self) -> Findings:
         """Read this host's ``status`` and return its checks, each with the first chapter that treats it. This takes a

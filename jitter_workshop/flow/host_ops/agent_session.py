@@ -61,6 +61,8 @@ class AgentSession:
         self.class_only = False
         self._agent: AgentClient | None = None
         self.trouble = ""
+        self.made: set[str] = set()
+        """The ids of the journals of changes that were made through this object."""
         self._leased: set[str] = set()
         self._adopted: set[tuple[str, int]] = set()
         self._announced: dict[str, set[str]] = {}
@@ -104,6 +106,7 @@ class AgentSession:
         agent = self._connected()
         self.change_log.begin()
         result = agent.apply(words, str(cpus), [digest(change) for change in shown], lease)
+        self.made |= {result.journal_id} if result.journal_id is not None else set()
         if result.applied and lease:
             self._leased |= _ids(words)
         self.change_log.applied(result, kept=not lease)
@@ -120,6 +123,7 @@ class AgentSession:
         self.change_log.begin()
         result = agent.announce(words, str(cpus), [digest(change) for change in shown])
         if result.journal_id is not None:
+            self.made.add(result.journal_id)
             # Until something is adopted, only the announced changes hold these tunables.
             self._announced[result.journal_id] = _ids(words) - self._leased
             self._leased |= _ids(words)

@@ -163,7 +163,9 @@ class WorkshopScreen(KeyedScreen):
     def title_lines(self, width: int) -> Iterable[Text]:
         """Yield the title line: the screen, the host, and its state (such as the number of applied tunables)."""
         standing = len(self.workshop.standing())
-        changed = f"{many(standing, 'tunable')} applied" if standing else "nothing changed"
+        others = len(self.workshop.of_others()) if standing else 0
+        whose = "" if not others else " by others" if others >= standing else f", {others} by others"
+        changed = f"{many(standing, 'tunable')} applied{whose}" if standing else "nothing changed"
         if self.workshop.hides_a_noise:
             changed = f"a hidden noise is running · {changed}" if standing else "a hidden noise is running"
         state = "a recorded host: read-only" if self.workshop.recorded else changed

@@ -22,10 +22,13 @@ from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.changes import (
     GIVEN_BACK_MEANWHILE,
     NOTHING_APPLIED,
+    OTHERS_MAY_MEASURE,
     applied_said,
+    applied_told,
     as_root,
     came_back,
     named,
+    of_others_said,
     stands,
 )
 from jitter_workshop.presenter.lines import MANY_CPUS, cpus_in_short, keyed, log_bar, two_ends, wrap
@@ -40,6 +43,9 @@ from jitter_workshop.tui.widgets.path_list import PathList, PathPane
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 T = TypeVar("T")
+
+_LEAST_HOST = 4
+"""The least lines of the pane with this host's facts."""
 
 
 class NextCard(Sheet):
@@ -103,6 +109,12 @@ class HomeScreen(HostChangeScreen, scope="home"):
         self.sheet("#standing").set_class(not self.changes_said(), "-empty")
         self.sheet("#notices").set_class(not self.frame.notices, "-empty")
         super().redraw()
+        self.call_after_refresh(self._fit_host)
+
+    def _fit_host(self) -> None:
+        """Hide the host's facts where the path leaves them too few lines: their title alone says nothing."""
+        pane = self.query_one("#home-host", Pane)
+        pane.visible = pane.size.height >= _LEAST_HOST
 
     def _draw_chart(self) -> None:
         from jitter_workshop.flow.measuring.curves import published_curves
@@ -231,7 +243,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if self.workshop.standing() != self._stood:
             self.said, said = "", []
         standing = stands(self.workshop.written())
-        said += [f"{standing}.   u restores all"] if standing else []
+        said += [f"{standing}.   u restores all", *of_others_said(self.workshop.of_others())] if standing else []
         again = self.workshop.resumable()
         if again and not standing and self.workshop.agent_session.holding:
             said.append(GIVEN_BACK_MEANWHILE)
@@ -284,11 +296,17 @@ class HomeScreen(HostChangeScreen, scope="home"):
             self._tell_change(NOTHING_APPLIED)
             return
 
+        others = self.workshop.of_others()
+
         def about(width: int) -> Iterable[Text]:
             for number, one in enumerate(standing, start=1):
                 line = Text(f"{clean(one['id'], 40)}", "text")
                 line.append(f" = {clean(one['value'], 200)}" if one.get("value") else "", "dim")
+                line.append(f"  {applied_told(others[one['id']])}" if one["id"] in others else "", "accent")
                 yield from wrap(line, width, f"{number:>3}  ")
+            if others:
+                yield Text()
+                yield from wrap(Text(OTHERS_MAY_MEASURE, "text"), width)
 
         keys = "Enter restores all of this · Esc leaves it as it is"
         before = len(self.workshop.written())
