@@ -460,10 +460,9 @@ def _why_ring(
         text += _why_no_journaller(topology, wish)
     if wish.splits and first in KINDS[wish.workload].rated:
         text += f" The {first} is outside of the isolated CPUs, and stalls count its own, too."
-    if not left and wish.splits:
+    if not left:
         text += f" CPU {producer} does all other work, too."
-    elif not left:
-        text += f" No housekeeping CPU is left; keep CPU {accumulator} free of other work first."
+        text += "" if wish.splits else f" Keep CPU {accumulator} free of it first."
     elif housekeeping & topology.siblings_of(used):
         text += f" Housekeeping (CPU {left}) shares cores with the run, because no other core is left."
     return text

@@ -179,7 +179,8 @@ class PlainChapter:
         elif answer == "b":
             walk.back()
         elif answer == "h":
-            talk.tell(walk.hint() or "There are no more hints.", "  ")
+            hint = chapter_view.HINTS_OVER if walk.hints_are_over else walk.hint()
+            talk.tell(hint or "There are no more hints.", "  ")
         elif answer in ("c", "o"):
             talk.chart((*(published_curves()[:1] if answer == "o" else ()), *walk.curves()))
         elif answer == "t":

@@ -95,9 +95,9 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
     whole = sum(cause.total_ns for cause in report.causes)
     rows = [["cause", "stalls", "worst", *([without_head(report)] if shares else []), "in all", "share"]]
     for cause in shown:
-        cells = [without(cause, report)] if shares else []
-        told = [nice_ns(cause.total_ns), _percent(cause.total_ns, whole)]
-        rows.append([named(cause, 60), f"{cause.count:,}", nice_ns(cause.worst_ns), *cells, *told])
+        late = [without(cause, report)] if shares else []
+        taken = [nice_ns(cause.total_ns), _percent(cause.total_ns, whole)]
+        rows.append([named(cause, 60), f"{cause.count:,}", nice_ns(cause.worst_ns), *late, *taken])
     first, *lines = table(rows, width, right=range(1, 6))
     room = min(width - first.cell_len - 1, _BAR)
     yield first

@@ -58,6 +58,7 @@ class Fold:
 
 
 ALL_OPEN = Fold()
+HINTS_OVER = "The hints are about the guess, which is decided. The page of explain tells why."
 Rates = Sequence[tuple[str, int, int, float]]
 """Interrupts or softirqs of a run: (name, CPU, count, per second)."""
 _MOST_RATES = 8

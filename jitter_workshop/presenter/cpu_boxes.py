@@ -26,8 +26,6 @@ MOST_IDLE_CORES = 2
 _OF_CPU = re.compile(r"/(?:cpu|policy)(\d{1,6})/", re.ASCII)
 _GAP = 1
 _HOUSEKEEPING = ("housekeeping", "cool")
-_SHARED = ("not hot", "cool")
-"""Where a measured thread has no CPU of its own: that CPU does everything else, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +112,7 @@ def _core(view: CpuView, core: CpuSet, writes: Counter[int]) -> _Box:
         if len(core) > 1:
             line.append(f"{cpu:>{digits}}  ", "text")
         placed = [name for name, at in view.threads if at == cpu]
-        role = _role(view, core, cpu)
-        line.append(*(_SHARED if placed and role == _HOUSEKEEPING else role))
+        line.append(*_role(view, core, cpu))
         for name in placed:
             line.append("  ").append(name, "bold text")
         line.append(_written(writes[cpu]), "dim")

@@ -9,7 +9,7 @@ from jitter_workshop.presenter.lines import Lines, wrap
 EVERYWHERE = "Every chapter will show that."
 ALL_THE_SAME = "You can learn here all the same: each verdict names what disturbed it. Runs may take longer."
 MOST_NAMES = 2
-KEYS = "Enter goes on · r looks again"
+KEYS = "Enter goes on · r looks again · ? help"
 LOOKING = "Looking for a second or two…"
 UNKNOWN = "This host does not show its load now."
 GONE = "The load is gone: the chapters show this host as it is."

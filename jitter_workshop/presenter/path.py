@@ -27,9 +27,14 @@ PATH_HEADINGS = {
 GIVEN_BACK = "↩"
 """The sign of a setting that was in effect in the chapter's second run, and is given back since."""
 
-LEGEND_IN_SHORT = "moves here: its change shows · measures: it changes nothing"
-LEGEND = f"{LEGEND_IN_SHORT} · cannot show: its change moves nothing here · {GIVEN_BACK} given back"
-"""What the words and the sign on the path mean, in a line; in short for a narrow one."""
+_CHANCE_MEANS: dict[Chance, str] = {
+    "moves": "its change shows",
+    "measures": "it changes nothing",
+    "held": "its change moves nothing here",
+    "good": "nothing is left to change",
+    "later": "it has to wait",
+}
+"""What the words on the path mean that do not say it themselves."""
 
 _LOUD: dict[Chance, str] = {"moves": "good", "measures": "text", "reads": "text"}
 CHANCES = {chance: (words, _LOUD.get(chance, "dim")) for chance, words in CHANCE_WORDS.items()}
@@ -40,6 +45,14 @@ WHAT_THIS_IS = "Measure what makes programs late on Linux, name it, change it, c
 
 _HOST_COLUMN = 34
 """The least width of a column of facts about a host."""
+
+
+def path_legend(path: Sequence[PathEntry]) -> str:
+    """Return what the words and the sign that this path shows mean; "" where it shows none."""
+    shown = {entry.chance for entry in path if entry.here}
+    told = [f"{CHANCE_WORDS[chance]}: {means}" for chance, means in _CHANCE_MEANS.items() if chance in shown]
+    told += [f"{GIVEN_BACK}: given back"] if any(entry.given_back for entry in path) else []
+    return " · ".join(told)
 
 
 def is_new(path: Sequence[PathEntry]) -> bool:

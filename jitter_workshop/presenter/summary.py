@@ -39,7 +39,8 @@ def steps(summary: CourseSummary, width: int) -> Iterator[tuple[int, Text]]:
 def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
     """Return a step's rows: its values, their ratios to the step before, and their ratios to the first step. If both
     ratios are equal, only the ratios to the first step are shown."""
-    rows: list[tuple[str, ...]] = [(f"{number} {clean(step.chapter, 60)}", *map(nice_ns, step.values))]
+    load = f", beside {clean(step.run.noise, 20)}" if step.run.noise else ""
+    rows: list[tuple[str, ...]] = [(f"{number} {clean(step.chapter, 60)}{load}", *map(nice_ns, step.values))]
     for name, ratios in (("one before", step.to_before), ("first", step.to_first)):
         same = name == "one before" and step.to_before == step.to_first
         if not same and any(ratio is not None for ratio in ratios):
@@ -48,8 +49,11 @@ def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
 
 
 def _told(ratio: float | None) -> str:
-    """Return a ratio; two values that the clock cannot tell apart have the ratio 1."""
-    return NEAR if ratio == 1 else times(ratio)
+    """Return a ratio; two values that the clock cannot tell apart have the ratio 1. Below 1 each is a part of 1, so
+    that a row has one form."""
+    if ratio == 1:
+        return NEAR
+    return f"1/{1 / ratio:.2f}" if ratio is not None and 0.1 <= ratio < 1 else times(ratio)
 
 
 def about(step: Bought) -> str:

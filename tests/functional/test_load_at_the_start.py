@@ -11,6 +11,7 @@ from jitter_workshop.model.run import ForeignLoad
 from jitter_workshop.plain.walkthrough import PlainWalk
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.screens.common.help import HelpPage
 from jitter_workshop.tui.screens.common.load import LoadPage
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from tests.fakes import open_workshop
@@ -25,6 +26,10 @@ async def test_a_load_is_named_looked_at_again_and_never_in_the_way(size: tuple[
     app = WorkshopApp(open_workshop(loads=(BUSY, BUSY, QUIET)))
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
+        assert isinstance(app.screen, LoadPage)
+        await pilot.press("question_mark")
+        assert isinstance(app.screen, HelpPage)
+        await pilot.press("escape")
         assert isinstance(app.screen, LoadPage)
         shown = " ".join(text_of(app).split())
         assert "qemu-system-x86 takes 87 %" in shown

@@ -7,12 +7,14 @@ import dataclasses
 import threading
 
 import pytest
+from rich.text import Text
 
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.course import Answer, PredictionTask
+from jitter_workshop.presenter.chapter import HINTS_OVER
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
-from jitter_workshop.tui.screens.chapter.steps import FIRST_MARK_NS
+from jitter_workshop.tui.screens.chapter.steps import FIRST_MARK_NS, Compare
 from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.host.cpus import CpuPicker
@@ -50,7 +52,48 @@ async def test_enter_alone_goes_through_a_whole_chapter(chapter: str, size: tupl
         assert tuple(seen) == walk.chapter.steps
         assert walk.progress.done
         assert len(app.workshop.runs()) == len(walk.chapter.measurements)
-        assert walk.progress.prediction is not None
+        # A mark stands somewhere, and a second Enter keeps it there; an answer that was not chosen is no guess.
+        assert walk.chapter.prediction is not None
+        assert (walk.progress.prediction is not None) == (walk.chapter.prediction.kind == "mark")
+
+
+async def test_an_untouched_guess_is_asked_about_and_its_hints_end_with_it() -> None:
+    app = WorkshopApp(open_workshop(), "baseline")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter", "enter")
+        screen = chapter_of(app)
+        assert "Enter again keeps it as your guess" in text_of(app)
+        assert screen.walk.progress.prediction is None
+        await pilot.press("h")
+        assert screen.walk.chapter.hints[0][:40] in " ".join(text_of(app).split())
+        await pilot.press("enter", "enter")
+        await settled(pilot)
+        assert screen.walk.run_in("measure") is not None
+        assert screen.walk.progress.prediction is not None
+        await pilot.press("h")
+        assert HINTS_OVER[:40] in text_of(app)
+        assert screen.walk.progress.hints == 1
+
+
+async def test_a_small_screen_leaves_the_comparison_room_for_its_chart(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = [f"line {n} of the result" for n in range(7)]
+    monkeypatch.setattr(Compare, "result", lambda self, width: [Text(one) for one in told])
+    app = WorkshopApp(open_workshop(), "migration")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        for _ in range(30):
+            if chapter_of(app).step == "compare":
+                break
+            await pilot.press("enter")
+            await settled(pilot)
+        screen = chapter_of(app)
+        assert "line 3 of the result …" in text_of(app)
+        assert "line 4" not in text_of(app)
+        assert "t all of it" in text_of(app)
+        assert screen.query_one(ChartView).size.height >= 9
+        await pilot.press("t")
+        assert "line 6 of the result" in text_of(app)
 
 
 async def test_the_mark_moves_on_the_chart_and_is_kept() -> None:

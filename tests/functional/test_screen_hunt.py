@@ -17,7 +17,9 @@ from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter import hunting as chapter_hunt
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.chapter.hunting import SuspectsPage
+from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
 from jitter_workshop.tui.screens.home.home import HomeScreen
+from jitter_workshop.tui.screens.home.summary import SummaryScreen
 from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import fakes, madeup
@@ -218,6 +220,22 @@ async def test_a_host_that_can_hide_none_says_why(workshop: FakeWorkshop) -> Non
         assert "Enter hide a noise" in flat(app)
 
 
+async def test_where_no_noise_reaches_the_cpu_nothing_is_offered(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jitter_workshop.flow.chapters.hunt.suspects", lambda *_: ())
+    async with at(workshop, (80, 24), *QUIET, "x") as (app, pilot):
+        assert isinstance(app.screen, ErrorDialog)
+        assert "no noise" in framed(app)
+        assert "Enter hides one of them" not in framed(app)
+        monkeypatch.undo()
+        await press(pilot, "escape", "x")
+        assert "Enter hides one of them" in framed(app)
+        below = app.screen_stack[-2]
+        assert isinstance(below, ChapterScreen)
+        assert not below.said
+
+
 async def test_the_causes_are_those_of_the_steps_own_run(workshop: FakeWorkshop) -> None:
     async with at(workshop, (80, 24), *BESIDE, "v") as (app, pilot):
         assert "This run has no trace" in flat(app)
@@ -237,8 +255,8 @@ async def test_another_chapter_hides_nothing() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await press(pilot, "x")
-        assert "No noise is hidden in this chapter" in flat(app)
-        await press(pilot, "i")
+        assert isinstance(app.screen, SummaryScreen)
+        await press(pilot, "escape", "i")
         assert "No noise is hidden here" in flat(app)
 
 

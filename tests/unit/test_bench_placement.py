@@ -201,7 +201,7 @@ def test_a_guest_with_two_cpus() -> None:
     assert (placement.producer, placement.accumulator, placement.journaller) == (0, 1, None)
     assert (placement.hot, placement.housekeeping) == ((1,), ())
     assert "Journaller off" in placement.why
-    assert "No housekeeping CPU is left" in placement.why
+    assert "does all other work, too. Keep CPU" in placement.why
 
 
 def test_three_cpus_leave_cpu_0_alone_and_the_journaller_off() -> None:
@@ -277,7 +277,7 @@ def test_a_single_cpu_is_sent_to_spin() -> None:
     with pytest.raises(HostError) as caught:
         choose(host(cores=4, forbidden=[0, 1, 3]), Wish())
     assert "use '--workload spin'" in caught.value.sentence()
-    assert "No housekeeping" not in choose(host(cores=2), Wish(workload="spin")).why
+    assert "all other work" not in choose(host(cores=2), Wish(workload="spin")).why
     assert "only CPU" in choose(host(cores=1), Wish(workload="spin")).why
 
 

@@ -27,11 +27,11 @@ def drawn(view: CpuView, width: int = 76, changes: tuple[Change, ...] = (), *, a
 def test_a_guest_of_two_cpus() -> None:
     view = CpuView(machine(2), CpuSet((1,)), (("producer", 0), ("accumulator", 1)))
     assert drawn(view) == (
-        "┌ CPU 0 ────────────┐ ┌ CPU 1 ───────────┐\n"
-        "│ not hot  producer │ │ hot  accumulator │\n"
-        "└───────────────────┘ └──────────────────┘"
+        "┌ CPU 0 ─────────────────┐ ┌ CPU 1 ───────────┐\n"
+        "│ housekeeping  producer │ │ hot  accumulator │\n"
+        "└────────────────────────┘ └──────────────────┘"
     )
-    assert drawn(view, ascii_only=True).splitlines()[0] == "+ CPU 0 ------------+ + CPU 1 -----------+"
+    assert drawn(view, ascii_only=True).splitlines()[0] == "+ CPU 0 -----------------+ + CPU 1 -----------+"
     narrow = drawn(view, 40)
     assert [line[0] for line in narrow.splitlines()] == list("┌│└┌│└")
 

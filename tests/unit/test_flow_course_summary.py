@@ -144,7 +144,7 @@ def test_ratios_are_to_the_one_before_and_to_the_first(guest: FakeWorkshop) -> N
         "  ÷ the one before",
         "  ÷ the first",
     ]
-    assert said[4][1] == "0.25×"
+    assert said[4][1] == "1/4.00"
     assert said[4][-1] == "1/40"
 
 

@@ -4,6 +4,7 @@ the summary describes the curves and claims no cause.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -193,9 +194,16 @@ def _bought(chapter: Chapter, run: Run, shown: RunCurve, earlier: list[Run]) -> 
 
 
 def _compared(a: Run, b: Run) -> Comparison | None:
-    """Return the comparison of ``b`` with ``a``; None if one of the runs has no histogram."""
+    """Return the comparison of ``b`` with ``a``; None if one of the runs has no histogram. Runs beside different noises
+    are not compared: what differs would be put down to the course."""
     name = a.main_histogram
-    return compare(a, b, name) if name in a.histograms and b.main_histogram in b.histograms else None
+    if name not in a.histograms or b.main_histogram not in b.histograms:
+        return None
+    found = compare(a, b, name)
+    if a.noise == b.noise:
+        return found
+    loads = " against ".join(f"the noise {run.noise}" if run.noise else "no noise" for run in (a, b))
+    return dataclasses.replace(found, comparable=False, differences=(*found.differences, f"load: {loads}"), rows=())
 
 
 def _ratios(comparison: Comparison | None) -> Ratios:

@@ -248,8 +248,19 @@ class Hunts:
         return self._hiding is not None and self._hiding.state == "running"
 
     def suspects(self, walk: ChapterSession) -> tuple[Noise, ...]:
-        """Return the kinds of noise that can be hidden in a chapter on this host. Raises HostError, UsageError."""
-        return suspects(*self._ground(walk), walk.chapter.suspects)
+        """Return the kinds of noise that can be hidden in a chapter on this host, at least one. Raises HostError if
+        none can be hidden now, UsageError."""
+        placement, allowed = self._ground(walk)
+        found = suspects(placement, allowed, walk.chapter.suspects)
+        if found:
+            return found
+        isolated = [cpu for cpu in placement.cpus if cpu not in allowed]
+        if isolated:
+            raise HostError(
+                f"no noise can be hidden now: CPU {isolated[0]} is isolated, so none can reach it",
+                "restore the isolation, then hide a noise",
+            )
+        raise HostError("this host can hide no noise: none of them can be made here")
 
     def begin(self, walk: ChapterSession) -> Hunt:
         """End the previous hunt, then hide a noise while a chapter's next runs are measured. This takes a second.

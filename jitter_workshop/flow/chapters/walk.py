@@ -642,6 +642,15 @@ class ChapterSession:
             return self.cpus() if TOPOLOGY in self.page(step) else None
         return None
 
+    @property
+    def hints_are_over(self) -> bool:
+        """Return True if the chapter's hints have nothing left to help with: they are about its guess, and that is
+        decided. The hints of a hunt are about the noise, too."""
+        task = self.chapter.prediction
+        if task is None or self.chapter.hunt:
+            return False
+        return self.run_in(task.slot) is not None or self.outcome() is not None
+
     def hint(self) -> str | None:
         """Return the next hint, and remember that it was shown; None if there are no more hints."""
         shown = self.progress.hints

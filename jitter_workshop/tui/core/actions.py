@@ -116,6 +116,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
             method="show('status')",
         ),
         Action("report", "r", "report", "Preview a report, then write it to a file", method="show('report')"),
+        Action("summary", "x", "summary", "The course from first to last, step by step", method="show('summary')"),
         Action("settings", "e", "settings", "Theme, length of a run, curves of 2015", method="show('settings')"),
         Action("theme", "ctrl+t", "next theme", "Dark, light, high contrast"),
         Action("turn", "T", "turn", "Take this machine's turn or give it back, or see the queue", of_class=True),
@@ -129,7 +130,6 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("measure", "m", "measure", "Measure now: your own curve in one key"),
         Action("undo", "u", "undo all", "Restore everything that this tool has changed on this host"),
         Action("resume", "a", "apply again", "Apply again, as one plan, what this session had applied"),
-        Action("summary", "x", "summary", "The course from first to last, step by step", method="app.show('summary')"),
         *_moves("Chapter above", "Chapter below"),
         Action("quit", "q", "quit", "Leave; what was measured is kept", method="app.leave", palette=False),
     ),
@@ -334,5 +334,11 @@ def of_scope(scope: str, *, in_class: bool = True) -> tuple[Action, ...]:
 
 
 def bindings(scope: str) -> list[Binding]:
-    """Return the Textual bindings of one screen. None is shown in Textual's own footer, which we do not use."""
-    return [Binding(a.keys, a.run, a.label, show=False, id=a.id, tooltip=a.tooltip) for a in of_scope(scope) if a.keys]
+    """Return the Textual bindings of one screen. None is shown in Textual's own footer, which we do not use. A page
+    over a screen hides the keys of everywhere else; that of the help works there, too."""
+    own = [Binding(a.keys, a.run, a.label, show=False, id=a.id, tooltip=a.tooltip) for a in of_scope(scope) if a.keys]
+    if scope in _MODAL:
+        everywhere = BY_ID["app.help"]
+        run = f"app.{everywhere.run}"
+        own.append(Binding(everywhere.keys, run, everywhere.label, show=False, id=f"{scope}.help"))
+    return own

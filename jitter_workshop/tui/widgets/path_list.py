@@ -13,7 +13,8 @@ from textual.widget import Widget
 from jitter_workshop.flow.chapters.path import in_groups
 from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.model.walk import PathEntry
-from jitter_workshop.presenter.path import CHANCES, LEGEND, LEGEND_IN_SHORT, PATH_HEADINGS, marks
+from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.path import CHANCES, PATH_HEADINGS, marks, path_legend
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 _COLUMNS = (("setting", 8), ("curve", 6), ("guess", 6))
@@ -35,6 +36,8 @@ class PathList(Sheet):
         super().__init__(self._path, id=id)
         self._entries: tuple[PathEntry, ...] = ()
         self._cursor = 0
+        self._wide = _NARROW
+        """The width for which the rows were made."""
 
     @property
     def entry(self) -> PathEntry | None:
@@ -76,16 +79,18 @@ class PathList(Sheet):
         for group in in_groups(self._entries):
             rows.append((None, PATH_HEADINGS[group.state]))
             if group.state == "here" and self.app.size.height >= _TALL:
-                rows.append((None, f"  {LEGEND if len(LEGEND) + 2 <= self.size.width else LEGEND_IN_SHORT}"))
+                legend = path_legend(self._entries)
+                rows += [(None, line.plain) for line in wrap(legend, self._wide, "  ")] if legend else []
             rows += [(None, f"  {clean(group.reason, 200)}")] if group.reason else []
             rows += [(index, "" if group.reason else entry.reason) for index, entry in group.entries]
         return rows or [(None, PATH_HEADINGS["here"])]
 
     def for_glossary(self) -> str:
         """Return what the path says of this host. The titles are names of chapters, and are not read."""
-        return LEGEND if any(entry.here for entry in self._entries) else ""
+        return path_legend(self._entries)
 
     def _path(self, width: int) -> Iterable[Text]:
+        self._wide = width
         for number, (index, said) in enumerate(self._rows()):
             yield self._title(said, width, not number) if index is None else self._chapter(index, said, width)
 

@@ -22,8 +22,8 @@ from jitter_workshop.model.text import clean, tally
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.presenter import chapter as chapter_view
 from jitter_workshop.presenter import curves, hunt, masks
-from jitter_workshop.presenter.changes import came_back
-from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.changes import OTHERS_MAY_MEASURE, came_back, of_others_said
+from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.plan import PLAN_OF_THESE_CPUS
 from jitter_workshop.presenter.prose import prose, styled
 from jitter_workshop.presenter.run import progress
@@ -36,6 +36,7 @@ from jitter_workshop.tui.screens.chapter.recalling import RecallPage
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
 from jitter_workshop.tui.screens.chapter.steps import Apply, Compare, Explain, Step, steps_of
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
+from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.loop import LoopLine
@@ -55,6 +56,8 @@ _CHANGES_OR_RUNS = {
     "cure",
     "mask",
 }
+_MOST_ABOVE_CHART = 4
+"""The most lines of a comparison's result above its chart on a small screen; the table shows all of them."""
 _NOT_DURING_A_RUN = _CHANGES_OR_RUNS | {"enter", "back", "lesson", "imported"}
 
 
@@ -128,8 +131,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.now.resumed()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        # Where nothing can be hidden the key of a mitigation is that of everywhere else: the report.
-        if (action == "cure" and not self.walk.hunts) or (self._page.run is not None and action in _NOT_DURING_A_RUN):
+        # Where nothing can be hidden the hunt's keys are those of everywhere else: the summary and the report.
+        hunts = self.walk.hunts or action not in ("hunt", "cure")
+        if not hunts or (self._page.run is not None and action in _NOT_DURING_A_RUN):
             return False
         return super().check_action(action, parameters)
 
@@ -201,9 +205,23 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return chapter_view.recording_lines(host.reason, host.recording, not self.workshop.recorded, width)
 
     def _result(self, width: int) -> Iterable[Text]:
+        lines = self._whole_result(width)
+        if not self._cuts_result(lines):
+            return lines
+        # A cut sentence says so; the table has room for all of them.
+        last = lines[_MOST_ABOVE_CHART - 1]
+        last.truncate(width - 2)
+        return [*lines[: _MOST_ABOVE_CHART - 1], last.append(" …")]
+
+    def _whole_result(self, width: int) -> Lines:
         if self._page.run is not None:
-            return self.now.result(width)
+            return list(self.now.result(width))
         return [*self.now.result(width), *self.now.verdict(width)]
+
+    def _cuts_result(self, lines: Sequence[Text]) -> bool:
+        """Return True if a small screen shows only the first lines of a comparison, because the chart needs the
+        room."""
+        return len(lines) > _MOST_ABOVE_CHART and not self.tall and self.now.both and self.now.with_chart
 
     def _lesson(self, width: int) -> Iterable[Text]:
         return self._page.lesson(width) or prose("This step has no page of its own.", width)
@@ -266,7 +284,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self.walk.measures(self.step) and self.walk.run_in(self.step) is not None:
             shown.append(("chapter.again", "again"))
         shown += [*self._view_keys(step), *step.last_keys()]
-        if self.walk.chapter.hints:
+        if self.walk.chapter.hints and not self.walk.hints_are_over:
             shown.append(("chapter.hint", ""))
         return [*shown, ("chapter.back", ""), ("app.glossary", ""), ("app.help", ""), ("chapter.home", "")]
 
@@ -277,7 +295,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return []
         if step.with_chart or page.table:
             lesson = [] if self.wide else [("chapter.lesson", "chart" if reads else "lesson")]
-            return [*lesson, ("chapter.table", "chart" if page.table else "table")]
+            more = "all of it" if self._cuts_result(self._whole_result(self.size.width - 2)) else "table"
+            return [*lesson, ("chapter.table", "chart" if page.table else more)]
         if self.wide:
             return [("chapter.lesson", "scroll figures" if reads else "scroll lesson")]
         return [("chapter.lesson", step.work_label if reads else "lesson")] if step.alone else []
@@ -478,6 +497,20 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if not self.walk.sets or not (self.walk.host.applied or self._hands.can_restore):
             self.tell("No setting of this chapter is applied on this host.")
             return
+        others = self.workshop.of_others()
+        asked = {ident: who for ident, who in others.items() if ident in self.walk.host.ids}
+        if not asked:
+            self._undo()
+            return
+
+        def about(width: int) -> Iterable[Text]:
+            for said in (*of_others_said(asked), OTHERS_MAY_MEASURE):
+                yield from wrap(Text(said, "text"), width)
+
+        keys = "Enter restores it all the same · Esc leaves it as it is"
+        self.app.push_screen(Question("Restore what you did not apply?", about, keys, self._undo))
+
+    def _undo(self) -> None:
         self.tell("Restoring…")
         self.on_thread(self.walk.undo, self._undone, self._refused("Not restored"))
 
@@ -560,6 +593,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.tell(curves.imported_said(page.imported, page.with_imports))
 
     def action_hint(self) -> None:
+        if self.walk.hints_are_over:
+            self.tell(chapter_view.HINTS_OVER)
+            return
         hint = self.walk.hint()
         if hint is None:
             shown = self.walk.chapter.hints

@@ -112,9 +112,8 @@ class ChapterHunt:
         except WorkshopError as error:
             self._page.frame.show_error(error)
             return
-        if not suspects:
-            self._screen.tell("This host can hide no noise, because none of them can reach the measured CPU.")
-            return
+        # What was said before is no word on this question.
+        self._screen.tell("")
 
         def about(width: int) -> Iterable[Text]:
             yield from wrap(words.asked(suspects), width)

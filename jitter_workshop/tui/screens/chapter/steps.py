@@ -46,6 +46,11 @@ LEAST_NS, MOST_NS = 10, 10_000_000_000
 FINE, COARSE = 10 ** (1 / 10), 10.0
 """The distances by which a key moves the mark: a tenth of a decade, or a whole one."""
 
+_NO_CHOICE = -1
+"""The index of the answer that is chosen while none is."""
+UNTOUCHED_MARK = "The mark stands where it began. ↑ ↓ ← → move it; Enter again keeps it as your guess."
+UNTOUCHED_CHOICE = "No answer is chosen yet. 1–9 or ↑ ↓ choose one; Enter again goes on without a guess."
+
 _ROOMY = 44
 """The lines of a terminal from which compare has room for every count."""
 _FEW_COUNTS = 3
@@ -240,7 +245,9 @@ class Predict(Step):
     def __init__(self, page: ChapterPage, name: StepName) -> None:
         super().__init__(page, name)
         self.mark_ns = FIRST_MARK_NS
-        self.choice = 0
+        self.choice = _NO_CHOICE
+        self._chosen = False
+        """Whether the guess is the learner's: kept before, chosen at this visit, or agreed to by a second Enter."""
 
     def enter(self) -> None:
         task, kept = self.walk.chapter.prediction, self.walk.progress.prediction
@@ -251,7 +258,8 @@ class Predict(Step):
             own = value_at(last.curve, float(task.percentile or "99.9")) if task is not None else None
             self.mark_ns = own or FIRST_MARK_NS
         if kept is not None and task is not None and kept.choice is not None:
-            self.choice = next((i for i, a in enumerate(task.answers) if a.id == kept.choice), 0)
+            self.choice = next((i for i, a in enumerate(task.answers) if a.id == kept.choice), _NO_CHOICE)
+        self._chosen = kept is not None
         super().enter()
 
     @property
@@ -298,14 +306,21 @@ class Predict(Step):
     def enter_label(self) -> str:
         if self.reading_first:
             return "to the chart" if self.page.marking else "to the question"
-        return super().enter_label if self.page.lock_reason else "keep guess"
+        guesses = not self.page.lock_reason and (self.page.marking or self.choice != _NO_CHOICE)
+        return "keep guess" if guesses else super().enter_label
 
     def pressed_enter(self) -> Enter:
         task = self.walk.chapter.prediction
         if task is None or self.page.lock_reason:
             return "go on"
+        if not self._chosen:
+            self._chosen = True
+            self.screen.tell(UNTOUCHED_MARK if self.page.marking else UNTOUCHED_CHOICE)
+            return "stay"
         if task.kind == "mark":
             self.walk.predict(Prediction(percentile=task.percentile, value_ns=self.mark_ns))
+        elif self.choice == _NO_CHOICE:
+            return "go on"
         else:
             self.walk.predict(Prediction(choice=task.answers[self.choice].id))
         if not self.page.lock_reason:
@@ -321,7 +336,8 @@ class Predict(Step):
         if self.page.marking:
             self._move(FINE**direction)
         else:
-            self._choose(self.choice - direction)
+            # Without a choice both arrows begin at the first answer.
+            self._choose(0 if self.choice == _NO_CHOICE else self.choice - direction)
         return True
 
     def sideways(self, direction: int) -> bool:
@@ -339,13 +355,19 @@ class Predict(Step):
 
     def _move(self, factor: float) -> None:
         self.mark_ns = round(min(max(self.mark_ns * factor, LEAST_NS), MOST_NS))
-        self.screen.redraw()
+        self._guessed()
 
     def _choose(self, index: int) -> None:
         task = self.walk.chapter.prediction
         if task is not None and not self.page.lock_reason and 0 <= index < len(task.answers):
             self.choice = index
-            self.screen.redraw()
+            self._guessed()
+
+    def _guessed(self) -> None:
+        self._chosen = True
+        if self.screen.said in (UNTOUCHED_MARK, UNTOUCHED_CHOICE):
+            self.screen.said = ""
+        self.screen.redraw()
 
 
 class Measure(Step):
