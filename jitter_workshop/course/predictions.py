@@ -12,6 +12,7 @@ from jitter_workshop.model.walk import PredictionOutcome
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED
 from jitter_workshop.stats.figures import Figure, KnownRun, figure, moved, ratio
+from jitter_workshop.stats.sample_size import FEW_STALLS, of_run
 from jitter_workshop.stats.scale import about_times, as_told, nice_ns, nice_number, times
 
 NEAR_FACTOR = 3.0
@@ -164,7 +165,8 @@ def _mark(task: PredictionTask, prediction: Prediction, run: Run) -> PredictionO
         text = f"This run has too few {what} to know its p{percentile}."
         return PredictionOutcome(text, None, "", guessed, None)
     near, words = judge(guessed, measured, f"p{percentile}")
-    text = f"You marked {nice_ns(guessed)} at p{percentile}; the run had {nice_ns(measured)}. {words}"
+    few = FEW_STALLS if of_run(run).get(percentile) == FEW_STALLS else ""
+    text = f"You marked {nice_ns(guessed)} at p{percentile}; the run had {few}{nice_ns(measured)}. {words}"
     guess_answer = answer_for_value(task, guessed)
     real_answer = answer_for_value(task, measured)
     explanation = f"{nice_ns(measured)} ({real_answer.text}): {real_answer.explanation}"

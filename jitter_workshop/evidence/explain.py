@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -59,9 +59,10 @@ def explain_block(
     cpus: Iterable[int],
     tids: Mapping[str, int],
     lost: Mapping[int, int] | None = None,
+    own: Collection[int] = (),
 ) -> ExplainedBlock:
     """Split every window of a block. See ``timeline.build`` for the arguments. Empty windows are left out."""
-    timeline = build(events, cpus, tids, span.start, span.end, span.rate, lost)
+    timeline = build(events, cpus, tids, span.start, span.end, span.rate, lost, own)
     return ExplainedBlock(
         span, timeline, tuple(_in_ns(span, w, split(w, timeline)) for w in windows if w.end > w.start)
     )

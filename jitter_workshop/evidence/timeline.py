@@ -7,7 +7,7 @@ workqueue.h, csd.h) and arch/x86/include/asm/trace (irq_vectors.h, exceptions.h)
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import count
 from operator import itemgetter
 
@@ -24,7 +24,8 @@ from jitter_workshop.evidence.tracks import (
     Sent,
     Timeline,
 )
-from jitter_workshop.model.evidence import IDLE, LOST, Rate
+from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, IDLE, LOST, NOT_OURS, THIS_WORKSHOP, Rate
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.trace import IN_IRQ, EventFields
 
 _ELSEWHERE = frozenset({"migrate", "waking", "ipi_send", "frequency"})
@@ -40,6 +41,9 @@ _OF_A_PROGRAM = frozenset({"call", "call_end", "fork", "exec", "exit"})
 they change neither a CPU nor a thread's state."""
 
 NMI = "NMI"
+WORKSHOP = "jitter-workshop"
+"""The name that the kernel has for the workshop's process, from its command."""
+_THREADS = frozenset(thread for kind in KINDS.values() for thread in kind.threads)
 
 
 def build(
@@ -50,15 +54,29 @@ def build(
     end: int,
     rate: Rate | None = None,
     lost: Mapping[int, int] | None = None,
+    own: Collection[int] | None = None,
 ) -> Timeline:
     """Return the timeline of one block from ``start`` to before ``end`` (ticks). Events outside this time only set the
     state.
 
     ``cpus``: the traced CPUs. ``tids``: measured thread → its pid in the trace. ``lost``: CPU → the number of events
     for which the trace had no room. A full buffer loses the latest events, so nothing is known after the last event of
-    such a CPU. Events may come in any order and may be invalid: events that do not fit are counted in
+    such a CPU. ``own``: the thread ids of the workshop that measured, () if they are not known; None for the events of a
+    user's program. For a run, a task with the name of a measured thread, or of the workshop, gets the end that says
+    whose it is (``model.evidence.NOT_OURS``). Events may come in any order and may be invalid: events that do not fit are counted in
     ``unbalanced``."""
-    return _Builder(events, cpus, tids, start, end, rate or Rate(), lost or {}).run()
+    return _Builder(events, cpus, tids, start, end, rate or Rate(), lost or {}, own).run()
+
+
+def _ends(names: Mapping[int, str], measured: frozenset[int], own: Collection[int]) -> dict[int, str]:
+    """Return pid → name with its end, for tasks that are called like a measured thread or like the workshop."""
+    found: dict[int, str] = {}
+    for pid, name in names.items():
+        if name in _THREADS and pid not in measured:
+            found[pid] = f"{name}{NOT_OURS}"
+        elif name == WORKSHOP and own:
+            found[pid] = f"{name}{THIS_WORKSHOP if pid in own else ANOTHER_WORKSHOP}"
+    return found
 
 
 class _Builder:
@@ -71,6 +89,7 @@ class _Builder:
         end: int,
         rate: Rate,
         lost: Mapping[int, int],
+        own: Collection[int] | None,
     ) -> None:
         self._events: Sequence[EventFields] = sorted(events, key=itemgetter(0))
         first, last = (self._events[0][0], self._events[-1][0]) if self._events else (start, end)
@@ -83,6 +102,9 @@ class _Builder:
             if kind == "switch":
                 self._names[a] = name
                 self._names.setdefault(pid, other)
+        self._ends = {} if own is None else _ends(self._names, frozenset(tids.values()), own)
+        """Pid → its name with an end that says whose it is, for the tasks that have one."""
+        self._names |= self._ends
         self._names |= {tid: name for name, tid in tids.items() if tid not in self._names} | {0: IDLE}
         self._threads = {tid: ThreadState(name, tid, self._begin) for name, tid in tids.items()}
         self._tasks: defaultdict[int, list[Frame]] = defaultdict(list)
@@ -126,7 +148,7 @@ class _Builder:
             case "switch":
                 if pid in self._threads:
                     self._threads[pid].switched_out(ts, state.cpu, bool(b))
-                state.switch(ts, a, name)
+                state.switch(ts, a, self._ends.get(a, name))
                 if a in self._threads:
                     self._threads[a].switched_in(ts, state.cpu)
             case "vector_entry":
@@ -165,7 +187,7 @@ class _Builder:
         _, cpu, kind, pid, _, _, _, _, other, flags = event
         state = self._states[cpu] = CpuState(cpu, self._begin, self._tasks, self._serials)
         state.first_flags = flags
-        state.run(pid, other if kind == "switch" else self._names.get(pid, ""))
+        state.run(pid, self._ends.get(pid, other) if kind == "switch" else self._names.get(pid, ""))
         if pid in self._threads:
             self._threads[pid].was_there(cpu)
         return state

@@ -170,6 +170,7 @@ def _of_a_part(run: Run, trace: RunTrace) -> dict[str, str]:
 def explained_blocks(run: Run, trace: RunTrace, progress: Progress = unheard) -> Iterator[ExplainedBlock]:
     """Yield each block of a trace, with its stalls split by cause. Raises ValueError for events that cannot be read."""
     progress(0, len(trace.blocks))
+    own = frozenset(trace.own)
     for done, block in enumerate(trace.blocks, 1):
         span = Span(
             index=block.index,
@@ -186,6 +187,7 @@ def explained_blocks(run: Run, trace: RunTrace, progress: Progress = unheard) ->
             trace.info.cpus,
             trace.tids,
             {int(cpu): count for cpu, count in block.lost.items()},
+            own,
         )
         progress(done, len(trace.blocks))
 

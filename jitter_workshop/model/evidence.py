@@ -51,6 +51,12 @@ first. THROTTLED: the thread could run and its CPU was idle, but the scheduler d
 cgroup, or of real-time tasks)."""
 
 
+NOT_OURS = " (not our thread)"
+ANOTHER_WORKSHOP, THIS_WORKSHOP = " (another workshop)", " (this workshop)"
+"""The ends of the names of tasks that are called like a measured thread, or like the workshop: by the thread id it is
+known whether they are the run's own. A name of the kernel is too short to hold one of these ends."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rate:
     """Hold the rate of the trace's clock: ``ticks`` ticks take ``ns`` ns. Raise ValueError unless both are above 0."""

@@ -237,6 +237,8 @@ class Counters:
 
 UNSTEADY = "applied"
 """The key in a run's notes where settings of this tool changed during the run."""
+MEANWHILE = "during this run"
+"""The words of that note that name the run."""
 
 READY = "ready"
 HANDOFF = "hand-off"

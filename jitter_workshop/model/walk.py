@@ -8,7 +8,7 @@ from jitter_workshop.model.change import Change
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import Comparison, PercentileCurve
-from jitter_workshop.model.effect import Effects
+from jitter_workshop.model.effect import Effects, Relation
 from jitter_workshop.model.host import Topology
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
@@ -218,12 +218,12 @@ class CureView:
 
 @dataclass(frozen=True, slots=True)
 class CompareView:
-    """Hold a comparison with its headline. ``same_state``: both runs were made with the same settings (A against A).
+    """Hold a comparison with its headline. ``relation``: how the two runs belong together.
     ``effects``: the largest effects, None where the runs cannot be compared. ``notes``: what was not as the chapter
     intends, and the chapter's figure if it is not the one of ``effects``."""
 
     comparison: Comparison
     headline: str
-    same_state: bool
+    relation: Relation
     effects: Effects | None = None
     notes: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.model.course import SLOTS, PredictionTask, StepName
+from jitter_workshop.model.effect import Relation
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView
@@ -354,10 +355,13 @@ class PlainChapter:
         talk.chart(walk.curves())
         second = walk.run_in("again")
         if view.effects is not None and second is not None:
-            talk.say(*effect.compared(view.effects, (first, second), view.same_state, talk.width), "")
             seen = walk.seen(first), walk.seen(second)
+            talk.say(*effect.compared(view.effects, seen, view.relation, talk.width), "")
             found = counted(*seen, walk.chapter.shows)
-            talk.say(*effect.counts(found, talk.width, luck=view.same_state), "")
+            talk.say(*effect.counts(found, talk.width, relation=view.relation), "")
+            if view.relation == "changed":
+                talk.tell(effect.RULE)
+                talk.say("")
             if core := chapter_view.core(walk, talk.width):
                 talk.say(*core, "")
         talk.say(*wrap(view.headline, talk.width), "")
@@ -401,7 +405,8 @@ class PlainChapter:
         if (both := walk.before_and_after()) is not None:
             talk.say("", *effect.of_recorded(walk, talk.width))
             found = counted(*both, chapter.shows)
-            talk.say("", *effect.counts(found, talk.width, effect.origin_of(both[0]), walk.repeats))
+            relation: Relation = "alike" if walk.repeats else "changed"
+            talk.say("", *effect.counts(found, talk.width, effect.origin_of(both[0]), relation))
         talk.say("")
         task = chapter.prediction
         if walk.outcome() is not None:

@@ -45,7 +45,7 @@ def tell_newest(workshop: Workshop, walk: ChapterSession, view: CompareView, tal
     proof = chapter.newest(workshop, walk)
     if proof is not None:
         talk.tell(words.remembered(proof))
-    elif not view.same_state and not why_not(workshop, walk):
+    elif view.relation == "changed" and not why_not(workshop, walk):
         talk.tell(words.OFFER)
     else:
         return

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from rich.text import Text
 
-from jitter_workshop.flow.measuring.comparing import same_state
+from jitter_workshop.flow.measuring.comparing import relation
 from jitter_workshop.model.curve import Comparison, ComparisonRow
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, many, shortened
@@ -81,8 +81,8 @@ def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) 
         )
     lines += [*wrap(f"{baseline.id} → {other.id} · {clean(metric, 30)}", width), Text()]
     if found.comparable and metric == baseline.main_histogram:
-        largest = effects(KnownRun(baseline), KnownRun(other))
-        lines += [*effect.compared(largest, (baseline, other), same_state(baseline, other), width), Text()]
+        both = KnownRun(baseline), KnownRun(other)
+        lines += [*effect.compared(effects(*both), both, relation(baseline, other), width), Text()]
     if found.rows:
         marks = [_marks(one, metric) for one in (baseline, other)]
         narrow = width < _NARROW

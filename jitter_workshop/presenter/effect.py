@@ -5,31 +5,42 @@ The line names its direction in a word, so that it can be read without colours.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.effect import Effect, Effects
-from jitter_workshop.model.run import Run
-from jitter_workshop.model.text import called
+from jitter_workshop.model.effect import Effect, Effects, Relation
+from jitter_workshop.model.run import MEANWHILE, UNSTEADY, Run
+from jitter_workshop.model.text import called, clean
 from jitter_workshop.presenter.lines import Lines, table, wrap
+from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import ALIKE, MOVED, tail_of
 from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, figure
+from jitter_workshop.stats.sample_size import FEW_STALLS, of_run
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.walk import ChapterSession
 
 NOT_PROVEN = "2 runs, not yet proven"
+RULE = (
+    "Better and worse are said of latency and of stalls alone: from a factor of 2 on, where chance cannot explain it. "
+    "A count of a cause, such as preemptions, is neither."
+)
+"""The one rule of ``stats.effect``, for the page that shows the figures."""
 _ROLES = {"better": "good", "worse": "bad", "same": "accent"}
 _LEADS = {"better": "Looks better: ", "worse": "Looks worse: "}
 _NO_CHANGE = "No clear change: "
 _LUCK = "Luck: "
+_BESIDE_NOISE = "Beside the noise"
+_AGAIN = ". Go back and measure again."
 _ONE_RUN = "The same run twice, so nothing can differ."
 _NAMED = 2
 _PERCENTILE = re.compile(r"p\d")
@@ -46,11 +57,13 @@ def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str 
     tail = _tail(seen, asked)
     line = Text()
     if tail is not None:
-        line.append(f"{tail.title} is {tail.with_unit(tail.of(seen))}", "bold accent")
+        value = _marked(tail, seen)
+        few = " (few stalls)" if value.startswith(FEW_STALLS) else ""
+        line.append(f"{tail.title} is {value}{few}", "bold accent")
     shown = figure(shows.figure) if shows is not None else None
     if shown is not None and shown is not tail and (value := shown.of(seen)) is not None:
         line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", "bold text")
-    if company := disturbed(seen.run):
+    if company := disturbed(seen):
         line.append(" · " if line else "", "dim").append(f"disturbed by {company}", "bold bad")
     return wrap(Text.assemble(_lead(origin_of(seen)), line), width) if line else []
 
@@ -59,13 +72,22 @@ def _lead(origin: str) -> tuple[str, str]:
     return f"{origin}: " if origin else "", "dim"
 
 
+def _marked(tail: Figure, seen: KnownRun) -> str:
+    """Return a percentile's value with its unit, after the mark for one beyond which few stalls lie. A run of another
+    machine has no mark: only its figures are known."""
+    few = seen.recorded is None and of_run(seen.run).get(tail.id) == FEW_STALLS
+    return f"{FEW_STALLS if few else ''}{tail.with_unit(tail.of(seen))}"
+
+
 def headline(found: KnownRun | Effects | None, asked: str | None = None) -> tuple[str, str]:
-    """Return the one figure of a run, or of two runs, to be shown large, and its role; ("", "") without one."""
+    """Return the one figure of a run, or of two runs, to be shown large, and its role; ("", "") without one. Of two
+    runs it is the factor of a latency that chance does not explain: a count says nothing of how late anything was."""
     if isinstance(found, Effects):
         lead = found.lead
-        return (f"{_times(lead.factor)}×", _ROLES[found.direction]) if lead is not None else ("", "")
+        large = lead is not None and lead.sort == "latency" and not (lead.few or lead.one_event or lead.at_least)
+        return (f"{times_told(lead.factor)}×", _ROLES[found.direction]) if lead is not None and large else ("", "")
     tail = _tail(found, asked) if found is not None else None
-    return (tail.with_unit(tail.of(found)), "accent") if found is not None and tail is not None else ("", "")
+    return (_marked(tail, found), "accent") if found is not None and tail is not None else ("", "")
 
 
 def _tail(seen: KnownRun, asked: str | None) -> Figure | None:
@@ -89,42 +111,91 @@ def so_far(curve: PercentileCurve, workload: str, asked: str | None, width: int)
 
 
 def compared(
-    found: Effects, runs: Sequence[Run], same_state: bool, width: int, origin: str = "", proof: str = ""
+    found: Effects, runs: Sequence[KnownRun], relation: Relation, width: int, origin: str = "", proof: str = ""
 ) -> Lines:
-    """Return the result of two runs as one statement: the largest effect, then the largest effect in the other
-    direction, which is bold if it is a loss beside a gain. Below, in plain text: what is proven, and which run was
-    disturbed. ``same_state``: nothing was changed between the runs, so the difference is luck. ``origin``: what runs of
-    another machine are called. ``proof``: what is known of a proof of this change; "" where none can be made."""
-    if found.nearest is None:
+    """Return the result of two runs: what became of the chapter's figure; the largest effect on latency or stalls; then
+    the largest effect in the other direction, which is bold if it is a loss beside a gain. Below, in plain text: what
+    is proven, and which run was disturbed. ``origin``: what runs of another machine are called. ``proof``: what is
+    known of a proof of this change; "" where none can be made."""
+    nearest = found.nearest
+    if nearest is None and found.shown is None:
         return []
-    if runs[0].id == runs[1].id and not origin:
+    if runs[0].run.id == runs[1].run.id and not origin:
         return wrap(Text(_ONE_RUN, "bold accent"), width)
-    shown = found.lead or found.nearest
-    loud, quiet = Text(), list[str]()
-    if same_state:
-        role, lead = "accent", f"{_LUCK}nothing was changed."
-        told = f"The largest difference is {in_words(shown)}." if shown.factor > 1.0 else "No figure differs."
-    elif found.lead is None:
-        role, lead = "accent", f"{_NO_CHANGE}no figure moved"
-        told = "by a factor of 2" + ("." if shown.factor < ALIKE else f", the nearest is {in_words(shown)}.")
-    else:
-        looks = f"Perhaps {found.direction}: " if shown.few or shown.one_event else _LEADS[found.direction]
-        role, lead, told = _ROLES[found.direction], f"{looks}{in_words(shown)}.", ""
+    company = " ".join(_company(runs))
+    if relation != "changed":
+        line = _unjudged(found, runs, relation)
+        return [*wrap(line, width), *(wrap(Text(company, "text"), width) if company else [])]
+    parts, quiet = list[Text](), list[str]()
+    if found.shown is not None:
+        parts.append(Text.assemble((_of_chapter(found.shown), "bold accent")))
+    if found.lead is not None:
+        looks = f"Perhaps {found.direction}: " if _doubt(found.lead) else _LEADS[found.direction]
+        parts.append(Text(f"{looks}{in_words(found.lead)}.", f"bold {_ROLES[found.direction]}"))
         if found.but is not None:
             but = f"But {in_words(found.but)}{_doubt(found.but)}."
-            if found.but.direction == "worse" and not _doubt(found.but):
-                loud.append(but, "bold bad")
+            if found.but.direction == "worse" and not _doubt(found.but) and not found.but.in_no_more_time:
+                parts.append(Text(but, "bold bad"))
             else:
                 quiet.append(but)
-    line = Text.assemble(_lead(origin), (lead, f"bold {role}"))
-    line.append(f" {told}" if told else "", "text")
-    if shown.one_event:
+    elif found.shown is not None:
+        felt = found.tail or nearest
+        if felt is not None and felt.sort != "cause" and felt.name != found.shown.name:
+            parts[0].append(f" No figure of latency moved by a factor of 2: {in_words(felt)}.", "text")
+            quiet += _left(runs[1])
+    elif nearest is not None:
+        told = "." if nearest.factor < ALIKE else f", the nearest is {in_words(nearest)}."
+        parts.append(Text.assemble((f"{_NO_CHANGE}no figure moved", "bold accent"), (f" by a factor of 2{told}", "text")))
+    if found.lead is not None and found.lead.one_event:
         quiet.append("The maximum is one event.")
-    elif shown.few and shown.factor >= MOVED:
+    elif found.lead is not None and found.lead.few:
         quiet.append("Fewer than ten stalls lie beyond it, so chance may explain this.")
-    told_quietly = filter(None, (proof, " ".join((*quiet, *_company(runs)))))
-    second = wrap(loud, width) if loud else []
-    return [*wrap(line, width), *second, *(one for said in told_quietly for one in wrap(Text(said, "text"), width))]
+    parts[0] = Text.assemble(_lead(origin), parts[0])
+    told_quietly = filter(None, (proof, " ".join((*quiet, company)).strip()))
+    return [line for part in (*parts, *(Text(said, "text") for said in told_quietly)) for line in wrap(part, width)]
+
+
+def _left(seen: KnownRun) -> list[str]:
+    """Return a sentence on the cause that took most of what is left, by the second run's trace; [] where none did."""
+    causes = seen.report.causes if seen.report is not None else ()
+    most = causes[0] if causes else None
+    if most is None or 2 * most.total_ns < sum(cause.total_ns for cause in causes):
+        return []
+    return [f"Most of what is left, by the trace: {cause_words(most.kind, most.name)}."]
+
+
+def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> Text:
+    """Return the result of two runs of which nothing can be better or worse."""
+    if relation == "unsteady":
+        return Text.assemble(("Not comparable: ", "bold bad"), (unsteady(runs), "bold text"), (_AGAIN, "text"))
+    shown = found.lead or found.nearest
+    if relation == "hunted":
+        stalls = found.stalls if found.stalls is not None and found.stalls.factor >= MOVED else None
+        shown = stalls or shown
+    if shown is None:
+        return Text()
+    if relation == "hunted" and shown.factor >= MOVED:
+        return Text(f"{_BESIDE_NOISE}: {in_words(shown)}{_doubt(shown)}.", "bold accent")
+    if relation == "hunted":
+        return Text.assemble((f"{_BESIDE_NOISE} no figure moved", "bold accent"), f" by a factor of 2: {in_words(shown)}.")
+    told = f"The largest difference is {apart(shown)}." if shown.factor > 1.0 else "No figure differs."
+    return Text.assemble((f"{_LUCK}nothing was changed. ", "bold accent"), (told, "text"))
+
+
+def unsteady(runs: Sequence[KnownRun]) -> str:
+    """Return in words which settings of this tool changed during which of two runs."""
+    both = zip(("first", "second"), runs, strict=True)
+    notes = [(which, seen.run.notes[UNSTEADY]) for which, seen in both if UNSTEADY in seen.run.notes]
+    return "; ".join(clean(note.replace(MEANWHILE, f"during the {which} run", 1), 300) for which, note in notes)
+
+
+def _of_chapter(shown: Effect) -> str:
+    """Return a sentence on the chapter's figure, which moved as the chapter says: mostly a count of its cause."""
+    if shown.sort != "cause" or not shown.values[1].endswith("a second"):
+        return f"What changed: {in_words(shown)}."
+    if shown.at_least and shown.how == "fewer":
+        return f"The cause is gone: {_change(shown)}."
+    return f"The cause is {'rarer' if shown.how == 'fewer' else 'more frequent'}: {in_words(shown)}."
 
 
 def of_recorded(walk: ChapterSession, width: int) -> Lines:
@@ -132,23 +203,22 @@ def of_recorded(walk: ChapterSession, width: int) -> Lines:
     both, found = walk.before_and_after(), walk.recorded_effects()
     if both is None:
         return []
-    return compared(found, [seen.run for seen in both], walk.repeats, width, origin_of(both[0]))
+    return compared(found, both, "alike" if walk.repeats else "changed", width, origin_of(both[0]))
 
 
-def counts(found: Sequence[Effect], width: int, origin: str = "", luck: bool = False) -> Lines:
-    """Return the counts before and after a change in two columns. A row is tinted where the figure moved. ``origin``:
-    what runs of another machine are called. ``luck``: nothing was changed between the runs, so they are the first
-    and the second, and no row is better or worse."""
+def counts(found: Sequence[Effect], width: int, origin: str = "", relation: Relation = "changed") -> Lines:
+    """Return the counts of two runs in two columns. A row is tinted where the figure moved. ``origin``: what runs of
+    another machine are called. Only runs before and after a change are called so, and only their rows are tinted."""
     if not found:
         return []
-    which = ("first", "second") if luck else ("before", "after")
+    which = ("before", "after") if relation == "changed" else ("first", "second")
     rows = [[f"{f'{origin.upper()} ' if origin else ''}COUNTS, A SECOND", *which, ""]]
     for e in found:
-        told = f"{_times(e.factor)}× {e.how}" if e.factor >= MOVED else ""
-        rows.append([e.name, *(value.removesuffix(" a second") for value in e.values), told])
+        told = _none(e) or f"{times_told(e.factor)}× {e.how}"
+        rows.append([e.name, *(value.removesuffix(" a second") for value in e.values), told if e.factor >= MOVED else ""])
     lines = table(rows, width, right=(1, 2))
     for line, e in zip(lines[1:], found, strict=True):
-        if e.factor >= MOVED and not luck:
+        if e.factor >= MOVED and relation == "changed":
             line.stylize(_ROLES[e.direction])
     return lines
 
@@ -160,12 +230,11 @@ def by_luck(said: str, width: int) -> Lines:
 
 
 def beside(found: Effects, marked: Effect | None, width: int) -> Lines:
-    """Return the line that explains why the chart marks another figure than the one shown large; [] if both are the
+    """Return the line that explains why the chart marks another figure than the one that is told; [] if both are the
     same."""
     lead = found.lead
     if lead is None or marked is None or marked.name == lead.name:
         return []
-    # The chapter's own figure may lead, however small its effect is.
     largest = lead == found.nearest and not lead.few and not lead.one_event
     why = f"{lead.name}: the largest difference that is not luck. " if largest and _PERCENTILE.match(lead.name) else ""
     return wrap(Text(f"{why}The chart marks {in_words(marked)}.", "text"), width)
@@ -176,18 +245,41 @@ def _doubt(effect: Effect) -> str:
     return " (one event)" if effect.one_event else " (few stalls)" if effect.few else ""
 
 
-def disturbed(run: Run) -> str:
-    """Return ``qemu (87 %) and 2 more``: other tasks on a run's CPUs, the busiest first; "" if there was none.
-    Tasks of one name are one."""
-    together: dict[str, float] = {}
-    for load in run.disturbed:
-        together[load.name] = together.get(load.name, 0.0) + load.cpu_percent
+def disturbed(seen: KnownRun) -> str:
+    """Return ``qemu (87 %) and 2 more``: other tasks on a run's CPUs, the busiest first; "" if there was none. Tasks of
+    one name are one. The trace of a run knows every task; without it only those are seen that lived before the run and
+    after it, and that is said."""
+    together = _by_trace(seen)
+    traced = together is not None
+    if together is None:
+        together = {}
+        for load in seen.run.disturbed:
+            together[load.name] = together.get(load.name, 0.0) + load.cpu_percent
     loads = sorted(together.items(), key=lambda load: -load[1])
+    if not loads:
+        return ""
     named = ", ".join(f"{called(name, 24)} ({percent:.3g} %)" for name, percent in loads[:_NAMED])
-    return f"{named} and {len(loads) - _NAMED} more" if len(loads) > _NAMED else named
+    more = f" and {len(loads) - _NAMED} more" if len(loads) > _NAMED else ""
+    return f"{'' if traced else 'at least '}{named}{more}"
 
 
-def _company(runs: Sequence[Run]) -> list[str]:
+def _by_trace(seen: KnownRun) -> dict[str, float] | None:
+    """Return name → percent of one CPU for the other tasks on a run's CPUs, by its trace; None without a trace that was
+    read. The noise beside the run is no other task; the measured threads are none of these (``Presence``)."""
+    report = seen.report
+    if report is None or report.residence is None or report.measured_ns <= 0:
+        return None
+    from jitter_workshop.flow.chapters.hunt import THREADS
+
+    ours = {seen.run.noise, THREADS}
+    found: dict[str, float] = {}
+    for one in report.residence.visitors:
+        if one.kind == "task" and one.name not in ours:
+            found[one.name] = found.get(one.name, 0.0) + 100 * one.total_ns / report.measured_ns
+    return {name: percent for name, percent in found.items() if percent >= NOTICED_PERCENT}
+
+
+def _company(runs: Sequence[KnownRun]) -> list[str]:
     both = zip(("first", "second"), map(disturbed, runs), strict=True)
     told = [(which, company) for which, company in both if company]
     if len(told) == 2 and told[0][1] == told[1][1]:
@@ -195,14 +287,35 @@ def _company(runs: Sequence[Run]) -> list[str]:
     return [f"The {which} run was disturbed by {company}." for which, company in told]
 
 
+def _change(effect: Effect) -> str:
+    return f"{effect.name}: {effect.values[0]} → {effect.values[1]}"
+
+
+def _none(effect: Effect) -> str:
+    """Return which of two runs counted nothing, in words; "" if both counted something. No factor is told then: nobody
+    knows how rare the event is."""
+    if not effect.at_least:
+        return ""
+    return f"none in the {'second' if effect.values[1].split()[0] == '0' else 'first'} run"
+
+
 def in_words(effect: Effect) -> str:
     """Return ``p99.9: 210 µs → 12 µs, 17 times shorter``, and the values alone where they are called the same."""
-    values = f"{effect.name}: {effect.values[0]} → {effect.values[1]}"
     if effect.factor < ALIKE:
-        return values
-    told = f"{values}, {'at least ' if effect.at_least else ''}{_times(effect.factor)} times {effect.how}"
+        return _change(effect)
+    told = f"{_change(effect)}, {_none(effect) or f'{times_told(effect.factor)} times {effect.how}'}"
     return f"{told}, with no more stolen time" if effect.in_no_more_time else told
 
 
-def _times(factor: float) -> str:
+def apart(effect: Effect) -> str:
+    """Return an effect in words that do not call it a change: ``p99.9: 210 µs → 12 µs, a factor of 17``."""
+    if effect.factor < ALIKE:
+        return _change(effect)
+    return f"{_change(effect)}, {_none(effect) or f'a factor of {times_told(effect.factor)}'}"
+
+
+def times_told(factor: float) -> str:
+    """Return a factor in words. One below MOVED is never rounded up to it."""
+    if factor < MOVED <= round(factor, 1):
+        return f"{math.floor(factor * 100) / 100:g}"
     return nice_number(round(factor, 1) if factor < 10 else round(factor))

@@ -6,6 +6,7 @@ from rich.text import Text
 
 from jitter_workshop.model.run import Run
 from jitter_workshop.presenter.lines import Lines, heading, table, wrap
+from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.fanout import hosts_to_meet, share_met
 from jitter_workshop.stats.scale import nice_ns
 
@@ -24,23 +25,26 @@ def fan_out(run: Run, width: int) -> Lines:
     the number of hosts that one request asks. A run without messages has no latencies in the table."""
     summary = run.main_summary
     known = summary.percentiles if summary is not None and run.workload == "ring" else {}
+    marks = sample_size.of_run(run)
     latencies = {name: value for name in _SHARES if (value := known.get(name)) is not None}
+    told = {name: f"{marks[name]}{nice_ns(value)}" for name, value in latencies.items()}
     hosts = _HOSTS if width >= _ROOM_FOR_ALL else _HOSTS[1:3] if width >= _ROOM_FOR_TWO else _HOSTS[2:3]
     rows = [["", *(["latency"] if latencies else []), *(f"{n:,} host{'s' * (n > 1)}" for n in hosts)]]
     for name, share in _SHARES.items():
-        latency = [nice_ns(latencies.get(name))] if latencies else []
+        latency = [told.get(name, nice_ns(None))] if latencies else []
         rows.append([f"p{name}", *latency, *(percent(share_met(share, n)) for n in hosts)])
     lines = [heading("ONE REQUEST TO MANY HOSTS"), *table(rows, width, right=range(1, 6))]
-    for said in sentences(latencies):
+    lines += [Text(one, "dim") for one in sample_size.legend(marks[name] for name in latencies)]
+    for said in sentences(told):
         lines += [Text(), *wrap(said, width)]
     return lines
 
 
-def sentences(latencies: dict[str, int]) -> tuple[str, ...]:
-    """Return what the table says of p99.9. ``latencies``: percentile → ns, of the learner's first run."""
+def sentences(latencies: dict[str, str]) -> tuple[str, ...]:
+    """Return what the table says of p99.9. ``latencies``: percentile → value in words, of the learner's first run."""
     p999 = latencies.get("99.9")
     met = percent(share_met(_SHARES["99.9"], _MANY))
-    limit = f"a latency of {nice_ns(p999)} or more, this run's p99.9" if p999 is not None else "p99.9 or more"
+    limit = f"a latency of {p999} or more, this run's p99.9" if p999 is not None else "p99.9 or more"
     half = hosts_to_meet(_SHARES["99.9"], 0.5)
     return (
         f"If one request asks {_MANY} such hosts and waits for all of them, {met} of the requests meet {limit}. With "

@@ -56,7 +56,14 @@ _MISSING = (
     "not known: the trace contradicts itself. A task switch or the end of an event is missing, but the kernel reports "
     "no lost event. This time has no named cause."
 )
+_NOT_OURS = (
+    "not our thread: this run did not start it, although it is called like a measured thread. It may be one of another "
+    "workshop on this host."
+)
 _MOST_OTHERS = 8
+_MOST_STILL = 3
+_UNBOUND, _BOUND = "unbound kernel workers", "kernel workers of one CPU"
+_WORKER = re.compile(r"kworker/(u?)")
 
 
 def cause_words(kind: str, name: str, limit: int = 40, *, measured: bool = True) -> str:
@@ -106,6 +113,25 @@ def headline(report: EvidenceReport | CounterReport) -> str:
     )
 
 
+def still_there(report: EvidenceReport) -> str:
+    """Return a sentence on the tasks that still came to the measured CPUs, the most frequent first; "" if the trace
+    does not tell."""
+    if report.residence is None:
+        return ""
+    times: dict[str, int] = {}
+    for one in report.residence.visitors:
+        if one.kind == "task":
+            worker = _WORKER.match(one.name)
+            name = called(one.name, 40) if worker is None else _UNBOUND if worker[1] else _BOUND
+            times[name] = times.get(name, 0) + one.count
+    ranked = sorted(times.items(), key=lambda item: (-item[1], item[0]))
+    if not ranked:
+        return "" if report.lost_events else "By the trace no other task came."
+    more = f", and {many(len(ranked) - _MOST_STILL, 'other name')}" if len(ranked) > _MOST_STILL else ""
+    said = ", ".join(f"{name} {count:,} time{'' if count == 1 else 's'}" for name, count in ranked[:_MOST_STILL])
+    return f"Still there, by the trace: {said}{more}."
+
+
 # -- with a trace ------------------------------------------------------------------------------------------------------
 
 
@@ -134,6 +160,8 @@ def explanations(report: EvidenceReport) -> Iterator[str]:
     candidates for a gap without an event; they come last."""
     if any(cause.kind == "no_event" and cause.name == words.MISSING for cause in report.causes):
         yield _MISSING
+    if any(cause.kind == "task" and cause.name.endswith(words.NOT_OURS) for cause in report.causes):
+        yield _NOT_OURS
     for kind, text in _ABOUT.items():
         if any(cause.kind == kind and (kind != "no_event" or cause.name == words.NOTHING) for cause in report.causes):
             yield text

@@ -48,12 +48,14 @@ class TracedBlock:
 
 @dataclass(frozen=True, slots=True)
 class RunTrace:
-    """Hold the whole trace of a run. ``tids``: measured thread → kernel thread id. ``strings``: the table of names."""
+    """Hold the whole trace of a run. ``tids``: measured thread → kernel thread id. ``strings``: the table of names.
+    ``own``: the thread ids of the workshop that measured, and of its child; () in a trace of an older version."""
 
     info: TraceInfo
     tids: dict[str, int]
     strings: tuple[str, ...]
     blocks: tuple[TracedBlock, ...]
+    own: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class _Header:
     tids: dict[str, int]
     strings: tuple[str, ...]
     blocks: tuple[_BlockHeader, ...]
+    own: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ def write(file: BinaryIO, trace: RunTrace) -> None:
         )
         for block in trace.blocks
     )
-    header = _Header(trace.info, trace.tids, trace.strings, blocks)
+    header = _Header(trace.info, trace.tids, trace.strings, blocks, trace.own)
     plain = json.dumps(to_plain(header), separators=(",", ":")).encode()
     file.write(_MAGIC)
     packer = zlib.compressobj(6)
@@ -112,7 +115,7 @@ def read(file: BinaryIO) -> RunTrace:
         blocks = tuple(_block(b, source) for b in header.blocks)
     except (ValueError, CodecError, zlib.error, struct.error, RecursionError) as error:
         raise SessionError("the trace is damaged", "measure again with --evidence") from error
-    return RunTrace(header.info, header.tids, header.strings, blocks)
+    return RunTrace(header.info, header.tids, header.strings, blocks, header.own)
 
 
 def _block(header: _BlockHeader, source: _Unpacked) -> TracedBlock:

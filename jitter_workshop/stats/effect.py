@@ -1,10 +1,13 @@
 """Choose the effect that tells most about a change: the largest one, and never a gain that hides a larger loss.
 
-Two runs of one setup differ, too. So a figure counts as moved from a factor of 2 on, a rate needs ten events in one of
-the runs, and a percentile needs ten samples beyond it in both. Fewer stalls or preemptions are no gain where stalls
-took as much time in all: then each stall is longer. More of them are no loss where stalls took less time in all; beside
-a gain, such a rise is named, with the time. A percentile beyond which few stalls lie leads only where no other figure
-moved, and the maximum, a single event, after that one.
+One rule says what is better or worse (``presenter.effect.RULE`` tells it). Only latency and stalls can be: a count of a
+cause, such as preemptions, is neither. Two runs of one setup differ, too. So a figure counts as moved from a factor of
+2 on, a rate needs ten events in one of the runs and more of a difference than chance makes, and a percentile needs ten
+samples beyond it in both. Fewer stalls are no gain where they took as much time in all: then each stall is longer. More
+of them are no loss where they took less time in all; beside a gain, such a rise is named, with the time. A percentile
+beyond which few stalls lie leads only where no other figure moved, and the maximum, a single event, after that one.
+
+The figure of a chapter is told besides, as what its change did: to its cause, mostly.
 """
 
 from __future__ import annotations
@@ -14,21 +17,19 @@ import math
 from collections.abc import Iterable
 
 from jitter_workshop.model.course import Shows
-from jitter_workshop.model.effect import Direction, Effect, Effects
+from jitter_workshop.model.effect import Direction, Effect, Effects, Sort
 from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, as_said, figure
 from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, of_run
 
 MOVED = 2.0
 """A figure that differs by less than this factor is not called moved: two runs of one host differ by as much."""
-LOSS = 1.5
-"""A count is named beside a gain if it rose by this factor, and chance cannot explain that."""
 ALIKE = 1.05
 """Two values whose ratio is below this are called the same."""
 LEAST_EVENTS = 10
 CHANCE = 3.0
 """Two counts that differ by less than this many standard deviations of a count (√n) may differ by chance alone."""
 
-_ALWAYS = ("50", "90", "99.9", "max", "stalls-1ms", "stalls-100us", "stalls-10us", "preempted")
+_ALWAYS = ("50", "90", "99.9", "max", "stalls-1ms", "stalls-100us", "stalls-10us")
 _COUNTS = (
     "preempted",
     "migrations",
@@ -41,8 +42,9 @@ _COUNTS = (
     "device-interrupts",
     "net-rx",
 )
-_RATES_OF_STALLS = ("stalls-1ms", "stalls-100us", "stalls-10us", "preempted")
-_MORE_IS_BETTER = ("core-hz", "cpu-hz")
+_RATES_OF_STALLS = ("stalls-1ms", "stalls-100us", "stalls-10us", "stalls-unswitched")
+_LATENCIES = ("max", "intended-99", "interference")
+"""The latencies besides the percentiles of the main histogram."""
 _TAIL = {"spin": "99.9999"}
 """The percentile that shows stalls in ``spin``, which reads the clock tens of millions of times a second."""
 
@@ -57,33 +59,43 @@ def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked
     """Return the effect of the change between two runs. ``shows``: the chapter's figure, which leads where it moved as
     the chapter says. ``asked``: the percentile of the guess, which takes part, too."""
     workload = before.run.workload
-    names = dict.fromkeys((*_ALWAYS, tail_of(workload), tail_of(workload, asked)))
+    tail = tail_of(workload, asked)
+    names = dict.fromkeys((*_ALWAYS, tail_of(workload), tail))
     found = {name: e for name in names if (e := _effect(FIGURES[name], before, after)) is not None}
     chance = {name for name in found if _by_chance(FIGURES[name], before, after)}
     known = {name: e for name, e in found.items() if name not in chance or e.factor < MOVED}
-    of_chapter = None if shows is None else known.get(shows.figure)
-    if shows is not None and shows.figure not in names:
-        of_chapter = _effect(figure(shows.figure), before, after, of_chapter=True)
+    of_chapter = effect_on(shows.figure, before, after) if shows is not None else None
+    as_wanted = shows is not None and as_said(shows, before, after)[1]
     every = [_with_time(name, e, before, after, by_chance=name in chance) for name, e in known.items()]
     every = [e for e in every if e.direction != "same" or e.factor < MOVED]
     moved = [e for e in every if e.factor >= MOVED]
-    lead = of_chapter if shows is not None and as_said(shows, before, after)[1] else None
+    lead = of_chapter if of_chapter is not None and as_wanted and _judges(of_chapter) else None
     lead = lead or _largest(e for e in moved if not e.one_event and not e.few)
     lead = lead or _largest(e for e in moved if not e.one_event) or _largest(moved)
-    nearest = _largest([*every, *([of_chapter] if of_chapter is not None else [])])
+    shown = of_chapter if as_wanted and (lead is None or of_chapter is None or of_chapter.name != lead.name) else None
+    nearest = _largest(every) or of_chapter
+    risen = [e for name, e in known.items() if name in _RATES_OF_STALLS and name not in chance]
+
+    def told(lead: Effect | None, but: Effect | None) -> Effects:
+        return Effects(lead, but, nearest, shown, found.get(tail), _largest(risen))
+
     if lead is None:
-        return Effects(None, None, nearest)
+        return told(None, None)
     against = _largest(e for e in moved if e.direction != lead.direction)
     sure = against is not None and not against.one_event and not against.few
     if lead.direction == "better" and not sure:
         longer = {e.name for e in every if e.direction == "worse"}
-        risen = [e for name, e in known.items() if name in _RATES_OF_STALLS and name not in chance]
-        loss = _largest(e for e in risen if e.direction == "worse" and e.factor >= LOSS and e.name != lead.name)
+        loss = _largest(e for e in risen if e.direction == "worse" and e.factor >= MOVED and e.name != lead.name)
         if loss is not None:
-            return Effects(lead, dataclasses.replace(loss, in_no_more_time=loss.name not in longer), nearest)
+            return told(lead, dataclasses.replace(loss, in_no_more_time=loss.name not in longer))
     if lead.direction == "better" and against is not None and sure and against.factor > lead.factor:
-        return Effects(against, lead, nearest)
-    return Effects(lead, against, nearest)
+        return told(against, lead)
+    return told(lead, against)
+
+
+def _judges(of_chapter: Effect) -> bool:
+    """Return True if the chapter's figure can be better or worse, and moved as far as any other has to."""
+    return of_chapter.sort != "cause" and of_chapter.factor >= MOVED
 
 
 def effect_on(name: str, before: KnownRun, after: KnownRun) -> Effect | None:
@@ -113,7 +125,7 @@ def _by_chance(one: Figure, before: KnownRun, after: KnownRun) -> bool:
 
 def _with_time(name: str, effect: Effect, before: KnownRun, after: KnownRun, *, by_chance: bool) -> Effect:
     """Return the effect, which is neither better nor worse in two cases: its counts may differ by chance; or it is a
-    number of stalls or preemptions, and the time that stalls took did not change in the same direction."""
+    number of stalls, and the time that stalls took did not change in the same direction."""
     if by_chance:
         return dataclasses.replace(effect, direction="same")
     if name not in _RATES_OF_STALLS or effect.direction == "same":
@@ -147,18 +159,33 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
     step = max(before.run.clock.resolution_ns, after.run.clock.resolution_ns) if one.unit == "ns" else 0
     same = low == high or high - low < step
     factor = 1.0 if same else high / max(low, one.least(after if second < first else before))
+    values = _values(one, before, after)
     if factor <= 1.0:
-        return Effect(one.title, _values(one, first, second), 1.0, "same", "", one.id == "max")
+        return Effect(one.title, values, 1.0, "same", "", one.id == "max", sort=_sort(one))
     rose = second > first
-    direction: Direction = "better" if rose == (one.id in _MORE_IS_BETTER) else "worse"
+    sort = _sort(one)
+    direction: Direction = "same" if sort == "cause" else "worse" if rose else "better"
     fewer, more = {"a second": ("fewer", "more"), "ns": ("shorter", "longer"), "ns a second": ("less", "more")}.get(
         one.unit, ("lower", "higher")
     )
     how = more if rose else fewer
-    own = before.recorded is None and after.recorded is None
-    few = own and one.id[0].isdigit() and FEW_STALLS in (of_run(before.run)[one.id], of_run(after.run)[one.id])
-    return Effect(one.title, _values(one, first, second), factor, direction, how, one.id == "max", not low, few)
+    few = FEW_STALLS in _marks(one, before, after)
+    return Effect(one.title, values, factor, direction, how, one.id == "max", not low, few, sort=sort)
 
 
-def _values(one: Figure, first: float, second: float) -> tuple[str, str]:
-    return one.shown(first), one.with_unit(second)
+def _sort(one: Figure) -> Sort:
+    if one.id in _LATENCIES or one.id[0].isdigit():
+        return "latency"
+    return "stalls" if one.id in _RATES_OF_STALLS else "cause"
+
+
+def _marks(one: Figure, *runs: KnownRun) -> list[str]:
+    """Return the mark of a percentile in each run; "" for other figures, and for a run of another machine, of which
+    only figures are known."""
+    return [of_run(seen.run)[one.id] if one.id[0].isdigit() and seen.recorded is None else "" for seen in runs]
+
+
+def _values(one: Figure, before: KnownRun, after: KnownRun) -> tuple[str, str]:
+    """Return both values in words; a percentile beyond which few stalls lie has their mark."""
+    first, second = (FEW_STALLS if mark == FEW_STALLS else "" for mark in _marks(one, before, after))
+    return f"{first}{one.shown(one.of(before))}", f"{second}{one.with_unit(one.of(after))}"

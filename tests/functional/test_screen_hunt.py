@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.noise import noise
-from jitter_workshop.model.run import HUNTED
+from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter import hunting as chapter_hunt
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
@@ -146,6 +146,23 @@ async def test_a_number_names_one_and_giving_up_tells_it(workshop: FakeWorkshop,
         await press(pilot, "x", "enter")
         assert workshop.hunts.hiding
         assert len(workshop.starts.made) == 1
+
+
+async def test_a_noise_is_not_judged_and_an_unsteady_run_is_not_compared(workshop: FakeWorkshop) -> None:
+    async with at(workshop, (120, 36), *BESIDE, "enter") as (app, pilot):
+        told = flat(app)
+        assert "▸COMPARE" in told
+        assert "Beside the noise" in told
+        assert not any(word in told for word in ("Looks better", "Looks worse", "not yet proven", " shorter", " longer"))
+        walk = workshop.walk("hunt")
+        first = walk.run_in("measure")
+        assert first is not None
+        said = f"isolation changed {MEANWHILE}: its blocks were not all measured with the same settings"
+        workshop._runs[first.id] = dataclasses.replace(first, notes={**first.notes, UNSTEADY: said})
+        await press(pilot, "b", "enter")
+        assert "Not comparable: isolation changed during the first run" in flat(app)
+        assert "Beside the noise" not in flat(app)
+        assert "(settings changed)" in flat(app)
 
 
 @SIZES

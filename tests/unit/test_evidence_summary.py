@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from jitter_workshop.evidence.summary import summarise
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.evidence import CAUSE_KINDS, EvidenceReport, InterferingTask, Span, ThreadOnCpu, Window
 from jitter_workshop.model.trace import TraceEvent
+from jitter_workshop.report.cause_words import still_there
 from tests.madetrace import MEASURED, OTHER, TIDS, block, event, pair, switch, tick
 
 BLOCK = 1_000_000
@@ -58,6 +60,42 @@ def test_the_share_in_time_now_and_without_each_cause() -> None:
     assert without[("softirq", "RCU")] == pytest.approx(0.991)
     assert without[("no_event", "")] == pytest.approx(0.996)
     assert without[("around", "nic0")] == pytest.approx(0.990)
+
+
+def test_whose_a_thread_is_is_decided_by_its_id_and_not_by_its_name() -> None:
+    """In a class two workshops measure on one host: both have a thread called sampler."""
+    theirs, mine, another = 900, 901, 902
+    names = {theirs: "sampler", mine: "jitter-workshop", another: "jitter-workshop"}
+    events = []
+    for start, (pid, name) in zip((10_000, 30_000, 50_000), names.items(), strict=True):
+        events += [
+            switch(start, MEASURED, pid, stays=True, names=("sampler", name)),
+            switch(start + 5_000, pid, MEASURED, names=(name, "sampler")),
+        ]
+    windows = [Window(start, start + 5_000, 1, "sampler") for start in (10_000, 30_000, 50_000)]
+    span = Span(0, 0, BLOCK, 0, BLOCK)
+    found = report(explain_block(span, windows, events, (1,), TIDS, None, own=(MEASURED, mine)))
+    whose = {"sampler (not our thread)", "jitter-workshop (this workshop)", "jitter-workshop (another workshop)"}
+    assert {cause.name for cause in found.causes if cause.kind == "task"} == whose
+    assert found.residence is not None
+    assert {one.name for one in found.residence.visitors} == whose
+    assert "sampler (not our thread) 1 time" in still_there(found)
+    # A trace of an older version does not have the workshop's own threads.
+    unknown = report(explain_block(span, windows, events, (1,), TIDS))
+    assert {cause.name for cause in unknown.causes} == {"sampler (not our thread)", "jitter-workshop"}
+
+
+def test_what_is_still_there_is_told_by_the_trace() -> None:
+    came = {"kworker/u8:1": 3, "kworker/1:2": 2, "qemu": 5, "cron": 1}
+    visitors = tuple(InterferingTask(1, "task", name, count, 10 * count, 10) for name, count in came.items())
+    quiet = report(one([], []))
+    assert quiet.residence is not None
+    told = still_there(replace(quiet, residence=replace(quiet.residence, visitors=visitors)))
+    assert told == (
+        "Still there, by the trace: qemu 5 times, unbound kernel workers 3 times, kernel workers of one CPU 2 times, "
+        "and 1 other name."
+    )
+    assert still_there(quiet) == "By the trace no other task came."
 
 
 def test_other_threads_stalls_count_and_their_messages_do_not() -> None:

@@ -12,7 +12,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, MeasureError, UsageError
 from jitter_workshop.flow.chapters.course_summary import sum_up
 from jitter_workshop.flow.chapters.hunt import MOST_KEPT, Hiding, Hunt, kept
-from jitter_workshop.flow.measuring.comparing import same_state
+from jitter_workshop.flow.measuring.comparing import relation, same_state
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import HUNTED, Progress, Run, RunStarted
@@ -82,6 +82,7 @@ def test_runs_beside_it_say_so_and_count_as_no_luck(workshop: FakeWorkshop) -> N
     assert remark(beside) == "Measured while a hidden noise was running."
     assert "measured while a hidden noise" in written(result(beside, 80))
     assert not same_state(before, beside)
+    assert relation(before, beside) == "hunted"
     assert not same_state(beside, again)
     compared = workshop.walk("hunt").compare()
     assert compared is not None

@@ -152,11 +152,11 @@ def test_a_recorded_run_has_the_recorded_figures_and_no_other(workshop: FakeWork
     assert walk.chapter.shows is not None
     counts = counted(*both, walk.chapter.shows)
     assert counts[0].name == "the thread preempted"
-    assert walk.recorded_effects().lead == counts[0]
+    assert walk.recorded_effects().shown == counts[0]
     assert "faults" in (both[0].recorded or {})
     assert "intended-99" not in (both[0].recorded or {})
     result = plain(effect.of_recorded(walk, 80))
-    assert result.startswith("recorded: Looks better: ")
+    assert result.startswith("recorded: The cause is rarer: the thread preempted: ")
     assert "RECORDED COUNTS" in plain(effect.counts(counts, 80, effect.origin_of(both[0])))
 
 
@@ -217,7 +217,9 @@ def test_the_counts_of_an_emulated_machine_are_called_so_wherever_they_are_shown
         told = plain(effect.measured(seen, 100, shows))
         assert told.startswith(f"recorded, emulated: {figure(shows.figure).title}: ")
         assert "QEMU" in walk.counted_elsewhere(step)  # type: ignore[arg-type]
-    assert plain(effect.of_recorded(walk, 100)).startswith("recorded, emulated: Looks better: ")
+    told = plain(effect.of_recorded(walk, 100))
+    assert told.startswith("recorded, emulated: The cause is rarer: " if ident == "tick" else "recorded, emulated: What")
+    assert "latency" not in told, "its times mean nothing"
     found = counted(*both, shows)
     assert plain(effect.counts(found, 100, effect.origin_of(both[0]))).startswith("RECORDED, EMULATED COUNTS, A SECOND")
     assert walk.counted_elsewhere("look") == ""

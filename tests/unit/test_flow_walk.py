@@ -97,7 +97,7 @@ def test_the_whole_loop_of_pinning_and_resume(workshop: Workshop) -> None:
     assert [walk.next(), walk.next()] == ["compare", "explain"]
     compared = walk.compare()
     assert compared is not None
-    assert not compared.same_state
+    assert compared.relation == "changed"
     explained = walk.explain()
     assert explained is not None
     assert explained.run.label == "pinned"
@@ -117,7 +117,7 @@ def test_a_against_a_says_luck(workshop: Workshop) -> None:
     finish(workshop, walk, "again")
     compared = walk.compare()
     assert compared is not None
-    assert compared.same_state
+    assert compared.relation == "alike"
     assert "This is luck" in compared.headline
 
 

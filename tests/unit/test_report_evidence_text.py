@@ -218,6 +218,7 @@ def test_a_bar_is_as_wide_as_asked_and_its_legend_adds_up(pieces: list[tuple[str
         ("brand_new", "x", "brand_new x"),
         ("task", "producer", "task producer (our own thread)"),
         ("task", "sleeper", "task sleeper (our own thread)"),
+        ("task", "sampler (not our thread)", "task sampler (not our thread)"),
         ("around", "producer", "around producer"),
     ],
 )

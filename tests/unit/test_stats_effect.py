@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.model.course import Shows
-from jitter_workshop.model.effect import Effect, Effects
-from jitter_workshop.model.run import ForeignLoad, Run, Stall, StallRate, ThreadRecord
+from jitter_workshop.model.effect import Effect, Effects, Relation
+from jitter_workshop.model.evidence import EvidenceReport, InterferingTask, QuietCpus, Residence
+from jitter_workshop.model.run import MEANWHILE, UNSTEADY, ForeignLoad, Run, Stall, StallRate, ThreadRecord
 from jitter_workshop.presenter import effect
 from jitter_workshop.presenter.lines import written
-from jitter_workshop.stats.effect import LOSS, MOVED, counted, effects, tail_of
+from jitter_workshop.stats.effect import MOVED, counted, effects, tail_of
 from jitter_workshop.stats.figures import KnownRun
 from tests import madeup
 
@@ -28,9 +29,9 @@ def between(before: Run, after: Run, shows: Shows | None = None, asked: str | No
     return effects(KnownRun(before), KnownRun(after), shows, asked)
 
 
-def said(found: Effects, *runs: Run, same_state: bool = False, width: int = 100) -> str:
+def said(found: Effects, *runs: Run, relation: Relation = "changed", width: int = 100) -> str:
     first, second = runs or (run(), dataclasses.replace(run(), id="another"))
-    return written(effect.compared(found, (first, second), same_state, width))
+    return written(effect.compared(found, (KnownRun(first), KnownRun(second)), relation, width))
 
 
 def test_the_largest_effect_leads_and_a_gain_never_hides_a_larger_loss() -> None:
@@ -38,7 +39,8 @@ def test_the_largest_effect_leads_and_a_gain_never_hides_a_larger_loss() -> None
     assert better.lead is not None
     assert (better.direction, better.lead.name, better.lead.how) == ("better", "stalls of 100 µs and more", "fewer")
     assert better.lead.at_least
-    assert "Looks better: stalls of 100 µs and more: 99 → 0 a second, at least 99 times fewer" in said(better)
+    assert "Looks better: stalls of 100 µs and more: 99 → 0 a second, none in the second run." in said(better)
+    assert effect.headline(better) == ("", ""), "how rare they are now is not known"
     worse = between(run(p50=50, p90=900), run(p50=300, p90=100))
     assert worse.lead is not None
     assert worse.but is not None
@@ -46,26 +48,47 @@ def test_the_largest_effect_leads_and_a_gain_never_hides_a_larger_loss() -> None
     shown = between(run(preempted=40), run(p90=4_200, preempted=10), Shows("preempted", 3.0))
     assert shown.lead is not None
     assert (shown.lead.name, shown.direction) == ("p90", "worse")
-    assert "But the thread preempted: 40 → 10 a second, 4 times fewer." in said(shown)
+    assert effect.headline(shown) == ("21×", "bad")
 
 
-def test_the_chapters_figure_leads_where_it_moved_as_the_chapter_says() -> None:
+def test_the_chapters_figure_is_told_first_where_it_moved_as_the_chapter_says() -> None:
     before, after = run(tail=190_000, preempted=40), run(tail=20_000, preempted=8)
-    first = between(before, after, Shows("preempted", 3.0)).lead
-    assert first is not None
-    assert first.name == "the thread preempted"
+    found = between(before, after, Shows("preempted", 3.0))
+    assert found.shown is not None
+    assert found.shown.name == "the thread preempted"
+    told = said(found).splitlines()
+    assert told[0] == "The cause is rarer: the thread preempted: 40 → 8 a second, 5 times fewer."
+    assert told[1].startswith("Looks better: ")
     # Two runs of one wanted length differ by up to 1 %, so 5.0 reaches 5.05.
-    assert between(before, after, Shows("preempted", 5.05)).lead == first
-    other = between(before, after, Shows("preempted", 6.0)).lead
-    assert other is not None
-    assert other.name != first.name
+    assert between(before, after, Shows("preempted", 5.05)).shown == found.shown
+    assert between(before, after, Shows("preempted", 6.0)).shown is None
     risen = between(after, before, Shows("preempted", 3.0, rises=True))
-    assert risen.lead is not None
-    assert (risen.lead.name, risen.direction) == ("the thread preempted", "worse")
+    assert said(risen).startswith("The cause is more frequent: the thread preempted: 8 → 40 a second")
     fast, slow = (dataclasses.replace(run(), core_hz=hz) for hz in (3_000_000_000, 1_500_000_000))
-    assert "Looks better: frequency of the hot CPU: 1.5 GHz → 3 GHz, 2 times higher" in said(
-        between(slow, fast, Shows("core-hz", 1.2, rises=True))
+    assert said(between(slow, fast, Shows("core-hz", 1.2, rises=True))).startswith(
+        "What changed: frequency of the hot CPU: 1.5 GHz → 3 GHz, 2 times higher. No figure of latency moved"
     )
+    # A latency of the chapter's is better from the same factor on as any other.
+    longest = between(run(worst=9_000), run(worst=6_000), Shows("max", 1.3))
+    assert (longest.lead, longest.direction) == (None, "same")
+    assert said(longest).startswith("What changed: max: 9 µs → 6 µs, 1.5 times shorter.")
+
+
+def test_a_cause_that_is_gone_is_no_gain_where_the_latency_did_not_move() -> None:
+    found = between(run(preempted=474), run(tail=4_900), Shows("preempted", 3.0))
+    assert found.direction == "same"
+    assert effect.headline(found) == ("", "")
+    assert said(found) == (
+        "The cause is gone: the thread preempted: 474 → 0 a second. No figure of latency moved by a factor\n"
+        "of 2: p99.9: 5 µs → 4.9 µs.\n"
+    )
+    assert between(run(preempted=40), run(preempted=10)).lead is None
+
+
+def test_a_factor_below_two_is_never_told_as_two() -> None:
+    assert [effect.times_told(factor) for factor in (1.97, 1.9999, 1.94, 2.04, 15.4)] == [
+        "1.97", "1.99", "1.9", "2", "15",
+    ]  # fmt: skip
 
 
 def test_fewer_stalls_are_no_gain_where_they_took_as_much_time() -> None:
@@ -76,11 +99,6 @@ def test_fewer_stalls_are_no_gain_where_they_took_as_much_time() -> None:
     assert (longer.lead.name, longer.lead.direction, longer.but.name) == ("p50", "worse", "p99.9")
     fewer = {e.name: e for e in counted(KnownRun(before), KnownRun(after))}["stalls of 10 µs and more"]
     assert (fewer.how, fewer.direction) == ("fewer", "same")
-    # The chapter's own figure says what the lesson says of it.
-    shown = between(run(preempted=40), run(preempted=10), Shows("preempted", 3.0)).lead
-    assert shown is not None
-    assert (shown.name, shown.direction) == ("the thread preempted", "better")
-    assert between(run(preempted=40), run(preempted=10)).lead is None
 
 
 def test_counts_that_chance_may_explain_are_no_effect() -> None:
@@ -107,7 +125,11 @@ def test_a_percentile_of_few_stalls_leads_only_where_nothing_else_moved() -> Non
     found = between(few(run(tail=90_000, worst=95_000)), few(run(tail=20_000, worst=95_000)))
     assert found.lead is not None
     assert (found.lead.name, found.lead.few) == ("p99.9", True)
-    assert "Perhaps better: p99.9: 90 µs → 20 µs" in said(found)
+    assert "Perhaps better: p99.9: ~90 µs → ~20 µs" in said(found)
+    assert effect.headline(found) == ("", "")
+    alone = KnownRun(few(run(tail=90_000, worst=95_000)))
+    assert effect.headline(alone) == ("~90 µs", "accent")
+    assert written(effect.measured(alone, 80)) == "p99.9 is ~90 µs (few stalls)\n"
     assert "chance may explain this" in said(found)
     solid = between(few(run(p50=300, tail=90_000)), few(run(tail=9_000)))
     assert solid.lead is not None
@@ -125,14 +147,15 @@ def test_no_change_and_luck_are_said_as_such_and_company_is_named() -> None:
     text = said(none, a, disturbed)
     assert "No clear change: no figure moved by a factor of 2, the nearest is p90: 200 ns → 250 ns" in text
     assert "\x1b[31m" not in text
-    assert "The second run was disturbed by qemu" in text
+    assert "The second run was disturbed by at least qemu" in text
     assert "(174 %)" in text
     assert "and 1 more" in text
-    assert "Both runs were disturbed by" in said(none, dataclasses.replace(disturbed, id="first"), disturbed)
-    assert "Luck: nothing was changed." in said(none, same_state=True)
-    assert said(none, a, a, same_state=True) == "The same run twice, so nothing can differ.\n"
+    assert "Both runs were disturbed by at least" in said(none, dataclasses.replace(disturbed, id="first"), disturbed)
+    assert "Luck: nothing was changed." in said(none, relation="alike")
+    assert "The largest difference is p90: 200 ns → 250 ns, a factor of 1.3." in said(none, relation="alike")
+    assert said(none, a, a, relation="alike") == "The same run twice, so nothing can differ.\n"
     one = written(effect.measured(KnownRun(disturbed), 100, Shows("preempted", 3.0), "99.9"))
-    assert one.startswith("p99.9 is 5 µs · the thread preempted: 0 a second · disturbed by qemu")
+    assert one.startswith("p99.9 is 5 µs · the thread preempted: 0 a second · disturbed by at least qemu")
     assert [tail_of("spin"), tail_of("ring"), tail_of("spin", "99.99")] == ["99.9999", "99.9", "99.99"]
 
 
@@ -143,7 +166,7 @@ def test_the_lead_is_no_smaller_than_what_speaks_against_a_gain(
     a, b = (run(p50=p, tail=max(p, t), worst=10**7, preempted=n) for p, t, n in (one, other))
     found = between(a, b)
     assert found.lead is None or found.lead.factor >= MOVED
-    assert found.but is None or found.but.factor >= LOSS
+    assert found.but is None or found.but.factor >= MOVED
     if found.direction == "better" and found.but is not None:
         assert found.lead is not None
         small = found.but.factor <= found.lead.factor
@@ -158,30 +181,55 @@ def with_stalls(made: Run, of_100us: int, stolen_ns: float) -> Run:
     return dataclasses.replace(made, stalls=stalls)
 
 
-def test_a_gain_is_told_with_the_count_that_rose() -> None:
-    moves = Shows("preempted", 3.0)
-    few, many = with_stalls(run(preempted=40), 140, 9e6), with_stalls(run(), 300, 9e7)
-    found = between(few, many, moves)
-    assert found.lead is not None
+def test_a_gain_is_told_with_the_stalls_that_rose() -> None:
+    few, many = with_stalls(run(p50=900), 140, 9e6), with_stalls(run(), 300, 9e7)
+    found = between(few, many)
     assert found.but is not None
-    assert (found.lead.direction, found.but.name) == ("better", "stalls of 100 µs and more")
-    assert not found.but.in_no_more_time
-    first, second = effect.compared(found, (few, dataclasses.replace(many, id="b")), same_state=False, width=100)
+    assert (found.direction, found.but.name, found.but.in_no_more_time) == ("better", "stalls of 100 µs and more", False)
+    both = KnownRun(few), KnownRun(dataclasses.replace(many, id="b"))
+    first, second = effect.compared(found, both, "changed", 100)
     assert str(first.spans[0].style) == "bold good"
     assert second.plain == "But stalls of 100 µs and more: 140 → 300 a second, 2.1 times more."
     assert str(second.spans[0].style) == "bold bad"
-    # As many in as much time are told, too; what chance may explain is not.
-    short = between(few, with_stalls(run(), 220, 9e6), moves)
-    assert said(short).splitlines()[1] == (
-        "But stalls of 100 µs and more: 140 → 220 a second, 1.6 times more, with no more stolen time."
+    # As many in as much time are told, too, and are no loss; what did not move, or may be chance, is not told.
+    again = between(few, with_stalls(run(), 300, 9e6))
+    quiet = effect.compared(again, both, "changed", 100)[1]
+    assert quiet.plain == "But stalls of 100 µs and more: 140 → 300 a second, 2.1 times more, with no more stolen time."
+    assert "bad" not in " ".join(str(span.style) for span in quiet.spans)
+    assert between(few, with_stalls(run(), 260, 9e7)).but is None
+    assert between(with_stalls(run(p50=900), 4, 9e6), with_stalls(run(), 9, 9e7)).but is None
+
+
+def test_a_hidden_noise_is_neither_better_nor_worse_and_an_unsteady_run_is_not_compared() -> None:
+    quiet, noisy = with_stalls(run(p50=900), 140, 9e6), with_stalls(run(), 300, 9e6)
+    found = between(quiet, noisy)
+    assert found.direction == "better"
+    told = said(found, quiet, dataclasses.replace(noisy, id="b"), relation="hunted")
+    assert told == "Beside the noise: stalls of 100 µs and more: 140 → 300 a second, 2.1 times more.\n"
+    alike = said(between(run(), run()), relation="hunted")
+    assert alike.startswith("Beside the noise no figure moved by a factor of 2: ")
+    changed = dataclasses.replace(quiet, notes={UNSTEADY: f"isolation changed {MEANWHILE}: not one state"})
+    told = said(found, changed, dataclasses.replace(noisy, id="b"), relation="unsteady")
+    assert told == "Not comparable: isolation changed during the first run: not one state. Go back and measure again.\n"
+
+
+def test_who_disturbed_a_run_is_told_by_its_trace_once_it_was_read() -> None:
+    seen = KnownRun(dataclasses.replace(run(), disturbed=(ForeignLoad(7, "cc1", 1, 1.4),), noise="unbound"))
+    assert effect.disturbed(seen) == "at least cc1 (1.4 %)"
+    came = (("h", 220), ("unbound", 300), ("thief", 50), ("cc1", 9), ("cc1", 8), ("rare", 1))
+    visitors = tuple(InterferingTask(1, "task", name, 1, ms * 1_000_000, 1) for name, ms in came)
+    proof = QuietCpus((1,), 10**9, None, 0, 0, 0, "")
+    kept = EvidenceReport(
+        1, "r", "trace", 1_000, "mono", 0, 0, (), (), 10**9, residence=Residence((), visitors, (), (), (), proof)
     )
-    assert between(few, with_stalls(run(), 170, 9e7), moves).but is None
-    assert between(with_stalls(run(preempted=40), 4, 9e6), with_stalls(run(), 9, 9e7), moves).but is None
+    assert effect.disturbed(dataclasses.replace(seen, report=kept)) == "h (22 %), cc1 (1.7 %)"
 
 
 def test_counts_of_two_equal_runs_are_the_first_and_the_second() -> None:
-    found = [Effect("the thread preempted", ("4", "9 a second"), 2.25, "worse", "more")]
-    assert effect.counts(found, 80, luck=True)[0].plain.split() == ["COUNTS,", "A", "SECOND", "first", "second"]
+    found = [Effect("the thread preempted", ("4", "9 a second"), 2.25, "same", "more", sort="cause")]
+    assert effect.counts(found, 80, relation="alike")[0].plain.split() == [
+        "COUNTS,", "A", "SECOND", "first", "second",
+    ]  # fmt: skip
     assert effect.counts(found, 80)[0].plain.split() == ["COUNTS,", "A", "SECOND", "before", "after"]
 
 
@@ -193,13 +241,17 @@ def test_another_percentile_than_the_asked_one_says_why_it_is_told() -> None:
     assert why == "p90: the largest difference that is not luck"
     assert marks == "The chart marks p99.9: 9 µs → 8 µs, 1.1 times shorter.\n"
     other = written(effect.beside(Effects(lead, None, marked), marked, 100))
-    assert other.startswith("The chart marks"), "the chapter's figure leads, though it is not the largest"
+    assert other.startswith("The chart marks"), "the figure that leads is not the largest"
     assert effect.beside(Effects(marked, None, marked), marked, 100) == []
 
 
-def test_counts_of_two_equal_runs_are_not_called_better_or_worse() -> None:
-    fewer = Effect("stalls of 1 ms and more", ("24.9", "2 a second"), 12.0, "better", "fewer")
-    for luck, styles in ((False, ["good"]), (True, [])):
-        line = effect.counts([fewer], 80, luck=luck)[1]
-        assert line.plain.endswith("12× fewer")
-        assert [str(span.style) for span in line.spans] == styles
+def test_only_stalls_before_and_after_a_change_are_tinted_as_better_or_worse() -> None:
+    fewer = Effect("stalls of 1 ms and more", ("24.9", "2 a second"), 12.0, "better", "fewer", sort="stalls")
+    cause = Effect("the thread preempted", ("24.9", "0 a second"), 12.0, "same", "fewer", at_least=True, sort="cause")
+    luck: list[Relation] = ["alike", "hunted", "unsteady"]
+    for relation in luck:
+        assert not effect.counts([fewer], 80, relation=relation)[1].spans
+    stalls, preempted = effect.counts([fewer, cause], 80)[1:]
+    assert stalls.plain.endswith("12× fewer")
+    assert preempted.plain.endswith("none in the second run")
+    assert [str(span.style) for line in (stalls, preempted) for span in line.spans] == ["good", "accent"]

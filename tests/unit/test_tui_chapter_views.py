@@ -61,7 +61,7 @@ def test_the_bars_of_all_threads_and_runs_have_one_scale() -> None:
 
 def test_of_runs_that_do_not_compare_only_the_reason_is_shown() -> None:
     a, _ = madeup.make_run()
-    view = CompareView(compare(a, dataclasses.replace(a, duty=10)), "", same_state=False)
+    view = CompareView(compare(a, dataclasses.replace(a, duty=10)), "", "changed")
     said = [line.plain for line in comparison(view, 70)]
     assert said[0] == "! Not comparable: duty: 100 % against 10 %"
     assert not [line for line in said if "second ÷ first" in line]

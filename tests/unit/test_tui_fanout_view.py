@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import Run, Stall
 from jitter_workshop.presenter.fanout import fan_out, percent
 from jitter_workshop.stats.scale import nice_ns
 from tests import madeup
@@ -38,6 +39,17 @@ def test_the_run_s_own_percentile_is_in_the_sentence_and_the_table() -> None:
     assert row.endswith("63 %")
     assert "9.5 % of the requests" in " ".join(lines)
     assert f"{own} or more" in " ".join(lines)
+
+
+def test_a_percentile_of_few_stalls_is_marked_wherever_it_is_told() -> None:
+    run = made()
+    worst = tuple(Stall(0, "accumulator", None, n, n + 900_000, 10) for n in (0, 2_000_000))
+    few = replace(run, stalls=replace(run.stalls, worst=worst, rates=()))
+    said = " ".join(line.plain for line in fan_out(few, 100))
+    own = f"~{nice_ns(run.histograms[run.main_histogram].percentiles['99.9'])}"
+    assert said.count(own) == 2
+    assert f"{own} or more" in said
+    assert "fewer than ten distinct stalls" in said
 
 
 def test_a_loop_without_messages_shows_shares_alone() -> None:

@@ -23,7 +23,7 @@ from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.evidence import CounterReport, EvidenceReport
 from jitter_workshop.model.host import HostSummary, Topology
 from jitter_workshop.model.record import picked
-from jitter_workshop.model.run import Run
+from jitter_workshop.model.run import UNSTEADY, Run
 from jitter_workshop.model.session import ChapterProgress, Session
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.session.store import OpenSession
@@ -210,7 +210,9 @@ class SessionContext:
             if curve is None:
                 return None
             self._curves[run.id] = curve
-        return RunCurve(key=run.id, label=run.label or run.id, curve=self._curves[run.id], run=run)
+        # Such a run was not measured in one state, wherever its curve is drawn.
+        label = f"{run.label or run.id}{' (settings changed)' if UNSTEADY in run.notes else ''}"
+        return RunCurve(key=run.id, label=label, curve=self._curves[run.id], run=run)
 
     def _curve(self, run: Run) -> PercentileCurve | None:
         if run.id in self._runs and all(run.id != stored.id for stored in self.handle.runs()):

@@ -43,6 +43,7 @@ from jitter_workshop.model.walk import (
     RunCurve,
     StepView,
 )
+from jitter_workshop.report.cause_words import still_there
 from jitter_workshop.stats.comparison import differences
 from jitter_workshop.stats.effect import effects
 from jitter_workshop.stats.figures import KnownRun, figure, moved
@@ -58,6 +59,9 @@ HOUSEKEEPING = "{housekeeping}"
 
 QUIET_NS = 10_000
 """If the first run's p99.99 is below this, the run shows hardly any jitter, and the workshop offers a noise."""
+
+LEFT = "left"
+"""The word of a lesson's ``evidence`` that asks whether anything except the measured thread ran on its CPU."""
 
 BY_RECORDED = "This is judged by the recorded runs of another machine."
 BY_EMULATED = "This is judged by the recorded counts of an emulated machine."
@@ -196,7 +200,13 @@ class ChapterSession:
             return PredictionOutcome(text, None, "", prediction.value_ns, None)
         first = self.run_in("measure")
         before = None if first is None else self.seen(first)
-        return outcome(task, prediction, None if run is None else self.seen(run), before, self.chapter.shows)
+        seen = None if run is None else self.seen(run)
+        found = outcome(task, prediction, seen, before, self.chapter.shows)
+        if found is None or seen is None or LEFT not in self.chapter.evidence or not found.explanation:
+            return found
+        told = still_there(seen.report) if seen.report is not None else "v shows what still came."
+        first, *rest = found.explanation.split("\n\n")
+        return dataclasses.replace(found, explanation="\n\n".join([f"{first} {told}".rstrip(), *rest]))
 
     @property
     def decided_by_recording(self) -> bool:
@@ -234,12 +244,14 @@ class ChapterSession:
 
     def read_figures(self, *runs: Run) -> None:
         """Read the traces of the chapter's runs, and of ``runs``, if a figure of this chapter comes from the trace
-        alone. A long trace takes some seconds; a damaged one counts as missing."""
+        alone, or if the chapter tells what is left on the CPU. A long trace takes some seconds; a damaged one counts as
+        missing."""
         task, shows = self.chapter.prediction, self.chapter.shows
         names = [a.figure for a in task.answers] if task is not None else []
         names += [task.figure] if task is not None else []
         names += [shows.figure] if shows is not None else []
-        if not any(name is not None and figure(name).traced for name in names):
+        wanted = any(name is not None and figure(name).traced for name in names)
+        if not wanted and LEFT not in self.chapter.evidence:
             return
         for run in (*filter(None, map(self.run_in, SLOTS)), *runs):
             if self._context.traced(run) and self._context.known_causes(run) is None:
@@ -555,7 +567,7 @@ class ChapterSession:
         if not view.comparison.comparable:
             return dataclasses.replace(view, headline=headline, notes=strayed)
         shows, found = self.chapter.shows, self._effects(self.seen(first), self.seen(second))
-        told = {one.name for one in (found.lead, found.but) if one is not None}
+        told = {one.name for one in (found.shown, found.lead, found.but) if one is not None}
         if shows is None or figure(shows.figure).title not in told:
             strayed = (*strayed, *effect)
         return dataclasses.replace(view, headline=headline, effects=found, notes=strayed)

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Mapping
 
 from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.effect import Relation
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.walk import CompareView
@@ -32,9 +33,8 @@ def compare_runs(a: Run, b: Run) -> CompareView:
     from jitter_workshop.stats.comparison import compare
 
     comparison = compare(a, b, a.main_histogram)
-    if not same_state(a, b):
-        return CompareView(comparison, comparison.text, same_state=False)
-    return CompareView(comparison, luck(a, b), same_state=True)
+    found = relation(a, b)
+    return CompareView(comparison, luck(a, b) if found == "alike" else comparison.text, found)
 
 
 def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
@@ -43,11 +43,7 @@ def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
     """
     ids = {word.partition("=")[0] for word in chapter.tunables}
     stood, stands = ({str(one.get("id", "")): one.get("value") for one in run.applied} for run in (first, second))
-    notes = [
-        f"During the {which} run {run.notes[UNSTEADY]}."
-        for which, run in (("first", first), ("second", second))
-        if UNSTEADY in run.notes
-    ]
+    notes = []
     if early := sorted(ids & stood.keys()):
         notes.append(f"{', '.join(early)} was applied already when the first run was made.")
     if ids and not ids & stands.keys():
@@ -62,6 +58,15 @@ def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
 def _set_to(ident: str, applied: Mapping[str, str | None]) -> str:
     """Return in words what this tool had written for a tunable during a run; no value means its good value."""
     return (applied[ident] or "applied") if ident in applied else "not applied"
+
+
+def relation(a: Run, b: Run) -> Relation:
+    """Return how two runs belong together, which says what may be told of them."""
+    if UNSTEADY in a.notes or UNSTEADY in b.notes:
+        return "unsteady"
+    if HUNTED in a.notes or HUNTED in b.notes:
+        return "hunted"
+    return "alike" if same_state(a, b) else "changed"
 
 
 def same_state(a: Run, b: Run) -> bool:
@@ -108,7 +113,7 @@ def luck(a: Run, b: Run) -> str:
     company = " Other tasks on these CPUs made a part of the difference." if a.disturbed or b.disturbed else ""
     said = [known[0], *(f for f in known[1:] if f[1] >= ALIKE or f[0] == f"p{tail}")]
     while True:
-        text = f"{start}{_differ(said)}.{company} Only a larger difference can be the effect of a change."
+        text = f"{start}{_differ(said)}.{company} A smaller effect could not be told from this."
         if len(said) == 1 or len(textwrap.wrap(text, _COLUMNS)) <= _LINES:
             return text
         said.pop()

@@ -44,6 +44,7 @@ from jitter_workshop.model.run import (
     FORMAT_VERSION,
     HUNTED,
     READY,
+    MEANWHILE,
     UNSTEADY,
     BurstTotal,
     Counters,
@@ -179,7 +180,7 @@ def changed_meanwhile(before: tuple[dict[str, str], ...], after: tuple[dict[str,
     """
     stood, stands = ({one["id"]: one["value"] for one in some} for some in (before, after))
     ids = sorted(i for i in stood.keys() | stands.keys() if stood.get(i) != stands.get(i))
-    said = "changed during this run: its blocks were not all measured with the same settings"
+    said = f"changed {MEANWHILE}: its blocks were not all measured with the same settings"
     return f"{', '.join(ids[:6])} {said}" if ids else ""
 
 

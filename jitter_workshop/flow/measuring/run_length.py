@@ -66,9 +66,11 @@ def sentence(found: Outlook) -> str:
     # Without a run alike beside the same noise the pace is what is asked for: threads that lose their CPU make less.
     about = "about" if found.like is not None or not found.noisy else "at most"
     said = f"{_takes(found.seconds)}, {about} {_two_digits(found.messages):,} {what}: "
-    said += f"enough to know p{found.solid}" if found.solid else "too few for any percentile"
     if found.distinct is not None and found.distinct != found.solid:
-        said += f". If stalls come as often as in {found.like}, ten of them lie beyond p{found.distinct}"
+        # Ten late messages can come from one stall: what the run is about is the stalls.
+        said += f"enough to know p{found.distinct}, if stalls come as in {found.like}"
+        return f"{said}; the values up to p{found.solid} rest on few stalls." if found.solid else f"{said}."
+    said += f"enough to know p{found.solid}" if found.solid else "too few for any percentile"
     return f"{said}."
 
 

@@ -7,12 +7,14 @@ The trace's buffer is not read during a block. The agent reads and decodes its c
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from jitter_workshop.bench.protocol import BlockDone, Witness
 from jitter_workshop.errors import HostError, WorkshopError
+from jitter_workshop.flow.programs.targets import children_of, threads_of
 from jitter_workshop.host.cpu.stat import (
     CpuSchedstats,
     CpuStat,
@@ -37,6 +39,17 @@ CLOCKS = {"tsc": "x86-tsc", "clock_monotonic": "mono"}
 """The workload's clock → the trace's clock that has the same ticks, so that no time has to be converted."""
 
 
+def own_threads(root: HostRoot) -> set[int]:
+    """Return the thread ids of this process and of all processes below it."""
+    found, waiting = set[int](), [os.getpid()]
+    while waiting:
+        pid = waiting.pop()
+        for task in threads_of(root, pid):
+            found.add(task.tid)
+            waiting += children_of(root, pid, task.tid)
+    return found
+
+
 class Tracer(Protocol):
     """Record a trace through the agent (see ``agent.client.AgentClient``). All methods raise HostError."""
 
@@ -59,6 +72,7 @@ class TraceWitness:
         self._cpus = cpus
         self._info: TraceInfo | None = None
         self._tids: dict[str, int] = {}
+        self._own: set[int] = set()
         self._strings: tuple[str, ...] = ("",)
         self._blocks: list[TracedBlock] = []
         self._base_ns: int | None = None
@@ -76,6 +90,7 @@ class TraceWitness:
             self.why_not = f"the kernel's trace has no clock that equals {clock.source}"
             return
         self._tids = dict(tids)
+        self._own |= own_threads(HostRoot())
         with self._failing():
             self._info = self._tracer.evidence_begin(pid, list(tids.values()), str(self._cpus), wanted, True)
             self._on = True
@@ -133,6 +148,7 @@ class TraceWitness:
         """Read the counters again, and end the kernel's trace."""
         self.counting.end()
         if self._tracer is not None and self._info is not None:
+            self._own |= own_threads(HostRoot())
             with self._failing():
                 self._tracer.evidence_end()
         self._on = False
@@ -141,7 +157,7 @@ class TraceWitness:
         """Return the recorded trace; None if no block was recorded."""
         if self._info is None or not self._blocks:
             return None
-        return RunTrace(self._info, self._tids, self._strings, tuple(self._blocks))
+        return RunTrace(self._info, self._tids, self._strings, tuple(self._blocks), tuple(sorted(self._own)))
 
     def notes(self) -> dict[str, str]:
         """Return the note on why the run's trace is missing or not complete, {} if it is complete."""

@@ -188,7 +188,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             between, gap = self.now.gap()
             # Before and after count alike at compare; elsewhere the newest curve does.
             chosen = self._page.highlight
-            highlight = chosen if chosen is not None else None if between is not None else -1
+            highlight = chosen if chosen is not None else None if gap is not None else -1
             self.query_one(ChartView).show_curves(
                 self._page.curves(),
                 highlight=highlight,

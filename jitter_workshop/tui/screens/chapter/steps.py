@@ -19,7 +19,7 @@ from jitter_workshop.flow.measuring.comparing import luck
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import OPEN, StepName
-from jitter_workshop.model.effect import Effect
+from jitter_workshop.model.effect import Effect, Relation
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
@@ -674,7 +674,12 @@ class Compare(Step):
         before, after = (0, 1) if self.walk.host.rehearsed else (shown[seen.run.id] for seen in both)
         asked = tail_of(both[0].run.workload, self.asked)
         found = effect_on(asked, *both)
-        return (before, after), Gap(float(asked), before, after, effect.in_words(found)) if found is not None else None
+        relation = self._relation
+        if found is None or relation == "unsteady":
+            return None, None
+        told = effect.in_words(found) if relation == "changed" else effect.apart(found)
+        # The space between two curves is shaded as better or worse: nothing but a change can be either.
+        return (before, after) if relation == "changed" else None, Gap(float(asked), before, after, told)
 
     @property
     def _distance(self) -> Effect | None:
@@ -701,10 +706,16 @@ class Compare(Step):
         if self.with_chart and self.screen.size.height < _ROOMY:
             # The chart has the height; the table has every count.
             found = tuple(sorted(found, key=lambda one: one.factor < MOVED)[:_FEW_COUNTS])
-        luck = self._compared is not None and self._compared.same_state
-        luck = luck or (self.walk.host.rehearsed and self.walk.repeats)
-        told, core = effect.counts(found, width, effect.origin_of(both[0]), luck), chapter_view.core(self.walk, width)
+        told = effect.counts(found, width, effect.origin_of(both[0]), self._relation)
+        core = chapter_view.core(self.walk, width)
         return [*told, *([Text()] if told and core else []), *core]
+
+    @property
+    def _relation(self) -> Relation:
+        """Return how the two runs belong together; those of a recording were made with a change or alike."""
+        if self._compared is not None:
+            return self._compared.relation
+        return "alike" if self.walk.repeats else "changed"
 
     def _mitigated(self) -> CureView | None:
         return mitigation.view(self.walk) if self.walk.hunts else None
@@ -732,11 +743,13 @@ class Compare(Step):
         view = self._compared
         if first is None or second is None or view is None or view.effects is None:
             return []
-        if view.same_state and first.id != second.id:
+        if view.relation == "alike" and first.id != second.id:
             return effect.by_luck(luck(first, second), width)
         known = proof.remembered(self.proof) if self.proof is not None else f"{effect.NOT_PROVEN}{self._offer}."
-        lines = effect.compared(view.effects, (first, second), view.same_state, width, proof=known)
-        return lines + effect.beside(view.effects, self._distance, width) if self.screen.tall else lines
+        both = self.walk.seen(first), self.walk.seen(second)
+        lines = effect.compared(view.effects, both, view.relation, width, proof=known)
+        explained = self.screen.tall and view.relation == "changed"
+        return lines + effect.beside(view.effects, self._distance, width) if explained else lines
 
     @property
     def _offer(self) -> str:
@@ -747,13 +760,15 @@ class Compare(Step):
         if self.walk.host.rehearsed:
             return effect.headline(self.walk.recorded_effects()) if not self.walk.repeats else ("", "")
         view = self.walk.compare() if self._mitigated() is None else None
-        return effect.headline(view.effects) if view is not None and not view.same_state else ("", "")
+        return effect.headline(view.effects) if view is not None and view.relation == "changed" else ("", "")
 
     def table(self, width: int) -> Lines:
         parts = [part for part in (self.counts(width), super().table(width), self.figures(width)) if part]
         if self.walk.host.rehearsed:
             # Of two recordings the settings are what was compared.
             parts.reverse()
+        if self._relation == "changed" and self.walk.before_and_after() is not None and self._mitigated() is None:
+            parts.append(wrap(Text(effect.RULE, "dim"), width))
         return [line for part in parts for line in (*part, Text())][:-1]
 
     def said(self) -> list[str]:
