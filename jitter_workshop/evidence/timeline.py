@@ -61,10 +61,10 @@ def build(
 
     ``cpus``: the traced CPUs. ``tids``: measured thread → its pid in the trace. ``lost``: CPU → the number of events
     for which the trace had no room. A full buffer loses the latest events, so nothing is known after the last event of
-    such a CPU. ``own``: the thread ids of the workshop that measured, () if they are not known; None for the events of a
-    user's program. For a run, a task with the name of a measured thread, or of the workshop, gets the end that says
-    whose it is (``model.evidence.NOT_OURS``). Events may come in any order and may be invalid: events that do not fit are counted in
-    ``unbalanced``."""
+    such a CPU. ``own``: the thread ids of the workshop that measured, () if they are not known; None for the events of
+    a user's program. For a run, a task with the name of a measured thread, or of the workshop, gets the end that says
+    whose it is (``model.evidence.NOT_OURS``). Events may come in any order and may be invalid: events that do not fit
+    are counted in ``unbalanced``."""
     return _Builder(events, cpus, tids, start, end, rate or Rate(), lost or {}, own).run()
 
 

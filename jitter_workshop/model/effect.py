@@ -10,8 +10,8 @@ Direction = Literal["better", "worse", "same"]
 
 Sort = Literal["latency", "stalls", "cause"]
 """What a figure tells. ``latency``: how long something took: a percentile, the maximum, or the time that stalls took.
-``stalls``: how often there were stalls. ``cause``: how often something came that may make a stall, or what was set; more
-of it or less is neither better nor worse."""
+``stalls``: how often there were stalls. ``cause``: how often something came that may make a stall, or what was set;
+more of it or less is neither better nor worse."""
 
 Relation = Literal["changed", "alike", "hunted", "unsteady"]
 """How two runs belong together. ``alike``: both were made in the same way, so they differ by luck. ``hunted``: a hidden

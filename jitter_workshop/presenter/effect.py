@@ -16,7 +16,7 @@ from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.effect import Effect, Effects, Relation
-from jitter_workshop.model.run import MEANWHILE, UNSTEADY, Run
+from jitter_workshop.model.run import MEANWHILE, UNSTEADY
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.presenter.lines import Lines, table, wrap
 from jitter_workshop.report.cause_words import cause_words
@@ -57,9 +57,9 @@ def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str 
     tail = _tail(seen, asked)
     line = Text()
     if tail is not None:
-        value = _marked(tail, seen)
-        few = " (few stalls)" if value.startswith(FEW_STALLS) else ""
-        line.append(f"{tail.title} is {value}{few}", "bold accent")
+        told = _marked(tail, seen)
+        few = " (few stalls)" if told.startswith(FEW_STALLS) else ""
+        line.append(f"{tail.title} is {told}{few}", "bold accent")
     shown = figure(shows.figure) if shows is not None else None
     if shown is not None and shown is not tail and (value := shown.of(seen)) is not None:
         line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", "bold text")
@@ -124,7 +124,7 @@ def compared(
         return wrap(Text(_ONE_RUN, "bold accent"), width)
     company = " ".join(_company(runs))
     if relation != "changed":
-        line = _unjudged(found, runs, relation)
+        line = Text.assemble(_lead(origin), _unjudged(found, runs, relation))
         return [*wrap(line, width), *(wrap(Text(company, "text"), width) if company else [])]
     parts, quiet = list[Text](), list[str]()
     if found.shown is not None:
@@ -145,7 +145,9 @@ def compared(
             quiet += _left(runs[1])
     elif nearest is not None:
         told = "." if nearest.factor < ALIKE else f", the nearest is {in_words(nearest)}."
-        parts.append(Text.assemble((f"{_NO_CHANGE}no figure moved", "bold accent"), (f" by a factor of 2{told}", "text")))
+        parts.append(
+            Text.assemble((f"{_NO_CHANGE}no figure moved", "bold accent"), (f" by a factor of 2{told}", "text"))
+        )
     if found.lead is not None and found.lead.one_event:
         quiet.append("The maximum is one event.")
     elif found.lead is not None and found.lead.few:
@@ -177,7 +179,9 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> T
     if relation == "hunted" and shown.factor >= MOVED:
         return Text(f"{_BESIDE_NOISE}: {in_words(shown)}{_doubt(shown)}.", "bold accent")
     if relation == "hunted":
-        return Text.assemble((f"{_BESIDE_NOISE} no figure moved", "bold accent"), f" by a factor of 2: {in_words(shown)}.")
+        return Text.assemble(
+            (f"{_BESIDE_NOISE} no figure moved", "bold accent"), f" by a factor of 2: {in_words(shown)}."
+        )
     told = f"The largest difference is {apart(shown)}." if shown.factor > 1.0 else "No figure differs."
     return Text.assemble((f"{_LUCK}nothing was changed. ", "bold accent"), (told, "text"))
 
@@ -215,7 +219,9 @@ def counts(found: Sequence[Effect], width: int, origin: str = "", relation: Rela
     rows = [[f"{f'{origin.upper()} ' if origin else ''}COUNTS, A SECOND", *which, ""]]
     for e in found:
         told = _none(e) or f"{times_told(e.factor)}× {e.how}"
-        rows.append([e.name, *(value.removesuffix(" a second") for value in e.values), told if e.factor >= MOVED else ""])
+        rows.append(
+            [e.name, *(value.removesuffix(" a second") for value in e.values), told if e.factor >= MOVED else ""]
+        )
     lines = table(rows, width, right=(1, 2))
     for line, e in zip(lines[1:], found, strict=True):
         if e.factor >= MOVED and relation == "changed":

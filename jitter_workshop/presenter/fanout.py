@@ -25,16 +25,19 @@ def fan_out(run: Run, width: int) -> Lines:
     the number of hosts that one request asks. A run without messages has no latencies in the table."""
     summary = run.main_summary
     known = summary.percentiles if summary is not None and run.workload == "ring" else {}
-    marks = sample_size.of_run(run)
+    few = {name for name, mark in sample_size.of_run(run).items() if mark == sample_size.FEW_STALLS}
     latencies = {name: value for name in _SHARES if (value := known.get(name)) is not None}
-    told = {name: f"{marks[name]}{nice_ns(value)}" for name, value in latencies.items()}
+    told = {
+        name: f"{sample_size.FEW_STALLS if name in few else ''}{nice_ns(value)}" for name, value in latencies.items()
+    }
     hosts = _HOSTS if width >= _ROOM_FOR_ALL else _HOSTS[1:3] if width >= _ROOM_FOR_TWO else _HOSTS[2:3]
     rows = [["", *(["latency"] if latencies else []), *(f"{n:,} host{'s' * (n > 1)}" for n in hosts)]]
     for name, share in _SHARES.items():
         latency = [told.get(name, nice_ns(None))] if latencies else []
         rows.append([f"p{name}", *latency, *(percent(share_met(share, n)) for n in hosts)])
     lines = [heading("ONE REQUEST TO MANY HOSTS"), *table(rows, width, right=range(1, 6))]
-    lines += [Text(one, "dim") for one in sample_size.legend(marks[name] for name in latencies)]
+    for one in sample_size.legend(sample_size.FEW_STALLS for name in latencies if name in few):
+        lines += wrap(Text(one, "dim"), width)
     for said in sentences(told):
         lines += [Text(), *wrap(said, width)]
     return lines

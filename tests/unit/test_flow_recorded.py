@@ -218,8 +218,8 @@ def test_the_counts_of_an_emulated_machine_are_called_so_wherever_they_are_shown
         assert told.startswith(f"recorded, emulated: {figure(shows.figure).title}: ")
         assert "QEMU" in walk.counted_elsewhere(step)  # type: ignore[arg-type]
     told = plain(effect.of_recorded(walk, 100))
-    assert told.startswith("recorded, emulated: The cause is rarer: " if ident == "tick" else "recorded, emulated: What")
-    assert "latency" not in told, "its times mean nothing"
+    assert told.startswith(f"recorded, emulated: {'The cause is rarer: ' if ident == 'tick' else 'What changed: '}")
+    assert "No figure of latency" not in told, "its times mean nothing"
     found = counted(*both, shows)
     assert plain(effect.counts(found, 100, effect.origin_of(both[0]))).startswith("RECORDED, EMULATED COUNTS, A SECOND")
     assert walk.counted_elsewhere("look") == ""

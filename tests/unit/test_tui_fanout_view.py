@@ -42,7 +42,7 @@ def test_the_run_s_own_percentile_is_in_the_sentence_and_the_table() -> None:
 
 
 def test_a_percentile_of_few_stalls_is_marked_wherever_it_is_told() -> None:
-    run = made()
+    run = madeup.make_run(BLOCKS * 3)[0]
     worst = tuple(Stall(0, "accumulator", None, n, n + 900_000, 10) for n in (0, 2_000_000))
     few = replace(run, stalls=replace(run.stalls, worst=worst, rates=()))
     said = " ".join(line.plain for line in fan_out(few, 100))

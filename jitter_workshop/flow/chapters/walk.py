@@ -205,8 +205,8 @@ class ChapterSession:
         if found is None or seen is None or LEFT not in self.chapter.evidence or not found.explanation:
             return found
         told = still_there(seen.report) if seen.report is not None else "v shows what still came."
-        first, *rest = found.explanation.split("\n\n")
-        return dataclasses.replace(found, explanation="\n\n".join([f"{first} {told}".rstrip(), *rest]))
+        why, *rest = found.explanation.split("\n\n")
+        return dataclasses.replace(found, explanation="\n\n".join([f"{why} {told}".rstrip(), *rest]))
 
     @property
     def decided_by_recording(self) -> bool:

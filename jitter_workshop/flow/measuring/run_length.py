@@ -68,7 +68,7 @@ def sentence(found: Outlook) -> str:
     said = f"{_takes(found.seconds)}, {about} {_two_digits(found.messages):,} {what}: "
     if found.distinct is not None and found.distinct != found.solid:
         # Ten late messages can come from one stall: what the run is about is the stalls.
-        said += f"enough to know p{found.distinct}, if stalls come as in {found.like}"
+        said += f"enough to know p{found.distinct}, if stalls come as often as in {found.like}"
         return f"{said}; the values up to p{found.solid} rest on few stalls." if found.solid else f"{said}."
     said += f"enough to know p{found.solid}" if found.solid else "too few for any percentile"
     return f"{said}."
