@@ -298,7 +298,7 @@ def _change(effect: Effect) -> str:
 
 
 def _none(effect: Effect) -> str:
-    """Return which of two runs counted nothing, in words; "" if both counted something. No factor is told then: nobody
+    """Return which of two runs counted nothing, in words; "" if both counted something. No factor is told then, because no one
     knows how rare the event is."""
     if not effect.at_least:
         return ""
