@@ -298,8 +298,8 @@ def _change(effect: Effect) -> str:
 
 
 def _none(effect: Effect) -> str:
-    """Return which of two runs counted nothing, in words; "" if both counted something. No factor is told then, because no one
-    knows how rare the event is."""
+    """Return which of two runs counted nothing, in words; "" if both counted something. No factor is told
+    then: how rare the event is, one run without it does not tell."""
     if not effect.at_least:
         return ""
     return f"none in the {'second' if effect.values[1].split()[0] == '0' else 'first'} run"
