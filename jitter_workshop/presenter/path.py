@@ -29,9 +29,9 @@ GIVEN_BACK = "↩"
 
 _CHANCE_MEANS: dict[Chance, str] = {
     "moves": "its change shows",
-    "measures": "it changes nothing",
-    "held": "its change moves nothing here",
-    "good": "nothing is left to change",
+    "measures": "no change",
+    "held": "nothing moves",
+    "good": "nothing to change",
     "later": "it has to wait",
 }
 """What the words on the path mean that do not say it themselves."""
