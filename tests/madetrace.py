@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
+from hypothesis import strategies as st
+
 from jitter_workshop.model.run import Stall
-from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, pack
+from jitter_workshop.model.trace import KINDS, Strings, TraceEvent, TraceInfo, pack
 from jitter_workshop.session.traces import RunTrace, TracedBlock
 
 MEASURED = 100
@@ -92,3 +94,22 @@ def trace_of(events: list[TraceEvent], stalls: tuple[Stall, ...]) -> RunTrace:
     info = TraceInfo("x86-tsc", (1,), ("sched:sched_switch",), {"csd:csd_function_entry": "not in this kernel"}, 64)
     block = TracedBlock(0, 0, 100_000, 0, 100_000, stalls, {}, packed)
     return RunTrace(info, TIDS, tuple(strings.all), (block,))
+
+
+ANY_EVENTS = st.lists(
+    st.builds(
+        TraceEvent,
+        ts=st.integers(-5, 60),
+        cpu=st.integers(0, 3),
+        kind=st.sampled_from([*KINDS, "switch", "switch", "waking", "migrate", "fork"]),
+        pid=st.integers(-1, 5),
+        a=st.integers(-1, 5),
+        b=st.integers(-1, 3),
+        c=st.sampled_from([0, 68, 83, 84, 90, -1, 68 + 256 * 49, 83 + 256 * 120]),
+        name=st.sampled_from(["", "one", "read", "idle", "\x1b[2J", "sched_cfs_period_timer"]),
+        other=st.sampled_from(["", "three"]),
+        flags=st.integers(0, 3),
+    ),
+    max_size=80,
+)
+"""Events that no kernel would make in this order: on CPUs 0 to 3, of threads -1 to 5."""

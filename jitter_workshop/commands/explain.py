@@ -14,7 +14,12 @@ that is not over by then goes on alone. If a signal ends 'explain', the command 
 stdout for its own output: the text report goes to stderr. With --json the report goes to stdout, and the command's
 output to stderr.
 
-Exit code for a command: the command's own, and 2 if it cannot be started.
+With --perfetto FILE the trace is also written as tracks, for ui.perfetto.dev: threads with what they did and waited
+for, CPUs with who ran, interrupts, stalls with their parts, wakers as arrows, and the worst stalls as marks. An
+existing file is replaced only with --force, and a link is never followed. This needs the package perfetto:
+pip install 'jitter-workshop[perfetto]'.
+
+Exit code for a command: the command's own, and 2 if it cannot be started, or if a Perfetto file cannot be made.
 """
 
 from __future__ import annotations
@@ -22,6 +27,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitter_workshop.commands.common.base import (
@@ -30,11 +37,13 @@ from jitter_workshop.commands.common.base import (
     add_json,
     print_json,
     require_live_host,
+    say,
     show,
     show_lines,
 )
 from jitter_workshop.commands.common.shared import number
 from jitter_workshop.errors import UsageError
+from jitter_workshop.model.text import clean
 
 if TYPE_CHECKING:
     from jitter_workshop.model.program import ProgramReport
@@ -50,6 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--thread", metavar="NAME|TID", help="with --pid: only the threads of this name or number")
     parser.add_argument("--cgroup", metavar="PATH", help="explain the processes of a control group instead of a run")
     parser.add_argument("--duration", type=number, metavar="S", help="observe the program for S seconds")
+    parser.add_argument("--perfetto", metavar="FILE", help="also write the tracks of the trace to FILE")
+    parser.add_argument("--force", action="store_true", help="with --perfetto: replace an existing file")
     if isinstance(parser, Parser):
         parser.takes_command = True
     add_json(parser)
@@ -67,6 +78,10 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.thread is not None and args.pid is None:
         raise UsageError("--thread needs --pid")
+    if args.force and args.perfetto is None:
+        raise UsageError("--force needs --perfetto")
+    if args.perfetto is not None:
+        _check(args)
     if args.run is None:
         return _program(args, command)
     if args.duration is not None:
@@ -86,10 +101,52 @@ def _run(args: argparse.Namespace) -> int:
         measured = session.find(args.run)
         with contextlib.closing(LateLine("explaining")) as late:
             report = explained(session, measured, args.top, late)
+        tracks = None
+        if args.perfetto is not None:
+            from jitter_workshop.flow.reporting.perfetto import of_report
+
+            with contextlib.closing(LateLine("drawing")) as late:
+                tracks = of_report(session, measured, report, late)
         notices = tuple(session.notices)
     say_notices(notices)
     show(args, report, lambda width: causes.explained(report, width, measured.label))
+    if tracks is not None:
+        _write(args, tracks)
     return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse a Perfetto file that cannot be made, before anything is observed or explained."""
+    from jitter_workshop.flow.reporting.files import check
+    from jitter_workshop.report.formats.perfetto import messages
+
+    if args.perfetto in ("", "-"):
+        raise UsageError("--perfetto needs the name of a file")
+    with _advised():
+        check(Path(args.perfetto), args.force)
+    messages()
+
+
+def _write(args: argparse.Namespace, tracks: bytes) -> None:
+    from jitter_workshop.flow.reporting.files import write
+
+    sys.stdout.flush()
+    path = Path(args.perfetto)
+    with _advised():
+        (made,) = write({path.name: tracks}, path.parent, force=args.force)
+    say(f"tracks written to {clean(made, 200)}: open the file at https://ui.perfetto.dev")
+
+
+@contextlib.contextmanager
+def _advised() -> Iterator[None]:
+    """Give the advice for a file that cannot be written with this verb's own option."""
+    from jitter_workshop.flow.reporting.files import NotWritten
+
+    try:
+        yield
+    except NotWritten as error:
+        advice = "" if "-o -" in error.advice else error.advice.replace("with -o", "with --perfetto")
+        raise NotWritten(error.message, advice) from error
 
 
 def _program(args: argparse.Namespace, command: tuple[str, ...]) -> int:
@@ -97,10 +154,12 @@ def _program(args: argparse.Namespace, command: tuple[str, ...]) -> int:
     require_live_host(args)
     if args.duration is not None and not 0.1 <= args.duration <= _MOST_SECONDS:
         raise UsageError(f"--duration must be a number of seconds from 0.1 to {_MOST_SECONDS:.0f}")
+    from jitter_workshop.evidence.scene import ProgramScene
     from jitter_workshop.flow.programs import observing
 
+    scene = ProgramScene() if args.perfetto is not None else None
     if command:
-        report = observing.explain_command(command, args.duration, quiet=args.json, signum=_signum)
+        report = observing.explain_command(command, args.duration, quiet=args.json, signum=_signum, scene=scene)
     else:
         from jitter_workshop.presenter.progress import Line
 
@@ -109,8 +168,12 @@ def _program(args: argparse.Namespace, command: tuple[str, ...]) -> int:
 
         seconds = _SECONDS if args.duration is None else args.duration
         with contextlib.closing(Line()) as line:
-            report = observing.explain_running(args.pid, args.thread, args.cgroup, seconds, progress)
+            report = observing.explain_running(args.pid, args.thread, args.cgroup, seconds, progress, scene)
     _tell(args, report, aside=bool(command))
+    if scene is not None:
+        from jitter_workshop.flow.reporting.perfetto import of_program
+
+        _write(args, of_program(scene, report))
     return report.exit_code or 0
 
 

@@ -5,6 +5,7 @@
   md      Markdown, with its charts as SVG beside it
   json    every figure, for scripts (docs/report.md says what each field is)
   pyperf  for 'pyperf show' and 'pyperf compare_to'
+  perfetto  the tracks of each run with --evidence, for ui.perfetto.dev
   hlog    every block's histograms, hgrm percentile distributions: for HdrHistogram's readers and plotters
 
 Without -o the file is made in this folder, named after the session and the day; '-o -' writes to standard output. An
@@ -29,7 +30,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.progress import LateLine
 from jitter_workshop.session.store import OpenSession
 
-NAMES = ("html", "md", "json", "pyperf", "hlog", "hgrm")
+NAMES = ("html", "md", "json", "pyperf", "hlog", "hgrm", "perfetto")
 SHOWN = 3
 """Number of files beside the first that are named."""
 
@@ -90,7 +91,7 @@ def _format_of(output: str | None) -> str:
     if output in (None, "-"):
         return "html"
     ending = Path(str(output)).suffix.lower().removeprefix(".")
-    found = {"htm": "html", "markdown": "md"}.get(ending, ending)
+    found = {"htm": "html", "markdown": "md", "pftrace": "perfetto"}.get(ending, ending)
     if found in NAMES:
         return found
     if not ending:

@@ -15,6 +15,7 @@ from jitter_workshop.evidence.attribution import OWN, Piece, by_state
 from jitter_workshop.evidence.cpu_occupancy import add_frequencies
 from jitter_workshop.evidence.lives import FORKED, RUNNING, SWITCHED_IN, WAKING, Life, Story, follow
 from jitter_workshop.evidence.quota import Stops
+from jitter_workshop.evidence.scene import HELD_UP, INTERRUPTED, RAN, UNSURE, WAITING, ProgramScene
 from jitter_workshop.evidence.timeline import build
 from jitter_workshop.evidence.tracks import (
     ASLEEP,
@@ -127,6 +128,7 @@ def explain_program(
     command: int | None = None,
     in_futex: Iterable[int] = (),
     stolen: Stolen | None = None,
+    scene: ProgramScene | None = None,
 ) -> ProgramTimes:
     """Explain the time of a program from ``start`` to before ``end`` (ns of the trace's clock ``mono``).
 
@@ -135,7 +137,7 @@ def explain_program(
     that these threads start. ``itself``: pid → the name under which jitter-workshop's own processes are shown.
     ``quota``: the CPU quota of the program's groups and its period in ns, if they used it up in this time; None if they
     did not. ``calls``: the trace has the system calls. ``command``, ``in_futex``: see ``lives.follow``. ``stolen``:
-    None if there is no steal clock."""
+    None if there is no steal clock. ``scene``: gets the same time as tracks."""
     found = _named(sorted(events, key=lambda event: event[0]), itself or {})
     story = follow(found, tids, start, end, children=children, command=command, in_futex=in_futex)
     every = {str(tid): tid for tid in dict.fromkeys(life.tid for life in story.lives)}
@@ -147,14 +149,26 @@ def explain_program(
     once = {life.tid: track for life, _, track in lives}
     stops = Stops(found, once.values(), quota) if quota is not None else None
     tally = _Tally(start)
+    if scene is not None:
+        scene.add_cpus(timeline, int)
+        for life in story.lives:
+            scene.begin(life.tid, life.start, life.end, _name(story, life.tid))
     for life, began, track in lives:
-        tally.add(_Thread(life, track, story, timeline, stops, calls, began, stolen))
+        tally.add(_Thread(life, track, story, timeline, stops, calls, began, stolen, scene))
     own = {life.tid for life in story.lives}
     tally.own_events = sum(
         event[3] in own or (event[2] == "switch" and event[4] in own) for event in found if start <= event[0] < end
     )
     tally.tool_ran = _ran_of(timeline, itself or {})
-    return tally.result(timeline, story.cut)
+    told = tally.result(timeline, story.cut)
+    if scene is not None:
+        for rank, one in enumerate(told.worst, 1):
+            scene.mark_worst(rank, start + one.at_ns, one.duration_ns, one.thread, one.cpu, one.parts)
+    return told
+
+
+def _name(story: Story, tid: int) -> str:
+    return story.names.get(tid) or f"thread {tid}"
 
 
 def _ran_of(timeline: Timeline, itself: Mapping[int, str]) -> int:
@@ -244,7 +258,9 @@ class _Thread:
         calls: bool,
         began: str,
         stolen: Stolen | None,
+        scene: ProgramScene | None = None,
     ) -> None:
+        self._scene = scene.thread(life.tid, life.start) if scene is not None else None
         self.life, self._track, self._story, self._timeline = life, track, story, timeline
         self._stops, self._calls, self._began, self._stolen = stops, calls, began, stolen
         self.ran = self.waited = self.slept = self.blocked = self.unknown = self.interrupted = self.preempted = 0
@@ -262,7 +278,7 @@ class _Thread:
 
     @property
     def name(self) -> str:
-        return self._story.names.get(self.life.tid) or f"thread {self.life.tid}"
+        return _name(self._story, self.life.tid)
 
     @property
     def faults(self) -> int:
@@ -310,10 +326,14 @@ class _Thread:
         if piece.kind == OWN:
             self._end_holdup()
             self.ran += ns
+            if self._scene is not None:
+                self._scene.add(RAN, piece.start, piece.end)
         elif piece.kind == "no_event":
             self._end_holdup()
             self.unknown += ns
             self.unknown_in[piece.kind, piece.name].add(ns)
+            if self._scene is not None:
+                self._scene.add(UNSURE, piece.start, piece.end, piece.kind, piece.name)
         else:
             if state == READY and piece.kind == TASK and ns > OUTRANKED_NS and self._outranks(piece):
                 piece = piece._replace(name=REAL_TIME_THROTTLED)
@@ -335,17 +355,18 @@ class _Thread:
         waits, self._held = self._held, []
         if not waits:
             return
-        held = (
-            [piece for _, piece in waits]
-            if self._stops is None
-            else list(_with_stops(waits, self._stops, self._comes_on))
-        )
+        held = waits if self._stops is None else list(_with_stops(waits, self._stops, self._comes_on))
         sums: Counter[_Key] = Counter()
-        for piece in held:
+        for _, piece in held:
             sums[piece.kind, piece.name] += piece.ticks
         for key, ns in sums.items():
             self.causes[key].add(ns)
-        start, end = held[0].start, held[-1].end
+        start, end = held[0][1].start, held[-1][1].end
+        if self._scene is not None:
+            if end - start >= THRESHOLD_NS:
+                self._scene.add(HELD_UP, start, end)
+            for state, piece in held:
+                self._scene.add(INTERRUPTED if state == RUNS else WAITING, piece.start, piece.end, *piece[:2])
         if end - start < THRESHOLD_NS:
             return
         self.stalls += 1
@@ -362,6 +383,12 @@ class _Thread:
         (start, end), self._sleep = self._sleep, None
         kind, name = self._asleep_in(start, end)
         wakers = self._wakers(start, end) if end < self.life.end else ()
+        if self._scene is not None:
+            self._scene.slept(start, end, kind, name, wakers)
+            woke = self._story.woke(self.life.tid, start, end + 1) if wakers else None
+            if woke is not None:
+                at, by = woke
+                self._scene.woken(at, by.by if wakers[0].kind == TASK else -1, by.cpu, wakers[0].name)
         sleeps = self.slept_in if kind == "sleep" else self.blocked_on
         sleeps[kind, name, wakers].add(end - start)
         if kind == "sleep":
@@ -409,7 +436,7 @@ class _Thread:
                     return Waker(segment.kind, segment.name)
         if not pid:
             return Waker(TASK, words.IDLE)
-        return Waker(TASK, self._story.names.get(pid) or f"thread {pid}")
+        return Waker(TASK, _name(self._story, pid))
 
     def told(self, start: int) -> ThreadTimes:
         life = self.life
@@ -443,23 +470,24 @@ class _Thread:
             yield HoldUp(-earlier - start, ns, cpu, self.name, self.life.tid, tuple(parts))
 
 
-def _with_stops(waits: list[tuple[str, Piece]], stops: Stops, comes_on: list[int]) -> Iterator[Piece]:
+def _with_stops(waits: list[tuple[str, Piece]], stops: Stops, comes_on: list[int]) -> Iterator[tuple[str, Piece]]:
     """Yield the pieces of a hold-up. The time in which the thread's group was stopped becomes a piece of its own, named
     throttled. ``comes_on``: the times at which the thread came onto a CPU. A wait lasts until the next of these times,
     even if a part of the wait is not known."""
     for on_cpu, group in groupby(waits, key=lambda wait: wait[0] == RUNS):
-        pieces = [piece for _, piece in group]
+        parts = list(group)
+        pieces = [piece for _, piece in parts]
         place = bisect_right(comes_on, pieces[0].start)
         end = comes_on[place] if place < len(comes_on) else pieces[-1].end
         until = None if on_cpu else stops.until(pieces[0].start, end)
-        for piece in pieces:
+        for state, piece in parts:
             at = piece.start if until is None else min(max(until, piece.start), piece.end)
             if at > piece.start:
-                yield Piece(TASK, words.THROTTLED, piece.start, at)
+                yield state, Piece(TASK, words.THROTTLED, piece.start, at)
             if at < piece.end:
                 free = not on_cpu and piece.kind == TASK and piece.name == words.IDLE
                 kept = free and piece.end - at > LEAVES_IDLE_NS
-                yield piece._replace(start=at, name=words.THROTTLED if kept else piece.name)
+                yield state, piece._replace(start=at, name=words.THROTTLED if kept else piece.name)
 
 
 class _Tally:

@@ -15,7 +15,8 @@ from jitter_workshop.evidence.lives import follow
 from jitter_workshop.evidence.program import ProgramTimes, explain_program
 from jitter_workshop.model.evidence import CAUSE_KINDS
 from jitter_workshop.model.program import CALLS_THAT_WAIT, NOT_WOKEN, WAIT_KINDS, ThreadTimes, Wait, Waker
-from jitter_workshop.model.trace import KINDS, TraceEvent
+from jitter_workshop.model.trace import TraceEvent
+from tests.madetrace import ANY_EVENTS
 
 OURS, THIEF, WAKER, FAR = 10, 20, 30, 40
 NAMES = {0: "swapper", OURS: "ours", THIEF: "thief", WAKER: "waker", FAR: "far"}
@@ -400,26 +401,8 @@ def test_every_recorded_call_has_its_kind() -> None:
     assert set(CALLS_THAT_WAIT) | {"page_fault", "stopped"} == set(WAIT_KINDS)
 
 
-EVENTS = st.lists(
-    st.builds(
-        TraceEvent,
-        ts=st.integers(-5, 60),
-        cpu=st.integers(0, 3),
-        kind=st.sampled_from([*KINDS, "switch", "switch", "waking", "migrate", "fork"]),
-        pid=st.integers(-1, 5),
-        a=st.integers(-1, 5),
-        b=st.integers(-1, 3),
-        c=st.sampled_from([0, 68, 83, 84, 90, -1, 68 + 256 * 49, 83 + 256 * 120]),
-        name=st.sampled_from(["", "one", "read", "idle", "\x1b[2J", "sched_cfs_period_timer"]),
-        other=st.sampled_from(["", "three"]),
-        flags=st.integers(0, 3),
-    ),
-    max_size=80,
-)
-
-
 @given(
-    EVENTS,
+    ANY_EVENTS,
     st.dictionaries(st.integers(1, 4), st.sampled_from(["R", "S", "D", ""]), max_size=3),
     st.dictionaries(st.integers(0, 3), st.integers(0, 5), max_size=2),
     st.booleans(),

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.evidence.explain import nothing_cyclic
 from jitter_workshop.evidence.program import MOST_THREADS, THRESHOLD_NS, Stolen, explain_program
+from jitter_workshop.evidence.scene import ProgramScene
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.programs.counting import Counting
 from jitter_workshop.flow.programs.launch import Command
@@ -78,15 +79,17 @@ def explain_command(
     *,
     quiet: bool,
     signum: Callable[[BaseException], int | None] = lambda error: None,
+    scene: ProgramScene | None = None,
 ) -> ProgramReport:
     """Start a command and explain it. ``quiet``: its output goes to standard error. ``signum``: returns the signal that
-    an exception stands for; the command then gets the same signal. Raises HostError if it cannot be started."""
+    an exception stands for; the command then gets the same signal. ``scene``: gets the program's tracks. Raises
+    HostError if the command cannot be started, or if there is a ``scene`` and there can be no trace."""
     root = HostRoot()
     command, ending = Command(words, quiet=quiet), signal.SIGTERM
     try:
         found = Found(Target("command", " ".join(words)[:_LONGEST], command.pid), (command.pid,))
         with _follower() as (follower, why_not):
-            return observe(root, found, follower, why_not, seconds, command)
+            return observe(root, found, follower, why_not, seconds, command, scene=scene)
     except BaseException as error:
         ending = signal.Signals(signum(error) or signal.SIGTERM)
         raise
@@ -100,13 +103,15 @@ def explain_running(
     cgroup: str | None,
     seconds: float,
     progress: Callable[[float], None] = lambda rest_s: None,
+    scene: ProgramScene | None = None,
 ) -> ProgramReport:
     """Explain a running process, threads of it, or the processes of a control group. ``progress`` is called with the
-    seconds that are left, and with 0 at the end of the observation. Raises HostError, UsageError."""
+    seconds that are left, and with 0 at the end of the observation. ``scene``: as above. Raises HostError,
+    UsageError."""
     root = HostRoot()
     found = find_cgroup(root, cgroup or "") if pid is None else find_process(root, pid, thread)
     with _follower() as (follower, why_not):
-        return observe(root, found, follower, why_not, seconds, progress=progress)
+        return observe(root, found, follower, why_not, seconds, progress=progress, scene=scene)
 
 
 @contextlib.contextmanager
@@ -128,13 +133,17 @@ def observe(
     seconds: float | None = None,
     command: Started | None = None,
     progress: Callable[[float], None] = lambda rest_s: None,
+    scene: ProgramScene | None = None,
 ) -> ProgramReport:
     """Observe a program for ``seconds``, or until it ends. ``follower``: None if there can be no trace, for the reason
     ``why_not``. ``command``: the started command; it is released here, and its end is waited for even if ``seconds``
-    are over before. Raises HostError if the command cannot be started."""
+    are over before. ``scene``: gets the program's tracks. Raises HostError if the command cannot be started, or if
+    there is a ``scene`` and there can be no trace."""
     counting = Counting(root, found)
     with contextlib.closing(_Recording(root, follower, why_not)) as recording:
         recording.begin(found)
+        if scene is not None and not recording.on:
+            raise HostError(f"a Perfetto file shows a trace, and there can be none: {recording.why_not}")
         counting.begin()
         start_ns = time.monotonic_ns()
         if command is not None:
@@ -176,7 +185,8 @@ def observe(
     if read is None or recording.info is None:
         return _counted(counting, end_ns - start_ns, common, notes | {"trace": recording.why_not})
     with nothing_cyclic():
-        return _traced(found, recording.info, read, (start_ns, end_ns), common, notes, recording, counting, stolen)
+        times = (start_ns, end_ns)
+        return _traced(found, recording.info, read, times, common, notes, recording, counting, stolen, scene)
 
 
 def _rest_s(until_ns: int | None) -> float:
@@ -214,6 +224,7 @@ def _traced(
     recording: _Recording,
     counting: Counting,
     stolen: Stolen | None,
+    scene: ProgramScene | None,
 ) -> ProgramReport:
     start_ns, end_ns = times
     throttled = counting.throttled()
@@ -241,6 +252,7 @@ def _traced(
         command=found.target.pid if found.target.kind == "command" and _EXEC not in info.missing else None,
         in_futex=counting.in_futex,
         stolen=stolen,
+        scene=scene,
     )
     if told.cut:
         notes["threads"] = "the program started more threads than are followed"

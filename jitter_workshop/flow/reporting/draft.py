@@ -29,8 +29,8 @@ RAW = "html"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Hold one format. ``about``: what the format is for. ``module``: the module in ``report`` that makes the files. It
-    is imported when it is needed; ``report.formats.common`` describes its function ``files``."""
+    """Hold one format. ``about``: what the format is for. ``module``: the module that makes the files. It is
+    imported when it is needed; ``report.formats.common`` describes its function ``files``."""
 
     name: str
     ending: str
@@ -41,12 +41,13 @@ class Format:
 FORMATS: dict[str, Format] = {
     one.name: one
     for one in (
-        Format("html", ".html", "one page to hand on, with all raw data in it", "html"),
-        Format("md", ".md", "text and files with charts, for a wiki or a pull request", "markdown"),
-        Format("json", ".json", "every figure, for scripts", "formats.json_document"),
-        Format("pyperf", ".pyperf.json", "for 'pyperf show' and 'pyperf compare_to'", "formats.pyperf"),
-        Format("hlog", ".hlog", "every block's histograms, for HdrHistogram's tools", "formats.hlog"),
-        Format("hgrm", ".hgrm", "percentile distributions, for HdrHistogram's plotters", "formats.hgrm"),
+        Format("html", ".html", "one page to hand on, with all raw data in it", "report.html"),
+        Format("md", ".md", "text and files with charts, for a wiki or a pull request", "report.markdown"),
+        Format("json", ".json", "every figure, for scripts", "report.formats.json_document"),
+        Format("pyperf", ".pyperf.json", "for 'pyperf show' and 'pyperf compare_to'", "report.formats.pyperf"),
+        Format("hlog", ".hlog", "every block's histograms, for HdrHistogram's tools", "report.formats.hlog"),
+        Format("hgrm", ".hgrm", "percentile distributions, for HdrHistogram's plotters", "report.formats.hgrm"),
+        Format("perfetto", ".pftrace", "each traced run as tracks, for ui.perfetto.dev", "flow.reporting.perfetto"),
     )
 }
 
@@ -84,7 +85,7 @@ class Draft:
         told = {run.id for run in self.document.runs}
         runs = tuple(run for run in self.session.runs() if run.id in told)
         runs = runs_for_others(self.document, runs) if private else runs
-        writer = import_module(f"jitter_workshop.report.{chosen.module}")
+        writer = import_module(f"jitter_workshop.{chosen.module}")
         made: Files = writer.files(self.shown(private), self.session, runs, name)
         return made
 

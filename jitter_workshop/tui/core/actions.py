@@ -281,7 +281,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     ),
     "report": (
         Action("write", "enter,w", "write", "Write the report to a new file; nothing is overwritten"),
-        Action("format", "f", "format", "The next format: html, md, json, pyperf, hlog, hgrm"),
+        Action("format", "f", "format", "The next format: html, md, json, pyperf, hlog, hgrm, perfetto"),
         Action("names", "n", "hide names", "Leave out names of hosts, users and tasks, and the raw data"),
         Action("copy", "y", "copy", "Copy the lines that open the file"),
         *_sides("The chart before", "The next chart", "chart"),

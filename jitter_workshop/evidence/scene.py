@@ -1,0 +1,310 @@
+"""Lay out a traced time as tracks, for viewers of traces: threads with their states, CPUs with who ran, interrupts,
+stalls with their parts, and wakers. The sums of the slices by cause are those of the report, to the nanosecond."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from jitter_workshop.evidence.attribution import OWN, by_state
+from jitter_workshop.evidence.explain import ExplainedBlock
+from jitter_workshop.evidence.tracks import ASLEEP, RUNS, TASK, UNKNOWN, CpuTrack, Timeline
+from jitter_workshop.model.evidence import Part
+from jitter_workshop.model.program import Waker
+from jitter_workshop.model.text import called, clean
+from jitter_workshop.stats.scale import nice_ns
+
+WORST, STALLS, THREADS, CPUS = "Worst stalls", "Stalls", "Threads", "CPUs"
+GROUPS = (WORST, STALLS, THREADS, CPUS)
+"""The groups of tracks, in the order in which they are shown."""
+
+RAN, WAITING, INTERRUPTED, SLEEPING, BLOCKED = "running", "waiting", "interrupted", "sleeping", "blocked"
+UNSURE = "unknown"
+"""The states of a thread's slices. WAITING: it could run and did not. INTERRUPTED: it had its CPU, and an interrupt or
+the like took the time. UNSURE: the trace does not tell."""
+HELD_UP = "held up"
+"""The state of the slice around all that held up a program's thread at one time; its causes lie inside."""
+STALL, PART = "stall", "part"
+"""The states of a stall and of its parts, which lie inside."""
+ON_CPU, TAKEN = "on CPU", "interrupt"
+"""The states of a task that has a CPU, and of what interrupts tasks there (or is kernel work inside a task)."""
+
+_WORDS = {
+    WAITING: "waits: ",
+    INTERRUPTED: "interrupted: ",
+    SLEEPING: "sleeps: ",
+    BLOCKED: "blocked: ",
+    UNSURE: "unknown: ",
+}
+
+
+class Label(NamedTuple):
+    """Hold what is said of a slice or a mark: its name, and more as pairs of key and value. All texts are clean."""
+
+    name: str
+    more: tuple[tuple[str, str | int], ...] = ()
+
+
+class Slice(NamedTuple):
+    """Hold one stretch of a track, from ``start`` to before ``end`` (ns of the scene's clock). ``flow``: the number of
+    the waking that made it begin, 0 for none."""
+
+    start: int
+    end: int
+    label: Label
+    flow: int = 0
+
+
+class Mark(NamedTuple):
+    """Hold one moment of a track. ``flow``: the number of the waking that it is, 0 for none."""
+
+    at: int
+    label: Label
+    flow: int = 0
+
+
+@dataclass(slots=True)
+class Track:
+    """Hold one track. Its slices follow each other or lie inside each other; an outer slice comes before its inner
+    ones. ``order``: its place in its group."""
+
+    group: str
+    name: str
+    order: int = 0
+    slices: list[Slice] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+
+
+Key = tuple[str, int | str, int]
+"""The key of a track: its group, and two values that tell it from the others there."""
+
+Rename = Callable[[str, str], str]
+"""The type of a function that returns the name to show for a kind and a name."""
+
+
+def as_it_is(kind: str, name: str) -> str:
+    return name
+
+
+class Scene:
+    """Hold the tracks of a traced time. ``rename``: gives the names to show; they are cleaned here."""
+
+    def __init__(self, rename: Rename = as_it_is) -> None:
+        self.tracks: dict[Key, Track] = {}
+        self._flow = 0
+        self._rename = rename
+        self.label = cache(self._label)
+        """Return the label of a slice for a state, and its cause's kind and name. Equal labels are the same object."""
+        self.deed = cache(self._deed)
+
+    def named(self, kind: str, name: str) -> str:
+        """Return a name from outside as it may be shown."""
+        return clean(self._rename(kind, name))
+
+    def task(self, name: str) -> str:
+        return called(self._rename(TASK, name))
+
+    def _label(self, state: str, kind: str = "", name: str = "", *more: tuple[str, str | int]) -> Label:
+        shown = self.named(kind, name)
+        cause = f"around {shown}" if kind == "around" else shown or kind.replace("_", " ")
+        text = f"{_WORDS.get(state, '')}{cause}" if kind else state
+        said = (("state", state), *((("kind", kind), ("cause", shown)) if kind else ()), *more)
+        return Label(text, said)
+
+    def _deed(self, who: str, verb: str, whom: str, cpu: int) -> Label:
+        """Return the label of a mark: ``who`` wakes or moves ``whom`` (a clean name) for CPU ``cpu``."""
+        shown = self.task(who)
+        return Label(f"{shown} {verb} {whom}", (("by", shown), *((("cpu", cpu),) if cpu >= 0 else ())))
+
+    def track(self, group: str, one: int | str, two: int = 0, *, name: str = "", order: int = 0) -> Track:
+        """Return a track; make it if there is none yet."""
+        key = (group, one, two)
+        if key not in self.tracks:
+            self.tracks[key] = Track(group, clean(name), order)
+        return self.tracks[key]
+
+    def cpu(self, cpu: int) -> Track:
+        return self.track(CPUS, cpu, name=f"CPU {cpu}", order=2 * cpu)
+
+    def new_flow(self) -> int:
+        self._flow += 1
+        return self._flow
+
+    def add_cpus(self, timeline: Timeline, ns: Callable[[int], int]) -> None:
+        """Add the CPUs of a timeline. ``ns``: converts ticks to ns of the scene."""
+        for cpu in sorted(timeline.cpus):
+            self.cpu(cpu).slices += self._stays(timeline.cpus[cpu], timeline, ns)
+            taken = self._taken(timeline.cpus[cpu], timeline, ns)
+            self.track(CPUS, cpu, 1, name=f"CPU {cpu} interrupts", order=2 * cpu + 1).slices += taken
+
+    def _stays(self, track: CpuTrack, timeline: Timeline, ns: Callable[[int], int]) -> Iterator[Slice]:
+        """Yield who had the CPU: each task from its coming to its leaving, interrupts included. Idle time is left
+        empty."""
+        start = end = 0
+        label: Label | None = None
+        segments = track.cut(timeline.start, timeline.end)
+        names = {segment.pid: segment.name for segment in segments if segment.kind == TASK}
+        for segment in segments:
+            if segment.kind == UNKNOWN:
+                now: Label | None = self.label(UNSURE, "no_event", segment.name)
+            elif segment.pid in (0, -1):
+                now = None
+            else:
+                name = names.get(segment.pid) or f"thread {segment.pid}"
+                now = self.label(ON_CPU, TASK, name, ("tid", segment.pid))
+            if now is not label or segment.start != end:
+                if label is not None and ns(end) > ns(start):
+                    yield Slice(ns(start), ns(end), label)
+                start, label = segment.start, now
+            end = segment.end
+        if label is not None and ns(end) > ns(start):
+            yield Slice(ns(start), ns(end), label)
+
+    def _taken(self, track: CpuTrack, timeline: Timeline, ns: Callable[[int], int]) -> Iterator[Slice]:
+        """Yield what interrupted the tasks: the innermost handler, softirq, timer or kernel work at each time."""
+        label = self.label
+        for segment in track.cut(timeline.start, timeline.end):
+            if segment.kind not in (TASK, UNKNOWN):
+                start, end = ns(segment.start), ns(segment.end)
+                if end > start:
+                    yield Slice(start, end, label(TAKEN, segment.kind, segment.name))
+
+    def mark_worst(
+        self, rank: int, at: int, duration_ns: int, thread: str, cpu: int | None, parts: Sequence[Part]
+    ) -> None:
+        """Mark one of the longest stalls by name. ``at``: ns of the scene. ``parts``: the largest one first."""
+        who = self.task(thread)
+        where = f" on CPU {cpu}" if cpu is not None else ""
+        cause = f"{parts[0].kind} {self.named(parts[0].kind, parts[0].name)}".strip() if parts else ""
+        name = clean(
+            f"#{rank}: {nice_ns(duration_ns)} of {who}{where}" + (f", most of it {cause}" if cause else ""), 200
+        )
+        placed = (("cpu", cpu),) if cpu is not None else ()
+        label = Label(name, (("rank", rank), ("ns", duration_ns), ("thread", who), *placed, ("cause", cause)))
+        self.track(WORST, "", name=WORST).marks.append(Mark(at, label))
+
+
+def of_block(scene: Scene, block: ExplainedBlock, zero_ns: int) -> None:
+    """Add one block of a run to a scene. ``zero_ns``: the scene's time at which the run began."""
+    span, timeline = block.span, block.timeline
+    began, tick, rate = zero_ns + span.start_ns, span.start, timeline.rate
+    per_ns, per_tick = rate.ns, rate.ticks
+
+    def ns(ticks: int) -> int:
+        return began + (ticks - tick) * per_ns // per_tick
+
+    scene.add_cpus(timeline, ns)
+    for place, (name, thread) in enumerate(timeline.threads.items()):
+        track = scene.track(THREADS, name, name=scene.task(name), order=place)
+        first = len(track.slices)
+        for state, piece in by_state(thread, timeline, timeline.start, timeline.end):
+            start, end = ns(piece.start), ns(piece.end)
+            if end > start:
+                track.slices.append(Slice(start, end, scene.label(*_told(state, piece.kind, piece.name))))
+        wakes = {stretch.end for stretch in thread.stretches if stretch.state == ASLEEP}
+        _mark_deeds(scene, timeline, name, track.slices, first, wakes, ns)
+    for stall in block.stalls:
+        start = began + stall.offset_ns
+        if stall.duration_ns <= 0:
+            continue
+        window = stall.window
+        label = scene.label(STALL, "", "", ("messages", window.messages))
+        name = f"Stalls of {scene.task(window.thread)}"
+        slices = scene.track(STALLS, window.thread, name=name).slices
+        slices.append(Slice(start, start + stall.duration_ns, label))
+        for piece, (low, high) in zip(stall.pieces, pairwise(stall.edges_ns), strict=True):
+            if high > low:
+                slices.append(Slice(start + low, start + high, scene.label(PART, piece.kind, piece.name)))
+
+
+def _told(state: str, kind: str, name: str) -> tuple[str, ...]:
+    """Return a state of a thread in a scene, with its cause, for a piece of ``attribution.by_state``."""
+    if state == ASLEEP:
+        return (SLEEPING,)
+    if kind == OWN:
+        return (RAN,)
+    if kind == "no_event":
+        return UNSURE, kind, name
+    return (INTERRUPTED if state == RUNS else WAITING), kind, name
+
+
+def _mark_deeds(
+    scene: Scene,
+    timeline: Timeline,
+    thread: str,
+    slices: list[Slice],
+    first: int,
+    wakes: set[int],
+    ns: Callable[[int], int],
+) -> None:
+    """Mark each waking and move of a thread where it was done. A waking that ended a sleep is the beginning of a flow,
+    which ends at the thread's next slice (``slices``, from ``first`` on)."""
+    starts = [one.start for one in slices[first:]]
+    whom = scene.task(thread)
+    for deed in timeline.deeds:
+        if deed.of != thread or deed.what == "ipi" or not timeline.start <= deed.ts < timeline.end:
+            continue
+        at, flow = ns(deed.ts), 0
+        if deed.what == "wake" and deed.ts in wakes:
+            place = first + bisect_left(starts, at)
+            if place < len(slices) and not slices[place].flow:
+                flow = scene.new_flow()
+                slices[place] = slices[place]._replace(flow=flow)
+        verb = "wakes" if deed.what == "wake" else "moves"
+        label = scene.deed(deed.who, verb, whom, deed.cpu)
+        scene.cpu(deed.by).marks.append(Mark(at, label, flow))
+
+
+class ProgramScene(Scene):
+    """Hold the tracks of a program's time. ``evidence.program`` adds each thread while it adds up its time."""
+
+    def __init__(self, rename: Rename = as_it_is) -> None:
+        super().__init__(rename)
+        self._lives: defaultdict[int, list[tuple[int, int, Track]]] = defaultdict(list)
+
+    def begin(self, tid: int, start: int, end: int, name: str) -> None:
+        """Make the track of a thread that is observed from ``start`` to ``end``. A number may be used again."""
+        track = self.track(THREADS, tid, start, name=f"{self.task(name)} {tid}", order=len(self._lives))
+        self._lives[tid].append((start, end, track))
+
+    def thread(self, tid: int, start: int) -> ThreadScene:
+        return ThreadScene(self, self.tracks[THREADS, tid, start])
+
+    def of_waker(self, tid: int, cpu: int, at: int) -> Track:
+        """Return the track of a waking: that of the thread ``tid`` if it is the program's, else that of the CPU
+        (-1: an interrupt)."""
+        for start, end, track in self._lives.get(tid, ()):
+            if start <= at <= end:
+                return track
+        return self.cpu(cpu)
+
+
+@dataclass(slots=True)
+class ThreadScene:
+    """Add the slices of one thread of a program, in order of time."""
+
+    _scene: ProgramScene
+    _track: Track
+    _flow: int = 0
+
+    def add(self, state: str, start: int, end: int, kind: str = "", name: str = "") -> None:
+        flow, self._flow = self._flow, 0
+        self._track.slices.append(Slice(start, end, self._scene.label(state, kind, name), flow))
+
+    def slept(self, start: int, end: int, kind: str, name: str, wakers: Sequence[Waker]) -> None:
+        """Add a sleep, or a wait in which the thread was blocked, with the chain of its wakers."""
+        chain = " < ".join(self._scene.named(one.kind, one.name) or one.kind for one in wakers)
+        state = SLEEPING if kind == "sleep" else BLOCKED
+        label = self._scene.label(state, kind, name, *((("wakers", chain),) if chain else ()))
+        self._track.slices.append(Slice(start, end, label))
+
+    def woken(self, at: int, tid: int, cpu: int, name: str) -> None:
+        """Mark the waking by thread ``tid`` on CPU ``cpu``. Its flow ends at the slice that is added next."""
+        self._flow = self._scene.new_flow()
+        label = self._scene.deed(name, "wakes", self._track.name, -1)
+        self._scene.of_waker(tid, cpu, at).marks.append(Mark(at, label, self._flow))

@@ -1,0 +1,132 @@
+"""Make Perfetto files: of the traced runs of a report, of one run, and of a program's time."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Sequence
+
+from jitter_workshop.errors import HostError, SessionError, UsageError
+from jitter_workshop.evidence.explain import nothing_cyclic
+from jitter_workshop.evidence.scene import ProgramScene, Rename, Scene, as_it_is, of_block
+from jitter_workshop.evidence.summary import TOP
+from jitter_workshop.flow.attribution import Progress, explained, explained_blocks, unheard
+from jitter_workshop.flow.reporting.anonymizer import is_private
+from jitter_workshop.model.evidence import FAULT, CounterReport, EvidenceReport, ExplainedStall
+from jitter_workshop.model.program import ProgramReport
+from jitter_workshop.model.report import ReportDocument
+from jitter_workshop.model.run import Run
+from jitter_workshop.model.text import LABEL, clean
+from jitter_workshop.paths import APP
+from jitter_workshop.report.formats.common import Files, as_shown, beside, plain_name, run_names
+from jitter_workshop.report.formats.perfetto import ENDING, Clock, Writer, messages
+from jitter_workshop.session.opened import OpenSession
+
+_NAMING = ("task", "migration")
+_AROUND = "around"
+
+
+def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
+    """Return a file for each run that has a trace: one with the name ``name``, or several whose names are made of
+    ``name`` and the run's name. Raises SessionError if no run has a trace, UsageError for several on standard output,
+    and HostError if the package ``perfetto`` is not installed."""
+    messages()
+    runs = as_shown(document, runs)
+    traced = [run for run in runs if session.has_trace(run.id)]
+    if not traced:
+        raise SessionError("none of these runs has a trace, and a Perfetto file shows one", "measure with --evidence")
+    if len(traced) > 1 and not name:
+        raise UsageError("a Perfetto file shows one run", "choose it with --run, or write files with -o")
+    names = run_names(traced)
+    found: Files = {}
+    for run in traced:
+        own = name if len(traced) == 1 else beside(name, names[run.id], ENDING)
+        report = explained(session, run, TOP, keep=False)
+        worst = report.worst if isinstance(report, EvidenceReport) else ()
+        found[own] = of_run(session, run, worst, rename=_ForOthers() if document.private else as_it_is)
+    return found
+
+
+def of_run(
+    session: OpenSession,
+    run: Run,
+    worst: Sequence[ExplainedStall],
+    progress: Progress = unheard,
+    rename: Rename = as_it_is,
+) -> bytes:
+    """Return the Perfetto file of a run's trace. Its times are the time at which the run started, by CLOCK_REALTIME to
+    the ms, and the ns since then. ``worst``: the stalls to mark, the longest first. Raises SessionError for a trace
+    that cannot be read, HostError if the package ``perfetto`` is not installed, and the errors of ``progress``."""
+    trace = session.trace(run.id)
+    if trace is None:
+        raise SessionError(f"run {run.id} has no trace, and a Perfetto file shows one", "measure again with --evidence")
+    zero_ns = _realtime_ns(run.started_at)
+    writer = Writer(Clock(False, zero_ns, zero_ns), f"{APP}: run {clean(run.label or run.id, LABEL)}")
+    scene = Scene(rename)
+    try:
+        with nothing_cyclic():
+            for rank, stall in enumerate(worst, 1):
+                at = zero_ns + stall.at_ns
+                scene.mark_worst(rank, at, stall.duration_ns, stall.thread, stall.cpu, stall.parts)
+            for block in explained_blocks(run, trace, progress):
+                of_block(scene, block, zero_ns)
+                writer.add(scene)
+            writer.add(scene)
+    except ValueError as error:
+        raise SessionError(f"the trace of run {run.id} is damaged: {error}", "measure again with --evidence") from error
+    return writer.whole()
+
+
+def of_report(
+    session: OpenSession, run: Run, report: EvidenceReport | CounterReport, progress: Progress = unheard
+) -> bytes:
+    """Return the Perfetto file of a run that is explained already. Raises the errors of :func:`of_run`, and
+    SessionError for a run with counters only."""
+    if isinstance(report, CounterReport):
+        why = clean(report.notes.get("trace", ""), 200)
+        told = f"run {run.id} has counters and no trace" + (f" ({why})" if why else "")
+        raise SessionError(f"{told}, and a Perfetto file shows a trace", "measure again with --evidence")
+    return of_run(session, run, report.worst, progress)
+
+
+def of_program(scene: ProgramScene, report: ProgramReport) -> bytes:
+    """Return the Perfetto file of a program's time, by CLOCK_MONOTONIC. Raises HostError if there was no trace, or if
+    the package ``perfetto`` is not installed."""
+    if report.evidence != "trace":
+        raise HostError(f"no Perfetto file is written, because there was no trace: {report.notes.get('trace', '')}")
+    now_ns = time.monotonic_ns()
+    writer = Writer(Clock(True, now_ns, time.time_ns()), f"{APP}: {clean(report.target.name, LABEL)}")
+    writer.add(scene)
+    return writer.whole()
+
+
+def name_of(run: Run) -> str:
+    """Return the name of a run's file."""
+    return "-".join(part for part in (APP, plain_name(run.label), plain_name(run.id)) if part) + ENDING
+
+
+def _realtime_ns(started_at: str) -> int:
+    """Return a stored time as ns of CLOCK_REALTIME; 0 if it is no time after 1970."""
+    try:
+        at = datetime.datetime.fromisoformat(started_at)
+        past = at.replace(tzinfo=at.tzinfo or datetime.UTC) - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    except (ValueError, OverflowError):
+        return 0
+    return max(past // datetime.timedelta(microseconds=1) * 1_000, 0)
+
+
+class _ForOthers:
+    """Replace the names of people's own tasks, as ``anonymizer`` does in a report for others."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, str] = {}
+        self._events = {FAULT}
+
+    def __call__(self, kind: str, name: str) -> str:
+        if kind not in _NAMING and kind != _AROUND:
+            self._events.add(name)
+            return name
+        known = self._tasks.get(name)
+        if known is None and is_private(name) and (kind != _AROUND or name not in self._events):
+            known = self._tasks[name] = f"private task {len(self._tasks) + 1}"
+        return known or name
