@@ -106,7 +106,7 @@ async def test_each_write_is_seen_live_and_taken_over(live: FakeWorkshop, tree: 
         await shown(pilot, "All 2 writes are made.")
         await pilot.press("enter")
         await settled(pilot)
-        assert "read: 2 tunables, 2 writes." in figures(app)
+        assert "read back: 2 tunables, 2 writes." in figures(app)
         assert "The host now has the wanted values" in figures(app)
         assert {one["id"] for one in live.standing()} == {"thp", "stat-interval"}
         await pilot.press("enter")
