@@ -34,9 +34,12 @@ print("%d.%d" % sys.version_info[:2], has_venv, "headers" if os.path.exists(head
 find_python() {
     python="" lacking=""
     # The distribution's own come first: they are built with optimisations, which those of version managers often are
-    # not (a third more time for all that runs), and their files belong to root.
-    for name in ${PYTHON:-} /usr/bin/python3.13 /usr/bin/python3.12 /usr/bin/python3.11 \
-        python3.13 python3.12 python3.11 python3 python; do
+    # not (a tenth more time for all that runs), and their files belong to root.
+    case :$PATH: in
+    *:/usr/bin:*) system="/usr/bin/python3.13 /usr/bin/python3.12 /usr/bin/python3.11" ;;
+    *) system= ;;
+    esac
+    for name in ${PYTHON:-} $system python3.13 python3.12 python3.11 python3 python; do
         # A version manager may put a name on PATH that it then refuses to run: only an answer counts.
         answer=$("$name" -c "$probe" 2>/dev/null) || continue
         # shellcheck disable=SC2086 # the answer is split on purpose; the path comes last

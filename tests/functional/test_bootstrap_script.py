@@ -37,11 +37,11 @@ def put(checkout: Path, name: str, script: str) -> None:
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
-def start(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def start(checkout: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(checkout / "bin" / "sh"), "scripts/workshop.sh", *(arguments or ("start",))],
         cwd=checkout,
-        env={"PATH": str(checkout / "bin"), "HOME": str(checkout)},
+        env={"PATH": str(checkout / "bin"), "HOME": str(checkout), **variables},
         capture_output=True,
         text=True,
         timeout=60,
@@ -98,6 +98,14 @@ def test_a_name_that_a_version_manager_refuses_to_run_does_not_count(checkout: P
     put_compiler(checkout)
     put(checkout, "python3.13", "echo 'version not installed' >&2; exit 127")
     assert "no Python 3.11 to 3.13" in start(checkout).stderr
+
+
+def test_the_python_that_is_asked_for_comes_first(checkout: Path) -> None:
+    put_compiler(checkout)
+    put(checkout, "python3.13", probe_answer("3.13", "-", "headers"))
+    put(checkout, "my-python", probe_answer("3.12", "venv", "-"))
+    assert "python3-dev" in start(checkout, PYTHON="my-python").stderr
+    assert "python3-venv" in start(checkout).stderr
 
 
 @pytest.mark.parametrize(

@@ -465,5 +465,5 @@ def test_line_by_line_every_and_once_turn_the_plan(live: FakeWorkshop, tree: Pat
     assert "This is for the next boot and every" in flat
     assert "once = for the next boot alone" in flat
     assert "take effect at the next boot only" in flat
-    assert "Leave with q, reboot, and start" in flat
+    assert "Leave with q, reboot, start" in flat
     assert parameters(tree).startswith("nohz_full=")

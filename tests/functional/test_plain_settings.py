@@ -235,7 +235,7 @@ def test_a_reboot_is_waited_for_and_its_effect_told(tree: Path, course: Path, mo
     workshop.agent_session = FakeHands(tree, needs_reboot=True)
     said = in_a_line(talk(workshop, APPLIED + "|q"))
     assert "take effect at the next boot" in said
-    assert "Leave with q, reboot, and start" in said
+    assert "Leave with q, reboot, start" in said
     assert "on without a reboot · undo" in said
     assert "Type undo to restore" not in said
     workshop.close()

@@ -284,9 +284,12 @@ async def test_table_lesson_hint_and_highlight() -> None:
     app = WorkshopApp(open_workshop(), "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
+        await pilot.press("h")
+        screen = chapter_of(app)
+        assert screen.walk.progress.hints == 1
+        assert screen.walk.chapter.hints[0][:40] in text_of(app)
         await pilot.press("m")
         await settled(pilot)
-        screen = chapter_of(app)
         chart = screen.query_one(ChartView)
         assert chart.highlight == 1
         await pilot.press("left")
@@ -297,9 +300,10 @@ async def test_table_lesson_hint_and_highlight() -> None:
         assert "p99.999" in text_of(app)
         await pilot.press("t", "tab")
         assert "The run takes five seconds" in text_of(app)
+        # The hints are about the guess, which is decided now.
         await pilot.press("tab", "h")
         assert screen.walk.progress.hints == 1
-        assert screen.walk.chapter.hints[0][:40] in text_of(app)
+        assert HINTS_OVER[:40] in text_of(app)
         await pilot.press("o")
         assert len(chart.curves) == 1
 
@@ -334,7 +338,8 @@ async def test_explain_shows_threads_residence_and_commands_to_copy() -> None:
         assert screen.step == "compare"
         assert screen.sheet("#result").plain().strip().startswith("This is luck: ")
         drawn = screen.query_one(ChartView)
-        assert drawn.between is not None
+        # Nothing between two equal runs is shaded as an effect.
+        assert drawn.between is None
         assert drawn.gap is not None
         assert drawn.gap.label.startswith("p99.9: ")
         assert "Enter read on" in text_of(app)
@@ -387,7 +392,7 @@ async def test_battery_is_said_before_measuring(monkeypatch: pytest.MonkeyPatch)
     app = WorkshopApp(workshop, "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await pilot.press("enter", "enter", "enter")
+        await pilot.press(*["enter"] * 4)
         assert chapter_of(app).step == "measure"
         assert "On battery" in chapter_of(app).sheet("#data-sheet").plain()
 

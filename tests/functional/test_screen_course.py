@@ -62,11 +62,12 @@ def chapter_of(app: WorkshopApp) -> ChapterScreen:
 
 
 def loop_of(screen: ChapterScreen) -> list[str]:
-    """The signs that belong behind the steps: ◌ behind what was only looked at, ✓ behind a guess that was made."""
+    """The signs that belong behind the steps: ◌ behind what was only looked at, ✓ behind a guess that was made, none
+    behind one that was not."""
     steps, walk = screen.walk.chapter.steps, screen.walk
     at = steps.index(walk.current)
     guessed = walk.progress.prediction is not None
-    gone = [f"{step}{'✓' if step == 'predict' and guessed else '◌'}" for step in steps[:at]]
+    gone = [f"{step}{('✓' if guessed else '') if step == 'predict' else '◌'}" for step in steps[:at]]
     return [*gone, f"▸{walk.current.upper()}", *steps[at + 1 :]]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
@@ -88,6 +89,22 @@ async def test_a_run_says_who_took_its_time(size: tuple[int, int]) -> None:
         assert "All curves of this session" in text_of(app)
 
 
+async def test_a_key_writes_the_tracks_of_the_trace(folder: Path) -> None:
+    pytest.importorskip("perfetto")
+    app = WorkshopApp(with_a_trace(HOSTILE))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("c", "v")
+        await explained(app, pilot)
+        for count in (1, 2):
+            await pilot.press("p")
+            await app.workers.wait_for_complete()
+            await settled(pilot)
+            assert "Open it at https://ui.perfetto.dev." in " ".join(text_of(app).split())
+            # The second file does not replace the first.
+            assert len(list(folder.glob("jitter-workshop-*.pftrace"))) == count
+
+
 async def test_a_run_without_a_trace_says_how_to_get_one() -> None:
     app = WorkshopApp(with_a_trace())
     async with app.run_test(size=(80, 24)) as pilot:
@@ -111,7 +128,7 @@ async def test_without_a_trace_what_was_counted_is_shown(size: tuple[int, int]) 
         assert "Who took the time · counted" in text
         assert "counters only" in text
         assert "WHAT WAS COUNTED" in text
-        assert "waited 8 ms" in " ".join(text.split())
+        assert "8 ms for a CPU" in " ".join(text.split())
         await pilot.press("tab")
         await settled(pilot)
         assert "THE LONGEST STALLS, WITHOUT A CAUSE" in text_of(app)

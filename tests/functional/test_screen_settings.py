@@ -363,8 +363,11 @@ async def test_an_answer_that_no_run_decides_is_judged_at_once(
             assert offered(app)["chapter.enter"] == "to the question"
             await pilot.press("enter")
             await settled(pilot)
+        assert offered(app)["chapter.enter"] == "go on"
+        await pilot.press(key)
+        await settled(pilot)
         assert offered(app)["chapter.enter"] == "keep guess"
-        await pilot.press(key, "enter")
+        await pilot.press("enter")
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
         walk = app.screen.walk

@@ -56,7 +56,7 @@ def test_nothing_stands_without_a_word() -> None:
 def test_what_stands_for_a_task_names_the_task() -> None:
     call = "sched_setaffinity(20@900)"
     one = Entry("000001-a", 1, "kernel-threads", call, "affinity", "0-3", "0", "now", False, "", None)
-    assert f"  {call} of kworker/1:0: 0-3 → 0" in written(standing([one], (), (), {call: "kworker/1:0\x1b"}, 80))
+    assert f"  {call} of kworker/1:0: 0-3 → 0" in written(standing([one], (), (), {call: "kworker/1:0\x1b"}, {}, 80))
 
 
 def test_the_script_takes_the_words_as_they_are() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.evidence.explain import nothing_cyclic
@@ -12,6 +13,8 @@ from jitter_workshop.evidence.scene import ProgramScene, Rename, Scene, as_it_is
 from jitter_workshop.evidence.summary import TOP
 from jitter_workshop.flow.attribution import Progress, explained, explained_blocks, unheard
 from jitter_workshop.flow.reporting.anonymizer import is_private
+from jitter_workshop.flow.reporting.draft import places
+from jitter_workshop.flow.reporting.files import free, write
 from jitter_workshop.model.evidence import FAULT, CounterReport, EvidenceReport, ExplainedStall
 from jitter_workshop.model.program import ProgramReport
 from jitter_workshop.model.report import ReportDocument
@@ -100,9 +103,13 @@ def of_program(scene: ProgramScene, report: ProgramReport) -> bytes:
     return writer.whole()
 
 
-def name_of(run: Run) -> str:
-    """Return the name of a run's file."""
-    return "-".join(part for part in (APP, plain_name(run.label), plain_name(run.id)) if part) + ENDING
+def write_run(session: OpenSession, run: Run, report: EvidenceReport | CounterReport) -> Path:
+    """Write the Perfetto file of a run that is explained already into the first folder for reports, under a name that
+    no file has yet. Return its path. Raises the errors of :func:`of_report`, and NotWritten."""
+    name = "-".join(part for part in (APP, plain_name(run.label), plain_name(run.id)) if part) + ENDING
+    folder = next(iter(places()), Path.cwd())
+    tracks = of_report(session, run, report)
+    return write({free(folder / name).name: tracks}, folder)[0]
 
 
 def _realtime_ns(started_at: str) -> int:

@@ -186,6 +186,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     ),
     "causes": (
         Action("turn", "tab", "stalls", "Switch between the causes, the worst stalls, and who else ran", palette=False),
+        Action("tracks", "p", "Perfetto", "Write the trace as tracks, to be opened at ui.perfetto.dev"),
         Action("copy", "y", "copy", "Copy the commands that show the same by hand"),
         *_moves("Scroll up; choose the stall above", "Scroll down; choose the stall below"),
         *_PAGES,

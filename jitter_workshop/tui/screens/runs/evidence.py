@@ -47,6 +47,7 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
         self._cursor = 0
         self._went = (0, 0)
         self._stopped = False
+        self._writing = False
 
     def body(self) -> ComposeResult:
         yield Sheet(self._head, id="causes-head")
@@ -67,7 +68,9 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
 
     def keys(self) -> Sequence[Shown]:
         turns = _NEXT_COUNTED if isinstance(self._report, CounterReport) else _NEXT
-        return (("causes.turn", turns[self._page]), ("causes.copy", ""), ("app.help", ""), ("causes.close", ""))
+        tracks = (("causes.tracks", ""),) if isinstance(self._report, EvidenceReport) else ()
+        rest = (("causes.copy", ""), ("app.help", ""), ("causes.close", ""))
+        return (("causes.turn", turns[self._page]), *tracks, *rest)
 
     def on_mount(self) -> None:
         self.run_worker(self._explain(), exclusive=True, group="explain")
@@ -163,6 +166,26 @@ class EvidenceScreen(WorkshopScreen, scope="causes"):
 
     def action_turn(self) -> None:
         self._page = PAGES[(PAGES.index(self._page) + 1) % len(PAGES)]
+        self.redraw()
+
+    def action_tracks(self) -> None:
+        if not isinstance(self._report, EvidenceReport):
+            self.tell("A Perfetto file shows a trace, and there is none to write.")
+        elif not self._writing:
+            self._writing = True
+            self.tell("Writing the tracks of the trace…")
+            self.run_worker(self._write_tracks(self._report), group="tracks")
+
+    async def _write_tracks(self, report: EvidenceReport) -> None:
+        from jitter_workshop.flow.reporting.perfetto import write_run
+
+        try:
+            path = await aside(partial(write_run, self.workshop.handle, self.shown_run, report))
+            self.said = f"Written: {clean(path, 300)}. Open it at https://ui.perfetto.dev."
+        except WorkshopError as error:
+            self.said = f"{error.sentence()}."
+        finally:
+            self._writing = False
         self.redraw()
 
     def action_copy(self) -> None:
