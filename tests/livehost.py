@@ -11,11 +11,15 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.agent.client import AgentClient
+from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.host_ops import apply as verbs
+from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.host.root import HostRoot
+from tests import tuned_tree
 from tests.fakehands import FakeHands, LiveTree
 from tests.fakes import FakeWorkshop, open_workshop
+from tests.ownturn import turn_of
 
 REPOSITORY = Path(__file__).parents[1]
 SESSION = "live"
@@ -36,6 +40,15 @@ def give_agent(workshop: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(session_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
     monkeypatch.setattr(session_module, "HostRoot", lambda *_: LiveTree(tree))
     workshop.agent_session = session_module.AgentSession()
+
+
+def proving_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a tree that passes for the host on which a proof applies its change, with a turn of its own."""
+    made = tuned_tree.make(tmp_path / "tree")
+    monkeypatch.setattr(proof_plan, "HERE", made)
+    monkeypatch.setattr(session_module, "HostRoot", lambda *_: LiveTree(made))
+    monkeypatch.setenv(TURN_VARIABLE, turn_of(tmp_path))
+    return made
 
 
 def give_verbs(tree: Path, monkeypatch: pytest.MonkeyPatch, connect: Callable[..., AgentClient]) -> None:

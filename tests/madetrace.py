@@ -38,6 +38,16 @@ def switch(
     )
 
 
+def stolen(name: str) -> tuple[list[TraceEvent], tuple[Stall, ...]]:
+    """Return the events and the two stalls of a time in which a task ``name`` took 20 µs, and a tick 4 µs."""
+    events = [
+        switch(10_000, MEASURED, OTHER, stays=True, names=("", name)),
+        switch(30_000, OTHER, MEASURED, names=(name, "")),
+        *tick(50_000, 4_000),
+    ]
+    return events, (Stall(0, "sampler", 1, 9_000, 31_000, 1), Stall(0, "sampler", 1, 50_000, 54_000, 1))
+
+
 def tick(ts: int, length: int, *, cpu: int = 1, pid: int = MEASURED) -> list[TraceEvent]:
     """A timer interrupt with its function inside, from ``ts`` for ``length`` ticks (at least 4)."""
     where = {"cpu": cpu, "pid": pid}

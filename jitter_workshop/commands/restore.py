@@ -79,7 +79,7 @@ def _list(args: argparse.Namespace) -> int:
     problems = [f"journal {one.id}: {problem}" for one in journals for problem in one.problems]
     traces = () if chosen else left_over_traces(root)
     names = {e.path: name for e in entries if (name := task_name(root, e.path))}
-    by = applied_by(root)
+    by = applied_by(root, journals)
     moments = {one.id: (one.time, one.pid) for one in journals}
     active = [
         {

@@ -245,10 +245,10 @@ class AppliedBy:
     running: bool
 
 
-def applied_by(root: HostRoot) -> dict[str, AppliedBy]:
-    """Return for each tunable with a setting that a restore would give back who applied it last."""
+def applied_by(root: HostRoot, journals: Sequence[Journal]) -> dict[str, AppliedBy]:
+    """Return for each tunable with a setting that a restore would give back who applied it last. ``journals``: those of
+    this host, in order."""
     found: dict[str, AppliedBy] = {}
-    journals = read_journals(root)
     boot = current_boot(root) if journals else None
     for journal in journals:
         owned = {e.tunable for e in journal.active if not void(e, boot)}

@@ -54,10 +54,16 @@ def planted(folder: Path) -> list[Figure]:
         told = f"planted {ns / 1e6:.1f} ms, found {sum(found) / 1e6:.1f} ms; {report['lost_events']} events lost"
         figures.append(Figure(f"{name}: planted time not named", 100 * (1 - share), "%", 5, told))
     keep(folder, "planted", raw)
-    if whole:
-        how = f"{len(raw)} programs, {whole / 1e9:.2f} s planted"
-        figures.append(Figure("all: planted time not named", 100 * (1 - named / whole), "%", 5, how))
-    return figures
+    return [*figures, *of_all("all", f"{len(raw)} programs", whole, named)]
+
+
+def of_all(who: str, cases: str, whole: float, named: float) -> list[Figure]:
+    """Return the figure of all cases together: how much of the planted time (``whole``, ns) was not named; none if
+    nothing was planted."""
+    if not whole:
+        return []
+    how = f"{cases}, {whole / 1e9:.2f} s planted"
+    return [Figure(f"{who}: planted time not named", 100 * (1 - named / whole), "%", 5, how)]
 
 
 def _turn(words: list[str], traced: bool) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.bench.figures import Figure, keep
-from tests.bench.program import found_of
+from tests.bench.program import found_of, of_all
 from tests.bench.program_script import Claim, burn, called, child, claim
 
 SECONDS, PLANT_S = 6, 4.0
@@ -213,7 +213,4 @@ def run(folder: Path) -> list[Figure]:
             told = f"planted {truth['ns'] / 1e6:.1f} ms, found {found / 1e6:.1f} ms; {report['events']:,} events"
             figures.append(Figure(f"{title}: not named", 100 * (1 - share), "%", 5, told))
     keep(folder, "strangers", raw)
-    if whole:
-        how = f"{len(raw)} cases, {whole / 1e9:.2f} s planted"
-        figures.append(Figure("all strangers: planted time not named", 100 * (1 - named / whole), "%", 5, how))
-    return figures
+    return [*figures, *of_all("all strangers", f"{len(raw)} cases", whole, named)]

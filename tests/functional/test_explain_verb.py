@@ -17,7 +17,7 @@ from jitter_workshop.model.run import Stall
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.session.traces import TRACE_FILE
 from tests import madecounted
-from tests.madetrace import OTHER, TIDS, switch, tick, trace_of
+from tests.madetrace import stolen, tick, trace_of
 
 pytestmark = pytest.mark.host
 
@@ -29,13 +29,7 @@ HOSTILE = "evil\x1b[2J\nsched_switch: forged"
 @pytest.fixture
 def session(make_run: MakeRun) -> Path:
     """A run in which a task with a hostile name took 20 µs and a tick 4 µs, and a run without a trace; the folder."""
-    names = ("", HOSTILE)
-    events = [
-        switch(10_000, TIDS["sampler"], OTHER, stays=True, names=names),
-        switch(30_000, OTHER, TIDS["sampler"], names=(HOSTILE, "")),
-        *tick(50_000, 4_000),
-    ]
-    stalls = (Stall(0, "sampler", 1, 9_000, 31_000, 1), Stall(0, "sampler", 1, 50_000, 54_000, 1))
+    events, stalls = stolen(HOSTILE)
     with SessionStore().create("monday", "lab03") as opened:
         changed = {"workload": "spin", "label": "traced"}
         run, blocks = make_run([[100] * 1000], run_id=TRACED, name="spin_gap", **changed)

@@ -41,9 +41,7 @@ from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.stats.rounds import draw_orders
 from jitter_workshop.tuning.journal import stack
 from tests import livehost, tuned_tree
-from tests.fakehands import LiveTree
 from tests.madeup import make_run
-from tests.ownturn import turn_of
 
 THP = "sys/kernel/mm/transparent_hugepage/enabled"
 STAT = "proc/sys/vm/stat_interval"
@@ -112,11 +110,7 @@ class Measured:
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    made = tuned_tree.make(tmp_path / "tree")
-    monkeypatch.setattr(proof_plan, "HERE", made)
-    monkeypatch.setattr(session_module, "HostRoot", lambda *_: LiveTree(made))
-    monkeypatch.setenv(lock.TURN_VARIABLE, turn_of(tmp_path))
-    return made
+    return livehost.proving_tree(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -20,12 +20,11 @@ pytest.importorskip("perfetto", reason="the extra 'perfetto' is not installed")
 from jitter_workshop.cli import main
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
-from jitter_workshop.model.run import Stall
 from jitter_workshop.model.text import clean
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.session.traces import TRACE_FILE
 from tests import livetrace, madecounted
-from tests.madetrace import OTHER, TIDS, switch, tick, trace_of
+from tests.madetrace import stolen, trace_of
 from tests.perfettoread import Read, read
 
 pytestmark = pytest.mark.host
@@ -49,13 +48,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def session(make_run: MakeRun) -> Path:
     """Two runs in which a task with a hostile name took 20 µs, one without a trace, and one with counters only."""
-    names = ("", HOSTILE)
-    events = [
-        switch(10_000, TIDS["sampler"], OTHER, stays=True, names=names),
-        switch(30_000, OTHER, TIDS["sampler"], names=(HOSTILE, "")),
-        *tick(50_000, 4_000),
-    ]
-    stalls = (Stall(0, "sampler", 1, 9_000, 31_000, 1), Stall(0, "sampler", 1, 50_000, 54_000, 1))
+    events, stalls = stolen(HOSTILE)
     with SessionStore().create("monday", "lab03") as opened:
         for ident, label in ((TRACED, "traced"), (AGAIN, "again")):
             run, blocks = make_run([[100] * 1000], run_id=ident, name="spin_gap", workload="spin", label=label)

@@ -16,11 +16,9 @@ from jitter_workshop.bench import lock
 from jitter_workshop.cli import main
 from jitter_workshop.commands import prove
 from jitter_workshop.flow.host_ops import agent_session as session_module
-from jitter_workshop.flow.proving import proof_plan, proof_run
+from jitter_workshop.flow.proving import proof_run
 from jitter_workshop.session.store import SessionStore
 from tests import livehost, tuned_tree
-from tests.fakehands import LiveTree
-from tests.ownturn import turn_of
 
 THP = "sys/kernel/mm/transparent_hugepage/enabled"
 FAST = "grep -q '[[]always' {thp} && echo p99=40 || echo p99=2"
@@ -30,10 +28,7 @@ FIGURE = ["--match", "p99=([0-9]+)", "--unit", "us"]
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    made = tuned_tree.make(tmp_path / "tree")
-    monkeypatch.setattr(proof_plan, "HERE", made)
-    monkeypatch.setattr(session_module, "HostRoot", lambda *_: LiveTree(made))
-    monkeypatch.setenv(lock.TURN_VARIABLE, turn_of(tmp_path))
+    made = livehost.proving_tree(tmp_path, monkeypatch)
     command = livehost.agent_command(made)
     monkeypatch.setattr(session_module, "connect", lambda ask=True, purpose=None: AgentClient(command))
     monkeypatch.chdir(tmp_path)

@@ -14,7 +14,7 @@ from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 from tests import madecounted, madeup
 from tests.fakes import FakeWorkshop, open_workshop
-from tests.madetrace import OTHER, TIDS, event, switch, tick, trace_of
+from tests.madetrace import OTHER, event, stolen, tick, trace_of
 from tests.screens import settled, text_of
 
 HOSTILE = "evil[red]\x1b[2J"
@@ -23,12 +23,7 @@ HOSTILE = "evil[red]\x1b[2J"
 def with_a_trace(label: str = "traced") -> FakeWorkshop:
     """A session with a run without a trace, and a newer one in which a task took 20 µs and a tick 4 µs."""
     workshop = open_workshop()
-    events = [
-        switch(10_000, TIDS["sampler"], OTHER, stays=True, names=("", HOSTILE)),
-        switch(30_000, OTHER, TIDS["sampler"], names=(HOSTILE, "")),
-        *tick(50_000, 4_000),
-    ]
-    stalls = (Stall(0, "sampler", 1, 9_000, 31_000, 1), Stall(0, "sampler", 1, 50_000, 54_000, 1))
+    events, stalls = stolen(HOSTILE)
     run, blocks = madeup.make_run(run_id="20260101-000000-aaaa", label="plain")
     workshop.handle.add_run(run, blocks)
     run, blocks = madeup.make_run(run_id="20260102-000000-bbbb", label=label, name="spin_gap", workload="spin")

@@ -208,7 +208,7 @@ def test_each_tunable_is_told_with_its_last_apply_and_whether_that_program_runs(
     boot = journal.current_boot(root)
     for pid, command in ((77, b"python\0-m\0jitter_workshop\0"), (78, b"sleep\0")):
         hosttrees.write(tmp_path, {f"proc/{pid}/cmdline": command.decode()})
-    found = journal.applied_by(root)
+    found = journal.applied_by(root, journal.read_journals(root))
     assert boot is not None
     assert {ident: (one.journal, one.pid, one.running) for ident, one in found.items()} == {
         "stat-interval": ("000001-a", 77, True),

@@ -31,7 +31,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
 from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.journal import AppliedBy, active, applied_by, word_of
+from jitter_workshop.tuning.journal import AppliedBy, active, applied_by, read_journals, word_of
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.hunt import Hunts
@@ -221,7 +221,8 @@ class Workshop(SessionContext):
         if self.recorded:
             return {}
         made = self.agent_session.made
-        return {ident: who for ident, who in applied_by(self.root).items() if who.journal not in made}
+        by = applied_by(self.root, read_journals(self.root))
+        return {ident: who for ident, who in by.items() if who.journal not in made}
 
     def findings(self) -> Findings:
         """Read this host's ``status`` and return its checks, each with the first chapter that treats it. This takes a
