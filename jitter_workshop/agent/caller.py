@@ -70,8 +70,8 @@ def caller(descriptor: int, environment: Mapping[str, str]) -> int:
 
 
 def process(descriptor: int) -> int | None:
-    """Return the number of the process that called: the socket's peer, or the process that started this one, behind
-    sudo and its like. It is for people to read; no right depends on it."""
+    """Return the number of the process that called: the socket's peer, or the process that started this one, where sudo
+    and similar programs are skipped. The number is only shown; no right depends on it."""
     if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
         pid, _ = _peer(descriptor)
         return pid or None

@@ -79,10 +79,11 @@ def place_threads(root: HostRoot, writer: HostWriter, pid: int, tids: Sequence[i
 
     Version 1 has a group for each thread (its file ``tasks``, Documentation/admin-guide/cgroup-v1/cgroups.rst). In
     version 2 the threads of a process can be in several groups only within one threaded subtree (cgroup-v2.rst,
-    "Threads"). So our group becomes a threaded one, which it stays until a restore removes it, and the process goes to
-    the top group, which may have threaded groups beside others. The process leaves the limits of its own group for
-    that, as it does in :func:`place`. Raises UsageError for a wrong number of threads, HostError if no CPUs are
-    isolated, or a thread cannot be moved."""
+    "Threads"). So our group becomes a threaded one, and stays so until a restore removes it. The process goes to the
+    top group, because only the top group may have both threaded and other groups below it. There the limits of the
+    process's former group no longer hold, as with :func:`place`. Raises UsageError for a wrong number of threads,
+    HostError if no CPUs are isolated, or a thread cannot be moved.
+    """
     if not 0 < len(tids) <= MAX_THREADS:
         raise UsageError(f"'tids' must be a list of 1 to {MAX_THREADS} threads")
     sets, group = _own(root)
@@ -111,8 +112,8 @@ def place_threads(root: HostRoot, writer: HostWriter, pid: int, tids: Sequence[i
 
 
 def refuse_top(root: HostRoot) -> None:
-    """Raise HostError where a placed thread's process would have to go to the top group: on a class host, a member's
-    processes stay in the group of the turn."""
+    """Raise HostError where the process of a placed thread would have to go to the top group. On a class host, a
+    member's processes have to stay in the group of the turn."""
     sets = find_cpusets(root)
     if sets is not None and sets.version == 2:
         raise HostError("with cgroup version 2 a class host cannot put a single thread on the isolated CPUs")

@@ -151,8 +151,8 @@ class Changes:
 
     def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
         """Record as written the announced changes of a journal that a user has made by hand, and write nothing. Only a
-        journal that this connection announced is taken. ``end``: stop waiting for the rest. ``wrong``: a value that is
-        not the announced one is the user's, too. Raises UsageError, HostError."""
+        journal that this connection announced is taken. ``end``: stop waiting for the rest. ``wrong``: the user typed
+        values that differ from the announced ones; record these, too. Raises UsageError, HostError."""
         if journal_id not in self.announced:
             raise UsageError("this connection announced no such changes")
         with self._locked():
@@ -261,8 +261,8 @@ class Changes:
             self._end()
 
     def _end(self) -> None:
-        """Release the lock, unless there is a lease: on top of leased changes another agent could make its own, and
-        then not all of the leased changes could be restored."""
+        """Release the lock, unless there is a lease. If another agent made changes on top of leased ones, not all
+        leased changes could be restored."""
         if self._lock is not None and not self.leased:
             self._lock.release()
 

@@ -146,7 +146,8 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
 
     def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
         """Record as made those announced changes of a journal that a user has made by hand. ``end``: stop waiting for
-        the rest of these changes. ``wrong``: the user typed the values that were not announced, too."""
+        the rest of these changes. ``wrong``: the user typed values that differ from the announced ones; record these,
+        too."""
         return _as(ApplyResult, self._ask("adopt", STEP_LIMIT_S, journal=journal_id, end=end, wrong=wrong))
 
     def restore(self, tunables: Sequence[str] = (), *, forget: bool = False) -> RestoreResult:

@@ -66,8 +66,8 @@ def check_cpus(who: Member, cpus: str) -> None:
 
 
 def check_follows(who: Member) -> None:
-    """Raise HostError if a student asks for a trace of a program of their own: it shows what all tasks do on all
-    CPUs."""
+    """Raise HostError if a student asks for a trace of a program of their own. Such a trace shows what all tasks do on
+    all CPUs."""
     if not who.instructor:
         raise HostError("in this class only an instructor may trace a program that is not this tool's")
 

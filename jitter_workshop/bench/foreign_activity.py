@@ -64,9 +64,9 @@ def since(before: ProcessTimes, hot: Collection[int]) -> ForeignActivity:
     process, so a process that moved away in the meantime is missed. ``cpu_percent`` is in percent of one CPU over the
     whole time.
 
-    A task that ended meanwhile has no name. The time of such tasks is computed as the hot CPUs' time on tasks, minus
-    that of the tasks which still exist, minus all that this process, its ended children and our other running tasks (a
-    noise) used on any CPU. So the result is a lower bound.
+    A task that ended meanwhile has no name. The time of such tasks is computed from the time that the hot CPUs spent on
+    all tasks. Two times are subtracted: that of tasks which still exist, and all time that this process, its ended
+    children and our noise used on any CPU. So the result is a lower bound.
     """
     busy_s = _busy_seconds()
     elapsed_s = time.monotonic() - before.at_s

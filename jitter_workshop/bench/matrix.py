@@ -1,8 +1,8 @@
 """Have a child process measure how long a cache line takes between CPUs: send it some pairs at a time, collect the
 times.
 
-Each pair is measured several times, in passes over all pairs in random order. So other work of the host at one moment
-meets pairs of all kinds alike. A pair's time is the median of its passes.
+Each pair is measured several times, in passes over all pairs in random order. So other work on the host, which comes
+and goes, meets pairs of every kind. A pair's time is the median of its passes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Told = Callable[[int, int], None]
 @dataclass(frozen=True, slots=True)
 class Measured:
     """Hold the median time in ns of each pair that was measured. ``why``: the reasons for the pairs that are missing,
-    "" if all are there. ``stopped``: the token's reason if the user stopped it."""
+    "" if all are there. ``stopped``: the token's reason if the user stopped the measurement."""
 
     ns: dict[Pair, float]
     clock: Clock
@@ -49,7 +49,7 @@ class Measured:
 
 
 def expected_s(pairs: int) -> float:
-    """Estimate the seconds for so many pairs, with the child's start."""
+    """Estimate the seconds that it takes to start the child and to measure this number of pairs."""
     return 0.5 + pairs * PASSES * _USUAL_S
 
 

@@ -2,8 +2,9 @@
 jitter_workshop.bench.matrixchild``.
 
 The parent sends pairs of CPUs, some at a time. The child answers with the time of each pair. Its main thread sleeps
-while two threads, one on each CPU, hand a cache line to each other. A CPU that no thread gets (another task never
-leaves it) costs a second or two a pair, so after two such pairs the rest of its pairs is left out.
+while two threads, one on each CPU, hand a cache line to each other. If another task never leaves a CPU, our thread does
+not get that CPU, and each pair with it costs a second or two. After two such pairs in a row, all further pairs with
+this CPU are left out.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def noise_inside(spec: RunSpec, allowed: Collection[int], clock: TickClock) -> N
 
 
 def plain_log(bursts: Bursts) -> NoiseLog:
-    """Return a log in its form for a pipe; ``noisechild.read_log`` reads it."""
+    """Return a log in the form in which it is sent through a pipe; ``noisechild.read_log`` reads this form."""
     return NoiseLog(base64.b64encode(zlib.compress(bursts.records, 1)).decode(), bursts.unlogged)
 
 

@@ -36,7 +36,8 @@ class NoiseChild(launch.Child):
             raise
 
     def aim(self, tids: Mapping[str, int]) -> None:
-        """Send the measured thread to a noise that has to move it. Raise the same errors as the constructor."""
+        """Tell the noise process which measured thread it has to move; do nothing for a noise that moves no thread.
+        Raise the same errors as the constructor."""
         if noise(self._order.kind).aimed:
             # All histograms are about the receiving thread.
             name = next((name for name in ("accumulator", "receiver") if name in tids), next(iter(tids)))

@@ -2,8 +2,9 @@
 
 All functions are pure and depend on the topology only. A host of up to :data:`MOST_CPUS` CPUs is measured whole. On a
 larger host, MOST_CPUS CPUs stand for all. They come from as many groups as possible; the CPUs of a group share a
-last-level cache. From each group come a first CPU and then one CPU for each way of being near to it: its sibling, a
-core with the same L2, another core. Each group begins with another way, so that every way is measured in some group.
+last-level cache. Each group gives its first CPU, then one CPU for each degree of nearness to the first: its sibling, a
+core with the same L2, another core. The groups begin with different degrees, so that each degree is measured in some
+group.
 """
 
 from __future__ import annotations
@@ -100,8 +101,8 @@ def spread(items: Sequence[CpuGroup], most: int) -> list[CpuGroup]:
 
 
 def _ranked(nearness: Nearness, cpus: Sequence[int], number: int) -> list[int]:
-    """Return a group's CPUs in the order in which they are taken. ``number``: the group's number. It decides which way
-    of being near to the first CPU comes first."""
+    """Return a group's CPUs in the order in which they are taken. ``number``: the group's number. It decides which
+    degree of nearness to the first CPU comes first."""
     first, *others = cpus
     ways: dict[str, int] = {}
     for cpu in others:
@@ -121,7 +122,8 @@ def pairs_of(cpus: Sequence[int]) -> tuple[Pair, ...]:
 
 
 def clusters(topology: Topology, ns: Mapping[Pair, float]) -> tuple[Cluster, ...]:
-    """Return the measured pairs by how near their CPUs are, those with the shortest median first."""
+    """Return the measured pairs as clusters of pairs whose CPUs are equally near; the cluster with the shortest median
+    comes first."""
     nearness = Nearness(topology)
     found: dict[str, list[float]] = {}
     for (a, b), value in ns.items():

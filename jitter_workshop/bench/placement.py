@@ -4,12 +4,12 @@ All functions are pure and depend on the topology only. Two threads should get, 
 different cores that the kernel was told to leave alone (``isolcpus``); CPUs on one memory node; CPUs on different
 cores; CPUs that leave a core for everything else; CPUs that share their last-level cache; CPUs of one core type; CPUs
 away from the core of CPU 0, because CPU 0 boots the machine and keeps much of its housekeeping. The journaller runs on
-the same node and never on CPU 0's core, or not at all. Of pairs that are alike in all of that, the one with the
-shortest line is taken where a matrix of the host is known.
+the same node and never on CPU 0's core, or not at all. If several pairs are equal in all these points, and a matrix of
+the host is known, the pair with the shortest time for a cache line is taken.
 
-On a host that is too small for that, everything else still gets a core: with two cores of two threads each, on one node
-or on two, the run takes both threads of the second core. If it took one thread of each core, both would share their
-core with all other work.
+On a host that is too small for this, all other work still gets a core. With two cores of two threads each, on one node
+or on two, the run takes both threads of the second core. If the run took one thread of each core, both threads would
+share their core with all other work.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Wish:
     """Hold the user's request. ``mode``: auto | none; any given CPU overrides it. ``cpu`` is for workloads of one
     thread. For ``ack`` the sender is the producer and the receiver the accumulator. ``within``: the only CPUs that the
     measured threads may have, because their process is in an isolated cpuset; None if it is not. ``by_thread``: the
-    host can also put single threads into that cpuset. Then workloads of two threads that lack CPUs in it have the
-    accumulator inside and all other threads outside."""
+    host can also put single threads into that cpuset. Then, if that cpuset has too few CPUs for both threads of a
+    workload, only the accumulator runs in it."""
 
     workload: str = "ring"
     mode: str = "auto"
@@ -61,7 +61,8 @@ class Wish:
         return len(self.within) < 2 or (self.producer is not None and self.producer not in self.within)
 
     def may_have(self, cpu: int, *, accumulator: bool) -> bool:
-        """Return True if the accumulator, or else another thread, may run on a CPU."""
+        """Return True if the accumulator (with ``accumulator``) or any other measured thread (without) may run on a
+        CPU."""
         if self.within is None:
             return True
         return (cpu in self.within) == (accumulator or not self.splits)
@@ -72,8 +73,8 @@ class Wish:
 
 
 def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS, lines: Lines | None = None) -> Placement:
-    """Return the placement of a run on a host. ``isolated``: CPUs that the scheduler leaves alone. ``lines``: how long
-    a line takes between this host's CPUs, if that was measured.
+    """Return the placement of a run on a host. ``isolated``: CPUs that the scheduler leaves alone. ``lines``: the times
+    of a cache line between this host's CPUs, None if they were not measured.
 
     Raise UsageError for wishes that contradict each other, HostError for CPUs that this host does not have or that this
     process may not use.
@@ -227,15 +228,16 @@ def _pair_of(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | No
 
 
 def _left(topology: Topology, used: CpuSet) -> tuple[CpuSet, CpuSet]:
-    """Return the allowed CPUs that a run does not use, and those of them for housekeeping: not on the run's cores, if
-    possible."""
+    """Return the allowed CPUs that a run does not use, and those of them that do the housekeeping. If possible, these
+    are on other cores than the run."""
     left = topology.allowed - used
     return left, (left - topology.siblings_of(used)) or left
 
 
 def _pair(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | None) -> tuple[int, int, str]:
-    """Return producer, accumulator, and words on their line, "" if it did not decide: the best-ranked pair that agrees
-    with the given CPUs. Raise HostError if none is left."""
+    """Return the CPUs of producer and accumulator: the best-ranked pair that agrees with the given CPUs. If the time of
+    a cache line decided between equal pairs, also return words about it, else "". Raise HostError if no pair is
+    left."""
     if wish.producer is not None and wish.accumulator is not None:
         return wish.producer, wish.accumulator, ""
     pool = [c for c in _candidates(topology, isolated, wish) if c.id != wish.journaller]
@@ -258,9 +260,10 @@ def _pair(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | None)
 def _shortest(
     topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines, best: tuple[Cpu, Cpu]
 ) -> tuple[int, int, str] | None:
-    """Return the pair with the shortest measured line among those that rank like the pair ``best`` in everything but
-    their numbers, and words on it; None if fewer than two such pairs were measured. Of equally short lines that with
-    the lowest numbers is taken, so that the choice does not change with each measurement."""
+    """Return the pair with the shortest measured time for a cache line, and words about it. Only pairs take part whose
+    rank differs from that of ``best`` in nothing but the CPUs' numbers. Return None if fewer than two such pairs were
+    measured. Of pairs with nearly the same time, the one with the lowest numbers is taken, so that the choice does not
+    change with each measurement."""
     wanted = _rank_pair(topology, isolated, *best)[:_NUMBERS]
     near = same_core(*best), best[0].node == best[1].node
     ordered = wish.producer is None and wish.accumulator is None and not wish.splits
@@ -278,7 +281,8 @@ def _shortest(
     if len(alike) < 2:
         return None
     ns, first, second = min((one for one in alike if one[0] <= alike[0][0] * _AS_SHORT), key=lambda one: one[1:])
-    return first, second, f"with the shortest line of the pairs alike ({ns:.0f} ns, measured {lines.measured})"
+    said = f"{ns:.0f} ns for a cache line, measured {lines.measured}"
+    return first, second, f"the fastest of several equal pairs ({said})"
 
 
 def _may_be(wish: Wish, cpu: Cpu, given: int | None, accumulator: bool) -> bool:
@@ -434,7 +438,8 @@ def _why_ring(
     journaller: int | None,
     shortest: str,
 ) -> str:
-    """Return the reasons for the ring's placement, in words. ``shortest``: words on its line, or ""."""
+    """Return the reasons for the ring's placement, in words. ``shortest``: words about the time of a cache line, if it
+    decided; else ""."""
     a, b = _cpu(topology, producer), _cpu(topology, accumulator)
     used = CpuSet.of(c for c in (producer, accumulator, journaller) if c is not None)
     left, housekeeping = _left(topology, used)

@@ -10,7 +10,7 @@ The parent sends to a noise process: ``order`` first, ``aim`` with the thread to
 to end it. The noise process sends: ``aimed`` after the order and after an aim, ``noise`` with its log.
 
 The parent of a matrix sends ``lines`` with pairs of CPUs, again and again, and ``end`` at last. The child sends
-``ready`` with its clock, once, and a ``lines`` for each of the parent's, with the times.
+``ready`` with its clock once. It answers each ``lines`` with a ``lines`` that has the times.
 
 All children may send ``failed`` at any time. A child ends when one of its pipes is closed.
 """
@@ -136,7 +136,7 @@ class NoiseLog:
 
 @dataclass(frozen=True, slots=True)
 class LineOrder:
-    """Order the time of a line between the CPUs of each pair."""
+    """Ask for the time of a cache line between the CPUs of each pair."""
 
     pairs: tuple[tuple[int, int], ...]
 

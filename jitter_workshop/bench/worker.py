@@ -57,8 +57,8 @@ class Look:
 
 
 class Counters:
-    """Read the kernel's counters just before and just after a block. All reads have the same order, so that the time
-    between two of them is the time in which each counter grew."""
+    """Read the kernel's counters just before and just after a block. The counters are read in the same order before and
+    after, so that all of them grew for nearly the same time."""
 
     def __init__(self, root: HostRoot, placement: Placement, tids: dict[str, int]) -> None:
         self._root = root

@@ -78,7 +78,7 @@ class Workload(ABC):
 
     def clock_offset(self) -> Any:
         """Let the measured threads compare the clocks of their CPUs. Return a ``jw_offset *``, or None where this
-        workload cannot, or had no answer."""
+        workload cannot do so, or its threads did not answer."""
         return None
 
     def lock(self) -> bool:

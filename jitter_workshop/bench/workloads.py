@@ -225,11 +225,11 @@ class Ack(Workload):
     interval. The receiver sleeps in recv(2), takes the available bytes, stamps the time and answers with eight bytes,
     an ACK of the application. The interval between two of these stamps is recorded.
 
-    The study that this follows does the same (Fixstars, lightning-kit): it stamps at the receiver, just before the
-    answer. So the times come from the run's own clock, to one step of it, and show the CPU. Other ways that need no
-    rights are worse. SOF_TIMESTAMPING_TX_ACK (Documentation/networking/timestamping.rst) stamps the arrival of TCP's
-    own ACK by CLOCK_REALTIME, on the sender's CPU, and needs the error queue to be read for every segment. Polling
-    TCP_INFO or SIOCOUTQ is no finer than a system call.
+    This workload follows a study (Fixstars, lightning-kit), which also takes the stamp at the receiver, just before the
+    answer. So the times come from the run's own clock, are exact to one step of it, and show the CPU. Other methods
+    that need no rights are worse. SOF_TIMESTAMPING_TX_ACK (Documentation/networking/timestamping.rst) stamps the
+    arrival of TCP's own ACK by CLOCK_REALTIME, on the sender's CPU, and needs the error queue to be read for every
+    segment. Polling TCP_INFO or SIOCOUTQ is no finer than a system call.
     """
 
     def _new(self, config: Any, error: Any) -> Any:

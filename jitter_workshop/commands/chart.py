@@ -14,8 +14,8 @@ step of time is a block, whose histogram the run keeps.
 '--kind matrix' shows a matrix of 'measure --matrix' (RUN: its id, its label or @1): how long a cache line takes between
 each two CPUs, with the clusters by what the CPUs share.
 JITTER_WORKSHOP_MARKS=octants, braille or ascii forces the characters of a chart in the terminal.
-Where exactly two runs of one workload are drawn, the space between their curves is filled: in the colour of better
-where the second run is lower, in that of worse where it is higher (░ and ▒ without colours).
+If exactly two runs of one workload are drawn, the space between their curves is filled. The colour tells where the
+second run is better (lower) and where it is worse (higher); without colours, ░ is better and ▒ is worse.
 """
 
 from __future__ import annotations
@@ -190,7 +190,8 @@ def _picture(
 
 
 def _png(draw: Callable[[ModuleType], bytes]) -> bytes:
-    """Return what ``draw`` makes with the module ``png``. Raises UsageError where this installation cannot."""
+    """Return the picture that ``draw`` makes with the module ``png``. Raises UsageError if this installation cannot
+    draw PNG."""
     try:
         from jitter_workshop.report.pictures import png
 

@@ -12,7 +12,8 @@ and ~ a percentile with fewer than ten stalls beyond it.
 
 '--matrix' measures no run, but how long a cache line takes between each two CPUs that this process may use; of more
 than 64 CPUs, 64 stand for all. The verb says before it starts how long this takes. The matrix is kept in the session,
-'chart --kind matrix' draws it again, and the choice of CPUs prefers the shortest of lines that are otherwise alike.
+'chart --kind matrix' draws it again. If several pairs of CPUs are equally good for a run, later runs take the pair with
+the shortest time for a cache line.
 """
 
 from __future__ import annotations

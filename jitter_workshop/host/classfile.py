@@ -10,7 +10,7 @@ has this file is a class host::
     preset = "quick"
     chapters = []                  # ids in order; empty: the whole course
 
-    [may_apply]                    # ids of tunables; "*": all without a high risk that need no reboot
+    [may_apply]                    # ids of tunables; "*": all that need no reboot and have no high risk
     students = ["*"]
     grace = ["*", "hotplug"]       # a student's own list, by user name; it replaces that of "students"
 """

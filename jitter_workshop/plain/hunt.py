@@ -146,8 +146,8 @@ def tell_standing(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 
 def tell_ended(workshop: Workshop, walk: ChapterSession, talk: Talk, told: bool) -> bool:
-    """Return True if the noise has ended, for example from another terminal. Tell that once: ``told`` means that it was
-    told."""
+    """Return True if the noise has ended, for example from another terminal. Tell this only once; ``told``: it was told
+    before."""
     hunt = workshop.hunts.hunt if walk.hunts else None
     ended = hunt is not None and hunt.state in ("stopped", "over")
     if ended and not told:

@@ -50,7 +50,7 @@ class LoadLook:
         self.thread.start()
 
     def taken(self) -> HostLoad | None:
-        """Return what was found, once; None before the look is over."""
+        """Return the result of the look, at the first call after its end. Return None before and afterwards."""
         found, self._found = self._found, None
         return found
 

@@ -144,7 +144,7 @@ def busiest_second(second: CpuSecond, report: EvidenceReport, width: int) -> Lin
 
 def _cells(cells: Sequence[int], width: int, *, line: bool = False) -> str:
     """Return times in equal parts of a second as ``width`` characters: a bar where half of the time and more was taken,
-    a stroke where less was. ``line``: a thin line in the place of both."""
+    a stroke where less was. ``line``: draw a thin line instead of bars and strokes."""
     drawn = ""
     for column in range(width):
         low = column * len(cells) // width

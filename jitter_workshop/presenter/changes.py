@@ -120,7 +120,7 @@ def given_back_said(result: RestoreResult) -> list[str]:
 
 def came_back(result: RestoreResult, before: int = 0, after: int = 0) -> str:
     """Return :func:`given_back_said` as one paragraph; if the list is empty, a sentence that says so. ``before``,
-    ``after``: how many writes stood before the restore and stand after it; 0 where this is not known."""
+    ``after``: the number of our writes in effect before and after the restore; 0 where it is not known."""
     gone = [GONE_ALREADY] if result.needs_reboot and not result.restored and not result.left_alone else []
     said = [*gone, *given_back_said(result)]
     rest = before - after - len(result.restored) - len(result.left_alone)
@@ -182,7 +182,7 @@ def stands(written: Sequence[str]) -> str:
 
 def applied_told(who: AppliedBy, other: str = "another workshop") -> str:
     """Return when a tunable was applied, and by whom: ``applied 19:01 by another workshop (pid 15852)``. ``other``: the
-    name of the program, where it still runs."""
+    words for the program that applied it, used while that program runs."""
     moment = local_time(who.time)
     when = f"applied {moment:%H:%M}" if moment is not None else "applied"
     if who.running:

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Fold:
-    """Hold which by-hand commands are open. ``first``: the index of the first one. ``more``: the key or the word that
-    shows the next ones, "" if nothing is folded. ``copied``: the words that name the key for copying."""
+    """Hold which by-hand commands are shown. ``first``: the index of the first shown command. ``more``: the key or the
+    word that shows the next commands, "" if all are shown. ``copied``: the words that name the key for copying."""
 
     first: int = 0
     more: str = ""

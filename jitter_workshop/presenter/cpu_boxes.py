@@ -136,8 +136,8 @@ def _role(view: CpuView, core: CpuSet, cpu: int) -> tuple[str, str]:
 
 
 def topology(view: CpuView, width: int) -> Lines:
-    """Return all online CPUs as boxes, in rows of at most ``width`` cells: a box for each last-level cache, with
-    its cores. Caches of housekeeping alone share a box if there are many."""
+    """Return all online CPUs as boxes, in rows of at most ``width`` cells: a box for each last-level cache, with its
+    cores. If many caches have housekeeping CPUs only, they share one box."""
     found: dict[tuple[int, CpuSet, str], list[CpuSet]] = {}
     for core in _cores(view, view.topology.online):
         cpu, cache = view.topology.cpu(core.cpus[0]), view.topology.last_level_cache(core.cpus[0])
@@ -168,7 +168,8 @@ def _size(count: int) -> str:
 
 
 def _alike(view: CpuView, cores: Sequence[CpuSet]) -> Iterator[Text]:
-    """Yield a line for each core or for neighbouring cores alike, and one more where their siblings differ."""
+    """Yield a line for each core. Neighbouring cores whose CPUs have the same roles share a line. CPUs of the same
+    cores with another role, such as siblings, have a line of their own."""
     for _, group in groupby(cores, key=lambda core: tuple(_role(view, core, cpu) for cpu in core)):
         together = list(group)
         of_role: dict[tuple[str, str], list[int]] = {}

@@ -118,7 +118,7 @@ def _time(one: Suspect) -> str:
 
 
 def verdict(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course) -> tuple[str, str]:
-    """Return two sentences: what took how much, and what this means for what follows."""
+    """Return two sentences: the largest cause with its time, and its meaning for the change that follows."""
     most, chosen = found.most, found.chosen
     if most is None:
         unknown = (seen.unknown_ns, seen.stalled_ns)
@@ -156,7 +156,7 @@ def sign(right: bool | None) -> str:
 
 
 def judged(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
-    """Return the judgement of an answer in at most two sentences, and one more that calls recorded evidence so."""
+    """Return the judgement of an answer in at most two sentences, and one more sentence if the evidence is recorded."""
     first, second = verdict(found, seen, chapter, course)
     return f"{sign(found.right)}{first} {second}{f' {NOT_HERE}' if seen.recorded else ''}"
 
@@ -178,7 +178,8 @@ def lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int)
 
 
 def one_stall(stall: ExplainedStall, width: int) -> Lines:
-    """Return one stall of the run, piece by piece: when each piece began and what it was. The reader subtracts."""
+    """Return one stall of the run, piece by piece: when each piece began and what it was. No lengths are shown: the
+    learner computes them from the beginnings."""
     rows = [[f"at {nice_ns(piece.offset_ns)}", cause_words(piece.kind, piece.name, 48)] for piece in stall.timeline]
     rows.append([f"at {nice_ns(stall.duration_ns)}", f"{clean(stall.thread, 20)} goes on"])
     told = f"Pieces shorter than {100 * LEAST_PIECE:.0f} % of this stall are left out."

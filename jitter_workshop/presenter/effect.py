@@ -47,13 +47,13 @@ _PERCENTILE = re.compile(r"p\d")
 
 
 def origin_of(seen: KnownRun) -> str:
-    """Return what a run of another machine is called; "" for a run of one's own."""
+    """Return the word for a run of another machine, such as "recorded"; "" for a run on this host."""
     return "" if seen.recorded is None else "recorded, emulated" if seen.emulated else "recorded"
 
 
 def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
-    """Return the result of one run: the percentile that stands for it, the chapter's figure, and which tasks disturbed
-    the run. A recorded run is called recorded. ``asked``: the percentile of the guess."""
+    """Return the result of one run: the percentile by which it is judged, the chapter's figure, and the tasks that
+    disturbed the run. A recorded run is called recorded. ``asked``: the percentile of the guess."""
     tail = _tail(seen, asked)
     line = Text()
     if tail is not None:
@@ -73,15 +73,16 @@ def _lead(origin: str) -> tuple[str, str]:
 
 
 def _marked(tail: Figure, seen: KnownRun) -> str:
-    """Return a percentile's value with its unit, after the mark for one beyond which few stalls lie. A run of another
-    machine has no mark: only its figures are known."""
+    """Return a percentile's value with its unit. If few stalls lie beyond the percentile, the mark for this stands
+    first. A run of another machine has no mark, because only its figures are known."""
     few = seen.recorded is None and of_run(seen.run).get(tail.id) == FEW_STALLS
     return f"{FEW_STALLS if few else ''}{tail.with_unit(tail.of(seen))}"
 
 
 def headline(found: KnownRun | Effects | None, asked: str | None = None) -> tuple[str, str]:
-    """Return the one figure of a run, or of two runs, to be shown large, and its role; ("", "") without one. Of two
-    runs it is the factor of a latency that chance does not explain: a count says nothing of how late anything was."""
+    """Return the one figure that is shown large, and its role; ("", "") if there is none. For two runs it is the factor
+    by which a latency changed, if chance does not explain the change. A count is never shown large, because it does not
+    tell how late anything was."""
     if isinstance(found, Effects):
         lead = found.lead
         large = lead is not None and lead.sort == "latency" and not (lead.few or lead.one_event or lead.at_least)
@@ -91,20 +92,20 @@ def headline(found: KnownRun | Effects | None, asked: str | None = None) -> tupl
 
 
 def _tail(seen: KnownRun, asked: str | None) -> Figure | None:
-    """Return the percentile that stands for a run; None if the run has no such value."""
+    """Return the percentile by which a run is judged; None if the run has no such value."""
     workload = seen.run.workload
     return next((FIGURES[p] for p in (tail_of(workload, asked), tail_of(workload)) if FIGURES[p].of(seen)), None)
 
 
 def headline_so_far(curve: PercentileCurve, workload: str, asked: str | None) -> str:
-    """Return the value so far of the percentile that stands for a run; "" if it is not known."""
+    """Return the value so far of the percentile by which the run is judged; "" if it is not known."""
     tail = tail_of(workload, asked)
     value = value_at(curve, float(tail)) if tail[0].isdigit() else None
     return nice_ns(value) if value is not None else ""
 
 
 def so_far(curve: PercentileCurve, workload: str, asked: str | None, width: int) -> Lines:
-    """Return the line on the percentile that stands for a run, with its value so far."""
+    """Return the line with the value so far of the percentile by which the run is judged."""
     tail = tail_of(workload, asked)
     value = value_at(curve, float(tail)) if tail[0].isdigit() else None
     return wrap(Text.assemble((f"p{tail} so far: {nice_ns(value)}", "bold accent")), width)
@@ -113,10 +114,10 @@ def so_far(curve: PercentileCurve, workload: str, asked: str | None, width: int)
 def compared(
     found: Effects, runs: Sequence[KnownRun], relation: Relation, width: int, origin: str = "", proof: str = ""
 ) -> Lines:
-    """Return the result of two runs: what became of the chapter's figure; the largest effect on latency or stalls; then
-    the largest effect in the other direction, which is bold if it is a loss beside a gain. Below, in plain text: what
-    is proven, and which run was disturbed. ``origin``: what runs of another machine are called. ``proof``: what is
-    known of a proof of this change; "" where none can be made."""
+    """Return the result of two runs. First come the effect on the chapter's figure and the largest effect on latency or
+    stalls. Then comes the largest effect in the other direction; it is bold if it is a loss beside a gain. Below, in
+    plain text, follow the state of the proof and the tasks that disturbed a run. ``origin``: the word for runs of
+    another machine. ``proof``: a sentence on the proof of this change; "" if the change cannot be proven."""
     nearest = found.nearest
     if nearest is None and found.shown is None:
         return []
@@ -158,7 +159,8 @@ def compared(
 
 
 def _left(seen: KnownRun) -> list[str]:
-    """Return a sentence on the cause that took most of what is left, by the second run's trace; [] where none did."""
+    """Return a sentence on the cause of most of the stalled time that is left, by the second run's trace. Return [] if
+    no cause took half of it."""
     causes = seen.report.causes if seen.report is not None else ()
     most = causes[0] if causes else None
     if most is None or 2 * most.total_ns < sum(cause.total_ns for cause in causes):
@@ -167,7 +169,8 @@ def _left(seen: KnownRun) -> list[str]:
 
 
 def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> Text:
-    """Return the result of two runs of which nothing can be better or worse."""
+    """Return the result of two runs that are not judged better or worse: settings changed during a run, a hidden noise
+    ran, or nothing was changed between the runs."""
     if relation == "unsteady":
         return Text.assemble(("Not comparable: ", "bold bad"), (unsteady(runs), "bold text"), (_AGAIN, "text"))
     shown = found.lead or found.nearest
@@ -187,7 +190,7 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> T
 
 
 def unsteady(runs: Sequence[KnownRun]) -> str:
-    """Return in words which settings of this tool changed during which of two runs."""
+    """Return in words the settings of this tool that changed during the first or the second run."""
     both = zip(("first", "second"), runs, strict=True)
     notes = [(which, seen.run.notes[UNSTEADY]) for which, seen in both if UNSTEADY in seen.run.notes]
     return "; ".join(clean(note.replace(MEANWHILE, f"during the {which} run", 1), 300) for which, note in notes)
@@ -211,8 +214,8 @@ def of_recorded(walk: ChapterSession, width: int) -> Lines:
 
 
 def counts(found: Sequence[Effect], width: int, origin: str = "", relation: Relation = "changed") -> Lines:
-    """Return the counts of two runs in two columns. A row is tinted where the figure moved. ``origin``: what runs of
-    another machine are called. Only runs before and after a change are called so, and only their rows are tinted."""
+    """Return the counts of two runs in two columns. ``origin``: the word for runs of another machine. ``relation``:
+    only for ``changed`` the columns are called before and after, and rows whose figure moved are coloured."""
     if not found:
         return []
     which = ("before", "after") if relation == "changed" else ("first", "second")
@@ -230,13 +233,14 @@ def counts(found: Sequence[Effect], width: int, origin: str = "", relation: Rela
 
 
 def by_luck(said: str, width: int) -> Lines:
-    """Return the result of two runs between which nothing was changed. ``said``: how far they differ, as a sentence."""
+    """Return the result of two runs between which nothing was changed. ``said``: a sentence on the size of their
+    difference."""
     head, _, rest = said.partition(": ")
     return wrap(Text.assemble((f"{head}: ", "bold accent"), (rest, "text")), width)
 
 
 def beside(found: Effects, marked: Effect | None, width: int) -> Lines:
-    """Return the line that explains why the chart marks another figure than the one that is told; [] if both are the
+    """Return the line that explains why the chart marks one figure and the result names another; [] if both are the
     same."""
     lead = found.lead
     if lead is None or marked is None or marked.name == lead.name:
@@ -252,9 +256,9 @@ def _doubt(effect: Effect) -> str:
 
 
 def disturbed(seen: KnownRun) -> str:
-    """Return ``qemu (87 %) and 2 more``: other tasks on a run's CPUs, the busiest first; "" if there was none. Tasks of
-    one name are one. The trace of a run knows every task; without it only those are seen that lived before the run and
-    after it, and that is said."""
+    """Return ``qemu (87 %) and 2 more``: other tasks on a run's CPUs, the busiest first; "" if there was none. Tasks
+    with the same name are added up. The trace of a run knows every task. Without a trace, only tasks that lived before
+    and after the run are known; then the text begins with "at least"."""
     together = _by_trace(seen)
     traced = together is not None
     if together is None:
@@ -270,8 +274,8 @@ def disturbed(seen: KnownRun) -> str:
 
 
 def _by_trace(seen: KnownRun) -> dict[str, float] | None:
-    """Return name → percent of one CPU for the other tasks on a run's CPUs, by its trace; None without a trace that was
-    read. The noise beside the run is no other task; the measured threads are none of these (``Presence``)."""
+    """Return name → percent of one CPU for the other tasks on a run's CPUs, by its trace; None if no trace was read.
+    The noise beside the run is left out, as are the measured threads (``Presence``)."""
     report = seen.report
     if report is None or report.residence is None or report.measured_ns <= 0:
         return None

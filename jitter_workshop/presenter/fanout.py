@@ -58,7 +58,7 @@ def sentences(latencies: dict[str, str]) -> tuple[str, ...]:
 
 
 def percent(share: float) -> str:
-    """Return a share in percent with two digits, and never rounded to all: ``0.01 %``, ``9.5 %``, ``>99 %``."""
+    """Return a share in percent with two digits, and never rounded to 100 %: ``0.01 %``, ``9.5 %``, ``>99 %``."""
     value = 100 * share
     if 99 < value < 100:
         return ">99 %"

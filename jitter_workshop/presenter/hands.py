@@ -104,7 +104,8 @@ def guarded(view: HandsView) -> str:
 
 
 def still_made(titles: Sequence[str]) -> str:
-    """Return a sentence on leaving about writes by hand that only the learner can restore; "" if there are none."""
+    """Return a sentence for a learner who leaves, about writes by hand that only the learner can restore; "" if there
+    are none."""
     if not titles:
         return ""
     where = ", ".join(f"'{clean(title, 40)}'" for title in titles)
@@ -136,7 +137,7 @@ def _detail_of(line: HandLine) -> str:
 
 
 def _detail(one: HandWrite) -> str:
-    """Return the value that was read, where it is not the planned one, or why it cannot be read; "" for the rest."""
+    """Return the value that was read if it is not the planned one, or the reason why no value can be read; else ""."""
     if one.state == "wrong":
         seen = (one.found, one.change.after, one.change.before)
         found, planned, before = (value_told(value, one.change.kind, 60) for value in seen)

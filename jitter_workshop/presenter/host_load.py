@@ -36,7 +36,7 @@ def figures(load: HostLoad) -> str:
 
 
 def told(load: HostLoad, width: int) -> Lines:
-    """Return the load as the plain walk tells it, once."""
+    """Return the lines on the load that the plain walk shows once."""
     same = wrap(ALL_THE_SAME, width, "  ") if load.drowns else []
     return [*wrap(said(load), width, "! ", "  "), *same, *wrap("Type load to look again.", width, "  ")]
 

@@ -20,8 +20,9 @@ _OWN = "This is the mask of this host."
 
 
 def tasks(chapter: Chapter, view: CpuView) -> tuple[MaskTask, ...]:
-    """Return the masks to write: the lesson's, then that of the host that is shown, without its hot CPUs. The host's is
-    left out where it has no other CPU, too many, or CPUs that are offline; () for a chapter without a mask."""
+    """Return the masks to write: the lesson's, then that of the host that is shown, without its hot CPUs. The host's
+    mask is left out if the host has only hot CPUs, too many CPUs, or offline CPUs. Return () for a chapter without a
+    mask."""
     if chapter.mask is None:
         return ()
     online = view.topology.online

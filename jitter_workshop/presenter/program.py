@@ -112,7 +112,8 @@ def _figures(report: ProgramReport) -> Iterator[str]:
 
 
 def _stolen(report: ProgramReport) -> str:
-    """Return what the hypervisor took of which CPU, and the limits of what it took of the threads' time."""
+    """Return the time that the hypervisor took of each CPU, and the least and the most of it that the threads can have
+    lost."""
     each = [f"{nice_ns(one.ns)} of CPU {one.cpu}" for one in report.steal]
     where = ", ".join(each) if 0 < len(each) <= 4 else f"{nice_ns(report.steal_ns or 0)} of {len(each)} CPUs"
     said = f"The hypervisor took {where} (steal clock, in steps of 10 ms)."

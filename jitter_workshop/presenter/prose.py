@@ -105,7 +105,7 @@ def prose(source: str, width: int, *, ascii_only: bool = False, cpus: CpuView | 
 
 
 def _picture(kind: str, figures: list[str], width: int, ascii_only: bool, cpus: CpuView | None) -> list[Text]:
-    """Return a picture; a damaged one as the code that it is (``lessons check`` names what is wrong with it)."""
+    """Return a picture as lines. If its code is damaged, return the code itself; ``lessons check`` names the fault."""
     try:
         return drawn(parse(kind, figures), width, ascii_only=ascii_only, cpus=cpus)
     except ValueError:
@@ -113,8 +113,8 @@ def _picture(kind: str, figures: list[str], width: int, ascii_only: bool, cpus: 
 
 
 def _as_it_is(line: str, width: int, style: str) -> list[Text]:
-    """Return a line of code or of a table; what does not fit goes on below the last column, or a little to the
-    right."""
+    """Return a line of code or of a table; text that does not fit continues on the next line, below the last column or
+    a little indented."""
     if cell_len(line) + 2 <= width:
         return [Text("  " + line, style=style)]
     body = line.lstrip()

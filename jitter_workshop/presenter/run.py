@@ -315,7 +315,8 @@ def _latencies(run: Run, width: int) -> list[Lines]:
 
 
 def _called(run: Run, name: str) -> str:
-    """Return a histogram's name; what older runs call transit is called a hand-off, as it is."""
+    """Return a histogram's name. In older runs the histogram ``transit`` holds hand-offs, so it is called a
+    hand-off."""
     return name.replace("_transit", f"_{HANDOFF}") if run.by_handoff else name
 
 

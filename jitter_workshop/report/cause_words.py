@@ -68,7 +68,7 @@ _WORKER = re.compile(r"kworker/(u?)")
 
 def cause_words(kind: str, name: str, limit: int = 40, *, measured: bool = True) -> str:
     """Return a cause in words of at most ``limit`` characters: ``softirq NET_RX``, ``waking from idle``, ``no event``.
-    ``measured``: it is a cause of a run, whose measured threads are called our own, where there is room."""
+    ``measured``: the cause belongs to a run. Then its measured threads are called our own, if there is room."""
     if kind == "no_event":
         return clean(_NO_EVENTS.get(name, f"no event ({name})"), limit)
     if kind == "task" and name in _NOBODY:
@@ -172,7 +172,8 @@ def explanations(report: EvidenceReport) -> Iterator[str]:
 
 def without(cause: Cause, report: EvidenceReport) -> str:
     """Return the share of messages that would be in time without this cause. Return NONE_LATE if the cause made none of
-    these messages late (its stalls were those of another thread), and SAME if the stalls are long enough without it."""
+    these messages late (its stalls were those of another thread), and SAME if the share would stay the same: the stalls
+    are long enough even without the cause."""
     if not cause.late_messages:
         return NONE_LATE
     said = _share(cause.below_without)

@@ -54,8 +54,8 @@ def came_most(most: str, other: str = "") -> str:
 
 
 def undecided(source: str, chosen: str, chosen_ns: int | None, right: bool | None, unknown_ns: int, all_ns: int) -> str:
-    """Return the sentence that the evidence does not name the largest cause. ``source``: ``trace`` or ``counters``.
-    ``unknown_ns``: the part of the stalled time ``all_ns`` whose cause is not known."""
+    """Return the sentence for evidence that does not tell which cause is the largest. ``source``: ``trace`` or
+    ``counters``. ``unknown_ns``: the part of the stalled time ``all_ns`` whose cause is not known."""
     rest, whole = nice_ns(unknown_ns), nice_ns(all_ns)
     if source == "trace":
         return f"The trace has gaps: the cause of {rest} of the {whole} is not known, so no answer can be judged."

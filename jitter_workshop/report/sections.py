@@ -545,7 +545,7 @@ def _prediction(one: ReportedChapter) -> Facts:
 
 
 def _diagnosis(one: ReportedDiagnosis) -> Facts:
-    """Return what was asked about the first run, what the learner named, and what the evidence says."""
+    """Return the question about the first run, the learner's answer, and the judgement by the evidence."""
     chosen = label(one.chosen.kind, one.chosen.name)
     took, emulated = one.chosen.ns or None, one.source == "emulated"
     if not one.source:

@@ -58,15 +58,16 @@ def line(change: Change) -> str:
 
 
 def together(changes: Sequence[Change]) -> str:
-    """Return the line that moves the tasks of these changes to their one set. A task that has ended since is left
-    out by the shell."""
+    """Return the line that moves the tasks of these changes to the one set that they share. The shell goes on after a
+    task that has ended meanwhile."""
     tasks = [found[1] for one in changes if (found := _TASK.fullmatch(one.path))]
     place = _word(f"{_SETS}{changes[0].after.rstrip('/')}/tasks")
     return f"for task in {' '.join(tasks)}; do echo $task > {place}; done"
 
 
 def moves_alike(change: Change) -> tuple[str, str] | None:
-    """Return where a change takes a task from and to, None for any other change. Those that are alike are one line."""
+    """Return the two sets between which a change moves a task; None for a change that moves no task. Changes with equal
+    sets share one line."""
     moves = change.kind == "task-cgroup" and _TASK.fullmatch(change.path) is not None
     return (change.before, change.after) if moves else None
 

@@ -1,7 +1,8 @@
 """Remember which runs were read whole and found good, so that a list of sessions need not read them again.
 
-The file ``checked-runs.json`` lies beside the sessions. It has the size and the times of each good run's file. A run
-whose file has others is read again. The file may be missing, damaged or old: then runs are read once more.
+The file ``checked-runs.json`` lies beside the sessions. It has the size and the times of each good run's file. A run is
+read again if its file has another size or other times. ``checked-runs.json`` itself may be missing, damaged or old;
+then all runs are read again.
 """
 
 from __future__ import annotations

@@ -49,8 +49,8 @@ def parse(data: bytes, name: str, *, unit: str | None = None, label: str = "") -
 
 
 def _labelled(runs: Sequence[ImportedRun], label: str, name: str) -> tuple[ImportedRun, ...]:
-    """Give each run a label: the user's, that in the file, or the file's name. If a file has several runs, add the
-    tag."""
+    """Give each run a label: the user's label, the label in the file, or the file's name. If a file has several runs,
+    add the tag."""
     stem = name
     while stem.lower().endswith(_ENDINGS):
         stem = stem.rpartition(".")[0]

@@ -139,8 +139,8 @@ class OpenSession:
 
     def find(self, wanted: str) -> Run:
         """Return the run for an id, the unique beginning of an id, a label (the newest run with it) or ``@1`` (the
-        newest run). ``@1``, ``@2`` … do not count the runs of proofs while there are others: a proof would move every
-        number. Raise SessionError if there is no such run."""
+        newest run). If there are other runs, ``@1``, ``@2`` … do not count the runs of proofs, because each proof would
+        change all these numbers. Raise SessionError if there is no such run."""
         runs = self.runs()
         if wanted.startswith("@"):
             runs = apart_from_proofs(runs) or runs

@@ -2,7 +2,7 @@
 
 A damaged file is set aside under another name, and a file of a newer version is left alone. A proof without an end
 (``ended_at`` "") is under way, or its process was killed. If the runs of its rounds exist, the judgement is computed
-from these runs; that in the file is not trusted.
+from these runs; the judgement in the file is not trusted.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _rounds_of_command(proof: Proof) -> tuple[Round, ...]:
 
 
 def _other(proof: Proof, said: Judgement) -> Judgement | None:
-    """Return a judgement if it differs from the one that a proof has."""
+    """Return the judgement ``said`` if the proof has another one; None if both are equal."""
     return None if _alike(to_plain(said), to_plain(proof.judgement)) else said
 
 

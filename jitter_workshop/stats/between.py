@@ -55,8 +55,8 @@ def pieces(before: Sequence[Point], after: Sequence[Point]) -> tuple[Piece, ...]
 
 
 def _edge(path: Sequence[Point], start: float, end: float) -> tuple[float, float]:
-    """Return a path's heights at both ends of a range that has none of its points inside. At a vertical step, the
-    height on the inner side of the range is taken."""
+    """Return a path's heights at both ends of a range. No point of the path is inside the range. At a vertical step,
+    the height on the inner side of the range is taken."""
     at = bisect.bisect_right(path, start, key=lambda point: point[0]) - 1
     (x0, y0), (x1, y1) = path[at], path[at + 1]
     slope = (y1 - y0) / (x1 - x0)

@@ -41,10 +41,9 @@ _TEXT_LINES, _TEXT_COLUMNS = 3, 76
 
 
 def differences(a: Run, b: Run) -> tuple[str, ...]:
-    """Return in words why two runs cannot be compared: workload, pacing, interval, clock, payload, duty, pause or use
-    of memory differ, or one has a hand-off where the other has a transit. Two uses of memory can be compared with each
-    other, but not with none. Return () if the runs can be compared. Only the ring has a pacing; all workloads but spin
-    have an interval."""
+    """Return in words why two runs cannot be compared; () if they can be compared. They cannot be compared if workload,
+    pacing, interval, clock, payload, duty or pause differ, if one has a hand-off and the other a transit, or if only
+    one of them uses memory. Only the ring has a pacing; all workloads but spin have an interval."""
     found: list[str] = []
     alike = a.workload == b.workload
     pacing = ("pacing", a.pacing, b.pacing)
@@ -123,7 +122,7 @@ def measure_name(measure: str) -> str:
 
 def amount(measure: str, value: float | None, unit: str = "") -> str:
     """Return a measure's value for people: a rate (``4.2/s``), stolen time a second (``3.1 µs/s``), or a time; ``–``
-    for None. ``unit``: that of a command's figure."""
+    for None. ``unit``: the unit of a command's figure."""
     if value is None:
         return "–"
     if unit not in ("", NS):

@@ -20,8 +20,9 @@ _FEWEST = 5
 
 
 def drift(line: MeasureLine, orders: Sequence[Order]) -> Drift:
-    """Compute the effects of time and of order. Kendall's test judges the trend of the rounds' levels. The rank sum of
-    the rounds' contributions, AB rounds against BA rounds, compares first and second runs."""
+    """Compute the effects of time and of order. Kendall's test judges the trend of the rounds' levels. Wilcoxon's rank
+    sum compares the contributions of AB rounds with those of BA rounds; they differ if a second run differs from a
+    first run."""
     pairs = line.pairs
     if len(pairs.x) != len(orders):
         return Drift(

@@ -1,13 +1,19 @@
 """Choose the effect that tells most about a change: the largest one, and never a gain that hides a larger loss.
 
-One rule says what is better or worse (``presenter.effect.RULE`` tells it). Only latency and stalls can be: a count of a
-cause, such as preemptions, is neither. Two runs of one setup differ, too. So a figure counts as moved from a factor of
-2 on, a rate needs ten events in one of the runs and more of a difference than chance makes, and a percentile needs ten
-samples beyond it in both. Fewer stalls are no gain where they took as much time in all: then each stall is longer. More
-of them are no loss where they took less time in all; beside a gain, such a rise is named, with the time. A percentile
-beyond which few stalls lie leads only where no other figure moved, and the maximum, a single event, after that one.
+One rule says what is better or worse (``presenter.effect.RULE`` has its text). Only figures of latency and of stalls
+can be better or worse. A count of a cause, such as preemptions, cannot.
 
-The figure of a chapter is told besides, as what its change did: to its cause, mostly.
+Two runs of one setup differ, too. So a figure has moved only if it changed by a factor of 2 or more. A rate needs ten
+events in one of the runs, and a larger difference than chance makes. A percentile needs ten samples beyond it in both
+runs.
+
+Fewer stalls are no gain if the stalls took as much time in all: then each stall is longer. More stalls are no loss if
+the stalls took less time in all. If such a rise comes with a gain, the rise is named, with the time.
+
+The largest effect is told first. An effect on a percentile beyond which few stalls lie is told first only if no other
+figure moved. The effect on the maximum, which is a single event, is told first only if nothing else moved.
+
+The chapter's own figure, mostly a count of the cause, is shown in addition.
 """
 
 from __future__ import annotations
@@ -50,14 +56,14 @@ _TAIL = {"spin": "99.9999"}
 
 
 def tail_of(workload: str, asked: str | None = None) -> str:
-    """Return the percentile that stands for a run of a workload: ``asked``, which a lesson asks about; without it, the
-    workload's own."""
+    """Return the percentile to judge a run by: ``asked``, the percentile that a lesson asks about; else the usual
+    percentile of the workload."""
     return asked if asked in FIGURES else _TAIL.get(workload, "99.9")
 
 
 def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked: str | None = None) -> Effects:
-    """Return the effect of the change between two runs. ``shows``: the chapter's figure, which leads where it moved as
-    the chapter says. ``asked``: the percentile of the guess, which takes part, too."""
+    """Return the effect of the change between two runs. ``shows``: the chapter's figure; its effect comes first if the
+    figure moved as the chapter says. ``asked``: the percentile of the guess, which is judged, too."""
     workload = before.run.workload
     tail = tail_of(workload, asked)
     names = dict.fromkeys((*_ALWAYS, tail_of(workload), tail))
@@ -94,18 +100,20 @@ def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked
 
 
 def _judges(of_chapter: Effect) -> bool:
-    """Return True if the chapter's figure can be better or worse, and moved as far as any other has to."""
+    """Return True if the chapter's figure can be better or worse, and moved by at least the factor that all figures
+    need."""
     return of_chapter.sort != "cause" and of_chapter.factor >= MOVED
 
 
 def effect_on(name: str, before: KnownRun, after: KnownRun) -> Effect | None:
-    """Return the effect on the figure with this id, however few samples it has; None where a run does not have it."""
+    """Return the effect on the figure with this id, even if it has few samples; None where a run does not have the
+    figure."""
     return _effect(figure(name), before, after, of_chapter=True)
 
 
 def counted(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tuple[Effect, ...]:
-    """Return the counts of two runs that both have and that are not 0 in both. ``shows``: the chapter's figure, which
-    comes first."""
+    """Return the effects on all counts that both runs have, except counts that are 0 in both. ``shows``: the chapter's
+    figure, which comes first."""
     names = dict.fromkeys((*([shows.figure] if shows is not None else []), *_COUNTS))
     found = ((name, _effect(figure(name), before, after, of_chapter=True)) for name in names)
     known = ((name, e) for name, e in found if e is not None and (e.factor > 1.0 or e.values[0] != "0"))
@@ -115,7 +123,7 @@ def counted(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tu
 
 
 def _by_chance(one: Figure, before: KnownRun, after: KnownRun) -> bool:
-    """Return True if a rate counts so few events that two equal runs may differ as much."""
+    """Return True if the figure is a rate of so few events that chance alone may make such a difference."""
     first, second = one.of(before), one.of(after)
     if one.unit != "a second" or first is None or second is None:
         return False
@@ -124,8 +132,8 @@ def _by_chance(one: Figure, before: KnownRun, after: KnownRun) -> bool:
 
 
 def _with_time(name: str, effect: Effect, before: KnownRun, after: KnownRun, *, by_chance: bool) -> Effect:
-    """Return the effect, which is neither better nor worse in two cases: its counts may differ by chance; or it is a
-    number of stalls, and the time that stalls took did not change in the same direction."""
+    """Return the effect; in two cases it becomes neither better nor worse. Either its counts may differ by chance, or
+    it is a number of stalls and the time that stalls took did not change in the same direction."""
     if by_chance:
         return dataclasses.replace(effect, direction="same")
     if name not in _RATES_OF_STALLS or effect.direction == "same":
@@ -141,7 +149,7 @@ def _largest(found: Iterable[Effect]) -> Effect | None:
 
 def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool = False) -> Effect | None:
     """Return the effect on one figure; None where a run does not have the figure, or has too few events or samples.
-    ``of_chapter``: take few events and few samples, too, because the lesson says what the figure means."""
+    ``of_chapter``: accept few events and few samples, because the lesson says what the figure means."""
     first, second = one.of(before), one.of(after)
     if first is None or second is None:
         return None
@@ -180,12 +188,12 @@ def _sort(one: Figure) -> Sort:
 
 
 def _marks(one: Figure, *runs: KnownRun) -> list[str]:
-    """Return the mark of a percentile in each run; "" for other figures, and for a run of another machine, of which
-    only figures are known."""
+    """Return the mark of a percentile in each run. Return "" for other figures, and for a run of another machine,
+    because of such a run only figures are known."""
     return [of_run(seen.run)[one.id] if one.id[0].isdigit() and seen.recorded is None else "" for seen in runs]
 
 
 def _values(one: Figure, before: KnownRun, after: KnownRun) -> tuple[str, str]:
-    """Return both values in words; a percentile beyond which few stalls lie has their mark."""
+    """Return both values in words. If few stalls lie beyond a percentile, its value begins with the mark for this."""
     first, second = (FEW_STALLS if mark == FEW_STALLS else "" for mark in _marks(one, before, after))
     return f"{first}{one.shown(one.of(before))}", f"{second}{one.with_unit(one.of(after))}"

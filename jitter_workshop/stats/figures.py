@@ -1,7 +1,7 @@
-"""Read one figure of a run by its name: what a lesson's ``[shows]`` compares before and after its change.
+"""Read one figure of a run by its name, such as the figure that a lesson's ``[shows]`` names.
 
-A count becomes a rate, because two runs are never of exactly the same length. Where a run counted nothing, its true
-rate may be anything below one event in its time; a ratio is then computed with that one event.
+A count becomes a rate, because two runs are never of exactly the same length. If a run counted no event, a ratio is
+computed with one event instead, because the true rate may be nearly as high.
 
 Most figures are counters, which every run has. Others are read from the kernel's trace of the run: only the trace tells
 which function a kernel worker ran, and on which CPU.
@@ -22,8 +22,9 @@ from jitter_workshop.stats.scale import nice_hz, nice_ns, nice_number
 @dataclass(frozen=True, slots=True)
 class KnownRun:
     """Hold all that is known of a run. ``report``: the report on the run's trace, None without a trace. ``recorded``:
-    the figures of a run on another machine by their ids, and nothing else is known of it; None for a run of one's
-    own. ``emulated``: that machine was emulated, so only figures that count are known."""
+    for a run on another machine, its figures by their ids, because nothing else is known of it; None for a run on this
+    host. ``emulated``: that machine was emulated, so only numbers of events and the kernel's choices are known, no
+    times."""
 
     run: Run
     report: EvidenceReport | None = None
@@ -34,8 +35,8 @@ class KnownRun:
 @dataclass(frozen=True, slots=True)
 class Figure:
     """Hold one figure. ``unit``: "a second" for a rate, "ns" for a time, "" for a ratio. ``read`` returns its value in
-    a run of one's own, None where the run does not have it. ``least`` returns the smallest value other than 0 that this
-    run could have shown. ``traced``: only a run with a trace has it."""
+    a run on this host, None where the run does not have it. ``least`` returns the smallest value above 0 that a run of
+    this length can have. ``traced``: only a run with a trace has it."""
 
     id: str
     title: str
@@ -80,7 +81,8 @@ def _rate(count: Callable[[Run], int | None]) -> Callable[[KnownRun], float | No
 
 
 def _preempted_a_second(seen: KnownRun) -> float | None:
-    """Return how often a second of sampling the main thread was preempted: while it sleeps, nothing can preempt it."""
+    """Return the preemptions of the main thread per second of sampling. Time in which the thread sleeps does not count,
+    because nothing can preempt it then."""
     counted, seconds = _preempted(seen.run), seen.run.rated_s
     return None if counted is None or seconds <= 0 else counted / seconds
 
@@ -90,7 +92,7 @@ def _one_event(seen: KnownRun) -> float:
 
 
 def _one_stall(seen: KnownRun) -> float:
-    """Return the rate of a single stall, or preemption, in the time to which their rates refer."""
+    """Return the rate, a second, that a single stall or preemption makes in this run."""
     return 1 / seen.run.rated_s if seen.run.rated_s > 0 else 1.0
 
 
@@ -116,7 +118,8 @@ def _stalls_over(threshold_ns: int) -> Callable[[KnownRun], float | None]:
 
 
 def _without_a_switch(seen: KnownRun) -> float | None:
-    """Return how many stalls of 100 µs and more a second cannot be preemptions, because there were fewer of these."""
+    """Return the rate of stalls of at least 100 µs, minus the rate of preemptions; 0 if there were more preemptions.
+    The result is a lower bound on the rate of stalls that were no preemptions."""
     stalls, preempted = _stalls_over(100_000)(seen), _preempted_a_second(seen)
     return None if stalls is None or preempted is None else max(stalls - preempted, 0.0)
 
@@ -128,8 +131,8 @@ def _slowest_block(seen: KnownRun) -> float | None:
 
 
 def _on_hot(of_softirqs: bool, wanted: Callable[[str], bool]) -> Callable[[Run], int | None]:
-    """Return a function that adds up the counters with a ``wanted`` name on the hot CPUs; None where threads are free,
-    and so no CPU is hot."""
+    """Return a function that adds up the counters with a ``wanted`` name on the hot CPUs; None where the threads are
+    bound to no CPU, so that no CPU is hot."""
 
     def added(run: Run) -> int | None:
         counters = run.softirqs if of_softirqs else run.interrupts
@@ -239,14 +242,14 @@ _BY_TIMES = ("stalls-1ms", "stalls-100us", "stalls-10us", "stalls-unswitched")
 
 
 def counts_alone(one: Figure) -> bool:
-    """Return True for a figure that means something on an emulated machine, whose times mean nothing: a number of
-    events, or what the kernel chose. Stalls are counted by their lengths, so they are no such figure."""
+    """Return True for a figure that does not depend on times, which mean nothing on an emulated machine: a number of
+    events, or a choice of the kernel. A number of stalls depends on their lengths, so it is not such a figure."""
     return one.id in _CHOSEN or (one.unit == "a second" and one.id not in _BY_TIMES)
 
 
 def ratio(one: Figure, before: KnownRun, after: KnownRun, *, rises: bool = False) -> float | None:
-    """Return by which factor a figure fell from ``before`` to ``after``, or rose where ``rises``; None where one of the
-    runs does not have it."""
+    """Return the factor by which a figure fell from ``before`` to ``after``; with ``rises``, the factor by which it
+    rose. Return None where one of the runs does not have the figure."""
     first, second = one.of(before), one.of(after)
     if first is None or second is None:
         return None
@@ -260,8 +263,8 @@ of 2.99. Such a ratio reaches a wanted factor of 3."""
 
 
 def as_said(shows: Shows, before: KnownRun, after: KnownRun) -> tuple[float | None, bool]:
-    """Return by which factor a chapter's figure moved, as :func:`ratio` does, and whether that is what the chapter
-    says."""
+    """Return the factor by which a chapter's figure moved, as :func:`ratio` does, and True if it moved as far as the
+    chapter says."""
     factor = ratio(figure(shows.figure), before, after, rises=shows.rises)
     return factor, factor is not None and factor >= shows.at_least * LENGTHS
 

@@ -103,7 +103,7 @@ def bounds(most: float, levels: int) -> tuple[int, ...]:
 
 
 def level(count: float, limits: Sequence[int]) -> int:
-    """Return the shade of a count: 0 = nothing was counted; a part of a count has the first shade."""
+    """Return the shade of a count: 0 = nothing was counted; a count between 0 and 1 has the first shade."""
     if count <= 0:
         return 0
     return max(sum(limit <= count for limit in limits), 1)
@@ -124,8 +124,8 @@ def loud_blocks(blocks: Sequence[Block]) -> tuple[Block, ...]:
 
 
 def _bars(bins: Sequence[Bin]) -> tuple[tuple[int, float], ...]:
-    """Return (bar, count). A counter that is wider than a bar is shared by its bars, because there would be gaps
-    between short times; any other belongs to the bar of its middle."""
+    """Return (bar, count). The samples of a counter that is wider than a bar are divided among its bars; else there
+    would be gaps between short times. Any other counter belongs to the bar of its middle."""
     found: dict[int, float] = {}
     for low, high, samples in bins:
         first, last = (math.log10(max(value, 1)) * PER_DECADE for value in (low, high + 1))

@@ -16,8 +16,8 @@ LEAST_RATIO = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Hold neighbouring CPUs that share a row and a column. ``measured``: those of the matrix. ``stands_for``: the CPUs
-    that its label names, also those that were not measured."""
+    """Hold neighbouring CPUs that share a row and a column. ``measured``: those of them that were measured.
+    ``stands_for``: all CPUs that the label names, measured or not."""
 
     measured: tuple[int, ...]
     stands_for: CpuSet
@@ -43,8 +43,9 @@ class Grid:
 
 
 def grid(matrix: Matrix, most: int) -> Grid:
-    """Return a matrix as at most ``most`` rows and columns, CPUs of one group side by side. Where there are more CPUs,
-    a row stands for a group or a part of it, and where there are more groups, for several neighbouring groups."""
+    """Return a matrix as at most ``most`` rows and columns, CPUs of one group side by side. A row is one CPU if there
+    are no more than ``most`` CPUs; else a row is a group or a part of one. If there are more than ``most`` groups, a
+    row is several neighbouring groups."""
     bins = tuple(_bins(matrix, max(most, 1)))
     place = {cpu: number for number, one in enumerate(bins) for cpu in one.measured}
     found: dict[tuple[int, int], list[float]] = {}

@@ -70,8 +70,9 @@ def adjust_no_change(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[
     their own: a line cannot be wrong in both claims, because a wrong claim of a change needs a ratio of 1, and a wrong
     claim of no change needs a ratio outside the band.
 
-    A line with events in too few rounds gets no share here, either. Only whether a round has events counts, because the
-    contributions at the band's ends have other sizes than those at ratio 1."""
+    A line with events in too few rounds gets no share here, either. The sizes of the contributions are not used for
+    this, because they are different at the band's ends and at ratio 1.
+    """
     return _holm_of([i for i, line in enumerate(shown) if _can_be_even(line)], ps)
 
 

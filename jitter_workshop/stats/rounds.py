@@ -32,8 +32,9 @@ _STEPS_NS = {USER: 1_000.0}
 
 
 def draw_orders(rounds: int, seed: int) -> tuple[Order, ...]:
-    """Return the orders of the rounds: as many AB as BA, shuffled (of an odd number, one is drawn by chance). A steady
-    drift and the effect of a run on the next one then change the runs without and with the change alike."""
+    """Return the orders of the rounds: as many AB as BA, shuffled. If the number of rounds is odd, the last order is
+    drawn by chance before the shuffle. A steady drift and the effect of a run on the next one then change the runs
+    without and with the change alike."""
     chance = random.Random(seed)
     both: tuple[Order, Order] = ("AB", "BA")
     orders = [both[i % 2] for i in range(rounds - rounds % 2)] + [chance.choice(both) for _ in range(rounds % 2)]
@@ -111,8 +112,8 @@ def rounds_of(pairs: Iterable[tuple[Order, Run, Run]]) -> tuple[Round, ...]:
 class MeasureLine:
     """Hold one measure over all rounds. ``pairs`` is empty if nothing can be compared. ``gate``: why there is no
     verdict; "" if there can be one. ``without``, ``with_it``: the level without and with the change. ``seconds``: the
-    measured time without and with it. ``counts``: the stalls without and with it, None for a percentile. ``unit``: that
-    of a command's figure."""
+    measured time without and with it. ``counts``: the stalls without and with it, None for a percentile. ``unit``: the
+    unit of a command's figure."""
 
     measure: str
     name: str

@@ -91,8 +91,9 @@ class WorkshopApp(Frame):
         self.run_worker(self._look_at_load(), group="load")
 
     async def _look_at_load(self) -> None:
-        """Name a load that will show in every chapter, if there is one: on a page over home, and as a sentence where
-        the learner has gone on meanwhile. A run that has begun names it itself."""
+        """Look if the host has a load that will disturb every chapter. If so, name it on a page over the home screen,
+        or in a sentence if the learner has left that screen. Do nothing if a run has begun, because its result names
+        the load."""
         from jitter_workshop.presenter.host_load import said
         from jitter_workshop.tui.background import aside
         from jitter_workshop.tui.screens.common.load import LoadPage

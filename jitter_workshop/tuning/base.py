@@ -45,9 +45,9 @@ from jitter_workshop.tuning.setting_types.kinds import kind_of
 class Unavailable(Exception):
     """Signal that a tunable is not available on this host; the message is the reason.
 
-    ``only_host``: True if only the owner of the hypervisor could make the tunable available. ``info``: True if nothing
-    is missing on this host and there is only nothing to do. ``paths``: the files shown with the reason, None for the
-    tunable's own.
+    ``only_host``: True if only the owner of the hypervisor could make the tunable available. ``info``: True if the host
+    lacks nothing, and there is just nothing to do. ``paths``: the files shown with the reason, None for the tunable's
+    own.
     """
 
     def __init__(
@@ -180,8 +180,8 @@ class Tunable:
         return ""
 
     def held(self, host: Host) -> str:
-        """Return the reason why a change of this tunable moves hardly anything on this host: most of what it is about
-        stays. Return "" if it moves something, or if this is not known."""
+        """Return the reason why a change of this tunable has hardly any effect on this host, such as interrupts that
+        mostly cannot be moved. Return "" if the change has an effect, or if this is not known."""
         del host
         return ""
 

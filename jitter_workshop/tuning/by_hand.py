@@ -87,10 +87,10 @@ def adopt(
 ) -> tuple[list[Applied], list[Refused]]:
     """Record as written each announced write that a user has made by hand.
 
-    ``entries``: those of the announced writes' journal. A write is adopted if its setting has the announced value; with
-    ``wrong``, where the user says that they typed another value, also if it has that one: a restore gives both back.
-    Return the adopted writes, those of an earlier call included, and a Refused for each of the others; these stay
-    announced. The call may be repeated.
+    ``entries``: those of the announced writes' journal. A write is adopted if its setting has the announced value.
+    ``wrong``: the user says that they typed other values. Then a write whose setting has another value is adopted, too,
+    so that a restore gives it back. Return the adopted writes, those of an earlier call included, and a Refused for
+    each of the others; these stay announced. The call may be repeated.
     """
     switched = read_switched(root, entries)
     seen = [(entry, *state_of(root, entry, switched)) for entry in entries if entry.active]

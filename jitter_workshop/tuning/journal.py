@@ -246,8 +246,8 @@ class AppliedBy:
 
 
 def applied_by(root: HostRoot, journals: Sequence[Journal]) -> dict[str, AppliedBy]:
-    """Return for each tunable with a setting that a restore would give back who applied it last. ``journals``: those of
-    this host, in order."""
+    """Return who last applied each tunable, by its id. A tunable is left out if a restore would give back none of its
+    settings. ``journals``: the journals of this host, in order."""
     found: dict[str, AppliedBy] = {}
     boot = current_boot(root) if journals else None
     for journal in journals:
@@ -260,7 +260,8 @@ def applied_by(root: HostRoot, journals: Sequence[Journal]) -> dict[str, Applied
 
 
 def _is_workshop(root: HostRoot, pid: int) -> bool:
-    """Return True if a process runs this program: a process number is used again."""
+    """Return True if the process with this number runs this program. The kernel gives the number of an ended process to
+    a new one, so the number alone proves nothing."""
     command = root.text(f"/proc/{pid}/cmdline") or ""
     return "jitter-workshop" in command or "jitter_workshop" in command
 

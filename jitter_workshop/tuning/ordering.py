@@ -94,8 +94,8 @@ def _facts(path: str, kind: str, value: str) -> Facts:
 
 
 def _free(path: str) -> str:
-    """Return the condition that a policy's driver accepts an energy preference, as it does unless its governor is
-    performance."""
+    """Return the condition under which a policy's driver accepts an energy preference: its governor is not
+    ``performance``."""
     return f"{path.rpartition('/')[0]} takes a preference"
 
 

@@ -1,9 +1,9 @@
 """Restore the settings that the journals record as changed, in a safe order, never over a value that others set.
 
 All our writes to one setting form one chain. Restoring a chain writes the value from before its oldest write.
-``ordering`` gives the order of the chains. A setting is restored if it has the value that we wrote, a value that the
-host made of that, or a value that the kernel made of it because we switched CPUs or cpusets (``switched``). Any other
-value was set by somebody else: the setting is left alone and reported.
+``ordering`` gives the order of the chains. A setting is restored if it has one of three values: the value that we
+wrote, a value into which the host changed ours, or a value that the kernel gave it because we switched CPUs or cpusets
+(``switched``). Any other value was set by somebody else. Then the setting is left alone and reported.
 
 A value that the host clamps or refuses is written again after the other settings. A setting that still cannot be
 restored is owed: it stays in the journal with its reason, and every later restore tries again. The journal marks
@@ -72,10 +72,10 @@ class _Chain:
     (``target``).
 
     ``holds``: the write stays in effect; it is made again if restoring another setting displaces it. ``foreign``:
-    somebody else has changed the setting since. ``every``: the CPUs that an affinity must have if it is to be opened to
-    all CPUs. ``opens``: the CPUs that it must have once it was written. ``sure``: nothing of an interrupted write is
-    left. ``readable``: the setting can be handled. ``first``: its value before this restore. ``done``: the outcome, ""
-    while there is none; ``why`` then gives the reason.
+    somebody else has changed the setting since. ``every``: for an affinity that is to be opened to all CPUs, the CPUs
+    that it must have in the end. ``opens``: the CPUs that the affinity must have after our write. ``sure``: nothing of
+    an interrupted write is left. ``readable``: the setting can be handled. ``first``: the setting's value before this
+    restore. ``done``: the outcome, "" while there is none; ``why`` then gives the reason.
     """
 
     kind: Kind

@@ -67,8 +67,8 @@ class Names(Strings):
 
 
 def of_own_threads(events: Iterable[TraceEvent], tids: Iterable[int]) -> Iterator[TraceEvent]:
-    """Yield the events without calls and page faults of other threads than ``tids`` and those that these start: the
-    kernel's filter lets events of other threads through, too. ``events``: in order of time."""
+    """Yield the events, but not the system calls and page faults of foreign threads, which the kernel's filter may let
+    through. Own threads are ``tids`` and all threads that they start. ``events``: in order of time."""
     own = set(tids)
     for event in events:
         kind = event.kind
@@ -171,9 +171,9 @@ def _changed_by_others(what: str) -> HostError:
 
 
 class Capture:
-    """Hold two instances of the kernel's trace and what is needed to read them. ``newest``: the highest number of a
-    thread at a time before ``tids`` was read; then these threads, and all that they start, are followed in a long
-    recording, which is read while it goes on (:meth:`drain`). None: only ``tids`` are measured."""
+    """Hold two instances of the kernel's trace and what is needed to read them. ``newest``: None for a recording of the
+    threads ``tids`` only. For a long recording, the highest thread number just before ``tids`` was read. A long
+    recording follows ``tids`` and all threads that they start, and is read while it goes on (:meth:`drain`)."""
 
     def __init__(
         self,
@@ -392,8 +392,8 @@ class Capture:
 
     def drain(self) -> tuple[int, bool]:
         """Take what is recorded so far out of the kernel's buffers, so that they do not fill up, and keep it for
-        :meth:`read`. Return the kept bytes, and whether the recording has ended: events found no room, or as much is
-        kept as may be. Raises HostError if another program changed the trace."""
+        :meth:`read`. Return the number of kept bytes, and True if the recording has ended: the buffers had no room for
+        some events, or the limit of kept bytes is reached. Raises HostError if another program changed the trace."""
         if not self._running or not self._follows:
             raise UsageError("no program is followed now", "send 'begin' with 'pids', then 'start'")
         if self._full:
@@ -420,8 +420,8 @@ class Capture:
                 yield tid
 
     def _follow_new_numbers(self) -> None:
-        """Record the calls and faults of all threads, once thread numbers are given out from the beginning again. A new
-        thread of the program is then not known by its number."""
+        """Record the system calls and page faults of all threads, once the kernel gives out low thread numbers again.
+        From then on a number does not tell if a new thread belongs to the program."""
         if self._newest is None or newest_thread(self._root) >= self._newest:
             return
         self._newest = None

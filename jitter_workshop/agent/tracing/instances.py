@@ -55,8 +55,8 @@ def tracefs(root: HostRoot) -> str:
 
 
 def mount_command(root: HostRoot) -> str:
-    """Return the command that mounts the kernel's trace, where this kernel has one that is not mounted; "" else, and
-    where only root may see whether it is mounted."""
+    """Return the command that mounts the kernel's trace. Return "" if the trace is mounted already, if this kernel has
+    none, or if only root may see whether it is mounted."""
     try:
         tracefs(root)
     except HostError as error:

@@ -59,8 +59,8 @@ def can_be_had(root: HostRoot) -> bool:
 
 
 def _mount() -> None:
-    """Leave the host's mount namespace, and mount the trace. Mounts of the host still come in here, and none goes out.
-    Raises OSError."""
+    """Leave the host's mount namespace, and mount the trace. New mounts of the host still appear here. Mounts made here
+    do not appear on the host. Raises OSError."""
     _call("unshare", _CLONE_NEWNS)
     _call("mount", b"none", b"/", None, _MS_REC | _MS_SLAVE, None)
     _call("mount", b"nodev", os.fsencode(FOLDERS[0]), b"tracefs", _QUIET, None)

@@ -112,9 +112,10 @@ def wanted_of_program(root: HostRoot, folder: str, tids: Sequence[int], newest: 
     """Return the wanted events for a program that is not ours. ``hot`` is recorded of all tasks. ``senders`` is
     recorded of the program's own threads: their page faults and the system calls in which they may wait.
 
-    ``tids``: the threads that it has; ``newest``: the highest number of a thread by then. The threads that it starts
-    get higher numbers. The kernel could follow them itself (``set_event_pid`` with ``event-fork``), but that costs
-    0.2 µs at each switch of any task, more than the switch's own event."""
+    ``tids``: the threads that the program has now; ``newest``: the highest thread number so far. Threads that the
+    program starts later get higher numbers. The kernel could follow them itself (``set_event_pid`` with
+    ``event-fork``), but that costs 0.2 µs at each switch of any task, more than the switch's own event.
+    """
     missing: dict[str, str] = {}
     hot = _here(root, folder, _PROGRAM, {}, missing)
     vectors = _vectors(root, folder)
@@ -142,8 +143,8 @@ def own_filters(events: Iterable[str], tids: Sequence[int], newest: int | None) 
 
 
 def _numbers(tids: Sequence[int], newest: int) -> str:
-    """Return the filter for these threads and for all newer ones. Many numbers become a few ranges, which may have
-    other threads between them."""
+    """Return the filter for these threads and for all newer ones. Many numbers become a few ranges, which may include
+    numbers of other threads."""
     ranges = [[tid, tid] for tid in sorted(set(tids))]
     while len(ranges) > MOST_RANGES:
         place = min(range(1, len(ranges)), key=lambda at: ranges[at][0] - ranges[at - 1][1])

@@ -135,7 +135,8 @@ def _show_curves(board: Board, chapter: str, step: str) -> None:
 
 
 def _known_place(ident: str | None, step: str | None) -> None:
-    """Raise UsageError if the course has no such chapter, or the chapter no such step. None: none was named."""
+    """Raise UsageError if the course has no such chapter, or the chapter no such step. None: the option was not
+    given."""
     if ident is None:
         if step is not None:
             raise UsageError("--step needs a chapter", "name the chapter with --chapter ID")

@@ -26,8 +26,10 @@ class HandCommands:
     """Check the commands of one visit of the step *explain*. A command that was seen once stays done, because its
     program ends.
 
-    A process counts only if it did not fit a check already when the visit began. A host on which a run is being made is
-    looked at once, and then left in peace. ``now``: a clock in seconds. ``measuring``: tells if a run is being made."""
+    A process counts only if it did not fit a check already when the visit began. While a run is being made, the host is
+    looked at only once, so that looking does not disturb the run. ``now``: a clock in seconds. ``measuring``: tells if
+    a run is being made.
+    """
 
     def __init__(
         self,

@@ -195,7 +195,7 @@ def _bought(chapter: Chapter, run: Run, shown: RunCurve, earlier: list[Run]) -> 
 
 def _compared(a: Run, b: Run) -> Comparison | None:
     """Return the comparison of ``b`` with ``a``; None if one of the runs has no histogram. Runs beside different noises
-    are not compared: what differs would be put down to the course."""
+    are not compared: the difference would be taken for an effect of the course."""
     name = a.main_histogram
     if name not in a.histograms or b.main_histogram not in b.histograms:
         return None

@@ -68,7 +68,8 @@ def _of_task(name: str) -> tuple[str, ...]:
 
 
 def reach(suspect: Suspect, chapter: Chapter, course: Course) -> tuple[Reach, str]:
-    """Return how far a cause is treated, and the title of the other chapter that treats it, else ""."""
+    """Return where a cause is treated: in this chapter, in another one, or nowhere. If another chapter treats it, also
+    return that chapter's title, else ""."""
     here, task = _of(chapter), suspect.name if suspect.kind == "task" else ""
     wanted = (PLACEMENT,) if task in _own_threads(chapter) else levers(suspect)
     if not wanted:

@@ -1,7 +1,8 @@
 """Let the learner make the writes of a chapter's plan by hand, and watch the host meanwhile.
 
-With root's rights the agent first journals the old values; then what the learner made is restored as if the workshop
-had made it. Without root's rights the session keeps the old values, and the learner restores them by hand, watched too.
+With root's rights the agent first journals the old values. Then it can restore the learner's writes as if the workshop
+had made them. Without root's rights the session keeps the old values. The learner restores them by hand, and the
+workshop watches that, too.
 """
 
 from __future__ import annotations
@@ -130,9 +131,9 @@ class Hands:
         return bool(new) and self.journalled
 
     def adopt(self, wrong: bool = False) -> ApplyView:
-        """Take the writes that are made as applied by this chapter, and stop watching. Nothing is written. ``wrong``:
-        also values that are not in the plan, which the learner was asked about. Raises HostError if the agent has
-        ended; what was made is restored then."""
+        """Count the writes that the learner has made as applied by this chapter, and stop watching. Nothing is written.
+        ``wrong``: also count values that are not in the plan; the learner was asked about them. Raises HostError if the
+        agent has ended; then the learner's writes are restored."""
         try:
             return self._adopted(wrong and bool(self._told_wrong))
         finally:
@@ -244,7 +245,8 @@ def _lines(writes: tuple[HandWrite, ...]) -> tuple[HandLine, ...]:
 
 
 def _typed(change: Change) -> bool:
-    """Return True if the learner types this change: another one is noted only, or cannot be made in a shell."""
+    """Return True if the learner types this change. A change that is only noted, or that no shell can make, is not
+    typed."""
     return _watched(change) and not noted_only(change)
 
 

@@ -365,7 +365,7 @@ _BY_ID = ("max", *(f"p{name}" for name in PERCENTILES))
 
 
 def _as_run(run: RecordedRun) -> Run:
-    """Return a run that has what is recorded and nothing else."""
+    """Return a run with the recorded figures and no others."""
     main = KINDS[run.workload].histogram if run.workload in KINDS else ""
     return bare_run(
         **picked(run, "label", "workload", "duration_s", "transit_from"),

@@ -100,8 +100,9 @@ class SessionContext:
 
     @property
     def mount_command(self) -> str:
-        """Return the command that mounts the kernel's trace; "" where it is mounted, this host has none, or the agent
-        can get it without the host's mount. A class's service may make no mount, and without rights no agent starts."""
+        """Return the command that mounts the kernel's trace. Return "" if no mount is needed: the trace is mounted,
+        this host has none, or the agent can mount it for itself alone. The agent of a class host may not do so, and
+        without root's rights there is no agent."""
         from jitter_workshop.agent.tracing import own_view
         from jitter_workshop.agent.tracing.instances import mount_command
 

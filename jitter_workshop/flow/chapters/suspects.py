@@ -71,8 +71,8 @@ _VECTORS = {
 def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "") -> SeenCauses:
     """Return the causes of a traced run. ``load``: the kind of the noise that the chapter made beside the run, whose
     tasks have the kind's name; None without. ``figure``: the figure that the chapter's change moves, "" for none; its
-    cause is listed, however small it is. Causes that a learner would call one are one: all local timers, all moves, all
-    page faults, and each event with the gaps around it."""
+    cause is listed, however small it is. Causes that a learner would call by one name are added up: all local timers,
+    all moves, all page faults, and each event with the gaps around it."""
     took: dict[tuple[str, str], list[Cause]] = {}
     unknown = 0
     for cause in report.causes:
@@ -128,8 +128,8 @@ def suspect(kind: str, name: str, count: int, total_ns: int, own_load: bool = Fa
 
 
 def _readable(report: EvidenceReport) -> ExplainedStall | None:
-    """Return a stall that can be read as an example, in its main pieces: the one with the fewest; of equal ones the
-    longest."""
+    """Return the stall that is easiest to read as an example, in its main pieces. This is the stall with the fewest
+    pieces; of several such stalls, the longest."""
     shortened = [dataclasses.replace(stall, timeline=main_pieces(stall)) for stall in report.worst]
     fitting = [stall for stall in shortened if FEWEST <= len(stall.timeline) <= PIECES and _told(stall) >= MOST_TOLD]
     return min(fitting, key=lambda stall: len(stall.timeline), default=None)

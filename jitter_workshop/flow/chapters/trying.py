@@ -55,7 +55,7 @@ class TriedRound:
 class Tried:
     """Hold a chapter's trial. ``before``, ``after`` and ``ratio`` are medians of the ``rounds``, None where a run did
     not have the figure and where there was no round. ``shown``: the factor was at least ``at_least`` in nine rounds of
-    ten. ``why``: that in a sentence, or the reason why this host cannot show it."""
+    ten. ``why``: a sentence that says so, or the reason why this host cannot show the effect."""
 
     chapter: str
     figure: str
@@ -73,10 +73,10 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Hold the functions that a trial calls. ``plan``: with the writes that come next, if the round before did not make
-    the same ones. ``round_done``: with the figure, the number and the result of a round. ``observer``: the observer of
-    the runs. ``queued``: with the reason to wait for other measurements. ``duration_s``: the length of each run, None
-    for the chapter's own."""
+    """Hold the functions that a trial calls. ``plan`` gets the writes that come next, if they differ from those of the
+    round before. ``round_done`` gets the figure, the number and the result of a round. ``observer``: the observer of
+    the runs. ``queued`` gets the reason for a wait. ``duration_s``: the length of each run, None for the chapter's
+    own."""
 
     plan: Callable[[PlanView], None]
     round_done: Callable[[Figure, int, TriedRound], None]

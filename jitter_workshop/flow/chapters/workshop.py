@@ -144,8 +144,8 @@ class Workshop(SessionContext):
         return outcome.near if outcome is not None else None
 
     def _state(self, chapter: Chapter) -> StateHere:
-        """Return this host's state for a chapter's tunables. It is read once, so it is that from before the chapter's
-        own change."""
+        """Return this host's state for a chapter's tunables. The state is read once, so it is the state before the
+        chapter's own change."""
         if self._states is None:
             self._states = States(self.root, self.topology)
         return self._states.of(chapter)
@@ -216,8 +216,8 @@ class Workshop(SessionContext):
         return () if self.recorded else tuple(entry.tunable for entry in active(self.root))
 
     def of_others(self) -> dict[str, AppliedBy]:
-        """Return the tunables that another workshop or verb has applied on this host, or an earlier visit, with who did
-        it."""
+        """Return the applied tunables of this host that this visit has not applied: those of another workshop, of a
+        verb, or of an earlier visit. Each comes with who applied it."""
         if self.recorded:
             return {}
         made = self.agent_session.made

@@ -32,8 +32,8 @@ _CHECK = "'jitter-workshop lessons check' names the line"
 class Seen:
     """Hold the state of a chapter's tunables. ``checks``: their assessments in the lesson's order. ``state``: the
     host's state for the chapter. ``reason``: why the host has none of the tunables, or "". ``asked``: the tunables for
-    which the lesson gives a value, as ``ID=VALUE``. ``held``: the reason why a change of the tunables moves hardly
-    anything here, or ""."""
+    which the lesson gives a value, as ``ID=VALUE``. ``held``: the reason why a change of the tunables has hardly any
+    effect here, or ""."""
 
     host: Host
     hot: HotCpus
@@ -44,8 +44,9 @@ class Seen:
     held: str = ""
 
     def settled(self) -> dict[str, bool]:
-        """Return tunable id → True if it needs no improvement or, if the lesson gives a value, no write for that value.
-        A tunable that this host does not have is left out."""
+        """Return tunable id → True if the tunable is settled. It is settled if it needs no improvement; if the lesson
+        gives a value, it is settled if that value needs no write. A tunable that this host does not have is left
+        out."""
         found = {c.id: c.state != "improve" for c in self.checks if c.state != "unavailable"}
         for word in self.asked:
             ident = word.partition("=")[0]
@@ -90,7 +91,7 @@ def ground_of(root: HostRoot, topology: Topology | None = None) -> tuple[HotCpus
 
 
 def _held(host: Host, tunables: Sequence[Tunable], checks: Sequence[Assessment]) -> str:
-    """Return the reason why none of the tunables that can be improved would move anything, or ""."""
+    """Return the reason why a change has no effect for any of the tunables that can be improved, or ""."""
     told = [t.held(host) for t, check in zip(tunables, checks, strict=True) if check.state == "improve"]
     return told[0] if told and all(told) else ""
 

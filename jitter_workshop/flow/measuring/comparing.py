@@ -29,7 +29,8 @@ _LINES, _COLUMNS = 3, 76
 
 
 def compare_runs(a: Run, b: Run) -> CompareView:
-    """Return the comparison of two runs. If they were made in the same way, the headline says how far luck goes."""
+    """Return the comparison of two runs. If they were made in the same way, the headline says how large a difference
+    luck alone makes."""
     from jitter_workshop.stats.comparison import compare
 
     comparison = compare(a, b, a.main_histogram)
@@ -61,7 +62,7 @@ def _set_to(ident: str, applied: Mapping[str, str | None]) -> str:
 
 
 def relation(a: Run, b: Run) -> Relation:
-    """Return how two runs belong together, which says what may be told of them."""
+    """Return the relation of two runs, which decides what their result may claim."""
     if UNSTEADY in a.notes or UNSTEADY in b.notes:
         return "unsteady"
     if HUNTED in a.notes or HUNTED in b.notes:

@@ -215,7 +215,7 @@ def pacing(request: MeasureRequest) -> Pacing:
 
 def threshold_ns(request: MeasureRequest) -> int:
     """Return the shortest length of a stall: the requested one, or the workload's default. The default of ``ack`` is at
-    least five intervals, and four loads from far memory are no stall."""
+    least five intervals. If the thread walks through memory, the default is longer than four loads from far memory."""
     if request.threshold_ns is not None:
         return request.threshold_ns
     if request.memory in WALK_BYTES:

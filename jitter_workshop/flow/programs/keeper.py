@@ -190,8 +190,8 @@ class Keeper:
         return open_ended
 
     def _reap(self) -> None:
-        """Take the status and the times of the processes that have ended. A process's times have those of its own
-        children that it waited for."""
+        """Take the status and the times of the processes that have ended. The times of a process include the times of
+        those children that it waited for."""
         while True:
             try:
                 pid, status, used = os.wait4(-1, os.WNOHANG)

@@ -99,7 +99,7 @@ def heat_maps(subject: Subject) -> tuple[HeatMap, ...]:
 
 
 def _of_bursts(run: Run) -> str:
-    """Say which blocks of a run are the loud ones."""
+    """Return sentences that name the blocks of a run with the longest values."""
     loud = loud_blocks(run.blocks)
     begins = [f"{block.start_ns / 1e9:.3g} s" for block in loud]
     more = f" and {len(begins) - _NAMED_BLOCKS} more" if len(begins) > _NAMED_BLOCKS else ""

@@ -288,8 +288,8 @@ def with_variable(block: bytes, name: str, value: str) -> bytes:
 
 
 def torn_by_a_cut(old: bytes, new: bytes) -> bool:
-    """Return True if a power cut while ``new`` overwrites ``old`` could leave parts of both: they differ in both
-    sectors."""
+    """Return True if a power cut during the write of ``new`` over ``old`` could leave a mix of both. This is so if they
+    differ in both sectors."""
     starts = range(0, ENVIRONMENT_SIZE, _SECTOR)
     return sum(old[at : at + _SECTOR] != new[at : at + _SECTOR] for at in starts) > 1
 

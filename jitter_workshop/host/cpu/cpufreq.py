@@ -59,7 +59,8 @@ def read_policy(root: HostRoot, folder: str) -> FrequencyPolicy:
 
 def read_current_hz(root: HostRoot, cpu: int) -> int | None:
     """Return the frequency of one CPU as the kernel knows it now; None if the kernel does not show it. On x86 hardware
-    the kernel counts cycles, elsewhere this is the frequency that was asked for (cpufreq.rst, scaling_cur_freq)."""
+    the kernel computes the frequency from counted cycles. On other hardware it shows the requested frequency
+    (cpufreq.rst, scaling_cur_freq)."""
     return _hz(root, f"{CPU_DIR}/cpu{cpu}/cpufreq/scaling_cur_freq")
 
 

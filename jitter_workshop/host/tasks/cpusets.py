@@ -107,8 +107,9 @@ def limited_by(root: HostRoot, sets: Cpusets, tid: int) -> Group | None:
 
 
 def isolated_at_run_time(root: HostRoot, sets: Cpusets | None) -> CpuSet:
-    """Return the CPUs of isolated partitions, also on kernels before 6.8, which have no list of them. In version 1
-    these are the CPUs of unbalanced groups that no balanced group has, if the top is unbalanced, too."""
+    """Return the CPUs of isolated partitions, also on kernels before 6.8, which have no list of them. In version 1 a
+    CPU is isolated if an unbalanced group has the CPU and no balanced group has it. While the top is balanced, no CPU
+    is isolated."""
     if sets is None:
         return CpuSet()
     listed = root.cpu_list(f"{sets.where}/cpuset.cpus.isolated") if sets.version == 2 else None

@@ -135,7 +135,8 @@ def parse_migrations(text: str | None) -> int | None:
 def parse_stat(text: str | None, pid: int | None = None) -> Task | None:
     """Parse a ``stat`` line; the name is in parentheses and may itself contain blanks and parentheses.
 
-    ``pid``: the process that a thread belongs to, None if it is the process itself. Return None for any other text.
+    ``pid``: the process that the thread belongs to, None if the line is that of a process. Return None for any other
+    text.
     """
     if text is None:
         return None
@@ -173,6 +174,6 @@ def _number(text: str) -> int | None:
 
 
 def _value(text: str | None, key: str) -> int | None:
-    """Return the number behind ``key:`` in a file's text; only the first such line counts, and never a task's name in
-    it."""
+    """Return the number behind ``key:`` in a file's text; only the first such line counts. Text inside a task's name
+    never counts."""
     return _number(line_value(text, key))

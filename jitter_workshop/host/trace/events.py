@@ -191,8 +191,8 @@ def _switch(decoder: Decoder, event: EventFormat) -> Plan:
 
 
 def _plain(kind: str, numbers: tuple[str, ...], text: str = "") -> Maker:
-    """Make events from the fields ``numbers`` of a record, in this order, with the text of its field ``text`` as the
-    name."""
+    """Return a maker of events from the fields ``numbers`` of a record, in this order. The text of the record's field
+    ``text`` becomes the event's name."""
 
     def make(decoder: Decoder, event: EventFormat) -> Plan:
         words = decoder.words(event, text) if text else None
@@ -240,8 +240,8 @@ def _nmi(decoder: Decoder, event: EventFormat) -> Plan:
 
 
 def _begins(kind: str, function: str, token: str) -> Maker:
-    """Make events for work that begins. ``function``: the field with its function. ``token``: the field by which its
-    end is found."""
+    """Return a maker of events for the start of work. ``function``: the field with the function that does the work.
+    ``token``: the field whose value the record of the end has, too."""
 
     def make(decoder: Decoder, event: EventFormat) -> Plan:
         def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
@@ -254,7 +254,7 @@ def _begins(kind: str, function: str, token: str) -> Maker:
 
 
 def _ends(kind: str, function: str, token: str) -> Maker:
-    """Make events for the end of work (see ``_begins``). Newer kernels name the function here, too."""
+    """Return a maker of events for the end of work (see ``_begins``). Newer kernels name the function here, too."""
 
     def make(decoder: Decoder, event: EventFormat) -> Plan:
         says = function in event.fields

@@ -241,7 +241,7 @@ _STAMP_TOP = ((1 << 64) - 1) >> _STAMP_BITS << _STAMP_BITS
 
 def records(page: bytes, form: PageFormat) -> Iterator[tuple[int, int, int]]:
     """Yield (time stamp, start, end) for each record of one page. The stamp is in ticks of the trace's clock; ``start``
-    is included, ``end`` is not; both are positions in ``page``, and ``end`` is behind the kernel's padding to whole
+    and ``end`` are positions in ``page``; ``end`` is the first position after the record and its padding to whole
     words. Raise ValueError."""
     if len(page) < form.data_offset:
         raise ValueError("a page of the trace is too short for its header")

@@ -70,7 +70,8 @@ class Symbols:
 
 
 def kernel_symbols(root: HostRoot) -> Symbols:
-    """Return the kernel's table of symbols, as far as this process may see it. The function is not called read_…,
-    because a recording of a host has no kernel addresses (``tests.all_readers``)."""
+    """Return the kernel's table of symbols, as far as this process may see it. The function's name does not begin with
+    ``read_``, because tests call each ``read_`` function on a recording (``tests.all_readers``), and a recording has no
+    kernel addresses."""
     reading = root.reading(KALLSYMS, MAX_BYTES)
     return Symbols(reading.text, reading.reason)

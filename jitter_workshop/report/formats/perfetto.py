@@ -82,8 +82,8 @@ class Writer:
         return self._proto.TracePacket(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_NEEDS)
 
     def add(self, scene: Scene) -> None:
-        """Write the slices and marks of a scene, and take them out of it. The scene may get more, and be added again.
-        Raises SessionError for times that no clock has."""
+        """Write the slices and marks of a scene, and take them out of it. Afterwards the scene may be filled and added
+        again. Raises SessionError for times that no clock has."""
         try:
             for track in sorted(scene.tracks.values(), key=lambda one: (GROUPS.index(one.group), one.order)):
                 self._slices(track)
@@ -126,7 +126,7 @@ class Writer:
         return self._given
 
     def _event(self, kind: int, uuid: int, label: Label | None) -> Any:
-        """Return a message for an event of a track; it is used again for equal events."""
+        """Return a message for an event of a track; equal events get the same message."""
         packet = self._packet()
         event = packet.track_event
         event.type, event.track_uuid = kind, uuid

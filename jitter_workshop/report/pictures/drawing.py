@@ -230,8 +230,8 @@ def heat_picture(heat: Heat, title: str = "") -> Picture:
 
 
 def matrix_picture(matrix: Matrix, title: str = "") -> Picture:
-    """Draw a matrix: a row and a column for each CPU or range of CPUs, a shade for how long a line takes, and below it
-    the times of the shades and the clusters."""
+    """Draw a matrix: a row and a column for each CPU or range of CPUs, and a shade for the time of a cache line. Below
+    are the times of the shades and of the clusters."""
     cells = cells_of.grid(matrix, _MOST_CELLS)
     count = len(cells.bins)
     side = _MATRIX_PX / count

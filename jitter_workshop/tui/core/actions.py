@@ -336,7 +336,7 @@ def of_scope(scope: str, *, in_class: bool = True) -> tuple[Action, ...]:
 
 def bindings(scope: str) -> list[Binding]:
     """Return the Textual bindings of one screen. None is shown in Textual's own footer, which we do not use. A page
-    over a screen hides the keys of everywhere else; that of the help works there, too."""
+    over a screen hides the keys of the whole workshop, except the key of the help."""
     own = [Binding(a.keys, a.run, a.label, show=False, id=a.id, tooltip=a.tooltip) for a in of_scope(scope) if a.keys]
     if scope in _MODAL:
         everywhere = BY_ID["app.help"]

@@ -27,8 +27,8 @@ class PaintedApp(App[None]):
         self._parsed_in = self.theme
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Parse the style sheet in the present colours and apply it, but not where it is in these colours from the
-        beginning."""
+        """Parse the style sheet in the present colours and apply it. Do nothing if it has these colours already, as at
+        the start."""
         parsed_in, self._parsed_in = self._parsed_in, ""
         if parsed_in != self.theme:
             super().refresh_css(animate)

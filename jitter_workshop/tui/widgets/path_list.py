@@ -86,7 +86,8 @@ class PathList(Sheet):
         return rows or [(None, PATH_HEADINGS["here"])]
 
     def for_glossary(self) -> str:
-        """Return what the path says of this host. The titles are names of chapters, and are not read."""
+        """Return the path's texts about this host, in which the glossary looks for terms. The chapters' titles are left
+        out."""
         return path_legend(self._entries)
 
     def _path(self, width: int) -> Iterable[Text]:
@@ -138,7 +139,7 @@ class PathList(Sheet):
 
     @property
     def _titles(self) -> int:
-        """Return the width of the longest title, so that what follows a title stands in a column."""
+        """Return the width of the longest title, so that the texts after the titles form a column."""
         return max((len(clean(entry.title, 40)) for entry in self._entries), default=0)
 
     def on_click(self, event: events.Click) -> None:
@@ -154,7 +155,7 @@ class PathList(Sheet):
 
 
 class PathPane(Pane):
-    """Scroll the path. The chapter under the cursor stays in sight when what stands above takes more lines."""
+    """Scroll the path. The chapter under the cursor stays in sight when the text above takes more lines."""
 
     def on_resize(self) -> None:
         self.query_one(PathList).into_sight()

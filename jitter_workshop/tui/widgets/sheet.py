@@ -34,8 +34,8 @@ class Sheet(Widget):
         """The width and the lines as they were before a renewal; None if no renewal waits to be painted."""
 
     def renew(self) -> None:
-        """Have the lines made again. The sheet is painted if they differ, and the screen is laid out anew only if their
-        number does: while a run is measured, most lines stay as they are."""
+        """Have the lines made again. The sheet is painted if a line has changed. The screen is laid out again only if
+        the number of lines has changed: while a run is measured, most lines stay the same."""
         if self._made_for is not None and self._shown is None:
             self._shown = self._made_for[0], self._lines
             self.call_next(self._paint)

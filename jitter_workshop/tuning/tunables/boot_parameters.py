@@ -33,9 +33,10 @@ class BootParameter(Tunable):
     """Handle one parameter of the kernel's command line, or several that are set together.
 
     ``names``: the names of the parameters. ``parameters`` gives their values for this host. ``in_effect`` tells if the
-    running kernel needs no change. ``word``: the parameter where the same one is good on every host; ``effect`` and
-    ``no_effect`` are then the reasons shown with and without it. ``contested``: the parameter is never counted against
-    a host, and planned only by name. ``x86_only``: kernels for other processors do not know the parameter.
+    running kernel needs no change. ``word``: the whole parameter, if the same one is good on every host. Then
+    ``effect`` is the reason shown if the running kernel has it, ``no_effect`` if not. ``contested``: no host is judged
+    bad for lack of this parameter, and a plan has it only if the user names it. ``x86_only``: kernels for other
+    processors do not know the parameter.
     """
 
     when: ClassVar[When] = "boot"

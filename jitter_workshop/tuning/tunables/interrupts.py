@@ -159,7 +159,7 @@ class IrqAffinity(Settings):
         return "" if value == "all" else super().stays(host, value)
 
     def held(self, host: Host) -> str:
-        """Judge by the interrupts that arrived on the hot CPUs since boot: those that cannot be moved are the most."""
+        """Return the reason if most interrupts that arrived on the hot CPUs since boot cannot be moved; else ""."""
         table = read_interrupts(host.root)
         arrived = {True: 0, False: 0}
         for setting in self.settings(host, None):

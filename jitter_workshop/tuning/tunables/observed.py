@@ -178,5 +178,6 @@ class SplitLock(Observed):
 
 
 def _state(text: str) -> str:
-    """Return the state of a flaw; the kernel's own ``Unknown:`` and anything else are ``unknown``."""
+    """Return the state of one of the processor's vulnerabilities. The kernel's own ``Unknown:`` and any unexpected text
+    are ``unknown``."""
     return next((state for beginning, state in _FLAW_STATES.items() if text.startswith(beginning)), "unknown")

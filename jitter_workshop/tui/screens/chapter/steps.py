@@ -712,7 +712,7 @@ class Compare(Step):
 
     @property
     def _relation(self) -> Relation:
-        """Return how the two runs belong together; those of a recording were made with a change or alike."""
+        """Return the relation of the two runs to each other. Two recorded runs are ``changed`` or ``alike``."""
         if self._compared is not None:
             return self._compared.relation
         return "alike" if self.walk.repeats else "changed"

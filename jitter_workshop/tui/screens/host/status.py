@@ -25,7 +25,8 @@ _TURNS = {"improve": 1, "ok": 2, "info": 3, "unavailable": 4}
 
 
 def _turn(finding: Finding) -> int:
-    """Return a check's turn to be under the cursor when the list opens: a drifted one first, one of no use last."""
+    """Return a check's rank: the check with the lowest rank is under the cursor when the list opens. A drifted check
+    has the lowest rank, an unavailable one the highest."""
     return 0 if finding.check.drifted is not None else _TURNS[finding.check.state]
 
 
