@@ -464,7 +464,7 @@ def _why_ring(
     if journaller is None and wish.workload == "ring":
         text += _why_no_journaller(topology, wish)
     if wish.splits and first in KINDS[wish.workload].rated:
-        text += f" The {first} is outside of the isolated CPUs, and stalls count its own, too."
+        text += f" The {first} is outside of the isolated CPUs, and its own stalls count, too."
     if not left:
         text += f" CPU {producer} does all other work, too."
         text += "" if wish.splits else f" Keep CPU {accumulator} free of it first."

@@ -40,8 +40,8 @@ def alike(chapters: Sequence[Chapter]) -> Iterator[tuple[int, Chapter]]:
 
 
 def recalled_twice(chapters: Sequence[Chapter]) -> Iterator[tuple[int, int, Chapter]]:
-    """Yield each recall question with the words of an earlier one: its chapter's index, its own index in that chapter,
-    and the chapter of the earlier one."""
+    """Yield each recall question that has the same words as an earlier one: its chapter's index, its own index in that
+    chapter, and the chapter of the earlier one."""
     first: dict[str, Chapter] = {}
     for index, chapter in enumerate(chapters):
         for number, one in enumerate(chapter.recall):

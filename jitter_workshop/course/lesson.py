@@ -288,10 +288,10 @@ def _prediction(
     if named is not None and by not in OF_A_FIGURE:
         inner.wrong("figure", f"figure belongs to a prediction with by = {_either(OF_A_FIGURE)}")
     if by == "value" and (kind != "choice" or slot is None):
-        inner.wrong("by", "a value decides a prediction of the kind 'choice' with a slot, and no other")
+        inner.wrong("by", "by = \"value\" is only for a prediction of the kind 'choice' that has a slot")
         return None
     if by not in (None, "value") and (kind != "choice" or slot != "again"):
-        inner.wrong("by", "two runs decide a prediction of the kind 'choice' about the step 'again', and no other")
+        inner.wrong("by", f"by = \"{by}\" is only for a prediction of the kind 'choice' about the step 'again'")
         return None
     if slot and slot not in [m.slot for m in measurements]:
         inner.wrong("slot", f"the prediction is about {slot!r}, which is not measured")
@@ -338,7 +338,7 @@ def _answers(prediction: Table, kind: str, by: str | None) -> tuple[Answer, ...]
     elif len(tables) < 2:
         prediction.wrong("answer", "a choice needs at least two answers")
     elif by == "falls" and [a.figure for a in answers].count(None) != 1:
-        prediction.wrong("answer", "one answer names no figure: it is right where none falls")
+        prediction.wrong("answer", "one answer must name no figure: it is right if no figure falls")
     elif by in BOUNDED and not _grow([a.up_to for a in answers]):
         prediction.wrong("answer", f"each answer to a {by} needs a larger up_to, and the last answer needs none")
     return tuple(answers)

@@ -38,7 +38,7 @@ class Reading:
 
 def load_course(folder: Path | None = None, *, keep: bool = False) -> Course:
     """Return the course in ``folder``, or the built-in one. Raise LessonError ``file:line: …`` at the first mistake.
-    ``keep``: keep the built-in course as it was read, so that it is there sooner at the next start."""
+    ``keep``: keep the built-in course as it was read, so that the next start is faster."""
     if folder is None:
         base = builtin_course()
         course, was_kept = _builtin(base)

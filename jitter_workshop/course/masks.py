@@ -16,8 +16,8 @@ the whole mask or in each group; the zeros too many places to one side."""
 @dataclass(frozen=True, slots=True)
 class MaskJudgement:
     """Hold how a mask differs from the wanted one. ``freed``: CPUs that it takes out and should keep. ``kept``: CPUs
-    that it keeps and should take out. ``beyond``: CPUs that it names and the host does not have. ``places``: where the
-    slip is ``shifted``, by how many bits the zeros stand too far left, negative for too far right."""
+    that it keeps and should take out. ``beyond``: CPUs that it names and the host does not have. ``places``: for the
+    slip ``shifted``, the number of bits by which the zeros are too far left; negative if they are too far right."""
 
     freed: CpuSet
     kept: CpuSet

@@ -56,9 +56,9 @@ def pace(chapter: Chapter) -> tuple[StepPace, ...]:
     """Return the time of each step, in the order of the steps.
 
     Where a learner sees one of several texts, the longest one counts: the texts for a state of the host, and the
-    explanations of a guess. The first step has two recall questions. They come from earlier chapters, and this
-    chapter's own ones stand for them. The by-hand commands that are folded do not count, because they are for readers
-    who want more. Hints do not count either.
+    explanations of a guess. The first step has two recall questions. They come from earlier chapters; here two
+    questions of this chapter are counted in their place. The by-hand commands that are folded do not count, because
+    they are for readers who want more. Hints do not count either.
     """
     return tuple(StepPace(step, _words(chapter, step), _fixed_s(chapter, step)) for step in chapter.steps)
 

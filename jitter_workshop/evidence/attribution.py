@@ -137,8 +137,9 @@ def by_state(thread: ThreadTrack, timeline: Timeline, start: int, end: int) -> I
     gaps. The state is one of ``evidence.tracks``. A piece of a sleep is ``no_event asleep``; in all other states the
     kind OWN says that the thread itself ran, and ``no_event`` that the trace does not tell.
 
-    A thread that was moved and waits there for its CPU waits for the task that has it; only time in which that CPU was
-    free is ``migration``."""
+    If a thread was moved and waits for its new CPU, the task that has this CPU is the cause. Only time in which the new
+    CPU was free is ``migration``.
+    """
     at = start
     for stretch in thread.between(start, end):
         low, high = max(stretch.start, at), min(stretch.end, end)

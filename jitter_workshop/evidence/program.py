@@ -94,7 +94,8 @@ class ProgramTimes:
 
 @dataclass(frozen=True, slots=True)
 class Stolen:
-    """Hold the hypervisor's time, CPU → ns, in ``window_ns`` around the observation, to ``tick_ns``."""
+    """Hold the time that the hypervisor took, CPU → ns, during ``window_ns`` around the observation. Each time is a
+    multiple of ``tick_ns``."""
 
     per_cpu: Mapping[int, int]
     tick_ns: int
@@ -102,8 +103,8 @@ class Stolen:
 
     def of(self, ran: Mapping[int, int]) -> tuple[int, int]:
         """Return the least and the most time in ns that a hypervisor took from a thread. ``ran``: the thread's running
-        time, CPU → ns. All other time of a CPU may have been stolen first, idle time too, because a CPU that is woken
-        may have to wait for the hypervisor."""
+        time, CPU → ns. For the least time, all other time of a CPU counts as stolen first. This includes idle time,
+        because a CPU that is woken may have to wait for the hypervisor."""
         least = most = 0
         for cpu, ns in ran.items():
             stolen = self.per_cpu.get(cpu, 0)
@@ -182,7 +183,7 @@ def _ran_of(timeline: Timeline, itself: Mapping[int, str]) -> int:
 
 
 def _named(events: list[EventFields], itself: Mapping[int, str]) -> list[EventFields]:
-    """Return the events, in which the pids of ``itself`` have the names that it gives them."""
+    """Return the events; the names of the processes in ``itself`` are replaced by those that it gives."""
     if not itself:
         return events
     return [
@@ -286,8 +287,8 @@ class _Thread:
         return bisect_right(times, self.life.end - 1) - bisect_right(times, self.life.start - 1)
 
     def faults_at_once(self) -> Iterator[int]:
-        """Yield the times between a page fault and the next one of the thread's own code, where the thread kept its CPU
-        and the second came at once."""
+        """Yield the time in ns from a page fault to the next one, if the second fault is of the thread's own code, the
+        time is at most AT_ONCE_NS, and the thread kept its CPU."""
         times, kinds, starts = self._track.faults, self._track.kinds, self._track.starts
         for place in range(bisect_right(times, self.life.start - 1), bisect_right(times, self.life.end - 1) - 1):
             gap = times[place + 1] - times[place]
@@ -342,7 +343,7 @@ class _Thread:
             self._held.append((state, piece))
 
     def _outranks(self, piece: Piece) -> bool:
-        """Return True if this is a real-time thread, and an ordinary task or none had its CPU."""
+        """Return True if this is a real-time thread, and its CPU had an ordinary task or no task."""
         mine = self._story.priorities.get(self.life.tid, ORDINARY)
         there = self._track.between(piece.start, piece.start + 1)
         track = self._timeline.cpus.get(there[0].cpu) if there and mine < ORDINARY else None

@@ -21,9 +21,9 @@ SLICE_NS = 5_000_000
 
 
 class Stops:
-    """Tell when the groups of the threads ``tracks`` were stopped. ``quota``: their quota and its period in ns. Where
-    several groups have timers, or other threads use the quota, too, fewer waits count as stopped than were, never
-    more."""
+    """Tell when the groups of the threads ``tracks`` were stopped. ``quota``: their quota and its period in ns. If
+    several groups have timers, or other threads use the quota, too, some stopped waits are missed. A wait that was not
+    stopped never counts as stopped."""
 
     def __init__(self, events: Iterable[EventFields], tracks: Iterable[ThreadTrack], quota: tuple[int, int]) -> None:
         quota_ns, self._period = quota

@@ -44,7 +44,8 @@ _WORDS = {
 
 
 class Label(NamedTuple):
-    """Hold what is said of a slice or a mark: its name, and more as pairs of key and value. All texts are clean."""
+    """Hold the texts of a slice or a mark: its name, and further facts as pairs of key and value. All texts are
+    clean."""
 
     name: str
     more: tuple[tuple[str, str | int], ...] = ()

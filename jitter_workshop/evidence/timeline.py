@@ -62,14 +62,16 @@ def build(
     ``cpus``: the traced CPUs. ``tids``: measured thread → its pid in the trace. ``lost``: CPU → the number of events
     for which the trace had no room. A full buffer loses the latest events, so nothing is known after the last event of
     such a CPU. ``own``: the thread ids of the workshop that measured, () if they are not known; None for the events of
-    a user's program. For a run, a task with the name of a measured thread, or of the workshop, gets the end that says
-    whose it is (``model.evidence.NOT_OURS``). Events may come in any order and may be invalid: events that do not fit
-    are counted in ``unbalanced``."""
+    a user's program. For a run, an ending is added to the name of each task that is called like a measured thread and
+    is none, or is called like the workshop. The ending tells whose task it is (``model.evidence.NOT_OURS``). Events may
+    come in any order and may be invalid: events that do not fit are counted in ``unbalanced``.
+    """
     return _Builder(events, cpus, tids, start, end, rate or Rate(), lost or {}, own).run()
 
 
 def _ends(names: Mapping[int, str], measured: frozenset[int], own: Collection[int]) -> dict[int, str]:
-    """Return pid → name with its end, for tasks that are called like a measured thread or like the workshop."""
+    """Return pid → name with the ending of :func:`build`, for tasks that have the name of a measured thread or of the
+    workshop."""
     found: dict[int, str] = {}
     for pid, name in names.items():
         if name in _THREADS and pid not in measured:

@@ -200,7 +200,7 @@ class ByHand:
 class Check:
     """Hold the condition for a mark. ``curve``: there is a finished run in ``slot`` with ``placement`` (None = any).
     ``setting``: the assessment of ``tunable`` (an id) finds nothing to improve. ``figure``: the run's figure
-    (``stats.figures``) is ``at_most`` so large: the evidence that the change took effect in this run."""
+    (``stats.figures``) is not above ``at_most``, which shows that the change took effect in this run."""
 
     mark: Literal["curve", "setting"]
     slot: StepName | None = None
@@ -212,9 +212,9 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Shows:
-    """Hold the figure (``stats.figures``) that the chapter's lever moves on any host: by ``at_least`` this factor, down
-    from the first run to the second, or up where ``rises``. ``settle_s``: seconds that the kernel needs after a restore
-    before the old value takes effect everywhere."""
+    """Hold the figure (``stats.figures``) that the chapter's change moves on any host. From the first run to the second
+    it falls by a factor of ``at_least`` or more; with ``rises`` it rises by this factor. ``settle_s``: seconds that the
+    kernel needs after a restore before the old value takes effect everywhere."""
 
     figure: str
     at_least: float

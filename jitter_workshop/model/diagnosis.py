@@ -16,8 +16,8 @@ class Suspect:
     """Hold one cause that was seen in a run. ``id``: ``KIND:NAME``. ``kind``: one of ``model.evidence.CAUSE_KINDS`` or,
     by counters, ``tasks``, ``tick`` or ``steal``. ``label``: the cause in words, cleaned. ``count``: by a trace the
     number of stalls with this cause, by counters the number of events; None if there is no such number. ``total_ns``:
-    the time that it took, None if this time is not known. ``own_load``: it is a task of the load that the chapter
-    itself made beside the run; by counters, such a task is among them."""
+    the time that it took, None if this time is not known. ``own_load``: the cause is a task of the load that the
+    chapter made beside the run; by counters, the cause includes such a task."""
 
     id: str
     kind: str
@@ -34,8 +34,8 @@ class SeenCauses:
     took ``stalled_ns``. ``unknown_ns``: the part of this time whose cause is not known: by a trace, its gaps; by
     counters, all time that belongs to causes without a time. ``others``: the number of smaller causes that are not in
     the list. ``why_no_trace``: a reason, "" if there is a trace. ``notes``: further sentences about the run. ``stall``:
-    one stall of the run that can be read piece by piece, with its main pieces alone; None if there is no such
-    stall. ``recorded``: when and on what machine a recorded run was measured, "" for a run of one's own."""
+    one stall of the run that can be read piece by piece, with its main pieces alone; None if there is no such stall.
+    ``recorded``: when and on what machine a recorded run was measured, "" for a run on this host."""
 
     run: str
     source: Source
@@ -63,7 +63,7 @@ class SeenCauses:
         return not self.suspects or not (self.stalls or self.emulated)
 
     def weight(self, one: Suspect) -> int:
-        """Return that by which a cause is judged: its time or, on an emulated machine, its number of events."""
+        """Return the weight of a cause for the judgement: its time or, on an emulated machine, its number of events."""
         return (one.count if self.emulated else one.total_ns) or 0
 
 

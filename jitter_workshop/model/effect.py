@@ -44,8 +44,8 @@ class Effects:
     """Hold the effect to show first. ``lead``: the largest effect on latency or stalls; None if none of them moved.
     ``but``: the largest effect in the other direction, or beside a gain the largest count of stalls that rose; None if
     there is none. ``nearest``: the largest difference of all, moved or not; None if nothing could be compared.
-    ``shown``: the chapter's figure if it moved as the chapter says and is not the ``lead``. ``tail``: the percentile
-    that stands for the runs. ``stalls``: the count of stalls that differs most."""
+    ``shown``: the chapter's figure if it moved as the chapter says and is not the ``lead``. ``tail``: the percentile by
+    which the runs are judged. ``stalls``: the count of stalls that differs most."""
 
     lead: Effect | None
     but: Effect | None

@@ -34,11 +34,11 @@ class CpuGroup:
 @dataclass(frozen=True, slots=True)
 class Matrix:
     """Hold the median times in ns that a cache line takes one way between two CPUs. ``cpus``: the measured ones, in
-    ascending order. ``one_way_ns``: a row for each of them, with a value for each of them; None for a CPU and itself
-    and for pairs that were not measured (``complete`` is then False). A pair is measured once for both directions.
-    ``clusters``: the nearest pairs first. ``groups``: all CPUs that could have been measured, by last-level cache.
-    ``sampled``: ``cpus`` stand for other CPUs, too. ``topology``: an id of this host's CPUs; a matrix counts only where
-    they are the same."""
+    ascending order. ``one_way_ns``: a row for each measured CPU, with a value for each measured CPU. A value is None
+    for a CPU and itself, and for pairs that were not measured (``complete`` is then False). A pair is measured once for
+    both directions. ``clusters``: the nearest pairs first. ``groups``: all CPUs that could have been measured, by
+    last-level cache. ``sampled``: ``cpus`` stand for other CPUs, too. ``topology``: an id of this host's CPUs; a matrix
+    is used only on a host with the same CPUs."""
 
     format_version: int
     id: str

@@ -118,10 +118,11 @@ class Times:
 @dataclass(frozen=True, slots=True)
 class FaultTimes:
     """Hold the page faults of all threads. ``waited``: how many of them waited for a disk or for memory, for
-    ``waited_ns`` in all (these waits are in ``blocked_on``, too). The trace has no end of a fault. But a fault is over
-    when the thread's own code has the next one: ``sampled`` faults were followed by another one within 20 µs, and
-    ``typical_ns`` is the median of these times. So ``ran_ns``, about the time of the faults that did not wait, is more
-    likely too long than too short. Both are None where there are too few such faults."""
+    ``waited_ns`` in all (these waits are in ``blocked_on``, too). The trace does not show when a fault ends, only that
+    it is over when the thread's own code has the next fault. ``sampled``: the number of faults that were followed by
+    another one within 20 µs. ``typical_ns``: the median of the times between these faults. ``ran_ns``: the estimated
+    time of all faults that did not wait, more likely too long than too short. ``typical_ns`` and ``ran_ns`` are None if
+    ``sampled`` is too small."""
 
     count: int
     waited: int
@@ -141,10 +142,10 @@ class CpuSteal:
 
 @dataclass(frozen=True, slots=True)
 class OwnCost:
-    """Hold what the observation itself costs. ``events``: events in the program's own threads. ``event_ns``: how long
-    an event takes, by a process of this tool that was measured just before without the trace, and then with it; None
-    where the two measurements show no difference. ``tool_ran_ns``: how long this tool's processes had a CPU while the
-    program was observed."""
+    """Hold what the observation itself costs. ``events``: events in the program's own threads. ``event_ns``: the time
+    of one event. A process of this tool is measured just before, first without the trace and then with it; None if the
+    two measurements show no difference. ``tool_ran_ns``: how long this tool's processes had a CPU while the program was
+    observed."""
 
     events: int
     event_ns: int | None

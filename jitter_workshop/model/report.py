@@ -55,9 +55,9 @@ class ReportedDiagnosis:
     evidence, ``trace``, ``counters`` or, of an emulated machine, ``emulated``; "" if it is not there any more.
     ``chosen``: the cause that the learner named; ``right``: None if the evidence cannot decide. ``most``: the cause
     that took most or, on an emulated machine, came most often; None if not known. The time of a cause is 0 if it is not
-    known. ``share``: the share (0..1) that ``most`` has of the stalled time ``stalled_ns``; the cause of ``unknown_ns``
-    of it is not known. ``recorded``: when and on what machine the first run was recorded, "" for a run of the learner's
-    own."""
+    known. ``share``: the share (0..1) that ``most`` has of the stalled time ``stalled_ns``. ``unknown_ns``: the part of
+    this time whose cause is not known. ``recorded``: when and on what machine the first run was recorded, "" for a run
+    on this host."""
 
     run: str
     source: str
@@ -114,7 +114,7 @@ class HeatMap:
     """Hold when the values of a run came, for a run whose longest values come in bursts. ``run``: its id. ``starts_s``:
     each block's start, in s from the run's start; ``end_s``: the end of the last block; ``block_s``: the median length
     of a block. ``counts``: for each block (bar, how many), where bar n holds 10^(n/40) ns to 10^((n+1)/40) ns.
-    ``text``: which blocks are the loud ones, in a sentence."""
+    ``text``: sentences that name the blocks with the longest values."""
 
     run: str
     starts_s: tuple[float, ...]

@@ -31,7 +31,8 @@ class Diagnosis:
 class HuntOutcome:
     """Hold the end of a hunt. ``kind``: the hidden noise. ``named``: the learner named this noise, after
     ``wrong_answers`` wrong answers. ``stopped``: the learner ended the noise before naming it. ``cured``: the learner
-    kept the noise away from the measured thread. ``seed``: what the noise was chosen by, None if the system chose."""
+    kept the noise away from the measured thread. ``seed``: the seed of the random choice of the noise, None if the
+    system chose."""
 
     kind: str
     named: bool

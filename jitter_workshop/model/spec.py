@@ -123,8 +123,8 @@ class Placement:
     ``sampler``. The sender of ``ack`` is on ``producer`` and its receiver on ``accumulator``. ``journaller_on`` is
     False if there is no CPU for a journaller, and in runs of older versions. ``why`` says in a sentence or two how the
     CPUs were chosen and what that costs. ``inside``: the threads that run in this tool's isolated set while the rest of
-    the measuring process is outside; () if the whole process is on one side. ``line``: words on the measured line of
-    the pair, if that decided between pairs that are alike; else "".
+    the measuring process is outside; () if the whole process is on one side. ``line``: words about the measured time of
+    a cache line between the pair's CPUs, if this time decided between equal pairs; else "".
     """
 
     mode: PlacementMode

@@ -73,9 +73,9 @@ class PathEntry:
     ``guess``: None = nothing predicted, else True if the prediction was near (in a hunt chapter: if a hunt was won).
     ``setting`` None: the chapter sets nothing. ``measures``: False if it only reads. ``in_class``: False if the class
     of this class host leaves the chapter out. ``number``: the chapter's number in the course and on a class's board,
-    whatever its position in the path. ``chance``: what the chapter can show on this host.
-    ``held``: why its change moves hardly anything here, or why the chapter has to wait; "" for neither. ``given_back``:
-    its settings were in effect in the second run, and are restored since.
+    whatever its position in the path. ``chance``: what the chapter can show on this host. ``held``: why its change has
+    hardly any effect here, or why the chapter has to wait; "" for neither. ``given_back``: its settings were in effect
+    in the second run, and have been restored since.
     """
 
     chapter_id: str
@@ -218,9 +218,9 @@ class CureView:
 
 @dataclass(frozen=True, slots=True)
 class CompareView:
-    """Hold a comparison with its headline. ``relation``: how the two runs belong together.
-    ``effects``: the largest effects, None where the runs cannot be compared. ``notes``: what was not as the chapter
-    intends, and the chapter's figure if it is not the one of ``effects``."""
+    """Hold a comparison with its headline. ``relation``: the relation of the two runs to each other. ``effects``: the
+    largest effects, None where the runs cannot be compared. ``notes``: what was not as the chapter intends, and the
+    chapter's figure if it is not the one of ``effects``."""
 
     comparison: Comparison
     headline: str

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 NOT_PROVEN = "2 runs, not yet proven"
 RULE = (
-    "Better and worse are said of latency and of stalls alone: from a factor of 2 on, where chance cannot explain it. "
-    "A count of a cause, such as preemptions, is neither."
+    "Only latency and stalls are called better or worse, and only if they differ by a factor of 2 or more that chance "
+    "cannot explain. A count of a cause, such as preemptions, is called neither."
 )
 """The one rule of ``stats.effect``, for the page that shows the figures."""
 _ROLES = {"better": "good", "worse": "bad", "same": "accent"}

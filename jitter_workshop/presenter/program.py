@@ -133,10 +133,12 @@ def _faults(faults: FaultTimes) -> str:
     if faults.waited:
         said += f", {faults.waited:,} of which waited for a disk or memory, for {nice_ns(faults.waited_ns)}"
     if faults.ran_ns is None or faults.typical_ns is None:
-        return f"{said}. The trace has no end of a fault: those that did not wait are within 'ran'."
+        return (
+            f"{said}. The trace does not show when a fault ends: the time of those that did not wait is part of 'ran'."
+        )
     return (
-        f"{said}. The others are within 'ran': about {nice_ns(faults.ran_ns)} in all, if each took "
-        f"{nice_ns(faults.typical_ns)} (the median of {faults.sampled:,} faults with another one right after them)."
+        f"{said}. The time of the others is part of 'ran': about {nice_ns(faults.ran_ns)} in all, if each took "
+        f"{nice_ns(faults.typical_ns)} (the median of {faults.sampled:,} faults that another fault followed at once)."
     )
 
 

@@ -46,7 +46,7 @@ _OUR_OWN = " (our own thread)"
 _NOBODY = {words.IDLE: "waking from idle", words.THROTTLED: "throttled while the CPU was idle"}
 _ABOUT = {
     "migration": "a move: the scheduler moved the thread to another CPU, which was free until the thread ran there. "
-    "The named task ran when the scheduler did it, and need not have asked for it.",
+    "The named task ran at that moment; it may not have caused the move.",
     "around": f"around: a gap of at most {nice_ns(AROUND_NS)} that touches the named event ({nice_ns(ARRIVAL_NS)} "
     "before an interrupt). It contains the event's entry and exit, the tracing itself and, in a guest, the "
     "hypervisor's work.",

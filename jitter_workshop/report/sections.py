@@ -313,7 +313,7 @@ def matrix_chart(document: ReportDocument) -> MatrixChart | None:
         f"How near the CPUs are{label}",
         " ".join([text, *(f"{note[:1].upper()}{note[1:]}." for note in notes)]),
         matrix,
-        Table("narrow", "Pairs by what their CPUs share, the shortest lines first", columns, rows),
+        Table("narrow", "Pairs by what their CPUs share, the shortest times first", columns, rows),
     )
 
 

@@ -236,7 +236,7 @@ async def test_without_root_s_rights_the_learner_restores_by_hand(
         await settled(pilot)
         await pilot.press("u")
         await settled(pilot)
-        assert "THE OLD VALUES, BY YOUR HAND" in figures(again)
+        assert "RESTORE THE OLD VALUES BY HAND" in figures(again)
         assert f"echo 1 > {INTERVAL}" in figures(again)
         for one in made.values():
             type_it(tree, one, one.before)

@@ -225,7 +225,7 @@ def test_a_guess_of_a_factor_has_ranges(tmp_path: Path) -> None:
     ("old", "new", "line", "said"),
     [
         ('slot = "again"', 'slot = "measure"', "by =", "about the step 'again'"),
-        ('figure = "migrations"\n', "", "[prediction]", "one answer names no figure"),
+        ('figure = "migrations"\n', "", "[prediction]", "one answer must name no figure"),
         ('by = "falls"\n', "", "figure =", 'by = "falls"'),
         ('figure = "migrations"', "up_to = 2.0", "up_to =", 'by = "factor"'),
         ('by = "falls"', 'by = "rises"', "by =", "unknown by"),

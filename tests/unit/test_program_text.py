@@ -137,7 +137,7 @@ def test_page_faults_and_the_traces_own_cost_are_told_as_far_as_they_are_known()
     times = Times(20_000_000_000, ran_ns=44_000_000)
     assert "4.4 ms, 10.0 % of what they ran." in sentence(dataclasses.replace(TRACED, all_threads=times))
     few = dataclasses.replace(TRACED, faults=FaultTimes(3, 0, 0, 1, None, None), cost=OwnCost(5, None, 0))
-    assert "3 page faults. The trace has no end of a fault" in sentence(few)
+    assert "3 page faults. The trace does not show when a fault ends" in sentence(few)
     assert "the time of an event could not be measured on this busy host" in sentence(few)
 
 

@@ -204,7 +204,7 @@ class ChapterSession:
         found = outcome(task, prediction, seen, before, self.chapter.shows)
         if found is None or seen is None or LEFT not in self.chapter.evidence or not found.explanation:
             return found
-        told = still_there(seen.report) if seen.report is not None else "v shows what still came."
+        told = still_there(seen.report) if seen.report is not None else "v shows which tasks still came."
         why, *rest = found.explanation.split("\n\n")
         return dataclasses.replace(found, explanation="\n\n".join([f"{why} {told}".rstrip(), *rest]))
 

@@ -54,8 +54,8 @@ class RtThrottling(OneFile):
             return self.answer("info", str(current), reason)
         share = 100 * current / period
         reason = (
-            f"real-time tasks get at most {share:.3g} % of a CPU's time, so another task can still end a busy one; "
-            "only a thread that spins under SCHED_FIFO loses the rest"
+            f"real-time tasks get at most {share:.3g} % of a CPU's time, so another task can still end one that "
+            "never sleeps; this limit costs time only to a thread that spins under SCHED_FIFO"
         )
         return self.answer("ok", f"{current} µs of {period} µs", reason)
 

@@ -178,7 +178,7 @@ class PerfSampleRate(TradeOff):
 class PerfParanoid(Observed):
     id = "perf-access"
     title = "Access to perf events"
-    untaught = "It decides who may look, and takes no time from any thread."
+    untaught = "It decides who may trace and profile, and takes no time from any thread."
     why = (
         "This value decides whether a user without rights may count and sample the kernel's work, and so explain "
         "a stall."
