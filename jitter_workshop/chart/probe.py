@@ -75,7 +75,8 @@ def probe(
 
 
 def _answer(source: int, target: int, limit_s: float) -> bytes:
-    """Return what the terminal answers, up to the place of its cursor; less where the time is over."""
+    """Return the terminal's answer up to the report of its cursor's place; only a part of it if the time is over
+    before."""
     before = termios.tcgetattr(source)
     answer = b""
     try:

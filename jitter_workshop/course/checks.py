@@ -95,10 +95,10 @@ class Flaw:
 
 
 def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
-    """Return the marks of ``chapter`` that cannot be earned, or that are earned without any work, a change whose effect
-    is not named, and by-hand commands that the workshop cannot check and that give no reason for it. The tunables'
-    assessments are assumed to be right: ``flow.chapters.lessoncheck`` asks recorded hosts about them. The judged runs
-    are invented, with only the fields that :func:`marks` reads."""
+    """Return the flaws of ``chapter``: marks that cannot be earned, marks that are earned without any work, and a
+    change whose effect is not named. A by-hand command that the workshop cannot check is a flaw, too, unless a reason
+    is given. The tunables' assessments are assumed to be right: ``flow.chapters.lessoncheck`` asks recorded hosts about
+    them. The judged runs are invented, with only the fields that :func:`marks` reads."""
     runs: dict[str, Run] = {m.slot: finished_run(m) for m in chapter.measurements}
     tunables = {check.tunable for check in chapter.checks if check.tunable is not None}
     without = marks(chapter, {}, dict.fromkeys(tunables, False))

@@ -31,9 +31,10 @@ class Askable:
 def chosen(deck: Sequence[Askable], boxes: RecallBoxes) -> tuple[str, ...]:
     """Return the keys of at most AT_ONCE questions to ask at this visit.
 
-    Missed questions come first. Then an old question whose time has come and a new one take turns, so that new
-    chapters do not push old ones out. A new question comes from the chapter of which fewest were asked, of these from
-    the latest. ``deck``: the questions of all chapters that may be asked about, in the order of the course.
+    Missed questions come first. Then an old question whose time has come and a new one take turns, so that new chapters
+    do not push old ones out. A new question comes from the chapter with the fewest questions asked so far; of several
+    such chapters, from the latest. ``deck``: the questions of all chapters that may be asked about, in the order of the
+    course.
     """
     order = {one.key: place for place, one in enumerate(deck)}
     known = {one.key: boxes.cards[one.key] for one in deck if one.key in boxes.cards}

@@ -70,10 +70,11 @@ def explain_block(
 
 def windows_of(stalls: Iterable[Stall], span: Span, workload: str) -> list[Window]:
     """Return a block's stalls (in ns since the run began, like ``span.start_ns``) as windows in ticks of the trace's
-    clock, in order of time. The stall of a ring's consumer begins when a message is published, that of its producer
-    when a message is due, that of a thread that waits for a timer at the timer's time: no thread reads a clock at this
-    start. The sampler and the receiver read a clock at both ends. Stalls that no benchmark lists (stalls of one thread
-    that overlap, or that end before they begin) are left out, so that a foreign file cannot cause endless work."""
+    clock, in order of time. A stall of a ring's consumer begins when a message is published. A stall of its producer
+    begins when a message is due. A stall of a thread that waits for a timer begins at the timer's time. These threads
+    read no clock at the start of the stall; the sampler and the receiver read one at both ends. Stalls that no
+    benchmark lists (stalls of one thread that overlap, or that end before they begin) are left out, so that a foreign
+    file cannot cause endless work."""
     rate = span.rate
     found = []
     last: dict[str, int] = {}

@@ -183,7 +183,7 @@ def _ran_of(timeline: Timeline, itself: Mapping[int, str]) -> int:
 
 
 def _named(events: list[EventFields], itself: Mapping[int, str]) -> list[EventFields]:
-    """Return the events; the names of the processes in ``itself`` are replaced by those that it gives."""
+    """Return the events. Each process in ``itself`` has the name given there instead of its own."""
     if not itself:
         return events
     return [

@@ -74,8 +74,8 @@ class Posted:
 
 
 def compared_at(posted: Posted, run: PostedRun) -> float:
-    """Return the percentile by which runs are compared: that of the guess in the run's chapter, else its workload's
-    default."""
+    """Return the percentile by which runs are compared: the percentile of the guess in the run's chapter, else the
+    default of the run's workload."""
     guess = next((one.prediction for one in posted.chapters if one.id == run.chapter), None)
     try:
         asked = float((guess.percentile if guess is not None else None) or "nan")

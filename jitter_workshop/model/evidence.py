@@ -273,8 +273,9 @@ class CpuLane:
 @dataclass(frozen=True, slots=True)
 class CpuSecond:
     """Hold one second of a CPU. ``at_ns``: its start since the run began. ``traced_ns``: the part of it that lies in
-    blocks. ``taken_ns``: the time of everything except the measured threads. ``lanes``: at most eight, of those that
-    took most. ``ours``: the time of the measured threads in each fiftieth of the second, in ns."""
+    blocks. ``taken_ns``: the time of everything except the measured threads. ``lanes``: the tasks and events that took
+    most of the second, at most eight. ``ours``: the time of the measured threads in each fiftieth of the second, in
+    ns."""
 
     cpu: int
     at_ns: int
@@ -287,8 +288,8 @@ class CpuSecond:
 @dataclass(frozen=True, slots=True)
 class Residence:
     """Hold which tasks ran on which CPUs in the blocks of one run. ``deeds`` and ``ticks_kept``: at most the 1,000 most
-    frequent ones. ``second``: the busiest second, that in which others took most time of one measured CPU; None if
-    nothing else ran."""
+    frequent ones. ``second``: the busiest second, in which others took most time of one measured CPU; None if nothing
+    else ran."""
 
     threads: tuple[ThreadOnCpu, ...]
     visitors: tuple[InterferingTask, ...]

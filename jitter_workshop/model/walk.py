@@ -112,7 +112,7 @@ class RunCurve:
 @dataclass(frozen=True, slots=True)
 class PredictionOutcome:
     """Hold the result of a prediction. ``text``: the result in a sentence. ``near``: True if the prediction was near.
-    ``explanation``: that of the chosen answer."""
+    ``explanation``: the explanation of the chosen answer."""
 
     text: str
     near: bool | None

@@ -127,7 +127,8 @@ def changed(before: HandsView, now: HandsView, width: int) -> Lines:
 
 
 def _detail_of(line: HandLine) -> str:
-    """Return what the host shows of a line: for the moves of many tasks how many are made."""
+    """Return in words what the host shows of a line. For a line that moves many tasks, this is the number of tasks that
+    have moved."""
     if len(line.writes) == 1:
         return _detail(line.writes[0])
     count = Counter(one.state for one in line.writes)

@@ -54,7 +54,8 @@ def editor(mask: Mask, at: int, width: int) -> Lines:
 
 
 def judged(one: MaskTask, seen: MaskJudgement, width: int) -> Lines:
-    """Return whether a mask is right; of a wrong one the CPUs that it frees or keeps, and the slip if it is known."""
+    """Return lines that say whether a mask is right. For a wrong mask they name the wrong CPUs, and the slip if it is
+    known."""
     if seen.right:
         said = f"Right: this leaves out {one.wanted.out.named}, and no other."
         lines = wrap(Text(said, "bold good"), width, "✓ ")

@@ -74,7 +74,7 @@ def poisson_at_most(count: int, mean: float) -> float:
 
 
 def binomial_at_least(count: float, total: float, share: float) -> float:
-    """Return the probability that ``count`` or more of ``total`` events count, if each event counts with probability
+    """Return the probability of at least ``count`` hits in ``total`` trials, if each trial is a hit with probability
     ``share``: the regularised incomplete beta function I(share; count, total - count + 1)."""
     if count <= 0:
         return 1.0

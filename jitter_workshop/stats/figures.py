@@ -92,7 +92,8 @@ def _one_event(seen: KnownRun) -> float:
 
 
 def _one_stall(seen: KnownRun) -> float:
-    """Return the rate, a second, that a single stall or preemption makes in this run."""
+    """Return the rate a second that one single stall or preemption gives, in the time to which the rates of stalls
+    refer."""
     return 1 / seen.run.rated_s if seen.run.rated_s > 0 else 1.0
 
 
@@ -165,7 +166,8 @@ def _one_ns(seen: KnownRun) -> float:
 
 
 def _on_trace(wanted: Callable[[InterferingTask], bool]) -> Callable[[KnownRun], float | None]:
-    """Return a function that adds up how often a second the wanted tasks and events ran on the hot CPUs."""
+    """Return a function that adds up the rates, per second, at which the wanted tasks and events ran on the hot
+    CPUs."""
 
     def rate(seen: KnownRun) -> float | None:
         report = seen.report

@@ -128,7 +128,7 @@ class MeasureLine:
 
 def lines(rounds: Sequence[Round], workload: str = "ring") -> list[MeasureLine]:
     """Return one line for each measure that all rounds have in common: stalls by length, the longest first, then stolen
-    time, then percentiles. Rounds of a command have one line, that of its figure."""
+    time, then percentiles. Rounds of a command have one line, for its figure."""
     if not rounds:
         return []
     if rounds[0].without.figure is not None:

@@ -143,7 +143,7 @@ class Tunable:
     """The services that are known to rewrite this setting, most likely first (names as in ``host/services``)."""
 
     def assess(self, host: Host) -> Assessment:
-        """Return the entry for ``status``: that of ``judge``, or the reason if ``judge`` raises Unavailable."""
+        """Return the entry for ``status``: the result of ``judge``, or the reason if ``judge`` raises Unavailable."""
         try:
             return self.judge(host)
         except Unavailable as refusal:

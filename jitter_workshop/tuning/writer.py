@@ -1,8 +1,8 @@
 """Write to a host through one class, ``HostWriter``, as all reading goes through ``HostRoot``.
 
-This module decides nothing: the agent's policy decides which writes are allowed, and the journal is written before.
-Some writes take effect only after a system program has run. ``Change.then`` names this program; it is run once after
-the whole group of writes. ``root`` is ``/``; tests give a test tree.
+This module decides nothing: the agent's policy decides which writes are allowed, and the journal is written first. Some
+writes take effect only after a system program has run. ``Change.then`` names this program; it is run once after the
+whole group of writes. ``root`` is ``/``; tests give a test tree.
 """
 
 from __future__ import annotations

@@ -95,8 +95,8 @@ class HandCommands:
         return {n for n, check in checks.items() if check in new or (check not in wanted and self._stands(check))}
 
     def _stands(self, check: str) -> bool:
-        """Return True if a tunable is as it should be, a file exists or holds a line, or a file is gone that an earlier
-        look of this visit saw."""
+        """Return True if the check is met: a tunable has its wanted value, a file exists, a file holds a line, or a
+        file is gone. A file is gone only if an earlier look of this visit saw it."""
         form, colon, what = check.partition(":")
         if not colon:
             return self._settled(check)
@@ -111,7 +111,8 @@ class HandCommands:
         return form == "file" and exists
 
     def _settled(self, word: str) -> bool:
-        """Return True if a tunable, as ``ID`` or ``ID=VALUE``, has nothing to improve, or that value."""
+        """Return True if a tunable given as ``ID`` has nothing to improve, or a tunable given as ``ID=VALUE`` has this
+        value."""
         host = self._walk.host
         asked = dataclasses.replace(host.chapter, tunables=(word,), reboot=False)
         try:

@@ -50,7 +50,7 @@ class Hands:
 
     @property
     def journalled(self) -> bool:
-        """Return True if the agent restores what the learner makes."""
+        """Return True if the agent restores the learner's writes."""
         return self._journal_id is not None
 
     @property
@@ -236,7 +236,8 @@ def _journalled(root: HostRoot, journal_id: str) -> set[str]:
 
 
 def _lines(writes: tuple[HandWrite, ...]) -> tuple[HandLine, ...]:
-    """Return the lines for a shell. Moves of tasks from one set to another, one behind the other, are one line."""
+    """Return the lines for a shell. Moves of tasks that follow each other, and are all from one set to the same other
+    set, are one line."""
     lines: list[HandLine] = []
     for _, group in itertools.groupby(writes, lambda one: moves_alike(one.change) or one.change.n):
         made = tuple(group)

@@ -257,9 +257,9 @@ def next_entry(
 ) -> PathEntry | None:
     """Return the chapter that Enter opens: the learner's ``current`` chapter while it is unfinished, else the next
     unfinished one (after the last chapter, the search goes on at the first). Chapters with nothing left to change here
-    are taken only if the others are done, and those taught on a recording only if all that can be done here are done; a
-    class keeps its own order. A hunt before the current chapter that was not begun comes first, and a chapter that has
-    to wait for a restore comes last. Return None if no chapter is left."""
+    are taken only if the others are done. Chapters taught on a recording are taken only if all that can be done here
+    are done. A class keeps its own order. A hunt before the current chapter that was not begun comes first, and a
+    chapter that has to wait for a restore comes last. Return None if no chapter is left."""
     ours = [e for e in path if e.in_class and not e.done]
     here = [e for e in ours if e.here and e.chance != "later"] or [e for e in ours if e.here]
     first = [e for e in here if of_class or not _waits(e) or e.chapter_id == current]

@@ -318,8 +318,8 @@ class ChapterSession:
         return view
 
     def adopt(self, wrong: bool = False) -> ApplyView:
-        """Take what the learner made of the plan by hand as applied, and return the host's state. ``wrong``: also the
-        values that are not in the plan, which the learner was asked about. Raises HostError."""
+        """Count the writes that the learner has made by hand as applied, and return the host's state. ``wrong``: also
+        count values that are not in the plan; the learner was asked about them. Raises HostError."""
         view = self.hands.adopt(wrong)
         self._mark_again(entered=True)
         return view
@@ -639,8 +639,8 @@ class ChapterSession:
             return CpuSet()
 
     def cpus(self) -> CpuView:
-        """Return the CPUs of the host that is shown, also of a recorded one, with the threads of the run after the
-        change where it would be placed now."""
+        """Return the CPUs of the host that is shown, also of a recorded one. With them come the threads of the run
+        after the change, on the CPUs on which they would be placed now."""
         _, topology, _ = self.host.machine()
         placed: tuple[tuple[str, int], ...] = ()
         with contextlib.suppress(HostError, UsageError):
@@ -656,8 +656,8 @@ class ChapterSession:
 
     @property
     def hints_are_over(self) -> bool:
-        """Return True if the chapter's hints have nothing left to help with: they are about its guess, and that is
-        decided. The hints of a hunt are about the noise, too."""
+        """Return True if the chapter's hints are of no more use, because they are about its guess, which is decided.
+        The hints of a hunt are about the noise, too."""
         task = self.chapter.prediction
         if task is None or self.chapter.hunt:
             return False

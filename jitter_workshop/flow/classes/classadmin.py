@@ -177,7 +177,8 @@ def _instructors(described: ClassFile) -> Iterator[Problem]:
 
 
 def _permitted(described: ClassFile) -> Iterator[Problem]:
-    """Yield a problem for each name in ``may_apply`` that no user has: its user would get the students' rule."""
+    """Yield a problem for each name in ``may_apply`` that no user of this host has. A misspelt name has no effect: its
+    user would get the rule for all students."""
     for name in described.may_apply:
         if name == STUDENTS:
             continue

@@ -87,9 +87,9 @@ def takes_threads(root: HostRoot) -> bool:
 
 
 def room(root: HostRoot, topology: Topology, *, may_place: bool = True) -> CpuBudget:
-    """Read the isolated set, and return the CPU budget of a run. A run is made where more CPUs are, inside the set or
-    outside, or on both sides where that gives it two CPUs. ``may_place``: root's rights are there, without which no
-    thread gets into the set."""
+    """Read the isolated set, and return the CPU budget of a run. A run is made on the side that has more CPUs, inside
+    the set or outside. It is made on both sides if only this gives it two CPUs. ``may_place``: root's rights are there,
+    without which no thread gets into the set."""
     own = own_cpus(root)
     outside = topology.allowed - own
     cpus = max(len(outside), len(own))

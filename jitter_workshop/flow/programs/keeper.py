@@ -284,7 +284,7 @@ def tasks_here() -> int:
 
 
 def say(**told: Any) -> None:
-    """Write a line for the process that waits for it. If it has ended, the line is not needed."""
+    """Write a line for the process that waits for it. If that process has ended, the line is not needed."""
     with contextlib.suppress(OSError):
         sys.stdout.write(json.dumps(told) + "\n")
         sys.stdout.flush()

@@ -366,8 +366,8 @@ def _command_measured(
 def _measured(
     request: ProveRequest, root: HostRoot, topology: Topology, hot: CpuSet, ids: frozenset[str]
 ) -> tuple[MeasureRequest, str]:
-    """Return the request for all runs of a proof of settings, on the same CPUs without and with the change, and a
-    sentence on the choice of the workload, or "". Raises HostError, UsageError."""
+    """Return the request for all runs of a proof of settings. The runs without and with the change use the same CPUs.
+    Also return a sentence on the choice of the workload, or "". Raises HostError, UsageError."""
     asked = request.asked
     why = ""
     free = request.like is not None and request.like.placement == "none"

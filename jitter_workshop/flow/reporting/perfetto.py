@@ -57,9 +57,9 @@ def of_run(
     progress: Progress = unheard,
     rename: Rename = as_it_is,
 ) -> bytes:
-    """Return the Perfetto file of a run's trace. Its times are the time at which the run started, by CLOCK_REALTIME to
-    the ms, and the ns since then. ``worst``: the stalls to mark, the longest first. Raises SessionError for a trace
-    that cannot be read, HostError if the package ``perfetto`` is not installed, and the errors of ``progress``."""
+    """Return the Perfetto file of a run's trace. Each time in it is the run's start by CLOCK_REALTIME (exact to the ms)
+    plus the ns since the start. ``worst``: the stalls to mark, the longest first. Raises SessionError for a trace that
+    cannot be read, HostError if the package ``perfetto`` is not installed, and the errors of ``progress``."""
     trace = session.trace(run.id)
     if trace is None:
         raise SessionError(f"run {run.id} has no trace, and a Perfetto file shows one", "measure again with --evidence")

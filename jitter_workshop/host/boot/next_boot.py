@@ -141,7 +141,7 @@ def _environment(root: HostRoot, folder: str) -> dict[str, str]:
 
 
 def _can_be_forgotten(root: HostRoot, folder: str) -> None:
-    """Raise NotUnderstood if GRUB cannot write to its environment block: it would then boot our entry every time."""
+    """Raise NotUnderstood if GRUB cannot write to its environment block. GRUB would then boot our entry every time."""
     mount = _mount_of(root, folder)
     if mount is None:
         raise NotUnderstood(f"the disk of {folder} is not known")

@@ -135,8 +135,8 @@ class Isolation(Tunable):
     # Version 1 ----------------------------------------------------------------------------------------------------
 
     def _sets(self, host: Host, sets: Cpusets) -> list[Write]:
-        """Return the writes that make two cpusets, for the hot CPUs and for the rest, and that move every task that can
-        be moved to the second one.
+        """Return the writes that make two cpusets, the first for the hot CPUs and the second for the rest. The writes
+        also move every task that can be moved into the second one.
 
         Without load balancing in the top cpuset, tasks outside both would stay on their current CPUs. So this balancing
         is switched off last and on again first (``ordering``).

@@ -150,7 +150,8 @@ class ChapterPage:
         return curves
 
     def told_at(self, asked: str | None) -> float:
-        """Return the percentile that the legend shows: that of the guess, else that of the chapter's workload."""
+        """Return the percentile that the legend shows: the percentile of the guess, else the usual one of the chapter's
+        workload."""
         slot = next((m.slot for m in self.walk.chapter.measurements), None)
         return float(tail_of(self.walk.workload(slot), asked))
 

@@ -182,7 +182,8 @@ class WorkshopScreen(KeyedScreen):
         return wrap(Text(clean(self.said, 400), "text"), width, "▸ ") if self.said else ()
 
     def in_sight(self, lines: Iterable[Text], width: int) -> Iterator[Text]:
-        """Yield as many lines above the keys as may take room from the page, and say so if lines are left out."""
+        """Yield the first of the lines above the keys, so few that the page keeps its room. If lines are left out, the
+        last line says so."""
         told, most = list(lines), max(self.size.height * _SAID_PERCENT // 100, 2)
         yield from told if len(told) <= most else told[: most - 1]
         if len(told) > most:
