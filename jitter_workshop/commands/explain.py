@@ -139,7 +139,7 @@ def _write(args: argparse.Namespace, tracks: bytes) -> None:
 
 @contextlib.contextmanager
 def _advised() -> Iterator[None]:
-    """Give the advice for a file that cannot be written with this verb's own option."""
+    """Turn the advice for a file that cannot be written into advice that names this verb's own option."""
     from jitter_workshop.flow.reporting.files import NotWritten
 
     try:

@@ -11,7 +11,7 @@ and says before it starts how long that is. In the table · marks a percentile w
 and ~ a percentile with fewer than ten stalls beyond it.
 
 '--matrix' measures no run, but how long a cache line takes between each two CPUs that this process may use; of more
-than 64 CPUs, 64 stand for all. The verb says before it starts how long this takes. The matrix is kept in the session,
+than 64 CPUs, 64 stand for all. The verb says before it starts how long this takes. The matrix is kept in the session;
 'chart --kind matrix' draws it again. If several pairs of CPUs are equally good for a run, later runs take the pair with
 the shortest time for a cache line.
 """

@@ -48,7 +48,7 @@ _HOST_COLUMN = 34
 
 
 def path_legend(path: Sequence[PathEntry]) -> str:
-    """Return what the words and the sign that this path shows mean; "" where it shows none."""
+    """Return the meaning of the words and of the sign that this path shows; "" where it shows none."""
     shown = {entry.chance for entry in path if entry.here}
     told = [f"{CHANCE_WORDS[chance]}: {means}" for chance, means in _CHANCE_MEANS.items() if chance in shown]
     told += [f"{GIVEN_BACK}: given back"] if any(entry.given_back for entry in path) else []

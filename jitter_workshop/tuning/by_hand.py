@@ -61,7 +61,7 @@ def look(root: HostRoot, changes: Sequence[Change], command: Callable[[Change], 
 
 
 def state_of(root: HostRoot, write: Wrote, switched: Switched) -> tuple[HandState, str | None, str]:
-    """Return the state of one write, the value that the setting has, and why there is none ("" if there is one)."""
+    """Return the state of one write, the setting's value, and the reason if there is no value (else "")."""
     kind = kind_of(write.kind)
     if kind.of_task and not kind.exists(root, write.path):
         return "gone", None, ""

@@ -85,7 +85,8 @@ class Switched:
         return self._less_taken({*self.online, self.possible, *nodes}) | set(self.rest)
 
     def _less_taken(self, whole: Collection[CpuSet]) -> set[CpuSet]:
-        """Return every set of CPUs in ``whole``: once complete, and once without the CPUs of each of our cpusets."""
+        """Return each set of CPUs in ``whole`` several times: complete, and without the CPUs of each one of our
+        cpusets."""
         return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken)}
 
     def masks(self, known: Collection[CpuSet], nodes: Collection[CpuSet] = ()) -> set[CpuSet]:

@@ -234,8 +234,8 @@ class Boots:
         return tuple(map(str, for_one_boot(parse_wanted(self._host.chapter.tunables))))
 
     def told(self, settled: dict[str, bool]) -> tuple[bool, str]:
-        """Return True if all boot parameters are in effect after a reboot, and a sentence that says so or not.
-        ``settled``: tunable id → True if the tunable needs no improvement now."""
+        """Return True if all boot parameters are in effect after a reboot, and a sentence with the result. ``settled``:
+        tunable id → True if the tunable needs no improvement now."""
         # A parameter that this host does not take (a kernel drops nohz_full= silently) is not in effect either.
         good = all(settled.get(ident, False) for ident in self._host.ids)
         words = "they are in effect" if good else "not all of them are in effect ('status' shows them)"

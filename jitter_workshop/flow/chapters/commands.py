@@ -134,5 +134,6 @@ def _fitting(root: HostRoot, task: Task, checks: Collection[str]) -> set[str]:
 
 
 def _listed(text: str) -> CpuSet:
-    """Return the CPUs of a list; none where the host shows no hot CPU, so that the list has a name in capitals."""
+    """Return the CPUs of a list. Return none if it is a name in capitals, which stands for a list where the host shows
+    no hot CPU."""
     return CpuSet.if_list(text) or CpuSet()

@@ -512,8 +512,8 @@ class ChapterSession:
         return recorded_in(step, self.chapter, self._context.course_dir, self._context.course_id)
 
     def counted_elsewhere(self, step: StepName) -> str:
-        """Return when and on what emulated machine the counts were recorded that a step shows; "" where it shows no
-        such counts."""
+        """Return when, and on what emulated machine, the counts of a step were recorded; "" if the step shows no such
+        counts."""
         slot = "measure" if step == "compare" else step
         entry = self.host.recorded if self.host.rehearsed else None
         return entry.source if entry is not None and entry.emulated and slot in entry.runs else ""

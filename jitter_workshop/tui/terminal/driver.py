@@ -127,8 +127,8 @@ class QuietDriver(LinuxDriver):
         suspend_run()
 
     def _sigcont_application(self, *_: object) -> None:
-        """Set up the terminal again. It is first released if the process was stopped by SIGSTOP, which no program can
-        prepare for: a shell has then used the terminal. If the app is leaving, do nothing."""
+        """Set up the terminal again. If the process was stopped by SIGSTOP, release the terminal first: no program can
+        prepare for SIGSTOP, and a shell has used the terminal meanwhile. If the app is leaving, do nothing."""
         if getattr(self._app, "leaving", False):
             return
         if self._auto_restart and self._is_on:

@@ -101,7 +101,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
 
     @property
     def _drawn(self) -> list[Run]:
-        """Return the chosen runs, oldest first. All have one workload: a ring's curve says nothing beside a loop's."""
+        """Return the chosen runs, oldest first. All have one workload, because curves of different workloads measure
+        different things."""
         return [run for run in reversed(self._runs) if run.id in self._shown]
 
     def _newest(self) -> set[str]:
