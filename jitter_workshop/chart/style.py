@@ -68,7 +68,7 @@ def plain_style(colour: str, *, dim: bool = False, bold: bool = False) -> Style:
 
 def fill_style(theme: Palette, better: bool) -> Style:
     """Return the style of the space between two curves: a tint of the theme's colour for better or worse. A theme
-    without colours has a faint fill; its characters (:data:`FILLS`) say which of both it is."""
+    without colours has a faint fill; its characters (:data:`FILLS`) tell better from worse."""
     colour = theme.good if better else theme.bad
     if not colour:
         return Style(dim=True)

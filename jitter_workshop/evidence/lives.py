@@ -109,11 +109,12 @@ def follow(
 ) -> Story:
     """Follow the threads ``tids``, which existed at ``start``, until ``end``. ``children``: also each thread and
     process that a followed thread starts. ``command``: the thread whose time counts only from the moment at which it
-    becomes the user's command. ``in_futex``: the threads that were in the call ``futex`` at ``start``. ``events``: in
-    order of time, those of all CPUs.
+    becomes the user's command. ``in_futex``: the threads that were in the call ``futex`` at ``start``. ``events``: the
+    events of all CPUs, in order of time.
 
     The trace has the end of each call but ``futex``, which a program may call a million times a second. Its begin
-    counts for one sleep: the thread has left the call when it runs again, or when its own code has a page fault."""
+    counts for one sleep: the thread has left the call when it runs again, or when its own code has a page fault.
+    """
     return _Follower(tids, start, end, children, command, in_futex).run(events)
 
 

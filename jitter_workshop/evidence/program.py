@@ -133,12 +133,13 @@ def explain_program(
 ) -> ProgramTimes:
     """Explain the time of a program from ``start`` to before ``end`` (ns of the trace's clock ``mono``).
 
-    ``events``: those of all CPUs, in any order. ``tids``: the threads that exist at ``start``, with the kernel's letter
-    for each thread's state. ``lost``: as for ``timeline.build``. ``children``: explain also the threads and processes
-    that these threads start. ``itself``: pid → the name under which jitter-workshop's own processes are shown.
-    ``quota``: the CPU quota of the program's groups and its period in ns, if they used it up in this time; None if they
-    did not. ``calls``: the trace has the system calls. ``command``, ``in_futex``: see ``lives.follow``. ``stolen``:
-    None if there is no steal clock. ``scene``: gets the same time as tracks."""
+    ``events``: the events of all CPUs, in any order. ``tids``: the threads that exist at ``start``, with the kernel's
+    letter for each thread's state. ``lost``: as for ``timeline.build``. ``children``: explain also the threads and
+    processes that these threads start. ``itself``: pid → the name under which jitter-workshop's own processes are
+    shown. ``quota``: the CPU quota of the program's groups and its period in ns, if they used it up in this time; None
+    if they did not. ``calls``: the trace has the system calls. ``command``, ``in_futex``: see ``lives.follow``.
+    ``stolen``: None if there is no steal clock. ``scene``: gets the same time as tracks.
+    """
     found = _named(sorted(events, key=lambda event: event[0]), itself or {})
     story = follow(found, tids, start, end, children=children, command=command, in_futex=in_futex)
     every = {str(tid): tid for tid in dict.fromkeys(life.tid for life in story.lives)}

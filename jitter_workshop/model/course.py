@@ -101,9 +101,9 @@ tunable."""
 class Measurement:
     """Hold a run that a step asks for. ``slot`` is the step (``measure`` or ``again``). ``noise``: the kind of noise
     beside the run, which is the chapter's company or the measurement's own; None for no noise. ``sched_priority``:
-    priority under SCHED_FIFO, 0 = SCHED_OTHER. ``duration_s``: the length instead of the preset's. ``duty``:
-    share of time in which ``spin`` samples, in percent. ``memory``: what a measured thread does with memory besides
-    (``model.spec``)."""
+    priority under SCHED_FIFO, 0 = SCHED_OTHER. ``duration_s``: the length instead of the preset's. ``duty``: share of
+    time in which ``spin`` samples, in percent. ``memory``: what a measured thread does with memory in addition to its
+    work (``model.spec``)."""
 
     slot: StepName
     label: str

@@ -181,7 +181,7 @@ class Block:
 
     ``ping_pong_ns``: median time of a one-way cache-line transfer between the producer's and the accumulator's CPU,
     measured just before the block. ``parent_switches``: context switches of the parent while the block ran (time that
-    the workshop itself took). ``temperature_celsius``: that of the hottest zone, read between blocks.
+    the workshop itself took). ``temperature_celsius``: the temperature of the hottest zone, read between blocks.
     """
 
     index: int
@@ -276,7 +276,7 @@ class Run:
 
     ``proof``: id of the proof that the run belongs to (``model.proof``), else None. ``settle_s``: time at the run's
     start that was not recorded because a change had just been made, None if all was recorded. ``memory``: what a
-    measured thread did with memory besides (``model.spec.Memory``), None for nothing.
+    measured thread did with memory in addition to its work (``model.spec.Memory``), None for nothing.
 
     ``transit_from``: where the ring's transit begins. ``ready``: before the message is copied into its slot. None in
     runs of older versions, where it begins at the publication (now ``accumulator_handoff``), and for other workloads.

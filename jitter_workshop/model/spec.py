@@ -179,7 +179,7 @@ class RunSpec:
     (unlinked at once). ``listed_stalls``: how many of a block's stalls the child lists, longest first. ``traced``: the
     run uses a clock that the kernel's trace has, too. ``settle_s``: time of unrecorded messages before the first block,
     if longer than before other blocks. ``noise_period_ns``: approximate time from burst to burst of the noise, None for
-    the default of its kind. ``memory``: what a measured thread does with memory besides.
+    the default of its kind. ``memory``: what a measured thread does with memory in addition to its work.
     """
 
     workload: WorkloadName

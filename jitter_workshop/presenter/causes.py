@@ -231,8 +231,9 @@ def _spread(offset: int, ns: int, each: float, columns: int) -> Iterator[tuple[i
 
 
 def coloured(drawn: str, stall: ExplainedStall) -> Text:
-    """Return a stall's bar. A character stands for the place of a cause in this stall, its colour for the kind of cause
-    everywhere. Parts without a named cause stay pale, so that the named causes are seen first."""
+    """Return a stall's bar. A character tells which of this stall's causes it stands for. Its colour tells the kind of
+    the cause, and is the same in all stalls. Parts without a named cause stay pale, so that the named causes are seen
+    first."""
     colours = {c: CAUSES.get(part.kind, "faint") for c, part in zip(SHADES, stall.parts, strict=False)}
     return Text.assemble(*((character, colours.get(character, "dim")) for character in drawn))
 

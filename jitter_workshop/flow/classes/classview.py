@@ -109,7 +109,8 @@ class ClassView:
 
     @property
     def holder(self) -> str:
-        """Return sentences on who has the turn, for what and how long, and on why no turn can begin, if so."""
+        """Return sentences on who has the turn, for what and how long. If no turn can begin, one more sentence gives
+        the reason."""
         said = [f"{holder_words(self._state, os.geteuid(), self._at_s)}.", *barrier_words(self._state)]
         return " ".join(said)
 

@@ -43,7 +43,8 @@ class MeasureRequest:
     ``wait_s``: seconds to wait while another program measures on this host. ``evidence``: record the kernel's trace
     during the run. ``hunted``: a hidden noise is running. ``settle_s``: seconds at the start that are not recorded,
     because the host was just changed. ``proof``: the id of the run's proof. ``noise_period_ns``: the approximate time
-    between two bursts of the noise. ``memory``: what a measured thread does with memory besides (``model.spec``).
+    between two bursts of the noise. ``memory``: what a measured thread does with memory in addition to its work
+    (``model.spec``).
     """
 
     workload: WorkloadName = "ring"

@@ -166,7 +166,8 @@ def place(state: TurnState, uid: int, at_s: float) -> Place:
 
 
 def in_words(state: TurnState, uid: int, at_s: float) -> str:
-    """Return sentences on the turn's holder, on the place of user ``uid``, and on why no turn can begin, if so."""
+    """Return sentences on the turn's holder and on the place of user ``uid``. If no turn can begin, one more sentence
+    gives the reason."""
     said = [f"{holder_words(state, uid, at_s)}."]
     waits = place_words(state, uid, at_s)
     said += [f"{waits}."] if waits else []

@@ -136,8 +136,8 @@ def _fixed(value: float, places: int) -> str:
 
 
 def _footer(summary: HistogramSummary, bins: Sequence[Bin]) -> tuple[float, float, int]:
-    """Return mean, standard deviation and maximum; all are 0 without samples. The deviation is that of the counters'
-    middle values from their own mean."""
+    """Return mean, standard deviation and maximum; all are 0 without samples. The deviation is computed from the
+    counters' middle values and their mean."""
     count = sum(b.samples for b in bins)
     if not count:
         return 0.0, 0.0, 0
