@@ -48,6 +48,21 @@ class ForeignActivity:
     unnamed_percent: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ProcessUse:
+    """Hold the CPU time of one process since a snapshot. ``started_s``: its start in seconds of the epoch. ``cpu``:
+    where it was seen last. ``used_s``: CPU seconds of all its threads. ``cpu_percent``: in percent of one CPU.
+    ``ours``: it is this process or a descendant."""
+
+    pid: int
+    started_s: float
+    name: str
+    cpu: int | None
+    used_s: float
+    cpu_percent: float
+    ours: bool
+
+
 def snapshot() -> ProcessTimes:
     """Read all processes now. Processes that cannot be read, or that end meanwhile, are left out."""
     # Ours first and the CPUs last, the other way round afterwards: so the error only makes the unnamed rest smaller.
@@ -72,18 +87,14 @@ def since(before: ProcessTimes, hot: Collection[int]) -> ForeignActivity:
     elapsed_s = time.monotonic() - before.at_s
     if elapsed_s <= 0:
         return ForeignActivity(())
-    rows = list(_processes())
-    ours = _family({key[0]: parent for key, _, _, _, parent in rows})
     found: list[ForeignLoad] = []
     known_s = 0.0
-    for key, seconds, cpu, name, _ in rows:
-        used_s = seconds - before.cpu_seconds.get(key, 0.0)
-        used_percent = 100 * used_s / elapsed_s
-        on_hot = not hot or cpu is None or cpu in hot
-        if key[0] != os.getpid() and (key[0] in ours or on_hot):
-            known_s += max(used_s, 0.0)
-        if key[0] not in ours and on_hot and used_s >= NOTICED_S and used_percent >= NOTICED_PERCENT:
-            found.append(ForeignLoad(key[0], clean(name, 40), cpu, round(used_percent, 1)))
+    for one in uses(before, elapsed_s):
+        on_hot = not hot or one.cpu is None or one.cpu in hot
+        if one.pid != os.getpid() and (one.ours or on_hot):
+            known_s += max(one.used_s, 0.0)
+        if not one.ours and on_hot and one.used_s >= NOTICED_S and one.cpu_percent >= NOTICED_PERCENT:
+            found.append(ForeignLoad(one.pid, clean(one.name, 40), one.cpu, round(one.cpu_percent, 1)))
     loads = tuple(sorted(found, key=lambda load: -load.cpu_percent)[:_NAMED])
     if not hot or any(cpu not in busy_s or cpu not in before.busy_s for cpu in hot):
         return ForeignActivity(loads)
@@ -92,6 +103,17 @@ def since(before: ProcessTimes, hot: Collection[int]) -> ForeignActivity:
     percent = 100 * unnamed_s / elapsed_s
     worth_telling = unnamed_s >= UNNAMED_S and percent > UNNAMED_PERCENT
     return ForeignActivity(loads, round(percent, 1) if worth_telling else 0.0)
+
+
+def uses(before: ProcessTimes, elapsed_s: float) -> list[ProcessUse]:
+    """Return what each present process used in the ``elapsed_s`` since ``before``; of a new one, all that it used."""
+    rows = list(_processes())
+    ours = _family({key[0]: parent for key, _, _, _, parent in rows})
+    found = []
+    for key, seconds, cpu, name, _ in rows:
+        used_s = seconds - before.cpu_seconds.get(key, 0.0)
+        found.append(ProcessUse(key[0], key[1], name, cpu, used_s, 100 * used_s / elapsed_s, key[0] in ours))
+    return found
 
 
 def _busy_seconds() -> dict[int, float]:

@@ -43,13 +43,14 @@ from jitter_workshop.commands.common.base import (
 )
 from jitter_workshop.commands.common.shared import number
 from jitter_workshop.errors import UsageError
+from jitter_workshop.model.program import OBSERVED_S
 from jitter_workshop.model.text import clean
 
 if TYPE_CHECKING:
     from jitter_workshop.model.program import ProgramReport
 
 _MOST = 1_000
-_SECONDS, _MOST_SECONDS = 10.0, 3_600.0
+_MOST_SECONDS = 3_600.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -166,7 +167,7 @@ def _program(args: argparse.Namespace, command: tuple[str, ...]) -> int:
         def progress(rest_s: float) -> None:
             line.write(f"  observing: {rest_s:.0f} s to go" if rest_s else "  adding up")
 
-        seconds = _SECONDS if args.duration is None else args.duration
+        seconds = OBSERVED_S if args.duration is None else args.duration
         with contextlib.closing(Line()) as line:
             report = observing.explain_running(args.pid, args.thread, args.cgroup, seconds, progress, scene)
     _tell(args, report, aside=bool(command))

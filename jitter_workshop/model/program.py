@@ -44,6 +44,9 @@ FUTEX = "futex"
 MOST_PROCESSES = 256
 """The most processes of a program that are followed."""
 
+OBSERVED_S = 10
+"""Seconds for which a running program is observed, unless another time is asked for."""
+
 REAL_TIME_THROTTLED = "real-time throttling"
 """The name of a ``task`` for time in which an ordinary task or none had the CPU of a real-time thread that could run:
 the kernel keeps a part of each second for ordinary tasks (``sched_rt_runtime_us``, the fair server)."""
@@ -60,6 +63,20 @@ class Target:
     kind: str
     name: str
     pid: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSeen:
+    """Hold a process of a list to choose from. ``start_ticks``: its start in clock ticks since boot; together with
+    ``pid`` it is unique. ``user``: its owner's name, or number without a name. ``cpu_percent``: of one CPU, over the
+    last moment. ``started_at``: ISO time, UTC."""
+
+    pid: int
+    start_ticks: int
+    name: str
+    user: str
+    cpu_percent: float
+    started_at: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ class PlainWalk:
                 talk.tell("Every chapter is done." if done else "Every chapter that this host can do is done.")
             of_class.tell(workshop, talk)
             enter = "Enter go on" if following else "Enter leave"
-            menu = (enter, f"1-{len(path)} chapter", "c chart of all runs", "r report", "status", "summary")
+            menu = (enter, f"1-{len(path)} chapter", "c chart of all runs", "r report", "status", "summary", "explain")
             talk.idle = self._load
             answer = talk.ask(" · ".join((*menu, *commands, *of_class.menu(workshop), "? help", "q quit")))
             talk.idle = None
@@ -193,6 +193,10 @@ class PlainWalk:
             self._talk.tell(load_words.UNKNOWN if load is None else load_words.said(load))
         elif answer == "summary":
             self._sum_up()
+        elif answer == "explain" or answer.startswith("explain "):
+            from jitter_workshop.plain.programs import tell_program
+
+            tell_program(self._workshop, self._talk, answer.removeprefix("explain").strip())
         elif answer == "undo":
             settings.undo_everything(self._workshop, self._talk)
         elif answer == "again":

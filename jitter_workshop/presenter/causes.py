@@ -96,7 +96,7 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
     rows = [["cause", "stalls", "worst", *([without_head(report)] if shares else []), "in all", "share"]]
     for cause in shown:
         late = [without(cause, report)] if shares else []
-        taken = [nice_ns(cause.total_ns), _percent(cause.total_ns, whole)]
+        taken = [nice_ns(cause.total_ns), percent(cause.total_ns, whole)]
         rows.append([named(cause, 60), f"{cause.count:,}", nice_ns(cause.worst_ns), *late, *taken])
     first, *lines = table(rows, width, right=range(1, 6))
     room = min(width - first.cell_len - 1, _BAR)
@@ -167,7 +167,7 @@ def stall_line(number: int, stall: ExplainedStall, under: bool, width: int) -> T
         line.append_text(coloured(stall_bar(stall, _STALL_BAR)[0], stall)).append(" ")
     if stall.parts:
         most = stall.parts[0]
-        line.append(f"{_percent(most.ns, stall.duration_ns):>5} ", "dim")
+        line.append(f"{percent(most.ns, stall.duration_ns):>5} ", "dim")
         line.append(cause_words(most.kind, most.name, max(width - line.cell_len, 8)), "text")
     if under:
         line.append(" " * max(width - line.cell_len, 0))
@@ -188,7 +188,7 @@ def stall_page(stall: ExplainedStall, width: int, number: str = "") -> Iterator[
     drawn, legend = stall_bar(stall, width - len(lead))
     if stall.timeline:
         yield Text(lead).append_text(coloured(drawn, stall))
-    rows = [[cause, nice_ns(ns), _percent(ns, stall.duration_ns)] for _, cause, ns in legend]
+    rows = [[cause, nice_ns(ns), percent(ns, stall.duration_ns)] for _, cause, ns in legend]
     for (character, _, _), row in zip(
         legend, table(rows, width - len(lead) - 2, right=(1, 2), head=False), strict=True
     ):
@@ -243,7 +243,8 @@ def _as_line(bar: str) -> str:
     return "".join("━" if character == "█" else "╸" for character in bar)
 
 
-def _percent(part: int, whole: int) -> str:
+def percent(part: int, whole: int) -> str:
+    """Return a share in whole percent."""
     share = 100 * part / whole if whole else 0.0
     return f"{share:.0f} %" if share >= 1 else "<1 %"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Sequence
 
 from rich.text import Text
@@ -10,22 +11,39 @@ from jitter_workshop.model.evidence import THROTTLED
 from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.program import (
     NOT_WOKEN,
+    OBSERVED_S,
     REAL_TIME_THROTTLED,
     FaultTimes,
+    HoldUp,
     OwnCost,
+    ProcessSeen,
     ProgramReport,
     ThreadTimes,
     TimeTaken,
     Wait,
 )
 from jitter_workshop.model.text import called, clean, many
-from jitter_workshop.presenter.lines import Lines, heading, table, wrap
+from jitter_workshop.presenter.causes import percent
+from jitter_workshop.presenter.lines import Lines, bar, heading, local_time, table, wrap
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.scale import nice_ns
 
 WIDEST = 100
 MOST_THREADS, MOST_CAUSES, MOST_WAITS, MOST_HOLDUPS = 16, 12, 12, 10
 """The most rows that are shown of each table; the JSON has all of them."""
+HELD_UP = "THE LONGEST TIMES IN WHICH A THREAD COULD RUN AND DID NOT"
+CHOOSE = (
+    f"A process that you choose is observed for {OBSERVED_S} seconds, and goes on. Then you see where the time of its "
+    "threads went, and who held them up."
+)
+NO_PROGRAM_HERE = "This is a recorded host: no program runs on it."
+NOTHING_TO_LIST = "No process of a program was found."
+_AT = "at: the time since the observation began. A thread is held up while it could run and does not."
+_BY_HAND = (
+    "schedstat: ns on a CPU, ns of waiting for one, times on one; read it twice and subtract. It needs no rights for "
+    "programs of your own; perf sched needs root's."
+)
+_BAR, _LEAST_BAR, _SECONDS = 24, 6, OBSERVED_S
 _WHAT = {"command": "command", "process": "process", "thread": "thread", "cgroup": "control group"}
 _PARTS = (
     "waited: the thread could run, but another task or an interrupt had the CPU. slept: it asked to wait for a time or "
@@ -47,13 +65,16 @@ def explained(report: ProgramReport, width: int) -> Lines:
     target = report.target
     number = f" (pid {target.pid})" if target.pid is not None else ""
     lines = [Text(clean(f"{_WHAT[target.kind].capitalize()} {called(target.name, 60)}{number}", width), "bold")]
-    lines += [*_head(report, width), Text(), *_threads(report, width)]
+    lines += [*head(report, width), *figures(report, width), Text(), *threads(report, width)]
     if report.causes is not None:
-        lines += [Text(), *_causes(report.causes, width), *_waits(report, width), *_holdups(report, width)]
+        lines += [Text(), *causes(report.causes, width)]
+        for part in (list(waits(report, width)), list(_holdups(report, width))):
+            lines += [Text(), *part] if part else []
     return lines
 
 
-def _head(report: ProgramReport, width: int) -> Iterator[Text]:
+def head(report: ProgramReport, width: int) -> Iterator[Text]:
+    """Yield how long the program was observed and how, and what the report lacks."""
     observed = f"{nice_ns(report.duration_ns)} observed"
     if report.evidence == "trace":
         told = (
@@ -67,6 +88,11 @@ def _head(report: ProgramReport, width: int) -> Iterator[Text]:
         yield from wrap(_RIGHTS, width)
     for limit in _limits(report):
         yield from wrap(limit, width, "▲ ", style="bad")
+
+
+def figures(report: ProgramReport, width: int) -> Iterator[Text]:
+    """Yield what is known of the program as a whole, a sentence each: throttling, steal, page faults, the trace's own
+    cost, frequencies, the exit code."""
     for said in _figures(report):
         yield from wrap(said, width)
 
@@ -124,7 +150,7 @@ def _stolen(report: ProgramReport) -> str:
         least, most = one.stolen_ns or (0, 0)
         limits = f"{nice_ns(least)} to {nice_ns(most)}" if least else f"at most {nice_ns(most)}"
         parts.append(f"{limits} of what thread {one.tid} ran")
-    return f"{said} That is {', '.join(parts)}." if parts else f"{said} It lies within the times below."
+    return f"{said} That is {', '.join(parts)}." if parts else f"{said} It lies within the threads' times."
 
 
 def _faults(faults: FaultTimes) -> str:
@@ -155,7 +181,8 @@ def _cost(cost: OwnCost, report: ProgramReport) -> str:
     return f"{said}. This tool's own processes had a CPU for {nice_ns(cost.tool_ran_ns)} meanwhile."
 
 
-def _threads(report: ProgramReport, width: int) -> Iterator[Text]:
+def threads(report: ProgramReport, width: int) -> Iterator[Text]:
+    """Yield where each thread's time went, and what the columns mean."""
     yield heading("WHERE THE TIME OF ITS THREADS WENT")
     traced = report.evidence == "trace"
     if traced:
@@ -190,33 +217,33 @@ def _thread(one: ThreadTimes, traced: bool) -> list[str]:
     return [name, *times, f"{one.preempted or 0:,}"]
 
 
-def _causes(causes: Sequence[TimeTaken], width: int) -> Iterator[Text]:
+def causes(found: Sequence[TimeTaken], width: int) -> Iterator[Text]:
     """Yield the causes of the waited time, the largest first."""
     yield heading("WHO HAD THE CPU WHILE THEY WAITED")
-    if not causes:
+    if not found:
         yield Text("They never waited for a CPU.")
         return
     rows = [["cause", "times", "in all", "worst"]]
-    for cause in causes[:MOST_CAUSES]:
+    for cause in found[:MOST_CAUSES]:
         name = _cause(cause.kind, cause.name, 60)
         rows.append([name, f"{cause.count:,}", nice_ns(cause.total_ns), nice_ns(cause.worst_ns)])
     first, *lines = table(rows, width, right=range(1, 4))
     yield first
-    for cause, line in zip(causes, lines, strict=False):
+    for cause, line in zip(found, lines, strict=False):
         line.style = CAUSES.get(cause.kind, "text")
         yield line
-    hidden = causes[MOST_CAUSES:]
+    hidden = found[MOST_CAUSES:]
     if hidden:
         yield Text(f"{many(len(hidden), 'other cause')}, together {nice_ns(sum(c.total_ns for c in hidden))}", "dim")
 
 
-def _waits(report: ProgramReport, width: int) -> Iterator[Text]:
-    """Yield what the threads waited for, and who ended it, the longest first."""
+def waits(report: ProgramReport, width: int) -> Iterator[Text]:
+    """Yield what the threads waited for, and who ended it, the longest first; nothing if they waited for nothing."""
     found = [(one, wait) for one in report.threads for wait in (*(one.blocked_on or ()), *(one.slept_in or ()))]
     if not found:
         return
     found.sort(key=lambda pair: (pair[1].kind == "sleep", -pair[1].total_ns, pair[0].tid))
-    yield from (Text(), heading("WHAT THEY WAITED FOR, AND WHO ENDED IT"))
+    yield heading("WHAT THEY WAITED FOR, AND WHO ENDED IT")
     shown = found[:MOST_WAITS]
     rows = [["thread", "for", "times", "in all", "worst"]]
     for one, wait in shown:
@@ -251,7 +278,7 @@ def _holdups(report: ProgramReport, width: int) -> Iterator[Text]:
     """Yield the longest hold-ups with their largest causes."""
     if not report.worst:
         return
-    yield from (Text(), heading("THE LONGEST TIMES IN WHICH A THREAD COULD RUN AND DID NOT"))
+    yield heading(HELD_UP)
     for number, one in enumerate(report.worst[:MOST_HOLDUPS], 1):
         where = f" on CPU {one.cpu}" if one.cpu is not None else ""
         parts = ", ".join(f"{_cause(part.kind, part.name, 32)} {nice_ns(part.ns)}" for part in one.parts[:3])
@@ -259,6 +286,96 @@ def _holdups(report: ProgramReport, width: int) -> Iterator[Text]:
             f"{nice_ns(one.duration_ns)} at {nice_ns(one.at_ns)} · {called(one.thread, 16)} ({one.tid}){where}: {parts}"
         )
         yield from wrap(said, width, f"{number:>2}  ")
+
+
+def holdup_line(number: int, one: HoldUp, under: bool, width: int) -> Text:
+    """Return a hold-up in one line: its length, its time, its thread, its largest cause. ``under``: it is under the
+    cursor."""
+    line = Text("▸ " if under else "  ", "accent")
+    line.append(f"{number:>2} {nice_ns(one.duration_ns):>8} ", "bold text" if under else "text")
+    line.append(f"at {nice_ns(one.at_ns):<8} {called(one.thread, 16)} ", "dim")
+    if one.parts:
+        most = one.parts[0]
+        line.append(f"{percent(most.ns, one.duration_ns):>5} ", "dim")
+        line.append(_cause(most.kind, most.name, max(width - line.cell_len, 8)), "text")
+    if under:
+        line.append(" " * max(width - line.cell_len, 0))
+        line.stylize("under")
+    return line
+
+
+def holdup_page(one: HoldUp, width: int) -> Iterator[Text]:
+    """Yield one hold-up in full: when and where it was, and each of its causes with a bar of its share."""
+    where = f" on CPU {one.cpu}" if one.cpu is not None else ""
+    said = f"{nice_ns(one.duration_ns)} at {nice_ns(one.at_ns)} · {called(one.thread, 20)} ({one.tid}){where}"
+    yield from wrap(said, width, style="bold text")
+    yield from wrap(_AT, width, style="faint")
+    rows = [
+        [_cause(part.kind, part.name, 60), nice_ns(part.ns), percent(part.ns, one.duration_ns)] for part in one.parts
+    ]
+    for part, line in zip(one.parts, table(rows, width, right=(1, 2), head=False), strict=True):
+        room = min(width - line.cell_len - 1, _BAR)
+        if room >= _LEAST_BAR:
+            line.append(f" {bar(part.ns, one.duration_ns, room)}", CAUSES.get(part.kind, "faint"))
+        yield line
+
+
+def no_holdups(report: ProgramReport) -> str:
+    """Say why there is no hold-up to show."""
+    if report.worst is None:
+        return "Counters show no single hold-up; the kernel's trace does."
+    return f"No thread was held up for {nice_ns(report.threshold_ns or 0)} or longer."
+
+
+def by_hand(report: ProgramReport) -> tuple[str, ...]:
+    """Return commands that show the same of a running process: its counters (without rights), and the switches of its
+    threads (sched_timehist of perf-sched(1), as root); () if its number is not known."""
+    pid = report.target.pid
+    if pid is None:
+        return ()
+    return (
+        f"cat /proc/{pid}/task/*/schedstat",
+        f"perf sched record -o tasks.data -- sleep {_SECONDS}",
+        f"perf sched timehist -p {pid} -s -i tasks.data",
+    )
+
+
+def by_hand_lines(report: ProgramReport, width: int) -> Iterator[Text]:
+    """Yield the commands of :func:`by_hand` below a heading."""
+    commands = by_hand(report)
+    if commands:
+        yield heading("THE SAME BY HAND")
+        for command in commands:
+            yield from wrap(command, width, "  ")
+        yield from wrap(_BY_HAND, width, style="dim")
+
+
+# -- the list to choose from -------------------------------------------------------------------------------------------
+
+
+def process_rows(found: Sequence[ProcessSeen], width: int, numbered: bool = False) -> Lines:
+    """Return a head and a line for each process of a list: its name, number, user, CPU and start. ``numbered``: each
+    line begins with its place in the list."""
+    rows = [[*([""] if numbered else []), "process", "pid", "user", "CPU", "since"]]
+    for place, one in enumerate(found, 1):
+        shown = [called(one.name, 40), str(one.pid), clean(one.user, 20) or "–", f"{one.cpu_percent:.0f} %"]
+        rows.append([*([str(place)] if numbered else []), *shown, since(one.started_at)])
+    lead = 1 if numbered else 0
+    return table(rows, width, right=(*range(lead), lead + 1, lead + 3))
+
+
+def since(started_at: str, now: datetime.datetime | None = None) -> str:
+    """Return when a process began, in local time: ``14:02`` today, else ``2026-11-27``."""
+    began = local_time(started_at)
+    if began is None:
+        return "–"
+    today = (now or datetime.datetime.now(datetime.UTC)).astimezone()
+    return f"{began:%H:%M}" if began.date() == today.date() else f"{began:%Y-%m-%d}"
+
+
+def matching(found: Sequence[ProcessSeen], words: str) -> tuple[ProcessSeen, ...]:
+    """Return the processes whose name has a text in it, in capitals or not."""
+    return tuple(one for one in found if words.casefold() in clean(one.name).casefold())
 
 
 def _cause(kind: str, name: str, limit: int) -> str:

@@ -36,6 +36,7 @@ _SCREENS = {
     "curves": "runs.runs.RunsScreen",
     "glossary": "common.glossary.GlossaryPage",
     "help": "common.help.HelpPage",
+    "programs": "programs.ProcessesScreen",
     "report": "report.ReportScreen",
     "settings": "common.preferences.SettingsPage",
     "status": "host.status.StatusScreen",

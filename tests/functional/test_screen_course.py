@@ -219,7 +219,7 @@ async def test_the_whole_course_by_enter_alone(
 
 async def look_at_the_end(pilot: Pilot[None], app: WorkshopApp) -> None:
     """The summary and the page of all curves have nothing of one's own to show."""
-    await press(pilot, "x")
+    await press(pilot, "l")
     assert isinstance(app.screen, SummaryScreen)
     assert app.screen.query_one(ChartView).curves == ()
     rest = in_a_line(app.screen.sheet("#summary-rest").plain())

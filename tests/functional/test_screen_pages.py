@@ -307,6 +307,7 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
     from jitter_workshop.tui.screens.class_host.turn import TurnPage
     from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
     from jitter_workshop.tui.screens.common.load import LoadPage
+    from jitter_workshop.tui.screens.programs import ProcessesScreen
     from jitter_workshop.tui.screens.proving import ProvingScreen
     from jitter_workshop.tui.screens.report import ReportScreen
 
@@ -316,6 +317,7 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
         "chapter": ChapterScreen,
         "runs": RunsScreen,
         "causes": EvidenceScreen,
+        "programs": ProcessesScreen,
         "cpus": CpuPicker,
         "settings": SettingsPage,
         "status": StatusScreen,

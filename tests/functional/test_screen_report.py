@@ -334,7 +334,7 @@ async def test_the_key_is_the_same_everywhere_and_not_while_a_run_is_made(folder
     app = WorkshopApp(workshop)
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        for opens in ("c", "x"):
+        for opens in ("c", "l"):
             await pilot.press(opens, "r")
             assert isinstance(app.screen, ReportScreen)
             await pilot.press("r", "escape", "escape")

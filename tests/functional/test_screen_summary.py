@@ -47,7 +47,7 @@ async def test_the_stack_of_curves_with_what_each_step_bought(size: tuple[int, i
     app = WorkshopApp(finished("baseline", "migration", "pinning"))
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
-        await pilot.press("x")
+        await pilot.press("l")
         await settled(pilot)
         screen = app.screen
         assert isinstance(screen, SummaryScreen)
@@ -89,7 +89,7 @@ async def test_home_offers_it_when_the_last_chapter_here_is_done() -> None:
         assert await pilot.click("#next", offset=(5, 1))
         await settled(pilot)
         assert isinstance(app.screen, SummaryScreen)
-        await pilot.press("x", "s", "escape", "escape")
+        await pilot.press("l", "s", "escape", "escape")
         assert isinstance(app.screen, HomeScreen)
 
 
@@ -98,7 +98,7 @@ async def test_before_anything_is_measured_it_says_so(size: tuple[int, int]) -> 
     app = WorkshopApp(open_workshop())
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
-        await pilot.press("x", "left", "right", "t", "t")
+        await pilot.press("l", "left", "right", "t", "t")
         await settled(pilot)
         assert "Nothing is measured yet" in text_of(app)
         assert "Not begun: Why so slow?, " in " ".join(all_said(app).split())
@@ -117,7 +117,7 @@ async def test_it_is_added_up_on_a_thread(monkeypatch: pytest.MonkeyPatch) -> No
     app = WorkshopApp(finished("baseline"))
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await pilot.press("x")
+        await pilot.press("l")
         await pilot.pause()
         assert "Adding up…" in text_of(app)
         go_on.set()
@@ -134,7 +134,7 @@ async def test_what_cannot_be_read_is_one_sentence(monkeypatch: pytest.MonkeyPat
     app = WorkshopApp(open_workshop())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await pilot.press("x", "right", "t")
+        await pilot.press("l", "right", "t")
         await settled(pilot)
         assert "! the session's folder is gone" in text_of(app)
 
@@ -146,7 +146,7 @@ async def test_every_look_shows_the_same_text(theme: str, monkeypatch: pytest.Mo
     async with app.run_test(size=(160, 48)) as pilot:
         app.change_settings(theme=theme)
         await settled(pilot)
-        await pilot.press("x")
+        await pilot.press("l")
         await settled(pilot)
         assert "▸ ● 1 Why so slow?" in text_of(app)
         assert "■ 2 Pinning" in text_of(app)

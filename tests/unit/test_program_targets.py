@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from jitter_workshop.bench import foreign_activity
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.programs import targets
 from jitter_workshop.flow.programs.targets import find_cgroup, find_process
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.program import Target
@@ -105,3 +107,48 @@ def test_what_is_no_program_is_refused_in_a_sentence(root: HostRoot, pid: int, t
 def test_what_is_no_control_group_is_refused_in_a_sentence(root: HostRoot, path: str, why: str) -> None:
     with pytest.raises(WorkshopError, match=why):
         find_cgroup(root, path)
+
+
+def seen(pid: int, percent: float, *, ours: bool = False) -> foreign_activity.ProcessUse:
+    return foreign_activity.ProcessUse(pid, 1_700_000_000.0, "as psutil names it", 0, percent / 200, percent, ours)
+
+
+def test_the_list_has_what_can_be_explained_the_busiest_first(root: HostRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    used = [seen(100, 3.04), seen(200, 91.0), seen(300, 50), seen(400, 50), seen(101, 0.0, ours=True), seen(9_000, 1)]
+    monkeypatch.setattr(targets, "LOOK_S", 0.0)
+    monkeypatch.setattr(foreign_activity, "uses", lambda before, elapsed_s: used)
+    found = targets.listed(root)
+    # Kernel threads, what has ended, and what this process started are left out.
+    assert [(one.pid, one.name, one.cpu_percent) for one in found] == [(200, "other", 91.0), (100, "server", 3.0)]
+    assert {(one.start_ticks, one.started_at) for one in found} == {(77, "2023-11-14T22:13:20+00:00")}
+
+
+def test_a_number_that_belongs_to_another_process_now_is_told(root: HostRoot, tmp_path: Path) -> None:
+    assert find_process(root, 100, start_ticks=77).pids == (100, 200)
+    with pytest.raises(WorkshopError, match=r"100 has ended, and its number belongs to another process now \(server\)"):
+        find_process(root, 100, start_ticks=76)
+    with pytest.raises(WorkshopError, match="400 has ended"):
+        find_process(root, 400, start_ticks=77)
+    (tmp_path / "proc/100/stat").unlink()
+    with pytest.raises(WorkshopError, match="100 has ended"):
+        find_process(root, 100, start_ticks=77)
+
+
+def test_a_program_of_another_user_is_told_with_its_owner(root: HostRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = find_process(root, 100)
+    monkeypatch.setattr(os, "geteuid", lambda: 4_000_000_000)
+    whose = targets.owner(root, 100)
+    assert targets.not_ours(root, found) == (f"process 100 (server) belongs to {whose}, and only root may follow it")
+    for uid in (0, 1):
+        monkeypatch.setattr(os, "geteuid", lambda uid=uid: uid)
+        assert targets.not_ours(root, found) == ""
+
+
+def test_who_runs_with_the_rights_of_another_user_belongs_to_that_one(
+    root: HostRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1)
+    (tmp_path / "proc/100/status").write_text("Uid:\t1\t4000000000\t4000000000\t4000000000\n")
+    assert targets.owner(root, 100) == "4000000000"
+    assert "belongs to 4000000000" in targets.not_ours(root, find_process(root, 100))
+    assert targets.owner(root, 77_777) == ""

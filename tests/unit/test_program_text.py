@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 
 import pytest
@@ -14,6 +15,7 @@ from jitter_workshop.model.program import (
     FaultTimes,
     HoldUp,
     OwnCost,
+    ProcessSeen,
     ProgramReport,
     Target,
     ThreadTimes,
@@ -23,6 +25,7 @@ from jitter_workshop.model.program import (
     Wait,
     Waker,
 )
+from jitter_workshop.presenter import program as words
 from jitter_workshop.presenter.lines import written
 from jitter_workshop.presenter.program import explained
 from tests import reportschema
@@ -126,7 +129,7 @@ def test_the_limits_of_what_a_hypervisor_took_are_told() -> None:
     said = sentence(dataclasses.replace(TRACED, steal_ns=90_000_000, steal=many))
     assert "took 90 ms of 9 CPUs" in said
     spared = dataclasses.replace(TRACED, threads=(dataclasses.replace(THREAD, stolen_ns=(0, 0)),))
-    assert "It lies within the times below." in sentence(spared)
+    assert "It lies within the threads' times." in sentence(spared)
 
 
 def test_page_faults_and_the_traces_own_cost_are_told_as_far_as_they_are_known() -> None:
@@ -168,3 +171,51 @@ def test_the_json_fits_its_schema_and_comes_back(report: ProgramReport) -> None:
 
 def test_the_schema_that_is_handed_out_is_that_of_the_types() -> None:
     assert reportschema.PROGRAM.read_text(encoding="utf-8") == reportschema.program_text()
+
+
+HELD_UP = HoldUp(5_000_000, 4_000_000, 1, EVIL, 7, (Part("task", EVIL, 3_000_000), Part("task", "sampler", 1_000_000)))
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 160])
+def test_a_hold_up_is_shown_with_its_causes_and_their_shares(width: int) -> None:
+    line = words.holdup_line(1, HELD_UP, True, max(width, 60))
+    assert line.plain.startswith("▸  1     4 ms at 5 ms     evil [2J forged  75 % task evil")
+    page = list(words.holdup_page(HELD_UP, width))
+    assert all(one.cell_len <= width for one in page)
+    assert "\x1b" not in written(page)
+    if width >= 80:
+        assert "4 ms at 5 ms · evil [2J forged (7) on CPU 1" in page[0].plain
+        # No thread of the program is one of this tool's own measured threads.
+        assert "task sampler          1 ms  25 %" in page[-1].plain
+        assert page[-2].plain.count("█") == 3 * page[-1].plain.count("█")
+
+
+def test_what_is_not_held_up_says_so() -> None:
+    assert words.no_holdups(dataclasses.replace(TRACED, worst=())) == "No thread was held up for 1 µs or longer."
+    assert "the kernel's trace does" in words.no_holdups(COUNTED)
+
+
+def test_the_same_by_hand_names_the_process() -> None:
+    assert any(line.startswith("perf sched timehist -p 7 ") for line in words.by_hand(TRACED))
+    group = dataclasses.replace(TRACED, target=Target("cgroup", "/g", None))
+    assert (words.by_hand(group), list(words.by_hand_lines(group, 80))) == ((), [])
+
+
+def test_processes_are_listed_with_name_user_cpu_and_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    now = datetime.datetime(2026, 3, 2, 12, tzinfo=datetime.UTC)
+    assert words.since("2026-03-02T09:30:00+00:00", now) == f"{now.astimezone().replace(hour=9, minute=30):%H:%M}"
+    assert words.since("2026-03-01T09:30:00+00:00", now) == "2026-03-01"
+    assert words.since("no time", now) == "–"
+    found = [
+        ProcessSeen(7, 1, EVIL, "root", 99.6, "2026-03-01T09:30:00+00:00"),
+        ProcessSeen(1234, 2, "", "a\x1b[31mb", 0.2, ""),
+    ]
+    for numbered in (False, True):
+        head, *rows = (line.plain for line in words.process_rows(found, 70, numbered))
+        assert head.split() == ["process", "pid", "user", "CPU", "since"]
+        for row, part in zip(rows, ("100 %  2026-03-01", "(no visible name)"), strict=True):
+            assert part in row
+            assert "\x1b" not in row
+    assert [one.pid for one in words.matching(found, "FORGED")] == [7]
+    assert words.matching(found, "") == tuple(found)

@@ -73,6 +73,12 @@ class AgentSession:
         self._began = False
         self._lost = False
 
+    def beside(self) -> AgentSession:
+        """Return another session with an agent of its own, for work on another thread. It asks in the same way."""
+        other = AgentSession(self.ask)
+        other.class_only = self.class_only
+        return other
+
     @property
     def holding(self) -> bool:
         """Return True if ending this session would restore at least one setting."""

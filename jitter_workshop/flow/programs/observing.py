@@ -18,7 +18,7 @@ from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.programs.counting import Counting
 from jitter_workshop.flow.programs.launch import Command
 from jitter_workshop.flow.programs.own_cost import Probe
-from jitter_workshop.flow.programs.targets import Found, find_cgroup, find_process
+from jitter_workshop.flow.programs.targets import Found, find_cgroup, find_process, not_ours
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.program import CpuSteal, OwnCost, ProgramReport, Target
 from jitter_workshop.model.record import FORMAT_VERSION
@@ -104,25 +104,38 @@ def explain_running(
     seconds: float,
     progress: Callable[[float], None] = lambda rest_s: None,
     scene: ProgramScene | None = None,
+    *,
+    start_ticks: int | None = None,
+    agent: AgentSession | None = None,
+    or_counters: bool = False,
 ) -> ProgramReport:
     """Explain a running process, threads of it, or the processes of a control group. ``progress`` is called with the
-    seconds that are left, and with 0 at the end of the observation. ``scene``: as above. Raises HostError,
+    seconds that are left, and with 0 at the end of the observation; its errors end the observation. ``scene``: as
+    above; ``or_counters``: there may be no trace even so. ``start_ticks``: the start of the process when it was listed.
+    ``agent``: the way to root's rights, which is closed at the end; None: one of its own. Raises HostError,
     UsageError."""
     root = HostRoot()
-    found = find_cgroup(root, cgroup or "") if pid is None else find_process(root, pid, thread)
-    with _follower() as (follower, why_not):
-        return observe(root, found, follower, why_not, seconds, progress=progress, scene=scene)
+    with contextlib.closing(agent or AgentSession()) as agent_session:
+        found = find_cgroup(root, cgroup or "") if pid is None else find_process(root, pid, thread, start_ticks)
+        follower, why_not = None, not_ours(root, found)
+        if not why_not:
+            follower, why_not = _connected(agent_session)
+        return observe(root, found, follower, why_not, seconds, progress=progress, scene=scene, or_counters=or_counters)
 
 
 @contextlib.contextmanager
 def _follower() -> Iterator[tuple[Follower | None, str]]:
     """Connect to the agent. Yield None and the reason if that is not possible."""
     with contextlib.closing(AgentSession()) as agent_session:
-        try:
-            follower, why_not = agent_session.tracer(), ""
-        except HostError as error:
-            follower, why_not = None, error.message
-        yield follower, why_not
+        yield _connected(agent_session)
+
+
+def _connected(agent_session: AgentSession) -> tuple[Follower | None, str]:
+    """Return a connection to the agent and ""; None and the reason if there can be none."""
+    try:
+        return agent_session.tracer(), ""
+    except HostError as error:
+        return None, error.message
 
 
 def observe(
@@ -134,15 +147,17 @@ def observe(
     command: Started | None = None,
     progress: Callable[[float], None] = lambda rest_s: None,
     scene: ProgramScene | None = None,
+    *,
+    or_counters: bool = False,
 ) -> ProgramReport:
     """Observe a program for ``seconds``, or until it ends. ``follower``: None if there can be no trace, for the reason
     ``why_not``. ``command``: the started command; it is released here, and its end is waited for even if ``seconds``
     are over before. ``scene``: gets the program's tracks. Raises HostError if the command cannot be started, or if
-    there is a ``scene`` and there can be no trace."""
+    there is a ``scene`` and there can be no trace, unless ``or_counters``."""
     counting = Counting(root, found)
     with contextlib.closing(_Recording(root, follower, why_not)) as recording:
         recording.begin(found)
-        if scene is not None and not recording.on:
+        if scene is not None and not recording.on and not or_counters:
             raise HostError(f"a Perfetto file shows a trace, and there can be none: {recording.why_not}")
         counting.begin()
         start_ns = time.monotonic_ns()

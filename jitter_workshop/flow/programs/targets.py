@@ -1,18 +1,29 @@
-"""Find the program that is to be explained: a process, threads of it, or the processes of a control group."""
+"""Find the program that is to be explained: a process, threads of it, or the processes of a control group; list the
+processes to choose from."""
 
 from __future__ import annotations
 
+import datetime
 import os
 import posixpath
+import pwd
+import threading
+import time
 from collections.abc import Iterator
 
+from jitter_workshop.agent.caller_process import owners
+from jitter_workshop.bench import foreign_activity
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.host.root import HostRoot, is_count, line_value
 from jitter_workshop.host.tasks.cgroup import parse_mounts
 from jitter_workshop.host.tasks.listing import Task, read_task
-from jitter_workshop.model.program import MOST_PROCESSES, Target
+from jitter_workshop.model.program import MOST_PROCESSES, ProcessSeen, Target
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import NAME, PATH, called, clean
+from jitter_workshop.model.text import NAME, PATH, USER, called, clean
+
+LOOK_S = 0.5
+"""Seconds over which the processes of the list are looked at. The kernel counts their time in ticks, of 10 ms at most
+kernels, so their shares are known to 2 %."""
 
 _MOST_GROUPS = 10_000
 
@@ -31,9 +42,54 @@ class Found:
         return not self.only
 
 
-def find_process(root: HostRoot, pid: int, thread: str | None = None) -> Found:
-    """Find a process, or those of its threads that have the name or the number ``thread``. Raises HostError."""
+def listed(root: HostRoot, stop: threading.Event | None = None) -> tuple[ProcessSeen, ...]:
+    """Look at all processes for LOOK_S, or until ``stop`` is set. Return those that can be explained, the busiest first
+    and then the newest: neither kernel threads, nor this process and what it has started."""
+    before = foreign_activity.snapshot()
+    (stop or threading.Event()).wait(LOOK_S)
+    found = []
+    for one in foreign_activity.uses(before, time.monotonic() - before.at_s):
+        task = read_task(root, one.pid)
+        if one.ours or task is None or task.kernel or task.ended:
+            continue
+        began = datetime.datetime.fromtimestamp(one.started_s, datetime.UTC).isoformat(timespec="seconds")
+        percent = round(max(one.cpu_percent, 0.0), 1)
+        found.append(ProcessSeen(one.pid, task.start_ticks, task.name, owner(root, one.pid), percent, began))
+    return tuple(sorted(found, key=lambda seen: (-seen.cpu_percent, -seen.start_ticks, seen.pid)))
+
+
+def owner(root: HostRoot, pid: int) -> str:
+    """Return the name of the user whose process it is, or the number of a user without a name; "" if it has ended. A
+    process with several user ids belongs to the one that is not this user."""
+    found = sorted(owners(root, pid) - {os.geteuid()}) or sorted(owners(root, pid))
+    if not found:
+        return ""
+    try:
+        return pwd.getpwuid(found[0]).pw_name
+    except (KeyError, OverflowError):
+        return str(found[0])
+
+
+def not_ours(root: HostRoot, found: Found) -> str:
+    """Say that a program belongs to another user and cannot be followed; "" if this user may follow it."""
+    pid = found.target.pid
+    if pid is None or os.geteuid() == 0 or owners(root, pid) in ({os.geteuid()}, set()):
+        return ""
+    whose = clean(owner(root, pid), USER)
+    return f"process {pid} ({called(found.target.name, NAME)}) belongs to {whose}, and only root may follow it"
+
+
+def find_process(root: HostRoot, pid: int, thread: str | None = None, start_ticks: int | None = None) -> Found:
+    """Find a process, or those of its threads that have the name or the number ``thread``. ``start_ticks``: its start
+    when it was listed. Raises HostError, also if the process has ended since, or its number is another one's now."""
     task = read_task(root, pid)
+    if start_ticks is not None and (task is None or task.ended):
+        raise HostError(f"process {pid} has ended", "choose another one")
+    if start_ticks is not None and task is not None and task.start_ticks != start_ticks:
+        raise HostError(
+            f"process {pid} has ended, and its number belongs to another process now ({called(task.name, NAME)})",
+            "look at the processes again",
+        )
     if task is None or task.ended:
         raise HostError(f"there is no process {pid}", "'ps -e' lists the processes")
     if task.kernel:

@@ -106,9 +106,18 @@ def of_program(scene: ProgramScene, report: ProgramReport) -> bytes:
 def write_run(session: OpenSession, run: Run, report: EvidenceReport | CounterReport) -> Path:
     """Write the Perfetto file of a run that is explained already into the first folder for reports, under a name that
     no file has yet. Return its path. Raises the errors of :func:`of_report`, and NotWritten."""
-    name = "-".join(part for part in (APP, plain_name(run.label), plain_name(run.id)) if part) + ENDING
+    return _write_new(of_report(session, run, report), run.label, run.id)
+
+
+def write_program(scene: ProgramScene, report: ProgramReport) -> Path:
+    """Write the Perfetto file of a program's time as :func:`write_run` does. Raises the errors of :func:`of_program`,
+    and NotWritten."""
+    return _write_new(of_program(scene, report), report.target.name, str(report.target.pid or ""))
+
+
+def _write_new(tracks: bytes, *names: str) -> Path:
+    name = "-".join(part for part in (APP, *map(plain_name, names)) if part) + ENDING
     folder = next(iter(places()), Path.cwd())
-    tracks = of_report(session, run, report)
     return write({free(folder / name).name: tracks}, folder)[0]
 
 

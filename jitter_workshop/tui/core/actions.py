@@ -12,6 +12,7 @@ SCOPE_TITLES = {
     "chapter": "IN A CHAPTER",
     "runs": "ALL CURVES",
     "causes": "WHO TOOK THE TIME",
+    "programs": "EXPLAINING A PROGRAM",
     "recall": "DO YOU REMEMBER?",
     "mask": "WRITING A MASK",
     "suspects": "NAMING A NOISE",
@@ -116,7 +117,9 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
             method="show('status')",
         ),
         Action("report", "r", "report", "Preview a report, then write it to a file", method="show('report')"),
-        Action("summary", "x", "summary", "The course from first to last, step by step", method="show('summary')"),
+        Action(
+            "summary", "l", "first to last", "The course from first to last, step by step", method="show('summary')"
+        ),
         Action("settings", "e", "settings", "Theme, length of a run, curves of 2015", method="show('settings')"),
         Action("theme", "ctrl+t", "next theme", "Dark, light, high contrast"),
         Action("turn", "T", "turn", "Take this machine's turn or give it back, or see the queue", of_class=True),
@@ -128,6 +131,13 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     "home": (
         Action("go", "enter", "go", "Open the chapter under the cursor at its next useful step"),
         Action("measure", "m", "measure", "Measure now: your own curve in one key"),
+        Action(
+            "explain",
+            "x",
+            "explain",
+            "Where the time of a program of your own went: choose its process",
+            method="app.show('programs')",
+        ),
         Action("undo", "u", "undo all", "Restore everything that this tool has changed on this host"),
         Action("resume", "a", "apply again", "Apply again, as one plan, what this session had applied"),
         *_moves("Chapter above", "Chapter below"),
@@ -189,6 +199,14 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("tracks", "p", "Perfetto", "Write the trace as tracks, to be opened at ui.perfetto.dev"),
         Action("copy", "y", "copy", "Copy the commands that show the same by hand"),
         *_moves("Scroll up; choose the stall above", "Scroll down; choose the stall below"),
+        *_PAGES,
+        _BACK,
+    ),
+    "programs": (
+        Action("go", "enter", "explain", "Observe the process under the cursor for 10 s, and explain its time"),
+        Action("type", "slash", "find", "Type a process's number, or a part of its name"),
+        Action("again", "r", "look again", "Look at the processes once more"),
+        *_moves("Process above", "Process below"),
         *_PAGES,
         _BACK,
     ),

@@ -83,13 +83,17 @@ class HomeScreen(HostChangeScreen, scope="home"):
         entry = self.query_one(PathList).entry
         # A change of the host is more important than the screen's own keys.
         undo = "home.undo" if self.workshop.standing() else "home.resume" if self.workshop.resumable() else ""
+        measured, recorded = bool(self.workshop.runs()), self.workshop.recorded
+        # Only seven have room: the key for the first run gives way once there is one, the settings to a program.
+        measures = not measured and (entry is None or (entry.here and entry.chance != "later"))
         return (
             ("home.go", ""),
-            *((("home.measure", ""),) if entry is None or (entry.here and entry.chance != "later") else ()),
+            *((("home.measure", ""),) if measures else ()),
             *(((undo, ""),) if undo else ()),
             ("app.status", ""),
             ("app.curves", ""),
-            ("app.report", "") if self.workshop.runs() else ("app.settings", ""),
+            *((("app.report", ""),) if measured else ()),
+            ("app.settings", "") if recorded else ("home.explain", ""),
             *((("app.glossary", ""),) if self.wide else ()),
             ("app.help", ""),
             ("home.quit", ""),
@@ -184,7 +188,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         """Yield a line that offers the summary of the course."""
         line = Text("▸ SUMMARY  ", "bold accent")
         line.append("the course from first to last, and what each step changed", "text")
-        line.append("   x", "bold cool")
+        line.append("   l", "bold cool")
         yield line
 
     def _bars(self, width: int) -> Iterable[Text]:

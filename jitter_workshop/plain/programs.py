@@ -1,0 +1,40 @@
+"""Explain a program line by line: a list of processes to choose from, and where the time of the chosen one went."""
+
+from __future__ import annotations
+
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.programs.observing import explain_running
+from jitter_workshop.flow.programs.targets import listed
+from jitter_workshop.host.root import HostRoot, is_count
+from jitter_workshop.model.program import OBSERVED_S
+from jitter_workshop.model.text import clean
+from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter import program as words
+
+_MOST_LISTED = 20
+
+
+def tell_program(workshop: Workshop, talk: Talk, pid: str = "") -> None:
+    """Explain the process with the number ``pid``, or have one chosen from the list. Raises WorkshopError."""
+    if workshop.recorded:
+        talk.tell(words.NO_PROGRAM_HERE)
+        return
+    start_ticks: int | None = None
+    if not pid:
+        found = listed(HostRoot())[:_MOST_LISTED]
+        talk.tell(words.CHOOSE if found else words.NOTHING_TO_LIST)
+        talk.say("", *words.process_rows(found, talk.width, numbered=True), "")
+        answer = talk.ask(f"1-{len(found)} explain · pid NUMBER another process · Enter back")
+        if not answer:
+            return
+        pid = answer.removeprefix("pid").strip()
+        if pid == answer and is_count(answer) and 0 < int(answer) <= len(found):
+            chosen = found[int(answer) - 1]
+            pid, start_ticks = str(chosen.pid), chosen.start_ticks
+    if not is_count(pid) or len(pid) > 10:
+        talk.tell(f"'{clean(pid, 20)}' is no number of a process.")
+        return
+    talk.tell(f"Observing for {OBSERVED_S} s…")
+    agent = workshop.agent_session.beside()
+    report = explain_running(int(pid), None, None, float(OBSERVED_S), start_ticks=start_ticks, agent=agent)
+    talk.say("", *words.explained(report, talk.width))

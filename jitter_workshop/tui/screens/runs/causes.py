@@ -1,0 +1,174 @@
+"""Lay out what took the time, of a run or of a program: the causes, the longest stalls, and who else ran."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.geometry import Region
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.attribution import Stopped
+from jitter_workshop.model.text import clean
+from jitter_workshop.tui.background import aside
+from jitter_workshop.tui.screens.common.base import WorkshopScreen
+from jitter_workshop.tui.widgets.keybar import Shown
+from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
+
+Page = Literal["causes", "stalls", "others"]
+PAGES: tuple[Page, ...] = ("causes", "stalls", "others")
+_HIGH = 36
+"""The lines of a terminal from which stalls in the list stand apart."""
+
+
+class CausesScreen(WorkshopScreen, scope="causes"):
+    """Show three pages of findings, which a thread makes in :meth:`found`. Closing the screen stops the thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.page: Page = "causes"
+        self.cursor = 0
+        self.stopped = False
+        self._writing = False
+
+    def body(self) -> ComposeResult:
+        yield Sheet(self.head_lines, id="causes-head")
+        with Horizontal(id="causes-main"):
+            with panel(Pane(id="causes-list")):
+                yield Sheet(self.causes_lines, id="causes-sheet")
+            with panel(Vertical(id="causes-stalls")):
+                with Pane(id="causes-stalls-list"):
+                    yield Sheet(self.stalls_lines, id="causes-stalls-sheet")
+                with Pane(id="causes-stall-page"):
+                    yield Sheet(self.stall_lines, id="causes-stall")
+            with panel(Pane(id="causes-others")):
+                yield Sheet(self.others_lines, id="causes-others-sheet")
+        yield Sheet(self.say_lines, id="say")
+
+    def keys(self) -> Sequence[Shown]:
+        tracks = (("causes.tracks", ""),) if self.traced else ()
+        rest = (("causes.copy", ""), ("app.help", ""), ("causes.close", ""))
+        return (("causes.turn", self.turns[self.page]), *tracks, *rest)
+
+    def on_mount(self) -> None:
+        self.run_worker(self._explain(), exclusive=True, group="explain")
+
+    async def _explain(self) -> None:
+        try:
+            await self.explain()
+        except WorkshopError as error:
+            self.said = error.sentence()
+        finally:
+            # This also runs when the screen is closed or the workshop is left: the thread ends at its next look.
+            self.stopped = True
+        self.redraw()
+
+    def told(self, tell: Callable[[], None]) -> None:
+        """Have the screen call ``tell``, from the thread. Raises Stopped there, once the screen is closed."""
+        if self.stopped:
+            raise Stopped("explaining was stopped")
+        self.call_later(tell)
+
+    # -- what a screen of its own has ------------------------------------------------------------------------------
+
+    async def explain(self) -> None:
+        """Find what is shown, on a thread. Raises WorkshopError."""
+        raise NotImplementedError
+
+    @property
+    def turns(self) -> dict[Page, str]:
+        """Return for each page what the key shows next."""
+        raise NotImplementedError
+
+    @property
+    def traced(self) -> bool:
+        """Return True once findings by a trace are shown."""
+        raise NotImplementedError
+
+    @property
+    def worst(self) -> Sequence[object]:
+        """Return the stalls that the cursor moves among."""
+        raise NotImplementedError
+
+    def head_lines(self, width: int) -> Iterable[Text]:
+        raise NotImplementedError
+
+    def causes_lines(self, width: int) -> Iterable[Text]:
+        raise NotImplementedError
+
+    def stalls_lines(self, width: int) -> Iterable[Text]:
+        raise NotImplementedError
+
+    def stall_lines(self, width: int) -> Iterable[Text]:
+        """Return the stall under the cursor, in full."""
+        raise NotImplementedError
+
+    def others_lines(self, width: int) -> Iterable[Text]:
+        raise NotImplementedError
+
+    def write_tracks(self) -> Path:
+        """Write the trace as a Perfetto file. Raises WorkshopError."""
+        raise NotImplementedError
+
+    def commands(self) -> Iterable[str]:
+        """Return the commands that show the same by hand."""
+        raise NotImplementedError
+
+    # -- layout ----------------------------------------------------------------------------------------------------
+
+    def redraw(self) -> None:
+        for page in PAGES:
+            self.set_class(self.page == page, f"-{page}")
+        super().redraw()
+
+    @property
+    def row_height(self) -> int:
+        """Return the lines of a stall in the list: on a high screen an empty line keeps the bars apart."""
+        return 2 if self.traced and self.app.size.height >= _HIGH else 1
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    def pane(self) -> Pane:
+        return self.query_one(
+            {"causes": "#causes-list", "others": "#causes-others"}.get(self.page, "#causes-stalls-list"), Pane
+        )
+
+    def action_vertical(self, by: int) -> None:
+        if self.page != "stalls":
+            super().action_vertical(by)
+        elif self.worst:
+            self.cursor = max(0, min(self.cursor + by, len(self.worst) - 1))
+            self.redraw()
+            row = self.cursor * self.row_height
+            self.pane().scroll_to_region(Region(0, row, 1, 2 + self.row_height), animate=False)
+
+    def action_turn(self) -> None:
+        self.page = PAGES[(PAGES.index(self.page) + 1) % len(PAGES)]
+        self.redraw()
+
+    def action_tracks(self) -> None:
+        if not self.traced:
+            self.tell("A Perfetto file shows a trace, and there is none to write.")
+        elif not self._writing:
+            self._writing = True
+            self.tell("Writing the tracks of the trace…")
+            self.run_worker(self._write_tracks(), group="tracks")
+
+    async def _write_tracks(self) -> None:
+        try:
+            path = await aside(self.write_tracks)
+            self.said = f"Written: {clean(path, 300)}. Open it at https://ui.perfetto.dev."
+        except WorkshopError as error:
+            self.said = f"{error.sentence()}."
+        finally:
+            self._writing = False
+        self.redraw()
+
+    def action_copy(self) -> None:
+        commands = tuple(self.commands())
+        if commands:
+            self.copy(commands, "The commands that show it by hand are")
