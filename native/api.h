@@ -291,6 +291,8 @@ typedef struct {
     uint64_t period_ticks;
     int32_t pause_busily; /* a pause keeps the CPU; else it sleeps */
     uint64_t walk_bytes;  /* before each reading: JW_WALK_STEPS loads from so much memory, in random order; 0: none */
+    uint64_t stop_ticks;  /* a gap of at least this length ends its block soon; 0: none does */
+    uint64_t tail_ticks;  /* so long after the first such gap */
 } jw_spin_options;
 
 jw_workload *jw_spin_new(const jw_workload_config *config, const jw_spin_options *options, int *error);

@@ -101,9 +101,25 @@ static void clear_sink(jw_gap_sink *sink, uint64_t *readings_by_cpu) {
     sink->readings_by_cpu = readings_by_cpu;
 }
 
+/* The length of a block after new gaps in its log: the first long one ends it soon. `seen`: the gaps that were looked at
+ * before. */
+static __attribute__((noinline, cold)) uint64_t after_gaps(const jw_spin *spin, uint64_t *seen, uint64_t start,
+                                                           uint64_t duration) {
+    const jw_spin_options *options = &spin->options;
+    for (; *seen < spin->block.used; (*seen)++) {
+        const jw_gap *gap = &spin->block.gaps[*seen];
+        const uint64_t until = gap->end - start + options->tail_ticks;
+        if (options->stop_ticks > 0 && gap->end - gap->start >= options->stop_ticks && until < duration) {
+            duration = until;
+        }
+    }
+    return duration;
+}
+
 JW_INLINE void run_block(jw_spin *spin, int source) {
     jw_gap_sink *sink = &spin->block;
-    const uint64_t duration = spin->base.request.duration_ticks, readings = spin->base.request.count;
+    const uint64_t readings = spin->base.request.count;
+    uint64_t duration = spin->base.request.duration_ticks, seen = 0;
     clear_sink(sink, spin->readings_by_cpu);
     jw_usage_begin(&spin->base, 0);
     const uint64_t start = jw_now_ordered(source, &sink->cpu);
@@ -114,6 +130,9 @@ JW_INLINE void run_block(jw_spin *spin, int source) {
         last = sample_some(spin, sink, source, last);
         if (__builtin_expect(last >= duty.busy_until, 0)) {
             last = rest(&duty, sink, source, last);
+        }
+        if (__builtin_expect(sink->used > seen, 0)) {
+            duration = after_gaps(spin, &seen, start, duration);
         }
     }
     jw_usage_end(&spin->base, 0);

@@ -167,18 +167,29 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         self._ask("realtime", START_LIMIT_S, pid=pid, tids=list(tids), priority=priority)
 
     def evidence_begin(
-        self, pid: int, tids: Sequence[int], cpus: str, clock: str, stacks: bool, buffer_kb: int | None = None
+        self,
+        pid: int,
+        tids: Sequence[int],
+        cpus: str,
+        clock: str,
+        stacks: bool,
+        buffer_kb: int | None = None,
+        *,
+        overwrite: bool = False,
     ) -> TraceInfo:
-        """Prepare a recording of the kernel's trace for threads of one of this user's processes, and for their CPUs."""
+        """Prepare a recording of the kernel's trace for threads of one of this user's processes, and for their CPUs.
+        ``overwrite``: the newest events overwrite the oldest."""
         threads: dict[str, Any] = {"pid": pid, "tids": list(tids), "cpus": cpus}
-        how: dict[str, Any] = {"clock": clock, "stacks": stacks, "buffer_kb": buffer_kb}
+        how: dict[str, Any] = {"clock": clock, "stacks": stacks, "buffer_kb": buffer_kb, "overwrite": overwrite}
         info = _as(TraceInfo, self._ask("evidence", STEP_LIMIT_S, do="begin", **threads, **how))
         self._names = []
         return info
 
-    def evidence_follow(self, pids: Sequence[int], cpus: str, clock: str) -> TraceInfo:
-        """Prepare a long recording of the kernel's trace for this user's processes, and for all that they start."""
-        info = _as(TraceInfo, self._ask("evidence", STEP_LIMIT_S, do="begin", pids=list(pids), cpus=cpus, clock=clock))
+    def evidence_follow(self, pids: Sequence[int], cpus: str, clock: str, *, overwrite: bool = False) -> TraceInfo:
+        """Prepare a long recording of the kernel's trace for this user's processes, and for all that they start.
+        ``overwrite``: the newest events overwrite the oldest, and the recording is not drained."""
+        what: dict[str, Any] = {"pids": list(pids), "cpus": cpus, "clock": clock, "overwrite": overwrite}
+        info = _as(TraceInfo, self._ask("evidence", STEP_LIMIT_S, do="begin", **what))
         self._names = []
         return info
 
@@ -191,9 +202,9 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         """Start the recording."""
         self._ask("evidence", START_LIMIT_S, do="start")
 
-    def evidence_read(self) -> TraceRead:
-        """Stop the recording, and return its events."""
-        told = self._ask("evidence", STEP_LIMIT_S, do="read")
+    def evidence_read(self, since: int = 0) -> TraceRead:
+        """Stop the recording, and return its events; most of those before ``since`` (ticks) are left out."""
+        told = self._ask("evidence", STEP_LIMIT_S, do="read", since=since or None)
         try:
             parts = [
                 base64.b64decode(self._ask("evidence", STEP_LIMIT_S, do="piece", number=number)["data"])
@@ -203,9 +214,10 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
             length = 4 + int.from_bytes(whole[:4], "little")
             self._names += json.loads(whole[4:length])
             lost, elsewhere = ({int(cpu): n for cpu, n in told[name].items()} for name in ("lost", "lost_elsewhere"))
+            whole_from = int(told.get("whole_from", 0))
         except (KeyError, TypeError, ValueError, zlib.error) as error:
             raise HostError(f"the agent sent an answer that cannot be read: {error}") from error
-        return TraceRead(whole[length:], tuple(self._names), lost, elsewhere)
+        return TraceRead(whole[length:], tuple(self._names), lost, elsewhere, whole_from)
 
     def evidence_end(self) -> None:
         """Remove the trace instances from the kernel."""

@@ -23,8 +23,9 @@ The caller asks ``{"id": 1, "verb": "apply", …}``; the agent answers ``{"id": 
                x86-tsc or mono; ``stacks``; ``buffer_kb`` for each CPU, null for the usual) → a TraceInfo;
                or with ``pids`` in the place of ``pid`` and ``tids``: the caller's own processes, whose threads and
                children are followed, with their system calls and page faults, and ``drain`` → kept_bytes, ended
-               (the recording stopped: no room for more);
-               ``start`` → {}; ``read`` → pieces, lost, lost_elsewhere (CPU → number of events); ``piece`` (``number``)
+               (the recording stopped: no room for more); with ``overwrite`` the newest events overwrite the oldest;
+               ``start`` → {}; ``read`` (``since``: ticks, null for all) → pieces, lost, lost_elsewhere (CPU → number of
+               events), whole_from (ticks; events before it may be overwritten); ``piece`` (``number``)
                → data (base64; all pieces together: see ``capture.Capture.read``); ``end`` → {}
 ``turn``       on a class host: ``do`` = ``take`` (``client``: a process of the caller's own, which gets the hot CPUs
                with its children; ``people``: user names of their team) → a TurnGranted, once the turn has come;

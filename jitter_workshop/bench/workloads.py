@@ -164,6 +164,9 @@ class Spin(Workload):
             options.pause_busily = int(spec.pause == "busy")
         if spec.memory in WALK_BYTES:
             options.walk_bytes = WALK_BYTES[spec.memory]
+        if spec.tail_ns is not None:
+            options.stop_ticks = clock.ticks(spec.threshold_ns)
+            options.tail_ticks = clock.ticks(spec.tail_ns)
         return lib.jw_spin_new(config, options, error)
 
     def _not_made(self, number: int) -> WorkshopError:

@@ -180,6 +180,7 @@ class RunSpec:
     run uses a clock that the kernel's trace has, too. ``settle_s``: time of unrecorded messages before the first block,
     if longer than before other blocks. ``noise_period_ns``: approximate time from burst to burst of the noise, None for
     the default of its kind. ``memory``: what a measured thread does with memory in addition to its work.
+    ``tail_ns``: a block of ``spin`` ends so long after its first stall; None: a stall does not end it.
     """
 
     workload: WorkloadName
@@ -203,6 +204,7 @@ class RunSpec:
     settle_s: float = 0.0
     noise_period_ns: int | None = None
     memory: Memory = "none"
+    tail_ns: int | None = None
 
     @property
     def threads(self) -> tuple[str, ...]:

@@ -151,9 +151,11 @@ class TraceRead:
     """Hold the events since the trace's start. ``events``: the packed events of both trace instances, in order of time.
     ``strings``: the table of all their names. ``lost``: CPU → number of events for which there was no room (0 is left
     out); all of them came after the CPU's last event. ``lost_elsewhere``: the same for events that are traced on all
-    CPUs (moves, wakes and interrupts)."""
+    CPUs (moves, wakes and interrupts). ``whole_from``: where the newest events overwrite the oldest, the lost events
+    came before; from this time on (ticks) all are there."""
 
     events: bytes
     strings: tuple[str, ...]
     lost: dict[int, int]
     lost_elsewhere: dict[int, int] = field(default_factory=dict)
+    whole_from: int = 0

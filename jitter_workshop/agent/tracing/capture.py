@@ -35,6 +35,8 @@ gets less.
 LEAST_KB = 8
 SWITCH = "sched:sched_switch"
 MAX_NAMES = 100_000
+NEVER = (1 << 63) - 1
+"""A time that no event has."""
 _STACKS_SINCE = (5, 18)
 _COUNTS = ("overrun", "commit overrun", "dropped events")
 """Lines of ``per_cpu/cpuN/stats`` that count the lost events (Documentation/trace/ftrace.rst)."""
@@ -48,6 +50,8 @@ _WORDS = 60
 FOLLOWED_KB = (16_384, 8192)
 """Buffers in KiB for each CPU while a program is followed: for all tasks' events, and for the program's own. Two
 threads that hand a token over without a pause fill 8 MiB in a tenth of a second."""
+WATCHED_KB = (2048, 1024)
+"""The same while a program is watched: the newest events overwrite the oldest, and a read must not take long."""
 KEPT_BYTES = 64 << 20
 """The most bytes of a followed program's trace that are kept while it records: one to two million events."""
 
@@ -93,9 +97,12 @@ class Instance:
     look like a quiet CPU.
     """
 
-    def __init__(self, root: HostRoot, writer: HostWriter, folder: str, cpus: CpuSet) -> None:
+    def __init__(
+        self, root: HostRoot, writer: HostWriter, folder: str, cpus: CpuSet, *, overwrites: bool = False
+    ) -> None:
         self._root, self._writer = root, writer
         self.folder = folder
+        self.overwrites = overwrites
         self.cpus = cpus
         self.lost = dict.fromkeys(cpus, 0)
         self.handed = dict.fromkeys(cpus, 0)
@@ -149,8 +156,9 @@ class Instance:
             # An event with a trigger has a star behind the 1.
             if (now := self._text(file))[:1] != "1":
                 raise _changed_by_others(f"{file} says '{printable(now, _WORDS)}'")
-        if "overwrite" in self._text("trace_options").split():
-            raise _changed_by_others("new events now overwrite old ones")
+        if self.overwrites != ("overwrite" in self._text("trace_options").split()):
+            no_longer = " no longer" if self.overwrites else ""
+            raise _changed_by_others(f"new events now{no_longer} overwrite old ones")
         for file, before in self._says.items():
             if (now := self._text(file)) != before:
                 was = printable(before, _WORDS)
@@ -173,7 +181,9 @@ def _changed_by_others(what: str) -> HostError:
 class Capture:
     """Hold two instances of the kernel's trace and what is needed to read them. ``newest``: None for a recording of the
     threads ``tids`` only. For a long recording, the highest thread number just before ``tids`` was read. A long
-    recording follows ``tids`` and all threads that they start, and is read while it goes on (:meth:`drain`)."""
+    recording follows ``tids`` and all threads that they start, and is read while it goes on (:meth:`drain`).
+    ``overwrites``: the newest events overwrite the oldest, so that a recording may last for hours; it is not
+    drained."""
 
     def __init__(
         self,
@@ -185,7 +195,9 @@ class Capture:
         cpus: CpuSet,
         *,
         newest: int | None = None,
+        overwrites: bool = False,
     ) -> None:
+        self._overwrites = overwrites
         self._root, self._writer, self._top = root, writer, top
         self._processes, self._tids, self._follows, self._newest = processes, tids, newest is not None, newest
         self._own: set[int] = set()
@@ -203,7 +215,7 @@ class Capture:
         online = root.cpu_list("/sys/devices/system/cpu/online") or cpus
         self._names = [f"{instances.own_name(root)}{which}" for which in ("hot", "all")]
         self._hot, self._senders = (
-            Instance(root, writer, f"{self._tracefs}/instances/{name}", of)
+            Instance(root, writer, f"{self._tracefs}/instances/{name}", of, overwrites=overwrites)
             for name, of in zip(self._names, (cpus, online | cpus), strict=True)
         )
         self._strings = Names()
@@ -238,14 +250,10 @@ class Capture:
                 f"{instances.MOST_PAIRS} measurements already record the kernel's trace, which is the limit",
                 "wait until one of them has ended",
             )
-        share = self._share(FOLLOWED_KB[0] if self._follows else kilobytes)
-        for instance, size in (
-            (self._hot, share),
-            (
-                self._senders,
-                min(FOLLOWED_KB[1] if self._follows else SENDERS_KB, TOTAL_KB[1] // len(self._senders.cpus)),
-            ),
-        ):
+        followed = WATCHED_KB if self._overwrites else FOLLOWED_KB
+        share = self._share(followed[0] if self._follows else kilobytes)
+        elsewhere = min(followed[1] if self._follows else SENDERS_KB, TOTAL_KB[1] // len(self._senders.cpus))
+        for instance, size in ((self._hot, share), (self._senders, elsewhere)):
             self._set_up(instance, clock, max(size, LEAST_KB), quiet)
         missing = dict(wanted.missing)
         hot = self._enable(self._hot, wanted.hot, missing)
@@ -296,8 +304,9 @@ class Capture:
     def _set_up(self, instance: Instance, clock: str, kilobytes: int, quiet: bool) -> None:
         write = instance.write
         write("tracing_on", "0")
-        # Keep the oldest events: then events are lost only at the end, and they are counted.
-        for option in ("nooverwrite", "nostacktrace", "nouserstacktrace"):
+        # Events that find no room are lost at the end, or, where the newest overwrite the oldest, at the beginning. In
+        # both cases they are counted.
+        for option in ("overwrite" if instance.overwrites else "nooverwrite", "nostacktrace", "nouserstacktrace"):
             write("trace_options", option)
         if quiet:
             # Recording task names costs time at each switch. Switching it off affects every instance with enabled
@@ -394,7 +403,7 @@ class Capture:
         """Take what is recorded so far out of the kernel's buffers, so that they do not fill up, and keep it for
         :meth:`read`. Return the number of kept bytes, and True if the recording has ended: the buffers had no room for
         some events, or the limit of kept bytes is reached. Raises HostError if another program changed the trace."""
-        if not self._running or not self._follows:
+        if not self._running or not self._follows or self._overwrites:
             raise UsageError("no program is followed now", "send 'begin' with 'pids', then 'start'")
         if self._full:
             return self._kept_bytes, True
@@ -453,12 +462,14 @@ class Capture:
         if any(self._hot.count(cpu, _HANDED) != before for cpu, before in self._hot.handed.items()):
             raise _changed_by_others("another program read or deleted events of this trace")
 
-    def read(self) -> tuple[bytes, dict[str, int], dict[str, int]]:
-        """Stop, and return what was recorded, zlib-compressed, with the lost events.
+    def read(self, since: int = 0) -> tuple[bytes, dict[str, int], dict[str, int], int]:
+        """Stop, and return what was recorded, zlib-compressed, with the lost events. ``since``: pages whose events are
+        all older (ticks) are left out.
 
         The bytes are the length of a JSON list (4 bytes), the list of the new names, and the packed events in order of
-        time. Lost events are given by CPU: for the events of the hot CPUs, and for those of all CPUs. Raises HostError
-        if another program changed the trace: then events may be missing.
+        time. Lost events are given by CPU: for the events of the hot CPUs, and for those of all CPUs. The last value is
+        the time (ticks) from which on no event was overwritten, 0 if none was. Raises HostError if another program
+        changed the trace: then events may be missing.
         """
         if not self._running:
             raise UsageError("the trace is not recording now", "send 'start' first")
@@ -475,20 +486,40 @@ class Capture:
         self._check_handed()
         events: list[TraceEvent] = []
         kept, self._kept = self._kept, {}
+        first: dict[tuple[int, str], int] = {}
         try:
             for number, instance in enumerate((self._hot, self._senders)):
                 for cpu in instance.cpus:
-                    for page in chain(kept.pop((number, cpu), ()), self._pages(instance, cpu)):
+                    for page in self._since(since, chain(kept.pop((number, cpu), ()), self._pages(instance, cpu))):
+                        first.setdefault((number, str(cpu)), self._stamp(page))
                         events.extend(self._decoder.events(page, cpu))
         except ValueError as error:
             raise HostError(f"the kernel's trace is damaged: {error}", "please report this fault") from error
         lost, elsewhere = self._hot.newly_lost(), self._senders.newly_lost()
+        gone = [(number, cpu) for number, some in enumerate((lost, elsewhere)) for cpu in some]
+        whole_from = max((first.get(place, NEVER) for place in gone), default=0) if self._overwrites else 0
         self._note_handed()
         self._empty = True
         events.sort(key=lambda event: event.ts)
         if self._follows:
             events = list(of_own_threads(events, self._own))
-        return self._packed(events), lost, elsewhere
+        return self._packed(events), lost, elsewhere, whole_from
+
+    def _since(self, since: int, pages: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield the pages without those that end before ``since``: the next page begins before it, too."""
+        before: bytes | None = None
+        for page in pages:
+            if before is not None and self._stamp(page) > since:
+                yield before
+            before = page
+        if before is not None:
+            yield before
+
+    def _stamp(self, page: bytes) -> int:
+        """Return the time at which a page begins."""
+        assert self._form is not None
+        stamp = self._form.stamp
+        return int.from_bytes(page[stamp.offset : stamp.offset + stamp.size], "little")
 
     def _pages(self, instance: Instance, cpu: int) -> Iterator[bytes]:
         assert self._form is not None

@@ -10,7 +10,7 @@ from typing import Any
 from jitter_workshop.agent import policy, protocol
 from jitter_workshop.agent.caller_process import Held
 from jitter_workshop.agent.tracing import instances
-from jitter_workshop.agent.tracing.capture import BUFFER_KB, LEAST_KB, Capture, newest_thread
+from jitter_workshop.agent.tracing.capture import BUFFER_KB, LEAST_KB, NEVER, Capture, newest_thread
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.program import MOST_PROCESSES
@@ -53,9 +53,15 @@ class ConnectionCapture:
             kept, ended = self._capture.drain()
             return {"kept_bytes": kept, "ended": ended}
         if step == "read":
-            found, lost, elsewhere = self._capture.read()
+            since = protocol.number(request, "since", NEVER) if request.get("since") is not None else 0
+            found, lost, elsewhere, whole_from = self._capture.read(since)
             self._pieces = [found[at : at + PIECE_BYTES] for at in range(0, len(found), PIECE_BYTES)]
-            return {"pieces": len(self._pieces), "lost": lost, "lost_elsewhere": elsewhere}
+            return {
+                "pieces": len(self._pieces),
+                "lost": lost,
+                "lost_elsewhere": elsewhere,
+                "whole_from": whole_from,
+            }
         if step == "piece":
             import base64
 
@@ -111,7 +117,11 @@ class ConnectionCapture:
                     if not self._root.is_dir(f"/proc/{pids[0]}/task/{tid}"):
                         raise HostError(f"thread {tid} does not belong to process {pids[0]}")
             follows_from = newest if follows else None
-            self._capture = Capture(self._root, self._writer, self._top, processes, tids, cpus, newest=follows_from)
+            self._capture = Capture(
+                *(self._root, self._writer, self._top, processes, tids, cpus),
+                newest=follows_from,
+                overwrites=request.get("overwrite") is True,
+            )
             held.pop_all()  # from here on the capture closes them
         try:
             return self._capture.begin(clock, max(kilobytes, LEAST_KB), stacks and not follows)

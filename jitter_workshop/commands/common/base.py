@@ -53,6 +53,7 @@ VERBS: dict[str, str] = {
     "compare": "show how runs differ (a description, not a cause)",
     "prove": "prove with pairs of runs whether a change helps; the change is restored at the end",
     "explain": "show what caused a run's stalls, or where a program's time went",
+    "watch": "watch for stalls for hours, keep the worst with their causes, and judge them by a condition",
     "chart": "draw the percentile curves of runs",
     "report": "write a report of the session that can be read without this tool",
     "sessions": "list, show, choose or remove sessions",

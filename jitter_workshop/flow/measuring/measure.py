@@ -142,7 +142,7 @@ def measure(
         ChangeLog(session).begin()
         root = HostRoot()
         topology = read_topology(root)
-        places = _Places(request, root, topology, place)
+        places = Places(request, root, topology, place)
         evidence = RunEvidence(request.evidence, tracer, topology)
         with contextlib.nullcontext() if turn_held else host_turn(request.wait_s, cancel, queued):
             summary = summarise(root, topology)
@@ -184,7 +184,7 @@ def changed_meanwhile(before: tuple[dict[str, str], ...], after: tuple[dict[str,
     return f"{', '.join(ids[:6])} {said}" if ids else ""
 
 
-class _Places:
+class Places:
     """Choose the place of a run: within the isolated set if there is one and the child can enter it, else outside.
     ``why_outside``: the reason why the set was not used, or "". The constructor raises the errors of ``resolve``.
     """

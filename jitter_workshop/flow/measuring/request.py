@@ -45,6 +45,7 @@ class MeasureRequest:
     because the host was just changed. ``proof``: the id of the run's proof. ``noise_period_ns``: the approximate time
     between two bursts of the noise. ``memory``: what a measured thread does with memory in addition to its work
     (``model.spec``).
+    ``block_ns``: the longest duration of a block. ``tail_ns``: a block of ``spin`` ends so long after its first stall.
     """
 
     workload: WorkloadName = "ring"
@@ -72,6 +73,8 @@ class MeasureRequest:
     proof: str | None = None
     noise_period_ns: int | None = None
     memory: Memory = "none"
+    block_ns: int | None = None
+    tail_ns: int | None = None
 
     def wish(self, within: CpuSet | None = None, *, by_thread: bool = False) -> Wish:
         """Return the part of the request that ``bench.placement`` needs. ``within``, ``by_thread``: see
@@ -187,7 +190,7 @@ def blocks(request: MeasureRequest) -> Blocks:
     """Return the blocks of a checked request. A run that is shorter than a block has one short block. Raises
     UsageError."""
     preset = PRESETS[request.preset]
-    longest_ns = preset.block_ns
+    longest_ns = request.block_ns or preset.block_ns
     if request.workload != "spin":
         longest_ns = min(longest_ns, interval_ns(request) * _MESSAGES_PER_BLOCK)
     if KINDS[request.workload].waits:

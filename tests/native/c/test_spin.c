@@ -75,6 +75,22 @@ static void a_full_log_ends_a_block(void) {
     jw_workload_free(spin);
 }
 
+/* A block is over soon after its first long gap, and not before. */
+static void a_long_gap_ends_a_block(void) {
+    const jw_spin_options options = {.small_ticks = 1, .stop_ticks = 1, .tail_ticks = 2000000};
+    jw_workload *spin = started(1 << 20, &options);
+    jw_block_result result;
+    block(spin, 0, UINT64_C(3600000000000), &result);
+    CHECK(result.spin.gaps > 0 && result.spin.end - jw_spin_gaps(spin)[0].end >= 2000000);
+    CHECK(result.spin.end - result.spin.start < UINT64_C(600000000000));
+    jw_workload_free(spin);
+    const jw_spin_options never = {.small_ticks = 1000, .stop_ticks = UINT64_C(3600000000000)};
+    spin = started(100000, &never);
+    block(spin, 0, 5000000, &result);
+    CHECK(result.spin.end - result.spin.start >= 5000000);
+    jw_workload_free(spin);
+}
+
 /* Half of the time paused: a thread's own pause is no gap, however long, and every reading is accounted for. */
 static void pausing_in_between(int busily) {
     const jw_spin_options options = {
@@ -139,6 +155,7 @@ int main(void) {
     walking();
     sampling();
     a_full_log_ends_a_block();
+    a_long_gap_ends_a_block();
     pausing_in_between(0);
     pausing_in_between(1);
     stopped_in_a_busy_pause();

@@ -1,0 +1,214 @@
+"""Write down what a watch does: each stall, each step of a clock, and from time to time its sums."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from jitter_workshop.errors import SessionError
+from jitter_workshop.flow.watching.tally import Subject, Tally, iso, report_of, without_times
+from jitter_workshop.model.codec import from_plain, to_plain
+from jitter_workshop.model.watch import KeptStall, WatchReport
+from jitter_workshop.session import watches
+from jitter_workshop.session.ids import new_id
+from jitter_workshop.session.traces import RunTrace
+from jitter_workshop.stats.scale import nice_ns
+
+STATE_S = 60.0
+"""Seconds between two entries with the sums, at least."""
+MOST_LINES = 20
+"""The most stalls of one freeze that get a line of their own in the journal; the others are counted there."""
+_MOST_PARTS = 8
+_STEP_NS = 100_000_000
+"""The least step of the wall clock that is told: a clock that is slewed moves by 0.5 ms a second at most."""
+_SLEPT_NS = 10_000_000
+KILLED = "a kill, or the end of its host: its journal has no last line"
+
+
+class Teller(Protocol):
+    """Tell others of a watch: a program, a file for Prometheus."""
+
+    def stall(self, report: WatchReport, worst: KeptStall, count: int) -> None:
+        """Tell of a freeze with ``count`` stalls."""
+
+    def state(self, report: WatchReport) -> None:
+        """Tell the sums."""
+
+    def close(self) -> None:
+        """End what still goes on."""
+
+
+class Log:
+    """Hold a watch's sums and its journal. ``folder``: its folder. ``clock``: ns of a clock that never steps."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        tally: Tally,
+        folder: Path,
+        tellers: Sequence[Teller] = (),
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self.subject, self.tally, self.folder = subject, tally, folder
+        subject.folder = str(folder)
+        self._tellers, self._clock = tellers, clock
+        self._journal = watches.Journal(folder)
+        self._file_numbers = 0
+        self._told_ns = 0
+        self._wall_ns, self._slept_ns = _offsets()
+        self.start_ns = 0
+
+    def begin(self, start_ns: int) -> None:
+        """Begin at ``start_ns`` of the clock."""
+        self.start_ns = start_ns
+        self.subject.started_s = time.time() - (self._clock() - start_ns) / 1e9
+        self._told_ns = self._clock()
+        self._write("begin", monotonic_ns=start_ns, watch=to_plain(self.report()))
+
+    def wall(self, at_ns: int) -> str:
+        """Return the wall clock's time at ``at_ns`` of the watch, by the wall clock as it goes now."""
+        return iso(time.time() - (self._clock() - self.start_ns - at_ns) / 1e9)
+
+    def not_watched(self, since_ns: int, parts: dict[str, int]) -> None:
+        """Count a time that was not watched. ``since_ns``: its beginning, by the clock; ``parts``: reason → ns."""
+        self.tally.not_watched.update(parts)
+        self._write("not_watched", at_ns=since_ns - self.start_ns, ns=sum(parts.values()))
+
+    def new_file(self) -> str:
+        """Return the name of the next frozen trace."""
+        self._file_numbers += 1
+        return f"stall-{self._file_numbers:05}.trace"
+
+    def froze(self, stalls: Sequence[KeptStall], count: int, trace: RunTrace | None) -> None:
+        """Take the stalls of one freeze (the longest first), ``count`` in all, and their trace."""
+        file = next((one.file for one in stalls if one.file is not None), None)
+        if file is not None and trace is not None and stalls[0].duration_ns > self.tally.least_kept_ns:
+            why = watches.write_trace(self.folder, file, trace)
+            if why:
+                self.note("kept", f"a frozen trace could not be written: {why}")
+                stalls = [_without_file(one) for one in stalls]
+        else:
+            stalls = [_without_file(one) for one in stalls]
+        for gone in self.tally.add_kept(stalls):
+            watches.remove_trace(self.folder, gone)
+        for one in stalls[:MOST_LINES]:
+            plain = to_plain(without_times([one])[0])
+            plain["parts"] = plain["parts"][:_MOST_PARTS] if plain["parts"] is not None else None
+            self._write("stall", **plain)
+        if count > len(stalls[:MOST_LINES]):
+            self._write("stalls", count=count, listed=len(stalls[:MOST_LINES]))
+        if stalls:
+            report = self.report()
+            for teller in self._tellers:
+                teller.stall(report, stalls[0], count)
+        self.tick()
+
+    def tick(self, *, now: bool = False) -> None:
+        """Look at the clocks, and write the sums if it is time (or ``now``)."""
+        self._look_at_clocks()
+        at = self._clock()
+        self.subject.duration_ns = max(at - self.start_ns, 0) if self.start_ns else 0
+        if now or at - self._told_ns >= STATE_S * 1e9:
+            self._told_ns = at
+            report = self.report()
+            self._write("state", watch=self._small(report))
+            for teller in self._tellers:
+                teller.state(report)
+
+    def note(self, about: str, sentence: str) -> None:
+        """Note a fact about the watch, in its report and in the journal. A second note about the same is counted."""
+        self._write("note", about=about, note=sentence)
+        before = self.subject.notes.get(about)
+        if before is None or before == sentence:
+            self.subject.notes[about] = sentence
+        else:
+            self.subject.notes[about] = f"{sentence} (and other times before: see the journal)"
+
+    def report(self) -> WatchReport:
+        return report_of(self.subject, self.tally, self._journal.unwritten)
+
+    def end(self, ended_by: str, end_ns: int) -> WatchReport:
+        """End the watch: its last line has the sums. Return the report."""
+        self.subject.ended_by = ended_by
+        self.subject.duration_ns = max(end_ns - self.start_ns, 0) if self.start_ns else 0
+        report = self.report()
+        self._write("end", last=True, watch=self._small(report))
+        for teller in self._tellers:
+            teller.state(report)
+        return report
+
+    def judged(self, verdict: dict[str, Any]) -> None:
+        """Write the verdict into the journal."""
+        self._write("verdict", last=True, **verdict)
+
+    def close(self) -> None:
+        for teller in self._tellers:
+            teller.close()
+        self._journal.close()
+
+    def _small(self, report: WatchReport) -> dict[str, Any]:
+        plain: dict[str, Any] = to_plain(report)
+        plain["kept"] = to_plain(without_times(report.kept))
+        plain["causes"] = plain["causes"][:MOST_LINES] if plain["causes"] is not None else None
+        return plain
+
+    def _look_at_clocks(self) -> None:
+        wall, slept = _offsets()
+        gone, moved = slept - self._slept_ns, wall - self._wall_ns
+        self._wall_ns, self._slept_ns = wall, slept
+        if gone >= _SLEPT_NS:
+            self.note("suspend", f"the host slept for {nice_ns(gone)}: this time is no part of the watch")
+        if abs(moved - gone) >= _STEP_NS:
+            words = f"the wall clock stepped by {nice_ns(moved - gone)}; lengths of time are of another clock"
+            self.note("clock_step", words)
+
+    def _write(self, kind: str, *, last: bool = False, **entry: Any) -> None:
+        self._journal.add({"kind": kind, "at": iso(time.time()), **entry}, last=last)
+
+
+def _offsets() -> tuple[int, int]:
+    """Return by how many ns the wall clock, and the clock that goes on in a suspended host, are ahead of the monotonic
+    clock."""
+    monotonic = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    return time.time_ns() - monotonic, time.clock_gettime_ns(time.CLOCK_BOOTTIME) - monotonic
+
+
+def _without_file(stall: KeptStall) -> KeptStall:
+    return dataclasses.replace(stall, file=None)
+
+
+def new_watch(top: Path | None) -> tuple[str, Path]:
+    """Make the folder of a new watch. Return its id and the folder. Raise SessionError."""
+    folder = watches.new_folder(top)
+    return folder.name or new_id(), folder
+
+
+def from_journal(folder: Path) -> WatchReport:
+    """Return the report on a watch by its journal: that of its end, or the last one before it was killed. Raise
+    SessionError."""
+    watches.check_folder(folder)
+    last: Any = None
+    ended = False
+    later: list[KeptStall] = []
+    for entry in watches.read_journal(folder):
+        try:
+            if entry.get("kind") in ("begin", "state", "end"):
+                last, later = from_plain(WatchReport, entry.get("watch")), []
+                ended = entry["kind"] == "end"
+            elif entry.get("kind") == "stall":
+                later.append(from_plain(KeptStall, entry))
+        except ValueError:
+            continue
+    if last is None:
+        raise SessionError(f"the journal in {folder} is empty or damaged")
+    report: WatchReport = last
+    if ended:
+        return report
+    kept = sorted([*report.kept, *later], key=lambda one: (-one.duration_ns, one.at_ns))
+    notes = dict(report.notes)
+    if later:
+        notes["stalls"] = f"{len(later):,} stalls came after the sums were written for the last time"
+    return dataclasses.replace(report, kept=tuple(kept), ended_by=KILLED, notes=notes)

@@ -1,0 +1,337 @@
+"""Watch one CPU beside a sampler that reads the clock without pause, for hours, and freeze the trace at each stall.
+
+The sampler works in blocks. The trace goes on through them and overwrites its oldest events. A stall ends its block
+soon; then the trace is stopped, read, and started again. The time between two blocks is not watched, and is told so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.lock import host_turn
+from jitter_workshop.bench.protocol import BlockDone
+from jitter_workshop.bench.runner import Cancelled
+from jitter_workshop.errors import HostError, MeasureError, WorkshopError
+from jitter_workshop.evidence.explain import explain_block, nothing_cyclic, windows_of
+from jitter_workshop.evidence.summary import summarise
+from jitter_workshop.flow.measuring import background_gate
+from jitter_workshop.flow.measuring.isolated_set import PutInside, not_used
+from jitter_workshop.flow.measuring.measure import Places, Turn, TurnGuard
+from jitter_workshop.flow.measuring.request import MeasureRequest, check
+from jitter_workshop.flow.measuring.trace_recorder import CLOCKS, own_threads
+from jitter_workshop.flow.watching.log import MOST_LINES, Log
+from jitter_workshop.flow.watching.tally import as_kept
+from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.evidence import Span
+from jitter_workshop.model.run import Clock, RunObserver, SilentObserver, Stall
+from jitter_workshop.model.spec import KINDS, RunSpec
+from jitter_workshop.model.trace import TraceInfo, TraceRead, unpack_fields
+from jitter_workshop.model.watch import BETWEEN, READING, SUSPENDED, KeptStall
+from jitter_workshop.session.traces import RunTrace, TracedBlock
+
+BLOCK_NS = 30_000_000_000
+"""The length of a block without a stall. The longer it is, the less time lies between blocks."""
+TAIL_NS = 500_000_000
+"""The time from a block's first stall to its end: a group of stalls is in one block."""
+BEFORE_NS = 100_000_000
+"""The time before the first stall whose events are read, too."""
+SHORTEST_BLOCK_NS = 250_000_000
+LEG_S = 3600.0
+"""Seconds after which the sampler's process is started anew: its clock is calibrated again, and its memory is freed."""
+READ_SHARE = 0.1
+"""The largest share of the time that reading may take. Beyond it only a stall that would be kept is read."""
+MOST_DEATHS = 5
+_SAMPLER = KINDS["spin"].rated[0]
+
+
+class FlightTracer(Protocol):
+    """Record a trace in overwriting buffers through the agent (see ``agent.client.AgentClient``). All methods raise
+    HostError."""
+
+    def evidence_begin(
+        self,
+        pid: int,
+        tids: Sequence[int],
+        cpus: str,
+        clock: str,
+        stacks: bool,
+        buffer_kb: int | None = None,
+        *,
+        overwrite: bool = False,
+    ) -> TraceInfo: ...
+    def evidence_start(self) -> None: ...
+    def evidence_read(self, since: int = 0) -> TraceRead: ...
+    def evidence_end(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Hold what ends a watch: ``until_ns`` of time, or ``watched_ns`` of watched time; None for no limit."""
+
+    until_ns: int | None = None
+    watched_ns: int | None = None
+
+    def block_ns(self) -> int:
+        """Return the length of the blocks, so that a short watch has several."""
+        shortest = min((ns for ns in (self.until_ns, self.watched_ns) if ns is not None), default=8 * BLOCK_NS)
+        return min(max(shortest // 8, SHORTEST_BLOCK_NS), BLOCK_NS)
+
+
+class FlightRecorder:
+    """Record the trace of a watch for ``bench.runner``, and take each block's figures. ``tracer``: None if there can be
+    no trace, for the reason ``why_not``. ``progress`` is called after each block. ``end_ns``: the end of the last
+    block."""
+
+    def __init__(
+        self,
+        log: Log,
+        tracer: FlightTracer | None,
+        why_not: str,
+        limits: Limits,
+        cancel: CancelToken,
+        progress: Callable[[Log], None] = lambda log: None,
+    ) -> None:
+        self._log, self._tracer, self._limits, self._cancel, self._progress = log, tracer, limits, cancel, progress
+        self._info: TraceInfo | None = None
+        self._tids: dict[str, int] = {}
+        self._own: frozenset[int] = frozenset()
+        self._cpus = CpuSet(())
+        self._on = self._recording = False
+        self._reading_ns = 0
+        self._away = False
+        self.end_ns: int | None = None
+        self.done = False
+        if tracer is None:
+            self._without(why_not)
+
+    def of(self, spec: RunSpec) -> FlightRecorder:
+        """Return this recorder for a leg with this specification."""
+        self._cpus = CpuSet.of(spec.placement.cpus)
+        self._log.subject.cpu = spec.placement.sampler
+        return self
+
+    def begin(self, pid: int, tids: dict[str, int], clock: Clock) -> None:
+        self._log.subject.clock = clock.source
+        if self._tracer is None:
+            return
+        wanted = CLOCKS.get(clock.source)
+        if wanted is None:
+            self._without(f"the kernel's trace has no clock that equals {clock.source}")
+            return
+        self._tids, self._own = dict(tids), frozenset(own_threads(HostRoot()))
+        with self._failing():
+            cpus = str(self._cpus or read_topology(HostRoot()).allowed)
+            self._info = self._tracer.evidence_begin(pid, list(tids.values()), cpus, wanted, True, overwrite=True)
+            self._log.subject.missing |= self._info.missing
+            self._on, self._recording = True, False
+
+    def before_block(self) -> None:
+        if self._tracer is not None and self._on and not self._recording:
+            with self._failing():
+                self._tracer.evidence_start()
+                self._recording = True
+
+    def after_block(self, block: BlockDone | None) -> None:
+        """Take a block. None: it was cut by a suspension."""
+        if block is None:
+            self._away = True
+            return
+        log, tally = self._log, self._log.tally
+        if self.end_ns is None:
+            log.begin(block.start_ns)
+        else:
+            gap = max(block.start_ns - self.end_ns, 0)
+            reading = min(self._reading_ns, gap)
+            log.not_watched(self.end_ns, {READING: reading, SUSPENDED if self._away else BETWEEN: gap - reading})
+        self._reading_ns, self._away = 0, False
+        self.end_ns = block.end_ns
+        tally.watched_ns += block.end_ns - block.start_ns
+        for total in block.stall_totals:
+            tally.counts[total.threshold_ns] += total.count
+        if block.stalls:
+            began = time.monotonic_ns()
+            frozen = self._freeze(block)
+            if frozen:
+                self._reading_ns = time.monotonic_ns() - began
+                tally.freezes += 1
+                tally.frozen_ns += self._reading_ns
+        log.tick()
+        self._progress(log)
+        limits, lasted = self._limits, time.monotonic_ns() - log.start_ns
+        over = limits.until_ns is not None and lasted >= limits.until_ns
+        if over or (limits.watched_ns is not None and tally.watched_ns >= limits.watched_ns):
+            self.done = True
+            self._cancel.cancel("done")
+
+    def leg_ends(self) -> None:
+        """Remove the trace of a leg: its process is ended."""
+        self._away = True
+        if self._tracer is not None and self._info is not None:
+            with contextlib.suppress(WorkshopError):
+                self._tracer.evidence_end()
+        self._info = None
+        self._on = self._recording = False
+
+    def _freeze(self, block: BlockDone) -> bool:
+        """Take the stalls of a block, with their causes if the trace tells them. Return True if it was read."""
+        log = self._log
+        at_ns = block.start_ns - log.start_ns
+        stalls = [
+            Stall(0, s.thread, s.cpu, s.start_ns + at_ns, s.end_ns + at_ns, s.messages)
+            for s in sorted(block.stalls, key=lambda s: -s.duration_ns)
+        ]
+        count = len(stalls) + block.unlisted
+        read, why = self._read(block, stalls[0].duration_ns)
+        if read is None or self._info is None:
+            some = stalls[: max(MOST_LINES, log.tally.keep)]
+            log.froze([self._unnamed(one, why) for one in some], count, None)
+            return False
+        named = [one for one in stalls if block.start_ticks >= read.whole_from or self._whole(one, block, read)]
+        file, rest = log.new_file(), [one for one in stalls if one not in named] if len(named) < len(stalls) else []
+        kept = [self._unnamed(one, "its events were overwritten: the buffer had no room for them") for one in rest]
+        kept += self._explained(block, at_ns, named, read, file)
+        kept.sort(key=lambda one: (-one.duration_ns, one.at_ns))
+        log.froze(kept[: max(MOST_LINES, log.tally.keep)], count, self._trace(block, at_ns, stalls, read))
+        return True
+
+    def _read(self, block: BlockDone, longest_ns: int) -> tuple[TraceRead | None, str]:
+        """Freeze the trace and read it. Return None and the reason if there is none."""
+        tally = self._log.tally
+        if self._tracer is None or not self._on or not self._recording:
+            return None, self._log.subject.notes.get("trace", "there is no trace of this time")
+        if tally.frozen_ns > READ_SHARE * max(tally.watched_ns, 1) and longest_ns <= tally.least_kept_ns:
+            return None, "its trace was not read: reading took a tenth of the time already"
+        with self._failing():
+            self._recording = False
+            rate = self._span(block).rate
+            first = min(stall.start_ns for stall in block.stalls)
+            return self._tracer.evidence_read(block.start_ticks + rate.to_ticks(max(first - BEFORE_NS, 0))), ""
+        return None, self._log.subject.notes.get("trace", "")
+
+    def _whole(self, stall: Stall, block: BlockDone, read: TraceRead) -> bool:
+        span = self._span(block)
+        offset = stall.start_ns - span.start_ns
+        return span.start + span.rate.to_ticks(offset) >= read.whole_from
+
+    def _span(self, block: BlockDone) -> Span:
+        return Span(
+            *(block.index, block.start_ticks, block.end_ticks, block.start_ns - self._log.start_ns),
+            block.end_ns - block.start_ns,
+        )
+
+    def _explained(
+        self, block: BlockDone, at_ns: int, stalls: Sequence[Stall], read: TraceRead, file: str
+    ) -> list[KeptStall]:
+        log, info, span = self._log, self._info, self._span(block)
+        if not stalls or info is None:
+            return []
+        events = (e for e in unpack_fields(read.events, read.strings) if e[0] >= read.whole_from)
+        try:
+            with nothing_cyclic():
+                explained = explain_block(
+                    span, windows_of(stalls, span, "spin"), events, info.cpus, self._tids, {}, self._own
+                )
+                told = summarise(
+                    [explained],
+                    run=log.subject.id,
+                    threshold_ns=log.tally.threshold_ns,
+                    clock=info.clock,
+                    main_thread=_SAMPLER,
+                    top=max(log.tally.keep, MOST_LINES),
+                )
+        except ValueError as error:
+            raise HostError(f"the agent sent a trace that cannot be read: {error}") from error
+        log.tally.add_causes(told.causes)
+        log.tally.named += told.stalls
+        return [as_kept(one, log.wall(one.at_ns), file) for one in told.worst]
+
+    def _unnamed(self, stall: Stall, why: str) -> KeptStall:
+        at = self._log.wall(stall.start_ns)
+        return KeptStall(stall.start_ns, at, stall.duration_ns, stall.cpu, stall.thread, None, why_no_parts=why)
+
+    def _trace(self, block: BlockDone, at_ns: int, stalls: Sequence[Stall], read: TraceRead) -> RunTrace:
+        assert self._info is not None
+        frozen = TracedBlock(
+            *(0, at_ns, at_ns + block.end_ns - block.start_ns, block.start_ticks, block.end_ticks),
+            *(tuple(sorted(stalls, key=lambda s: s.start_ns)), {}, read.events),
+        )
+        return RunTrace(self._info, self._tids, read.strings, (frozen,), tuple(sorted(self._own)))
+
+    def _without(self, why: str) -> None:
+        self._on = False
+        self._log.subject.evidence = "counters"
+        self._log.subject.notes["trace"] = why
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except WorkshopError as error:
+            self._on = self._recording = False
+            self._log.subject.notes["trace"] = error.message
+            self._log.subject.evidence = "trace" if self._log.tally.named else "counters"
+
+
+def watch_cpu(
+    request: MeasureRequest,
+    log: Log,
+    limits: Limits,
+    cancel: CancelToken,
+    *,
+    tracer: Callable[[], FlightTracer],
+    place: PutInside | None = None,
+    turn: Turn | None = None,
+    queued: Callable[[str], None] = lambda sentence: None,
+    progress: Callable[[Log], None] = lambda log: None,
+) -> int:
+    """Watch a CPU until a limit is reached or ``cancel`` is pressed. Return the end (ns of the monotonic clock). The
+    arguments are those of ``flow.measuring.measure``. Raise UsageError, HostError, BusyError, and MeasureError if not
+    one block was finished."""
+    check(request)
+    flight: FlightTracer | None = None
+    why_not = ""
+    try:
+        flight = tracer()
+    except HostError as error:
+        why_not = error.message
+    recorder = FlightRecorder(log, flight, why_not, limits, cancel, progress)
+    request = replace(request, duration_s=LEG_S, block_ns=limits.block_ns(), tail_ns=TAIL_NS, evidence=True)
+    observer: RunObserver = SilentObserver()
+    deaths = 0
+    with contextlib.ExitStack() as turns:
+        if turn is not None:
+            still = turns.enter_context(turn(request.wait_s, cancel, queued))
+            if still is not None:
+                observer = TurnGuard(observer, still)
+            else:
+                turns.enter_context(host_turn(request.wait_s, cancel, queued))
+        else:
+            turns.enter_context(host_turn(request.wait_s, cancel, queued))
+        turns.enter_context(background_gate.HERE.measuring())
+        root = HostRoot()
+        while cancel.reason is None:
+            places = Places(request, root, read_topology(root), place)
+            failure: MeasureError | None = None
+            try:
+                failure = places.run(observer, cancel, recorder.of).failure
+            except Cancelled:
+                break
+            except MeasureError as error:
+                failure = error
+            finally:
+                recorder.leg_ends()
+                if places.why_outside:
+                    log.subject.notes["placement"] = not_used(places.why_outside)
+            if failure is not None:
+                deaths += 1
+                if recorder.end_ns is None or deaths > MOST_DEATHS:
+                    raise failure
+                log.note("measuring", f"the measuring process had to be started again: {failure.message}")
+    return recorder.end_ns if recorder.end_ns is not None else time.monotonic_ns()

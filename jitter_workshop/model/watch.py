@@ -1,0 +1,134 @@
+"""Define what ``watch`` saw and judged. ``watch --json`` prints the fields of WatchReport, a verdict file those of
+WatchVerdict.
+
+Times are whole ns, unless a name says seconds. ``at_ns`` counts from the beginning of the watch, by a clock that no
+step of the wall clock moves. Names of tasks, interrupts and functions come from outside: clean them before they are
+shown (``model.text.clean``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jitter_workshop.model.evidence import Cause, ExplainedStall, Part, Slice
+from jitter_workshop.model.record import FORMAT_VERSION as FORMAT_VERSION
+from jitter_workshop.model.record import dataclass, field
+
+BETWEEN, READING, SUSPENDED = "between blocks", "reading the trace", "suspended"
+"""Why a time was not watched. BETWEEN: a sampler counts, settles and sends a block's figures. READING: a trace was
+frozen and read. SUSPENDED: the watch itself was stopped, or its measuring process had to be started again."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRate:
+    """Hold how many stalls were at least ``threshold_ns`` long, and their rate an hour of watched time, with its exact
+    Poisson limits (95 %); None where nothing was watched."""
+
+    threshold_ns: int
+    count: int
+    per_hour: float | None
+    per_hour_low: float | None
+    per_hour_high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptStall:
+    """Hold one of the worst stalls. The ``parts`` (largest first) sum to ``duration_ns``; they and ``timeline`` are
+    None where no trace tells them, for the reason ``why_no_parts``. ``at``: the wall clock's time of its start (UTC).
+    ``file``: the frozen trace of the block in which it lies, below the watch's folder; None if there is none."""
+
+    at_ns: int
+    at: str
+    duration_ns: int
+    cpu: int | None
+    thread: str
+    parts: tuple[Part, ...] | None
+    timeline: tuple[Slice, ...] | None = None
+    notes: tuple[str, ...] = ()
+    why_no_parts: str = ""
+    file: str | None = None
+
+    def explained(self) -> ExplainedStall:
+        """Return the stall in the form in which those of a run are shown."""
+        parts = self.parts if self.parts is not None else (Part("no_event", self.why_no_parts, self.duration_ns),)
+        return ExplainedStall(
+            *(self.at_ns, self.duration_ns, self.cpu, self.thread, 1, 0),
+            parts=parts,
+            timeline=self.timeline or (),
+            notes=self.notes,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WatchVerdict:
+    """Hold the verdict on a condition. ``verdict``: ``accepted``, ``rejected``, or None where the data say neither.
+    ``stalls``: how many of ``limit_ns`` or longer were seen; ``per_hour_high``: the upper limit of their rate (95 %).
+    ``not_watched_ns``: the time that counts for nothing, by its reason. ``host``: the host's facts; ``applied``: what
+    this tool has set there; ``checks``: the state of each of the host's settings. ``made_by``: this tool's version."""
+
+    format_version: int
+    accept: str
+    verdict: str | None
+    reason: str
+    limit_ns: int
+    most: int
+    for_ns: int
+    stalls: int
+    per_hour_low: float | None
+    per_hour_high: float | None
+    watched_ns: int
+    not_watched_ns: dict[str, int]
+    started_at: str
+    ended_at: str
+    duration_s: float
+    ended_by: str
+    watching: str
+    cpu: int | None
+    evidence: str
+    worst: tuple[KeptStall, ...]
+    causes: tuple[Cause, ...] | None
+    host: dict[str, Any]
+    applied: tuple[dict[str, str], ...]
+    checks: tuple[dict[str, Any], ...]
+    made_by: str
+    notes: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchReport:
+    """Hold the result of ``watch``. ``watching``: ``spin``, or the program's name. ``duration_s``: from the beginning
+    to the end, of which ``watched_s`` was watched; ``not_watched_ns``: the rest, by its reason. ``stalls``: how many
+    were at least ``threshold_ns`` long; ``rates``: the same and those of longer ones. ``causes``: the sums over the
+    stalls whose trace was read (``named``), largest first; None without a trace. ``kept``: the worst stalls, the
+    longest first. ``freezes``: how often the trace was frozen and read, in ``frozen_ns`` in all. ``evidence``:
+    ``trace`` or ``counters``. ``verdict``: as in WatchVerdict; None without a condition, too. ``file``: the verdict
+    file; None if there is none. ``folder``: where the journal and the frozen traces are. ``notes``: field → why it is
+    null or not complete."""
+
+    format_version: int
+    id: str
+    watching: str
+    pid: int | None
+    cpu: int | None
+    started_at: str
+    duration_s: float
+    watched_s: float
+    not_watched_ns: dict[str, int]
+    threshold_ns: int
+    stalls: int
+    named: int
+    rates: tuple[WatchRate, ...]
+    causes: tuple[Cause, ...] | None
+    kept: tuple[KeptStall, ...]
+    freezes: int
+    frozen_ns: int
+    evidence: str
+    clock: str
+    ended_by: str
+    verdict: str | None = None
+    reason: str = ""
+    file: str | None = None
+    folder: str | None = None
+    unwritten: int = 0
+    missing: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)

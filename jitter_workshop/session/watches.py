@@ -1,0 +1,137 @@
+"""Keep what a watch did: a folder for each watch, with a journal and frozen traces. The journal survives the end of its
+process at any moment, and a full disk.
+
+A journal is a file of JSON lines. Its room is reserved before it is needed, so that a line can be written when another
+program has filled the disk. The reserved rest of the file is zeros; a reader stops at them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from jitter_workshop import paths
+from jitter_workshop.errors import SessionError
+from jitter_workshop.model.codec import parse_object
+from jitter_workshop.session import files, ids, traces
+from jitter_workshop.session.traces import RunTrace
+
+JOURNAL = "journal.jsonl"
+RESERVED = 1 << 20
+"""Bytes that are reserved at a time."""
+FOR_THE_END = 64 << 10
+"""Bytes of the reserved room that only the last lines may use."""
+_MOST_LINE = 256 << 10
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def watches_dir() -> Path:
+    """Return the folder that contains a folder for each watch."""
+    return paths.state_dir() / "watches"
+
+
+def new_folder(top: Path | None = None) -> Path:
+    """Make the folder of a new watch below ``top`` (None: the usual place). Raise SessionError."""
+    above = top or watches_dir()
+    files.make_folder(above)
+    folder = above / ids.free_id(above)
+    with files.explained("make the folder", folder):
+        folder.mkdir(mode=0o700)
+    return folder
+
+
+class Journal:
+    """Write a watch's journal. ``unwritten``: the number of lines for which there was no room."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make the file, and reserve its first room. Raise SessionError if that is not possible: a watch whose journal
+        is lost at its first line is not worth its hours."""
+        self.path = folder / JOURNAL
+        self.unwritten = 0
+        self._end = self._reserved = 0
+        with files.explained("write", self.path):
+            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            try:
+                self._reserve()
+                files.sync_folder(folder)
+            except OSError:
+                os.close(self._file)
+                raise
+
+    def add(self, entry: dict[str, Any], *, last: bool = False) -> None:
+        """Append a line and have it written to the disk. Where there is no room, only count it. ``last``: it may use
+        the room that is kept for the end."""
+        line = files.json_line(entry)
+        if self._reserved - self._end < len(line) + RESERVED // 2:
+            with contextlib.suppress(OSError):
+                self._reserve()
+        free = self._reserved - self._end - (0 if last else FOR_THE_END)
+        if len(line) > min(free, _MOST_LINE):
+            self.unwritten += 1
+            return
+        try:
+            if os.pwrite(self._file, line, self._end) < len(line):
+                raise OSError(errno.ENOSPC, "no room")
+            self._end += len(line)
+            os.fdatasync(self._file)
+        except OSError:
+            self.unwritten += 1
+
+    def close(self) -> None:
+        """Give the reserved rest back, and close the file."""
+        if self._file >= 0:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, self._end)
+                os.fsync(self._file)
+            os.close(self._file)
+            self._file = -1
+
+    def _reserve(self) -> None:
+        os.posix_fallocate(self._file, self._reserved, RESERVED)
+        self._reserved += RESERVED
+
+
+def read_journal(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the entries of a journal, in order. A line that is cut off or damaged is left out. Raise SessionError for a
+    file that cannot be read."""
+    path = folder / JOURNAL
+    with files.explained("read", path, advice="name the folder of a watch"), files.open_regular(path) as file:
+        while line := file.readline(_MOST_LINE + 1):
+            if line.startswith(b"\0"):
+                return
+            with contextlib.suppress(ValueError):
+                yield parse_object(line)
+
+
+def write_trace(folder: Path, name: str, trace: RunTrace) -> str:
+    """Write a frozen trace. Return "", or the reason why it could not be written."""
+    content = io.BytesIO()
+    traces.write(content, trace)
+    try:
+        files.replace(folder / name, content.getvalue(), 0o600)
+    except OSError as error:
+        return "the disk is full" if error.errno in _FULL else (error.strerror or str(error)).lower()
+    return ""
+
+
+def remove_trace(folder: Path, name: str) -> None:
+    """Remove a frozen trace that is no longer kept."""
+    with contextlib.suppress(OSError):
+        (folder / name).unlink()
+
+
+def write_files(folder: Path, contents: dict[str, bytes]) -> None:
+    """Write files of a watch, each whole or not at all. Raise SessionError."""
+    for name, content in contents.items():
+        files.write_whole(folder / name, content)
+
+
+def check_folder(folder: Path) -> None:
+    """Raise SessionError if there is no folder of a watch."""
+    if not (folder / JOURNAL).is_file():
+        raise SessionError(f"{folder} is not the folder of a watch", f"see {watches_dir()}")

@@ -1,0 +1,99 @@
+"""Read lengths of time and conditions on stalls, and judge a condition by what was watched. Every function is pure."""
+
+from __future__ import annotations
+
+import re
+
+from jitter_workshop.errors import UsageError
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.text import clean
+from jitter_workshop.stats.exact import CONFIDENCE, poisson_limits
+from jitter_workshop.stats.scale import nice_duration, nice_ns, nice_number
+
+ACCEPTED, REJECTED = "accepted", "rejected"
+
+_UNITS_NS = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "min": 60_000_000_000,
+    "h": 3_600_000_000_000,
+    "d": 86_400_000_000_000,
+}
+_LENGTH = r"(\d{1,9}(?:\.\d{1,9})?)\s*(ns|us|µs|ms|s|min|m|h|d)"
+_ONE = re.compile(_LENGTH, re.ASCII)
+_NONE_OF = re.compile(rf"stalls?\s*<\s*{_LENGTH}\s+for\s+{_LENGTH}", re.ASCII)
+_AT_MOST = re.compile(rf"stalls\s+over\s+{_LENGTH}\s*<=\s*(\d{{1,6}})\s+for\s+{_LENGTH}", re.ASCII)
+_EXAMPLE = "write 'stall < 20us for 12h', or 'stalls over 20us <= 3 for 12h'"
+_HOUR_NS = 3_600_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Hold a condition: at most ``most`` stalls of ``limit_ns`` or longer in ``for_ns`` of watched time. ``text``: the
+    condition as it was given."""
+
+    text: str
+    limit_ns: int
+    most: int
+    for_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Hold the result of :func:`judge`. ``verdict``: ACCEPTED, REJECTED, or None where the data say neither.
+    ``reason``: a sentence."""
+
+    verdict: str | None
+    reason: str
+
+
+def length_ns(text: str) -> int:
+    """Return a length of time in ns: ``20us``, ``1.5 ms``, ``12h``. Raise UsageError for any other text, and for 0."""
+    found = _ONE.fullmatch(text.strip())
+    ns = _ns(found[1], found[2]) if found is not None else 0
+    if ns < 1:
+        raise UsageError(
+            f"'{clean(text, 40)}' is no length of time", "write a number and its unit: 20us, 5ms, 90s, 12h"
+        )
+    return ns
+
+
+def parse(text: str) -> Acceptance:
+    """Return the condition in a text. Raise UsageError for a text that is none."""
+    words = " ".join(text.split())
+    if found := _NONE_OF.fullmatch(words):
+        limit, most, long = _ns(found[1], found[2]), 0, _ns(found[3], found[4])
+    elif found := _AT_MOST.fullmatch(words):
+        limit, most, long = _ns(found[1], found[2]), int(found[3]), _ns(found[4], found[5])
+    else:
+        raise UsageError(f"'{clean(text, 80)}' is no condition on stalls", _EXAMPLE)
+    if limit < 1 or long < 1:
+        raise UsageError("a condition's lengths of time are above 0", _EXAMPLE)
+    return Acceptance(words, limit, most, long)
+
+
+def judge(condition: Acceptance, count: int, watched_ns: int) -> Judged:
+    """Judge a condition by the ``count`` stalls of its length that were seen in ``watched_ns``. Too many stalls reject
+    it at once, however short the time was. It is accepted only if the whole time was watched: a stall in a time that
+    was not watched is unknown."""
+    seen = f"{count:,} stall{'' if count == 1 else 's'} of {nice_ns(condition.limit_ns)} or longer"
+    watched, wanted = nice_duration(watched_ns / 1e9), nice_duration(condition.for_ns / 1e9)
+    if count > condition.most:
+        allowed = f"at most {condition.most:,} are allowed" if condition.most else "none is allowed"
+        return Judged(REJECTED, f"{seen} in {watched} watched, and {allowed}")
+    if watched_ns < condition.for_ns:
+        return Judged(None, f"{watched} of {wanted} were watched, and what came in the rest is not known")
+    high = poisson_limits(count)[1] * _HOUR_NS / watched_ns
+    return Judged(
+        ACCEPTED, f"{seen} in {watched} watched: at most {nice_number(high)} an hour, with {CONFIDENCE * 100:.0f} %"
+    )
+
+
+def _ns(number: str, unit: str) -> int:
+    whole, _, part = number.partition(".")
+    each = _UNITS_NS[unit]
+    return int(whole) * each + (int(part) * each // 10 ** len(part) if part else 0)

@@ -1,0 +1,197 @@
+"""watch on this machine: planted stalls are found and named, and what goes wrong is told and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jitter_workshop.session import watches
+from tests import livetrace, planted
+
+PROGRAM = (sys.executable, "-m", "jitter_workshop", "watch")
+INSTANCES = Path("/sys/kernel/tracing/instances")
+pytestmark = [pytest.mark.host, pytest.mark.native]
+traced = pytest.mark.skipif(bool(WHY := livetrace.why_not()), reason=WHY or "it can be had")
+
+
+@pytest.fixture(autouse=True)
+def own_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("JITTER_WORKSHOP_TURN", f"test-watch-{os.getpid()}")
+
+
+def watch(*words: str, code: int = 0) -> tuple[str, str]:
+    done = subprocess.run([*PROGRAM, *words], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == code, done.stderr
+    return done.stdout, done.stderr
+
+
+def started(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([*PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def journal_with(top: Path, kind: str) -> Path:
+    """The folder of the one watch, once its journal has an entry of this kind."""
+    ends = time.monotonic() + 60
+    while time.monotonic() < ends:
+        for folder in top.iterdir() if top.is_dir() else ():
+            if any(entry["kind"] == kind for entry in watches.read_journal(folder)):
+                return folder
+        time.sleep(0.05)
+    raise AssertionError(f"no journal has the entry {kind}")
+
+
+@traced
+def test_planted_stalls_are_found_and_named() -> None:
+    cpu = max(os.sched_getaffinity(0))
+    with planted.thief(cpu, 5, 1.0, 60) as thief:
+        said = json.loads(watch("--until", "9s", "--threshold", "2ms", "--cpu", str(cpu), "--json")[0])
+        thief.kill()
+        assert thief.stdout is not None
+        times = planted.times(thief.stdout.read())
+    lost, named = planted.missed(Path(said["folder"]), times)
+    assert lost == []
+    assert named >= 3
+    assert said["cpu"] == cpu
+    assert said["evidence"] == "trace"
+    assert said["stalls"] == said["rates"][0]["count"] >= named
+    whole = said["watched_s"] + sum(said["not_watched_ns"].values()) / 1e9
+    assert abs(whole - said["duration_s"]) < 0.01
+    for kept in said["kept"]:
+        assert kept["parts"] is None or sum(part["ns"] for part in kept["parts"]) == kept["duration_ns"]
+        assert kept["file"] is None or (Path(said["folder"]) / kept["file"]).is_file()
+    there = {path.name for path in Path(said["folder"]).glob("*.trace")}
+    assert there == {kept["file"] for kept in said["kept"] if kept["file"]}
+
+
+def test_a_condition_that_holds_and_one_that_does_not(tmp_path: Path) -> None:
+    words = ("-o", str(tmp_path / "kept"), "--json")
+    said = json.loads(watch("--accept", "stall < 10s for 2s", *words)[0])
+    assert (said["verdict"], said["stalls"]) == ("accepted", 0)
+    verdict = json.loads(Path(said["file"]).read_text())
+    assert verdict["watched_ns"] >= verdict["for_ns"] == 2_000_000_000
+    assert verdict["per_hour_high"] > 3
+    assert verdict["host"]["kernel"] == os.uname().release
+    assert {check["id"] for check in verdict["checks"]} >= {"isolation", "thp"}
+    assert "Accepted" in watch("--verify", said["file"])[0]
+    said = json.loads(watch("--accept", "stall < 1us for 2s", *words, code=1)[0])
+    assert said["verdict"] == "rejected"
+    assert "Rejected" in watch("--verify", said["file"], code=1)[0]
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="there is no ssh-keygen here")
+def test_a_signed_verdict(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    file = json.loads(watch("--accept", "stall < 10s for 1s", "--sign", str(key), "--json")[0])["file"]
+    (tmp_path / "signers").write_text(f"lab {key.with_suffix('.pub').read_text()}")
+    said = json.loads(watch("--verify", file, "--signers", str(tmp_path / "signers"), "--json")[0])
+    assert (said["verdict"], said["signature"], said["signed_by"]) == ("accepted", "good", "lab")
+
+
+def test_a_watch_that_ends_too_early_gives_no_verdict() -> None:
+    out, err = watch("--accept", "stall < 10s for 1h", "--until", "1s", code=2)
+    assert out == ""
+    assert "there is no verdict" in err
+    assert err.count("\n") == 1
+
+
+def test_two_watches_at_once(tmp_path: Path) -> None:
+    with started("--until", "60s", "-o", str(tmp_path / "first")) as first:
+        journal_with(tmp_path / "first", "begin")
+        out, err = watch("--until", "1s", code=2)
+        assert out == ""
+        assert f"pid {first.pid}" in err
+        first.send_signal(signal.SIGINT)
+        page, _ = first.communicate(timeout=60)
+    assert first.returncode == 130
+    assert "SIGINT" in page
+
+
+@traced
+def test_a_killed_watch_leaves_its_journal_and_nothing_in_the_kernel(tmp_path: Path) -> None:
+    with started("--until", "600s", "--threshold", "100us", "-o", str(tmp_path / "kept")) as running:
+        folder = journal_with(tmp_path / "kept", "begin")
+        instances = {path.name for path in INSTANCES.glob("jitter-workshop-*")}
+        running.kill()
+        running.communicate()
+    said = json.loads(watch("--show", str(folder), "--json")[0])
+    assert "kill" in said["ended_by"]
+    ends = time.monotonic() + 60
+    while instances & {path.name for path in INSTANCES.glob("jitter-workshop-*")} and time.monotonic() < ends:
+        time.sleep(0.1)
+    assert not instances & {path.name for path in INSTANCES.glob("jitter-workshop-*")}
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 1.5 MiB, of which the journal reserves 1 MiB."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small disk")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1536k", "watch", str(folder)], check=False)
+    if mounted.returncode:
+        pytest.skip("this host mounts no small disk")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_takes_nothing_from_the_journal(small_disk: Path) -> None:
+    with started("--until", "6s", "--threshold", "20us", "-o", str(small_disk / "kept"), "--json") as running:
+        folder = journal_with(small_disk / "kept", "begin")
+        with (small_disk / "filler").open("wb", buffering=0) as filler:
+            while _fills(filler):
+                pass
+        out, _ = running.communicate(timeout=60)
+    assert running.returncode == 0
+    assert json.loads(out)["watched_s"] > 1
+    assert [entry["kind"] for entry in watches.read_journal(folder)][-1] == "end"
+
+
+def _fills(filler: Any) -> bool:
+    try:
+        return bool(filler.write(b"x" * 4096))
+    except OSError:
+        return False
+
+
+def test_no_watch_without_room_for_its_journal(small_disk: Path) -> None:
+    with (small_disk / "filler").open("wb", buffering=0) as filler:
+        while _fills(filler):
+            pass
+    out, err = watch("--until", "1s", "-o", str(small_disk), code=2)
+    assert out == ""
+    assert "disk is full" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--threshold", "5"), "no length of time"),
+        (("--accept", "stall > 1s"), "no condition"),
+        (("--accept", "stall < 20us for 1h", "--threshold", "1ms"), "contradict"),
+        (("--sign", "key"), "needs --accept"),
+        (("--signers", "x"), "needs --verify"),
+        (("--keep", "0"), "--keep"),
+        (("--cpu", "4095", "--until", "1s"), "CPU"),
+        (("--verify", "/none"), "cannot be read"),
+        (("--show", "/none"), "not the folder of a watch"),
+        (("--root", "/proc", "--until", "1s"), "recorded host"),
+    ],
+)
+def test_bad_input_is_one_clear_line(words: tuple[str, ...], why: str) -> None:
+    out, err = watch(*words, code=2)
+    assert out == ""
+    assert why in err
+    assert err.count("\n") == 1
