@@ -4,17 +4,25 @@
 #   scripts/test.sh test [ARGS]   and functional tests, and the native core under sanitizers (ARGS are pytest's)
 #   scripts/test.sh outside       what `make test-all` adds: long tests, lab machines, browsers, readers of other
 #                                 languages, users
-# Each prints its ten slowest tests and its time. Unit tests run in as many processes as there are CPUs, functional tests
-# in one more (TEST_WORKERS: another number for both); tests/outside and tests/lab have the machine to themselves.
+# Each makes the environment where it lacks, and prints its ten slowest tests and its time. Unit tests run in one process
+# more than there are CPUs, functional tests in two more (TEST_WORKERS: another number for both). Lint and the native
+# core's own suites need none of them and run beside them from the first second: the environment waits for the network,
+# and a test for processes, and they use that time. tests/outside and tests/lab have the machine to themselves.
 set -eu
 cd "$(dirname "$0")/.."
 unset NO_COLOR COLORTERM 2>/dev/null || :
 # Byte code is kept: many tests start Python anew, and each worker would compile and rewrite all tests for itself.
 unset PYTHONDONTWRITEBYTECODE 2>/dev/null || :
-workers=${TEST_WORKERS:-logical}
-# A functional test waits for a third of its time (for processes, for a screen to come to rest): one worker more uses it.
-functional_workers=${TEST_WORKERS:-$(($(getconf _NPROCESSORS_ONLN) + 1))}
-told=
+cpus=$(getconf _NPROCESSORS_ONLN)
+# A worker waits for the next test now and then: one more uses that time. A functional test waits for a third of its
+# time, too (for processes, for a screen to come to rest).
+workers=${TEST_WORKERS:-$((cpus + 1))}
+functional_workers=${TEST_WORKERS:-$((cpus + 2))}
+. scripts/beside.sh
+scratch=
+trap 'end_all; rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM HUP
+times=
 
 # ring NAME FUNCTION…: run it and note how long it took. Within a condition `set -e` is off: functions join by &&.
 ring() {
@@ -22,7 +30,7 @@ ring() {
     shift
     began=$(date +%s)
     "$@" || exit $?
-    told="$told$name: $(($(date +%s) - began)) s
+    times="$times$name: $(($(date +%s) - began)) s
 "
 }
 
@@ -30,8 +38,6 @@ ring() {
 # files, which takes a disk a minute. Without one, pytest's own folder below /tmp is as good and slower.
 scratch=$(mktemp -d /dev/shm/jitter-workshop-tests.XXXXXX 2>/dev/null || :)
 if [ -n "$scratch" ]; then
-    trap 'rm -rf "$scratch"' EXIT
-    trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM HUP
     printf '#!/bin/sh\n' >"$scratch/probe"
     chmod +x "$scratch/probe"
     [ "$(df -Pk "$scratch" | awk 'NR == 2 { print $4 }')" -ge 2097152 ] && "$scratch/probe" 2>/dev/null || {
@@ -47,19 +53,23 @@ parallel() { # parallel WORKERS TESTS…: groups begin in the order that tests/c
     python -m pytest --durations=10 --numprocesses="$numprocesses" --dist=loadgroup --no-loadscope-reorder "$@"
 }
 
-check() { sh scripts/lint.sh && sh scripts/test-native.sh plain && parallel "$workers" tests/unit; }
+environment() {
+    sh scripts/workshop.sh exec true &&
+        PATH=$PWD/.venv/bin:$PATH
+}
 
-# Functional tests leave a tenth of the CPUs' time, and the sanitizers' suites take it: built and run beside them, with
-# less right to a CPU. What they say is shown at the end.
+# The sanitizers' suites have less right to a CPU: they take what the others leave.
+begin_native() { begin "$1" ${2:+nice -n "$2"} sh scripts/test-native.sh "$1"; }
+
+check() {
+    begin lint sh scripts/lint.sh
+    parallel "$workers" tests/unit && passed=0 || passed=$?
+    finish lint plain && return "$passed"
+}
+
 more() {
-    said=$(mktemp)
-    nice -n 5 sh scripts/test-native.sh sanitizers >"$said" 2>&1 &
-    sanitizers=$!
     parallel "$functional_workers" tests/functional tests/native "$@" && passed=0 || passed=$?
-    wait "$sanitizers" || passed=$?
-    cat "$said"
-    rm -f "$said"
-    return "$passed"
+    finish sanitizers && return "$passed"
 }
 
 # Tests that are long, and those of which `make test` does a part; then other programs and the lab machine. Its kernels
@@ -72,15 +82,25 @@ outside() {
 which=${1:-test}
 [ $# -eq 0 ] || shift
 case $which in
-check) ring check check ;;
+check)
+    begin_native plain
+    ring environment environment
+    ring check check
+    ;;
 test)
+    begin_native plain
+    begin_native sanitizers 5
+    ring environment environment
     ring check check
     ring test more "$@"
     ;;
-outside) ring outside outside ;;
+outside)
+    ring environment environment
+    ring outside outside
+    ;;
 *)
     echo "unknown ring $which: check, test or outside" >&2
     exit 2
     ;;
 esac
-printf '%s' "$told"
+printf '%s' "$times"

@@ -136,10 +136,7 @@ start)
     make_environment user
     exec "$venv/bin/jitter-workshop" "$@"
     ;;
-check | test | test-outside)
-    make_environment dev
-    PATH=$venv/bin:$PATH exec sh scripts/test.sh "${command#test-}" "$@"
-    ;;
+check | test | test-outside) exec sh scripts/test.sh "${command#test-}" "$@" ;;
 exec)
     make_environment dev
     [ $# -gt 0 ] || exit 0

@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Group tests for parallel workers, and leave out what is marked ``soak`` or ``long``: those run by ``-m`` or by
     their own name.
 
-    Functional tests of one file share fixtures, so they stay together; those marked ``host`` use what this machine has
+    Tests of one file share fixtures, so they stay together; those marked ``host`` use what this machine has
     once (the turn to measure, its trace, its control groups), so one worker has them all. It has the native tests, too:
     those need every CPU, and a test that isolates one moves all tasks off it. The groups begin in this order, so that
     no long one is left for the end: ``host``, those with a test marked ``slow``, then the largest.
@@ -55,10 +55,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("host") or "/native/" in item.nodeid:
             group = "host"
-        elif "/unit/" not in item.nodeid:
-            group = item.nodeid.partition("::")[0]
         else:
-            continue
+            group = item.nodeid.partition("::")[0]
         item.add_marker(pytest.mark.xdist_group(group))
         groups.setdefault(group, []).append(item)
     place = {}
