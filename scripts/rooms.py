@@ -24,6 +24,7 @@ ORDER = [
     "course",
     "classroom",
     "session",
+    "samples",
     "agent",
     "tuning",
     "bench",

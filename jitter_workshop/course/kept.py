@@ -1,6 +1,6 @@
 """Keep the built-in course as it was read, so that the next start need not read and check its files again.
 
-Reading 22 chapters takes a tenth of a second, and reading what was kept takes a few milliseconds. The kept course
+Reading 23 chapters takes a tenth of a second, and reading what was kept takes a few milliseconds. The kept course
 counts only while every file of the course, and every module that reads it, has the same size and time of change. A kept
 file that another user could have written is not read. The file may be missing, damaged or old: then the course is read
 again.

@@ -22,6 +22,7 @@ from jitter_workshop.model.course import (
     FORMAT_VERSION,
     LOOK_TOPICS,
     OF_A_FIGURE,
+    PARTS,
     PLACEHOLDERS,
     SLOTS,
     WRITTEN_STEPS,
@@ -142,6 +143,9 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
     recordings = [_recording(table, key) for key in ("recording", "recording_after")]
     treats = table.texts("treats", limit=40, most=40)
     _check_ids(table, "treats", treats, treats, "not the id of a tunable", known)
+    program = bool(table.boolean("program"))
+    if program and (measurements or not {"measure", "compare"} <= set(steps) or changes != "nothing"):
+        table.wrong("program", "a chapter on a program has the steps 'measure' and 'compare', and sets nothing")
     hunt = bool(table.boolean("hunt"))
     if hunt and "again" not in steps:
         table.wrong("hunt", "a hunt needs the step 'again', which measures while the hidden noise runs")
@@ -182,6 +186,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
         recall=_recall(table),
         company=company or _shared(measurements),
         mask=_mask(table, steps),
+        program=program,
     )
 
 
@@ -262,7 +267,7 @@ def _measurements(table: Table, steps: tuple[StepName, ...], company: Company | 
                     memory or "none",
                 )
             )
-    if len(found) == len(table.data.get("measurement", [])):
+    if len(found) == len(table.data.get("measurement", [])) and table.data.get("program") is not True:
         for slot in SLOTS:
             if slot in steps and slot not in [m.slot for m in found]:
                 table.wrong("steps", f"the step {slot!r} has no [[measurement]]")
@@ -290,14 +295,20 @@ def _prediction(
     if by == "value" and (kind != "choice" or slot is None):
         inner.wrong("by", "by = \"value\" is only for a prediction of the kind 'choice' that has a slot")
         return None
-    if by not in (None, "value") and (kind != "choice" or slot != "again"):
+    if by == "program" and (slot is not None or table.data.get("program") is not True):
+        inner.wrong("by", 'by = "program" is for a chapter with program = true, and needs no slot')
+        return None
+    if by == "program" and (kind != "choice" or any(one.id not in PARTS for one in answers)):
+        inner.wrong("answer", f'with by = "program" each answer has one of the ids {", ".join(PARTS)}')
+        return None
+    if by not in (None, "value", "program") and (kind != "choice" or slot != "again"):
         inner.wrong("by", f"by = \"{by}\" is only for a prediction of the kind 'choice' about the step 'again'")
         return None
     if slot and slot not in [m.slot for m in measurements]:
         inner.wrong("slot", f"the prediction is about {slot!r}, which is not measured")
     if kind is None or (kind == "mark" and slot is None):
         return None
-    if slot is None and not any(a.right for a in answers):
+    if slot is None and by is None and not any(a.right for a in answers):
         inner.wrong("answer", "without a slot, one answer needs right = true")
     return PredictionTask(
         kind=cast(typing.Literal["mark", "choice"], kind),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from jitter_workshop.course.recall import AT_ONCE
 from jitter_workshop.model.course import OPEN, Chapter, Measurement, PredictionTask, StepName
+from jitter_workshop.model.program import OBSERVED_S
 from jitter_workshop.model.spec import BETWEEN_S, PRESETS, START_S
 from jitter_workshop.model.text import split_code
 
@@ -98,7 +99,7 @@ def _words(chapter: Chapter, step: StepName) -> int:
 
 def _of_the_guess(task: PredictionTask, step: StepName) -> int:
     read = _count(task.question, *(one.text for one in task.answers)) if step == "predict" else 0
-    if step == (task.slot or "predict"):
+    if step == (task.slot or ("measure" if task.by == "program" else "predict")):
         read += max((_count(one.explanation) for one in task.answers), default=0)
     return read
 
@@ -106,6 +107,8 @@ def _of_the_guess(task: PredictionTask, step: StepName) -> int:
 def _fixed_s(chapter: Chapter, step: StepName) -> float:
     measurement = chapter.measurement(step)
     taken = run_s(measurement) if measurement is not None else 0.0
+    if chapter.program and step == "measure":
+        taken += OBSERVED_S
     if chapter.reboot and step == "apply":
         taken += BOOT_S
     if chapter.hunt and step == "again":

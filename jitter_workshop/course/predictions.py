@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jitter_workshop.model.course import Answer, PredictionTask, Shows
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import Run
@@ -75,7 +77,26 @@ def _by_runs(
         why = ", which needs the kernel's trace" if unread else ""
         text = f"Your guess is not judged: {these} not have the figure that decides it{why}."
         return PredictionOutcome(text, None, "", None, None)
-    right, decided, others = found
+    return _decided(given, *found)
+
+
+def by_program(task: PredictionTask, prediction: Prediction, parts: Mapping[str, int | None]) -> PredictionOutcome:
+    """Judge a choice by the parts of the time of a program's threads: the largest of PARTS decides, in ns."""
+    given = next((a for a in task.answers if a.id == prediction.choice), None)
+    if given is None:
+        return PredictionOutcome("Your answer is no longer in the lesson.", None, "", None, None)
+    known = {a.id: value for a in task.answers if (value := parts.get(a.id)) is not None}
+    whole = sum(known.values())
+    if len(known) < len(task.answers) or not whole:
+        why = "its threads did nothing but run" if len(known) == len(task.answers) else "only a trace tells these apart"
+        return PredictionOutcome(f"Your guess is not judged: {why}.", None, "", None, None)
+    right = max((a for a in task.answers), key=lambda a: known[a.id])
+    shares = ", ".join(f"{a.id} {nice_ns(known[a.id])} ({100 * known[a.id] / whole:.0f} %)" for a in task.answers)
+    return _decided(given, right, f"Of the time in which its threads did not run: {shares}.", "")
+
+
+def _decided(given: Answer, right: Answer, decided: str, others: str) -> PredictionOutcome:
+    """Return a judged choice. ``decided``: what decides, as a sentence. ``others``: sentences beside the reason."""
     text = f"You said: {_sentence(given.text)} "
     text += f"That is right. {decided}" if given is right else f"{decided} So the answer is: {_sentence(right.text)}"
     explanation = " ".join(filter(None, [others, right.explanation]))

@@ -134,9 +134,11 @@ class Answer:
     up_to: float | None = None
 
 
-By = Literal["falls", "factor", "ratio", "value"]
+By = Literal["falls", "factor", "ratio", "value", "program"]
 BOUNDED: tuple[By, ...] = ("factor", "ratio", "value")
 """The kinds of choices whose answers are ranges, each up to the answer's ``up_to``."""
+PARTS = ("waited", "slept", "blocked")
+"""The parts of a thread's time besides running, which a guess by ``program`` is about (``model.program``)."""
 OF_A_FIGURE: tuple[By, ...] = ("ratio", "value")
 """The kinds of choices that name their figure themselves."""
 
@@ -145,10 +147,11 @@ OF_A_FIGURE: tuple[By, ...] = ("ratio", "value")
 class PredictionTask:
     """Hold a question of the step ``predict``. ``kind``: mark (a value at ``percentile`` on ``slot``'s curve) or
     choice. A choice whose ``slot`` is None needs no run: the explanation follows the learner's answer at once. ``by``
-    says what decides a choice that has a slot: ``falls``, the figure that falls most from ``measure`` to ``again``;
+    says what decides a choice: ``falls``, the figure that falls most from ``measure`` to ``again``;
     ``factor``, the factor by which the chapter's own figure changes; ``ratio``, the value of ``figure`` in ``again``
     divided by its value in ``measure``; ``value``, the value of ``figure`` in the slot's run, in its unit; None, the
-    answer that the lesson calls right."""
+    answer that the lesson calls right. ``program``, the largest part of the time of the observed program's threads
+    besides running; it needs no slot, and each answer's id is one of PARTS."""
 
     kind: Literal["mark", "choice"]
     question: str
@@ -249,7 +252,8 @@ class Chapter:
     next boot. ``treats``: ids of tunables that the chapter explains but does not set. ``shows``: the effect of the
     chapter's change, None if the chapter changes nothing. ``recall``: questions that later chapters ask about it.
     ``company``: the load beside its runs, None without. ``suspects``: the kinds of noise that a hunt hides, () for
-    all. ``mask``: a mask that the learner writes before the plan is applied, None without."""
+    all. ``mask``: a mask that the learner writes before the plan is applied, None without. ``program``: the chapter
+    observes a program of the learner's own at ``measure``, and proves a change with it at ``compare``."""
 
     id: str
     title: str
@@ -279,11 +283,22 @@ class Chapter:
     company: Company | None = None
     suspects: tuple[str, ...] = ()
     mask: MaskTask | None = None
+    program: bool = False
 
     @property
     def accompanied(self) -> bool:
         """Return True if the company runs beside every measurement of the chapter, before and after alike."""
         return self.company is not None and all(one.noise == self.company.noise for one in self.measurements)
+
+    @property
+    def measures(self) -> bool:
+        """Return True if the chapter has the mark ``curve``: it measures, or observes a program."""
+        return self.program or bool(self.measurements)
+
+    @property
+    def sets(self) -> bool:
+        """Return True if the chapter has the mark ``setting``: it changes something, or proves a change."""
+        return self.program or self.changes != "nothing"
 
     def measurement(self, slot: str) -> Measurement | None:
         return next((m for m in self.measurements if m.slot == slot), None)

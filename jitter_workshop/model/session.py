@@ -65,6 +65,33 @@ class HandWork:
 
 
 @dataclass(frozen=True, slots=True)
+class ObservedProgram:
+    """Hold what an observation of the learner's program has shown, summed over its threads, in ns. ``evidence``: as in
+    ``model.program.ProgramReport``. None: not known without a trace. ``held_by``: the cause that took most of
+    ``waited_ns``, as kind and name, () if there is none. ``said``: the last line of its output."""
+
+    at: str
+    evidence: str
+    observed_ns: int
+    ran_ns: int | None = None
+    waited_ns: int | None = None
+    slept_ns: int | None = None
+    blocked_ns: int | None = None
+    held_by: tuple[str, ...] = ()
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramWork:
+    """Hold the program that a chapter is about. ``words``: its command. ``change``: what is to be proven with it, as
+    ``prove`` takes it. ``observed``: None until it was observed."""
+
+    words: tuple[str, ...]
+    change: str = "placement"
+    observed: ObservedProgram | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ChapterProgress:
     """Hold the progress of a chapter. ``step``: the step to go on with. ``runs``: measurement slot (``measure``, …) →
     run id. ``marks``: ``curve`` and ``setting`` → True if earned. ``hints``: number of hints shown so far.
@@ -72,7 +99,8 @@ class ChapterProgress:
     ``noise``: the kind of noise that the learner started for this chapter, or ALONE. ``reboot_from``: the boot in which
     its boot parameters were written. ``hunts``: finished hunts, newest last, without abandoned ones. ``weighed``: id of
     the run with a cure → the noise's time. ``diagnosis``: the answer of the step ``diagnose``. ``recalled``: its recall
-    questions were asked, answered or not. ``by_hand``: writes that only the learner can restore."""
+    questions were asked, answered or not. ``by_hand``: writes that only the learner can restore. ``program``: the
+    learner's program, of a chapter that is about one."""
 
     step: str = "look"
     prediction: Prediction | None = None
@@ -89,6 +117,7 @@ class ChapterProgress:
     diagnosis: Diagnosis | None = None
     recalled: bool = False
     by_hand: HandWork | None = None
+    program: ProgramWork | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from jitter_workshop.model.walk import PlanView
 from jitter_workshop.plain import answering, diagnosing, masking, proving, recalling, settings, views
 from jitter_workshop.plain import class_host as of_class
 from jitter_workshop.plain import hunt as hunting
+from jitter_workshop.plain import own_program as of_program
 from jitter_workshop.plain.by_hand import PlainCommands, PlainHands
 from jitter_workshop.plain.help import chapter_help, tell_help
 from jitter_workshop.plain.run import run_plainly
@@ -106,7 +107,9 @@ class PlainChapter:
     def _menu(self, step: StepName) -> str:
         walk = self._walk
         proof = proving.menu(self._workshop, walk, step)
-        rest = f"{proof}{hunting.menu(self._workshop, walk)}? help · q quit"
+        rest = f"{of_program.menu(walk, step)}{proof}{hunting.menu(self._workshop, walk)}? help · q quit"
+        if of_program.observes(walk, step):
+            return f"Enter observe · {rest}"
         if walk.unmeasured(step):
             return f"Enter {'hide a noise' if hunting.to_hide(self._workshop, walk, step) else 'measure'} · {rest}"
         if (task := self._question(step)) is not None:
@@ -143,6 +146,9 @@ class PlainChapter:
     def _enter(self, step: StepName) -> bool:
         """Do what Enter does at this step: measure, apply, or go on. Return False if the chapter is over."""
         walk, talk = self._walk, self._talk
+        if of_program.observes(walk, step):
+            of_program.observe(self._workshop, walk, talk)
+            return True
         if walk.unmeasured(step):
             self._measure(step)
             return True
@@ -170,7 +176,9 @@ class PlainChapter:
         if task is not None and task.kind == "choice" and answering.place(answer, len(task.answers)) is not None:
             # Answers come before commands: with enough answers b and c are answers, too.
             self._predict(task, answer)
-        elif diagnosing.heard(self._workshop, walk, talk, step, answer):
+        elif diagnosing.heard(self._workshop, walk, talk, step, answer) or of_program.heard(
+            self._workshop, walk, talk, step, answer
+        ):
             pass
         elif answer in ("?", "help"):
             help_here = chapter_help(walk, not proving.why_not(self._workshop, walk))
@@ -259,6 +267,7 @@ class PlainChapter:
         self._tell_where()
         hunting.tell_standing(self._workshop, walk, talk)
         talk.page(walk.page(step), walk.drawn_cpus(step))
+        of_program.show(self._workshop, walk, talk, step)
         if step == "look":
             title = "ON THE RECORDING" if walk.host.rehearsed else "ON THIS HOST"
             talk.say(*chapter_view.facts(walk.host.look(), width, title), "")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.model.course import OPEN, SLOTS
 from jitter_workshop.plain import hunt as hunting
+from jitter_workshop.plain import own_program as of_program
 from jitter_workshop.plain import proving
 from jitter_workshop.plain.talk import Talk
 
@@ -54,6 +55,7 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
         yield "v", "who took the time (if no run has a trace, one more run is measured with a trace)"
         yield "w", "let a noise run during the measurements, or end the noise"
     yield from hunting.HELP if walk.hunts else ()
+    yield from of_program.HELP if walk.chapter.program else ()
     if len(walk.chapter.by_hand) > OPEN:
         yield "more", "at explain: the next commands to run by hand"
     if walk.chapter.mask is not None:

@@ -63,6 +63,9 @@ def earned(walk: ChapterSession) -> str:
         return ", on a recording"
     marks = walk.progress.marks
     words = []
+    if walk.chapter.program:
+        words.append("program observed" if marks.get("curve") else "program not observed")
+        words.append("change proven" if marks.get("setting") else "no change proven")
     if walk.chapter.tunables:
         words.append("setting verified" if marks.get("setting") else "setting not verified")
     if walk.chapter.measurements:

@@ -303,6 +303,7 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
     from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
     from jitter_workshop.tui.screens.chapter.hunting import CuresPage, SuspectsPage
     from jitter_workshop.tui.screens.chapter.masking import MaskPage
+    from jitter_workshop.tui.screens.chapter.program import CommandPage
     from jitter_workshop.tui.screens.chapter.recalling import RecallPage
     from jitter_workshop.tui.screens.class_host.turn import TurnPage
     from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
@@ -331,6 +332,7 @@ def test_every_action_has_an_id_a_tooltip_and_a_way_to_run_it() -> None:
         "cures": CuresPage,
         "recall": RecallPage,
         "mask": MaskPage,
+        "command": CommandPage,
         "queue": TurnPage,
     }
     assert len(BY_ID) == len(ACTIONS)

@@ -63,10 +63,15 @@ def _step_state(
 def _is_done(progress: ChapterProgress, step: StepName) -> bool:
     """Return True if a step is done: its result was stored or, for a step to read, the learner went on from it."""
     if step in ("measure", "again"):
-        return step in progress.runs
+        return step in progress.runs or (step == "measure" and _observed(progress))
     if step == "predict":
         return progress.prediction is not None
     return step in progress.seen or progress.done
+
+
+def _observed(progress: ChapterProgress) -> bool:
+    """Return True if the learner's program was observed."""
+    return progress.program is not None and progress.program.observed is not None
 
 
 def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName, rehearsed: bool = False) -> str:
@@ -82,7 +87,9 @@ def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName, rehears
     agreed = "apply" in progress.seen or step_named(chapter, progress.step) == "apply"
     if step == "again" and "apply" in chapter.steps and not agreed:
         return "look at the plan and agree to it first: only changes that were shown are made"
-    if step == "compare":
+    if chapter.program and step == "compare" and not _observed(progress):
+        return "observe your program first"
+    if step == "compare" and not chapter.program:
         missing = [s for s in ("measure", "again") if s in chapter.steps and s not in progress.runs]
         if missing:
             return "measure first" if missing[0] == "measure" else "measure again first: one run cannot be compared"
@@ -147,11 +154,11 @@ def entry(
         next_step=current_step(chapter, progress),
         started=progress != ChapterProgress(),
         done=progress.done,
-        setting=None if chapter.changes == "nothing" else setting,
+        setting=setting if chapter.sets else None,
         curve=curve,
         guess=guess,
         rehearsed=rehearsed,
-        measures=bool(chapter.measurements),
+        measures=chapter.measures,
         chance=chance if not reason else "recording" if rehearsed else "not_here",
         held=later or (state.held if not reason and chance == "held" else ""),
         given_back=chapter.changes == "tunables" and curve and not setting,
@@ -160,7 +167,7 @@ def entry(
 
 def _chance(chapter: Chapter, state: StateHere, may_change: bool) -> Chance:
     """Return what a chapter that can be done on this host can show there."""
-    if not chapter.measurements:
+    if not chapter.measures:
         return "reads"
     if chapter.changes == "tunables" and state.state == "good":
         return "good"

@@ -17,6 +17,7 @@ from jitter_workshop.flow.attribution import explain_run, with_cpus
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED, ChapterDiagnosis
 from jitter_workshop.flow.chapters.hands import Hands
+from jitter_workshop.flow.chapters.own_program import ChapterProgram
 from jitter_workshop.flow.chapters.path import blocked, current_step, step_after, step_before, views
 from jitter_workshop.flow.chapters.recorded import recorded_in
 from jitter_workshop.flow.chapters.session_context import SessionContext
@@ -81,6 +82,7 @@ class ChapterSession:
         self.host = ChapterHost(chapter, context)
         self.diagnosis = ChapterDiagnosis(chapter, context, self.host)
         self.hands = Hands(self.host)
+        self.program = ChapterProgram(chapter, context, self.host)
 
     @property
     def hunts(self) -> bool:
@@ -171,7 +173,8 @@ class ChapterSession:
             raise UsageError("this chapter asks for no guess")
         if self.run_in(task.slot) is not None:
             raise UsageError("the run is already measured", "a guess counts only before the result is known")
-        if self.progress.prediction is not None and (task.slot is None or self.outcome() is not None):
+        at_once = task.slot is None and task.by is None
+        if self.progress.prediction is not None and (at_once or self.outcome() is not None):
             raise UsageError("this question is answered already", "a guess counts only before the result is known")
         if task.kind == "choice" and prediction.choice not in [a.id for a in task.answers]:
             raise UsageError(
@@ -188,6 +191,8 @@ class ChapterSession:
         task, prediction = self.chapter.prediction, self.progress.prediction
         if task is None or prediction is None:
             return None
+        if self.chapter.program:
+            return self.program.outcome(task, prediction)
         if self.decided_by_recording:
             return self._outcome_on_recording(task, prediction)
         run = self.run_in(task.slot)

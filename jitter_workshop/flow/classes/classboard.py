@@ -61,7 +61,7 @@ class Judged:
     def columns(self) -> tuple[Column, ...]:
         """Return the course's chapters, numbered in teaching order."""
         return tuple(
-            Column(number, chapter.id, chapter.title, chapter.changes != "nothing", not chapter.measurements)
+            Column(number, chapter.id, chapter.title, chapter.sets, not chapter.measures)
             for number, chapter in enumerate(self._course.chapters, 1)
         )
 

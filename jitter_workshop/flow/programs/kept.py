@@ -94,6 +94,11 @@ class KeptCommand:
             raise MeasureError(why, self._advice(self._ended))
         return self._ended
 
+    @property
+    def ended(self) -> Ended | None:
+        """Return how the command ended; None before :meth:`wait` has seen its end."""
+        return self._ended
+
     def __enter__(self) -> Self:
         return self
 

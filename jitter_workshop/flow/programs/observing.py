@@ -119,7 +119,7 @@ def explain_running(
         found = find_cgroup(root, cgroup or "") if pid is None else find_process(root, pid, thread, start_ticks)
         follower, why_not = None, not_ours(root, found)
         if not why_not:
-            follower, why_not = _connected(agent_session)
+            follower, why_not = connected(agent_session)
         return observe(root, found, follower, why_not, seconds, progress=progress, scene=scene, or_counters=or_counters)
 
 
@@ -127,10 +127,10 @@ def explain_running(
 def _follower() -> Iterator[tuple[Follower | None, str]]:
     """Connect to the agent. Yield None and the reason if that is not possible."""
     with contextlib.closing(AgentSession()) as agent_session:
-        yield _connected(agent_session)
+        yield connected(agent_session)
 
 
-def _connected(agent_session: AgentSession) -> tuple[Follower | None, str]:
+def connected(agent_session: AgentSession) -> tuple[Follower | None, str]:
     """Return a connection to the agent and ""; None and the reason if there can be none."""
     try:
         return agent_session.tracer(), ""

@@ -5,18 +5,29 @@ from __future__ import annotations
 import dataclasses
 
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.chapters.own_program import MATCH, UNIT, sample_of
 from jitter_workshop.flow.chapters.session_context import key_of
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.placement_plan import WAIT_S
+from jitter_workshop.flow.programs import metrics
+from jitter_workshop.flow.proving.command_meter import CommandRequest
 from jitter_workshop.flow.proving.proof_run import Prover, ProveRequest
 from jitter_workshop.model.proof import PLACEMENT, ROUNDS, Proof
+from jitter_workshop.tuning.base import Tunable
+from jitter_workshop.tuning.tunables import registry
+
+MOST_CHANGES = 9
+"""The most changes to choose from: each has a key."""
 
 
 def why_not(workshop: Workshop, walk: ChapterSession) -> str:
     """Return the reason why a chapter's change cannot be proven here, as a sentence without a full stop, or ""."""
     chapter = walk.chapter
     first, again = chapter.measurement("measure"), chapter.measurement("again")
+    if chapter.program:
+        # A chapter on a program changes nothing itself: the learner chooses the change.
+        return walk.program.why_not or ("" if walk.program.work.observed else "observe your program first")
     if walk.host.rehearsed:
         return "nothing can be measured on a recording, so nothing can be proven"
     if chapter.changes == "nothing" or first is None or again is None:
@@ -37,6 +48,8 @@ def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Pr
     reason = why_not(workshop, walk)
     if reason:
         raise HostError(reason)
+    if walk.chapter.program:
+        return Prover(_of_program(workshop, walk, rounds), workshop.handle, workshop.agent_session)
     request = ProveRequest(
         words=_words(workshop, walk) if walk.chapter.changes == "tunables" else (PLACEMENT,),
         rounds=rounds,
@@ -47,10 +60,33 @@ def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Pr
     return Prover(request, workshop.handle, workshop.agent_session)
 
 
+def _of_program(workshop: Workshop, walk: ChapterSession, rounds: int) -> ProveRequest:
+    """Return the request of a proof with the learner's program. A small one of the course prints the figure that is
+    compared; of another command it is the wall time."""
+    work = walk.program.work
+    metric = metrics.chosen(None) if sample_of(work.words) is None else metrics.chosen(None, MATCH, unit=UNIT)
+    command = CommandRequest(work.words, metric)
+    return ProveRequest((work.change,), rounds, chapter=_key(workshop, walk), wait_s=WAIT_S, command=command)
+
+
+def changes(workshop: Workshop) -> tuple[str, ...]:
+    """Return what can be proven with a program here: its placement, and each setting that this tool can change while
+    the host runs and that can be better now, at most MOST_CHANGES. Raises HostError."""
+    found = [PLACEMENT]
+    for finding in workshop.findings().improvable:
+        tunable = registry.find(finding.check.id)
+        if tunable.when == "runtime" and type(tunable).writes is not Tunable.writes:
+            found.append(tunable.id)
+    return tuple(found[:MOST_CHANGES])
+
+
 def newest(workshop: Workshop, walk: ChapterSession) -> Proof | None:
     """Return the chapter's newest proof in this session; None if there is none."""
     ours = _key(workshop, walk)
     found = [proof for proof in workshop.handle.proofs() if proof.chapter == ours]
+    if walk.chapter.program:
+        work = walk.program.work
+        found = [proof for proof in found if (proof.command, proof.subject) == (work.words, work.change)]
     return found[-1] if found else None
 
 
@@ -58,6 +94,8 @@ def over(workshop: Workshop, walk: ChapterSession) -> None:
     """Record the applied settings in the session after a proof. A proof restores its chapter's settings; the session
     still has them, so that they can be applied again.
     """
+    if walk.chapter.program:
+        walk.program.proven()
     if walk.chapter.changes == "tunables":
         workshop.note_stack()
 

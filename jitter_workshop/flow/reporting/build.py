@@ -255,13 +255,13 @@ def _chapter(subject: Subject, walk: ChapterSession) -> ReportedChapter:
         runs={slot: ident for slot, ident in progress.runs.items() if subject.run(ident) is not None},
         comparison=comparison,
         comparison_text=text,
-        setting=None if chapter.changes == "nothing" else progress.marks.get("setting", False),
+        setting=progress.marks.get("setting", False) if chapter.sets else None,
         curve=progress.marks.get("curve", False),
         done=progress.done,
         rehearsed=not progress.runs and (subject.session.recorded or (not subject.elsewhere and walk.host.rehearsed)),
         learnt=tuple(filter(None, (remembered(progress.hunts), *(chapter.learnt if progress.done else ())))),
         diagnosis=_diagnosis(walk),
-        measures=bool(chapter.measurements),
+        measures=chapter.measures,
     )
 
 

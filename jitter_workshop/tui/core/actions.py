@@ -14,6 +14,7 @@ SCOPE_TITLES = {
     "causes": "WHO TOOK THE TIME",
     "programs": "EXPLAINING A PROGRAM",
     "recall": "DO YOU REMEMBER?",
+    "command": "TYPING A COMMAND",
     "mask": "WRITING A MASK",
     "suspects": "NAMING A NOISE",
     "cures": "TRYING A CURE",
@@ -170,6 +171,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("boots", "n", "one boot", "Plan boot parameters for the next boot only, or for every boot"),
         Action("fold", "f", "more commands", "At explain: show the next commands to run by hand"),
         Action("mask", "a", "write a mask", "At apply: write a mask bit by bit, and have it checked"),
+        Action("program", "slash", "your command", "Of a chapter on your program: type the command that it is about"),
         Action("by_hand", "d", "do it myself", "At apply: make the writes by hand, while the workshop watches"),
         Action("undo", "u", "undo", "Restore what this chapter has changed on this host"),
         *_moves("Scroll up; mark up; answer above", "Scroll down; mark down; answer below"),
@@ -217,6 +219,10 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         *_moves(),
         *_PAGES,
         Action("close", "escape,q", "skip all", "Skip all questions and begin the chapter"),
+    ),
+    "command": (
+        Action("agree", "enter", "take it", "Take the command that is typed"),
+        Action("close", "escape", "back", "Change nothing"),
     ),
     "mask": (
         Action("flip", "space", "0 or 1", "Set the bit under the cursor to 0 or to 1"),
@@ -331,7 +337,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     ),
 }
 
-_MODAL = {"recall", "mask", "suspects", "cures", "cpus", "settings", "queue", "dialog", "question", "load"}
+_MODAL = {"recall", "command", "mask", "suspects", "cures", "cpus", "settings", "queue", "dialog", "question", "load"}
 """The scopes of pages over a screen: from there the command palette cannot be opened."""
 
 ACTIONS: tuple[Action, ...] = tuple(

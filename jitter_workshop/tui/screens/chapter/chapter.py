@@ -32,6 +32,12 @@ from jitter_workshop.tui.screens.chapter.diagnosing import Diagnose
 from jitter_workshop.tui.screens.chapter.hunting import ChapterHunt
 from jitter_workshop.tui.screens.chapter.masking import MaskPage
 from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage, Tried
+from jitter_workshop.tui.screens.chapter.program import (
+    PROGRAM_STEPS,
+    ChapterObserver,
+    CommandPage,
+    ProveProgram,
+)
 from jitter_workshop.tui.screens.chapter.recalling import RecallPage
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
 from jitter_workshop.tui.screens.chapter.steps import Apply, Compare, Explain, Step, steps_of
@@ -55,6 +61,7 @@ _CHANGES_OR_RUNS = {
     "name",
     "cure",
     "mask",
+    "program",
 }
 _MOST_ABOVE_CHART = 4
 """The most lines of a comparison's result above its chart on a small screen; the table shows all of them."""
@@ -72,6 +79,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.walk = walk
         self._page = ChapterPage(walk, self)
         self._steps = {**steps_of(self._page), "diagnose": Diagnose(self._page, "diagnose")}
+        if walk.chapter.program:
+            self._steps |= {name: kind(self._page, name) for name, kind in PROGRAM_STEPS.items()}
+        self._observer = ChapterObserver(self._page)
         self._runs = ChapterRuns(self._page, self._draw_run)
         self._hunt = ChapterHunt(self._page, self._runs, self.enter_step)
         self._hands = ChapterHands(self._page, self.enter_step)
@@ -133,7 +143,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         # Where nothing can be hidden the hunt's keys are those of everywhere else: the summary and the report.
         hunts = self.walk.hunts or action not in ("hunt", "cure")
-        if not hunts or (self._page.run is not None and action in _NOT_DURING_A_RUN):
+        busy = self._page.run is not None or self._page.observing is not None
+        if not hunts or (busy and action in _NOT_DURING_A_RUN):
             return False
         return super().check_action(action, parameters)
 
@@ -273,6 +284,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         running = self._page.run
         if running is not None:
             return (("chapter.home", "stop waiting" if running.waiting else "stop the run"),)
+        if self._page.observing is not None:
+            return (("chapter.home", "stop"),)
         if self.frame.at_work:
             return ()
         step = self.now
@@ -337,6 +350,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 self.frame.class_turn.with_turn(partial(self._apply, self._page.planned))
             case "adopt":
                 self._hands.enter()
+            case "observe":
+                self._observer.observe()
             case "hide":
                 self._hunt.ask()
             case "mask":
@@ -366,7 +381,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     @on(LoopLine.Wanted)
     def _go_to(self, message: LoopLine.Wanted) -> None:
-        if self._page.run is not None or self.frame.at_work:
+        if self._page.run is not None or self._page.observing is not None or self.frame.at_work:
             return
         if self._went(message.step):
             self.enter_step()
@@ -385,8 +400,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return True
 
     def action_home(self) -> None:
-        if self._page.run is not None:
-            self._page.run.stop()
+        if (running := self._page.run or self._page.observing) is not None:
+            running.stop()
             self.redraw()
         else:
             self.leave()
@@ -409,6 +424,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def action_again(self) -> None:
         if self.walk.hunts and self.step == "again" and not self.workshop.hunts.hiding:
             self.tell(hunt.not_beside(self.workshop.hunts.hunt))
+        elif self.walk.chapter.program:
+            self._observe_again()
         elif self.walk.measures(self.step):
             self._runs.measure(self.step)
         elif self.walk.hunts and self.workshop.hunts.hiding and self.walk.run_in("again") is not None:
@@ -418,6 +435,26 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self._runs.measure("again")
         else:
             self._go_and_measure()
+
+    def _observe_again(self) -> None:
+        """Observe the learner's program, wherever the learner has read on to."""
+        if self.walk.program.why_not:
+            self.tell(f"Nothing is observed: {self.walk.program.why_not}.")
+        elif self._went("measure"):
+            self.enter_step()
+            self._observer.observe()
+
+    def action_program(self) -> None:
+        """Let the learner type a command of their own, in a chapter that is about a program."""
+        if self.walk.chapter.program:
+            self.app.push_screen(CommandPage(self.walk.program.work.words, self._program_chosen))
+
+    def _program_chosen(self, words: tuple[str, ...]) -> None:
+        self.walk.program.choose(words)
+        if self.step != "look" and self.walk.blocked(self.step):
+            self.walk.go("measure")
+            self.enter_step()
+        self.redraw()
 
     def action_noise(self) -> None:
         if not self.walk.host.rehearsed and self.walk.offer_noise():
@@ -520,7 +557,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def action_cpus(self) -> None:
         """Let the user choose CPUs. At the compare step CPUs are no longer chosen, and the same key starts a proof."""
-        if self.now.both:
+        if self.now.proves:
             self.action_prove()
         elif self.walk.chapter.changes == "placement":
             from jitter_workshop.tui.screens.host.cpus import CpuPicker
@@ -537,7 +574,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def action_prove(self) -> None:
         """Show the newest proof of this chapter; if there is none, show the cost of a first proof."""
         step = self.now
-        if not isinstance(step, Compare):
+        if not isinstance(step, (Compare, ProveProgram)):
             return
         from jitter_workshop.flow.proving.chapter_proof import why_not
         from jitter_workshop.tui.screens.proving import ProvingScreen

@@ -34,6 +34,18 @@ Tried = tuple[ApplyView, tuple[Fact, ...]] | WorkshopError
 """The outcome of an apply at this visit of its step: the result and the checks after it, or the error."""
 
 
+@dataclasses.dataclass(eq=False)
+class Observing:
+    """Hold the observation of the learner's program that goes on. ``rest_s``: the seconds that it may still last."""
+
+    rest_s: float
+    stopping: bool = False
+
+    def stop(self) -> None:
+        """Ask it to end now, without waiting."""
+        self.stopping = True
+
+
 class ChapterPage:
     """Hold the state that all steps of a chapter share. ``walk``: the chapter's session, which knows no screen.
     ``screen``: the screen that shows the chapter and starts threads."""
@@ -44,6 +56,8 @@ class ChapterPage:
         self.frame = screen.frame
         self.workshop = screen.workshop
         self.run: Measuring | None = None
+        self.observing: Observing | None = None
+        """The observation of the learner's program that goes on, in a chapter that is about one."""
         self.view: View = "work"
         self.table = False
         self.highlight: int | None = None

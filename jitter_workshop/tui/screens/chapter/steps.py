@@ -55,7 +55,7 @@ _ROOMY = 44
 """The lines of a terminal from which compare has room for every count."""
 _FEW_COUNTS = 3
 
-Enter = Literal["go on", "stay", "measure", "apply", "adopt", "hide", "leave", "mask", "name"]
+Enter = Literal["go on", "stay", "measure", "apply", "adopt", "hide", "leave", "mask", "name", "observe"]
 """The results of Enter: go to the next step, stay, or begin work that the screen does."""
 
 
@@ -98,6 +98,11 @@ class Step:
     def both(self) -> bool:
         """Return True if the chart and the figures are shown at once, and the lesson's page never above the figures."""
         return False
+
+    @property
+    def proves(self) -> bool:
+        """Return True if a change can be proven at this step."""
+        return self.both
 
     @property
     def reading_first(self) -> bool:

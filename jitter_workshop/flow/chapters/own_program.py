@@ -1,0 +1,177 @@
+"""Hold the program that a chapter is about: the learner's own command, or one of the small ones of the course.
+
+It is observed, the guess is judged by what was seen, and what the learner has done with it is kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import sys
+import time
+from collections.abc import Callable
+
+from jitter_workshop.course.predictions import by_program
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.chapters.session_context import SessionContext, key_of
+from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.course import PARTS, Chapter, PredictionTask
+from jitter_workshop.model.program import OBSERVED_S, ProgramReport, Target
+from jitter_workshop.model.session import ObservedProgram, Prediction, ProgramWork
+from jitter_workshop.model.text import PATH, REASON, clean
+from jitter_workshop.model.verdict import ENOUGH_ROUNDS
+from jitter_workshop.model.walk import PredictionOutcome
+from jitter_workshop.session import ids
+
+MOST_WORDS, LONGEST = 100, 4_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sample:
+    """Hold a small program of the course. ``name``: its module in ``samples``. ``figure``: what its p99 is of."""
+
+    name: str
+    what: str
+    figure: str
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Return the command that runs it."""
+        return (sys.executable, "-m", self._module)
+
+    @property
+    def _module(self) -> str:
+        return f"jitter_workshop.samples.{self.name}"
+
+    def is_in(self, words: tuple[str, ...]) -> bool:
+        """Return True for a command that runs this program, also one of another environment."""
+        return words[1:] == ("-m", self._module)
+
+
+SAMPLES = (
+    Sample("collector", "a server whose garbage collector stops it now and then", "the latency of its requests"),
+    Sample("audio", "an audio-like task: each 5 ms a block of sound has to be ready", "how late its blocks begin"),
+    Sample("convoy", "four threads that queue for one lock, again and again", "how long its steps wait for the lock"),
+)
+MATCH, UNIT = r"p99=([0-9.]+) us", "us"
+"""What finds a sample's p99 in its output, as ``prove --match`` takes it, and its unit."""
+
+
+def sample_of(words: tuple[str, ...]) -> Sample | None:
+    """Return the small program that a command runs; None for a command of the learner's own."""
+    return next((one for one in SAMPLES if one.is_in(words)), None)
+
+
+def parse_command(text: str) -> tuple[str, ...]:
+    """Return the words of a command as a shell would cut them. Raises UsageError."""
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"this is no command: {clean(error, REASON)}", "close each quote") from None
+    if not words or not words[0]:
+        raise UsageError("no command was given", "give it as you would in a shell, such as ./server-test 1000")
+    if len(words) > MOST_WORDS or len(text) > LONGEST or "\0" in text:
+        raise UsageError(f"a command has at most {MOST_WORDS} words and {LONGEST:,} characters", "put it into a script")
+    return words
+
+
+class ChapterProgram:
+    """Hold a chapter's program. ``report``: all that the newest observation of this visit has shown."""
+
+    def __init__(self, chapter: Chapter, context: SessionContext, host: ChapterHost) -> None:
+        self._chapter, self._context, self._host = chapter, context, host
+        self.report: ProgramReport | None = None
+
+    @property
+    def work(self) -> ProgramWork:
+        """Return the chosen program; the first small one before the learner has chosen."""
+        return self._context.progress(self._chapter.id).program or ProgramWork(SAMPLES[0].words)
+
+    @property
+    def why_not(self) -> str:
+        """Return the reason why no program can be observed here, or ""."""
+        return "nothing runs on a recorded host" if self._host.rehearsed or self._context.recorded else ""
+
+    def choose(self, words: tuple[str, ...]) -> None:
+        """Take another program. What was seen of the one before is forgotten; the marks stay."""
+        if words != self.work.words or self._context.progress(self._chapter.id).program is None:
+            self.report = None
+            self._save(ProgramWork(words))
+
+    def choose_change(self, change: str) -> None:
+        """Choose what is to be proven: ``placement`` or a tunable, as ``prove`` takes it."""
+        self._save(dataclasses.replace(self.work, change=change))
+
+    def observe(self, agent: AgentSession, progress: Callable[[float], None] = lambda rest_s: None) -> None:
+        """Run the program and explain its time. It is ended after OBSERVED_S, with all that it has started; its input
+        is empty, and its output is not shown. ``agent``: the way to root's rights. ``progress``: is called while it
+        runs; its errors end it. Raises HostError if it cannot be started, MeasureError."""
+        if self.why_not:
+            raise HostError(self.why_not)
+        # What observing needs is much, and the path is shown without it.
+        from jitter_workshop.flow.programs.kept import KeptCommand
+        from jitter_workshop.flow.programs.observing import connected, observe
+        from jitter_workshop.flow.programs.targets import Found
+
+        words = self.work.words
+        with KeptCommand(words, float(OBSERVED_S)) as command:
+            target = Target("command", clean(shlex.join(words), PATH), command.pid)
+            follower, why_no_trace = connected(agent)
+            found = Found(target, (command.pid,))
+            ends = time.monotonic() + OBSERVED_S
+
+            def told(rest_s: float) -> None:
+                # Observing itself has no limit: the one who keeps the command ends it in time.
+                progress(max(ends - time.monotonic(), 0.1) if rest_s else 0.0)
+
+            report = observe(HostRoot(), found, follower, why_no_trace, None, command, told)
+            ended = command.ended
+        if ended is not None and ended.why == "timeout":
+            report = dataclasses.replace(
+                report, exit_code=None, notes={**report.notes, "exit_code": "it was ended after its time"}
+            )
+        output = ended.output if ended is not None else ""
+        said = [line for line in output.splitlines() if line.strip()]
+        self.report = report
+        self.keep(summed(report, clean(said[-1], REASON) if said else ""))
+
+    def keep(self, seen: ObservedProgram) -> None:
+        """Keep what was seen, and give the mark for it."""
+        self._save(dataclasses.replace(self.work, observed=seen), "curve")
+
+    def proven(self) -> None:
+        """Give the mark for a proof, if the session has one of this chapter's with enough rounds for a verdict."""
+        key = key_of(self._context.course_id, self._chapter.id)
+        proofs = self._context.handle.proofs()
+        if any(one.chapter == key and one.command and len(one.rounds) >= ENOUGH_ROUNDS for one in proofs):
+            self._save(self.work, "setting")
+
+    def outcome(self, task: PredictionTask, prediction: Prediction) -> PredictionOutcome | None:
+        """Judge the guess by what was seen; None before."""
+        seen = self.work.observed
+        if seen is None:
+            return None
+        return by_program(task, prediction, {part: getattr(seen, f"{part}_ns") for part in PARTS})
+
+    def _save(self, work: ProgramWork, mark: str = "") -> None:
+        progress = self._context.progress(self._chapter.id)
+        marks = {**progress.marks, mark: True} if mark else progress.marks
+        self._context.save_progress(self._chapter.id, dataclasses.replace(progress, program=work, marks=marks))
+
+
+def summed(report: ProgramReport, said: str) -> ObservedProgram:
+    """Return what is kept of a report. Without a trace the sums are those of the listed threads."""
+    every, most = report.all_threads, report.causes[:1] if report.causes else ()
+    known = [one for one in report.threads if one.ran_ns is not None and one.waited_ns is not None]
+    return ObservedProgram(
+        at=ids.timestamp(),
+        evidence=report.evidence,
+        observed_ns=report.duration_ns,
+        ran_ns=every.ran_ns if every else sum(one.ran_ns or 0 for one in known) if known else None,
+        waited_ns=every.waited_ns if every else sum(one.waited_ns or 0 for one in known) if known else None,
+        slept_ns=every.slept_ns if every else None,
+        blocked_ns=every.blocked_ns if every else None,
+        held_by=(most[0].kind, most[0].name) if most else (),
+        said=said,
+    )

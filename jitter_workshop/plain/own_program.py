@@ -1,0 +1,119 @@
+"""Lead line by line through a chapter on the learner's own program: choose it, observe it, choose a change to prove."""
+
+from __future__ import annotations
+
+import contextlib
+
+from jitter_workshop.bench.runner import Cancelled
+from jitter_workshop.flow.chapters.own_program import SAMPLES, parse_command
+from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.proving import chapter_proof
+from jitter_workshop.model.course import StepName
+from jitter_workshop.model.text import clean
+from jitter_workshop.plain import class_host as of_class
+from jitter_workshop.plain.run import stopping
+from jitter_workshop.plain.talk import Talk
+from jitter_workshop.presenter import own_program as words
+from jitter_workshop.presenter import program as program_view
+from jitter_workshop.presenter.path import mark
+
+HELP = (
+    ("program", f"choose one of the small programs: program 1 to program {len(SAMPLES)}"),
+    ("command", "take a command of your own: command ./server-test 1000"),
+    ("change", "at compare: choose what is proven, such as change placement"),
+)
+
+
+def observes(walk: ChapterSession, step: StepName) -> bool:
+    """Return True if Enter observes the program at this step."""
+    program = walk.program
+    return walk.chapter.program and step == "measure" and not program.why_not and program.work.observed is None
+
+
+def menu(walk: ChapterSession, step: StepName) -> str:
+    """Return the menu's words about the program, with a separator at the end; "" if there are none."""
+    if not walk.chapter.program or walk.program.why_not:
+        return ""
+    return {
+        "look": f"program 1-{len(SAMPLES)} · command CMD · ",
+        "measure": "" if observes(walk, step) else "m observe again · ",
+        "compare": "change NAME · ",
+    }.get(step, "")
+
+
+def show(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName) -> None:
+    """Show what a step of such a chapter is about; nothing in other chapters."""
+    if not walk.chapter.program:
+        return
+    work = walk.program.work
+    if step == "look":
+        talk.say("", *words.choices(work, talk.width, "command CMD"), "")
+    elif walk.program.why_not:
+        return
+    elif step == "measure":
+        talk.say(*words.seen(work, talk.width), "")
+        _tell_outcome(walk, talk)
+    elif step == "compare":
+        talk.say(*words.changes(work, chapter_proof.changes(workshop), talk.width), "")
+        talk.say(*words.proven(chapter_proof.newest(workshop, walk), talk.width), "")
+    elif step == "explain":
+        proof = chapter_proof.newest(workshop, walk)
+        talk.say(*words.lasting(work, proof, str(walk.hot()), talk.width), "")
+
+
+def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName, answer: str) -> bool:
+    """Carry out a command about the program. Return False if the answer is none. Raises WorkshopError."""
+    if not walk.chapter.program:
+        return False
+    word, _, rest = answer.partition(" ")
+    if answer == "m":
+        observe(workshop, walk, talk)
+    elif word == "program" and rest.isascii() and rest.isdigit() and 0 < int(rest[:4]) <= len(SAMPLES):
+        walk.program.choose(SAMPLES[int(rest) - 1].words)
+        talk.say("", *words.choices(walk.program.work, talk.width, "command CMD"), "")
+    elif word == "command":
+        walk.program.choose(parse_command(rest))
+        talk.say("", *words.choices(walk.program.work, talk.width, "command CMD"), "")
+    elif word == "change" and step == "compare":
+        offered = chapter_proof.changes(workshop)
+        if rest not in offered:
+            talk.tell(f"'{clean(rest, 40)}' is not among the changes: {', '.join(offered)}.")
+            return True
+        walk.program.choose_change(rest)
+        talk.say(*words.changes(walk.program.work, offered, talk.width), "")
+        talk.say(*words.proven(chapter_proof.newest(workshop, walk), talk.width), "")
+    else:
+        return False
+    return True
+
+
+def observe(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
+    """Observe the program, and tell where its time went. Ctrl-C ends it. Raises WorkshopError."""
+    if walk.program.why_not:
+        talk.tell(f"Nothing is observed: {walk.program.why_not}.")
+        return
+    if not of_class.have_turn(workshop, talk):
+        return
+    talk.tell(f"{words.OBSERVING} {words.RUNS}")
+    with stopping() as token, contextlib.closing(workshop.agent_session.beside()) as agent:
+
+        def told(rest_s: float) -> None:
+            if token.reason is not None:
+                raise Cancelled(token.reason)
+
+        walk.program.observe(agent, told)
+    talk.say("", *words.spoken(walk.program.work, talk.width), "")
+    if walk.program.report is not None:
+        talk.say(*program_view.explained(walk.program.report, talk.width), "")
+    _tell_outcome(walk, talk)
+
+
+def _tell_outcome(walk: ChapterSession, talk: Talk) -> None:
+    outcome = walk.outcome()
+    if outcome is None:
+        return
+    talk.tell(f"{mark(outcome.near)} {outcome.text}", "", "  ")
+    for paragraph in outcome.explanation.split("\n\n") if outcome.near is not None else ():
+        talk.tell(paragraph, "  ")
+    talk.say("")

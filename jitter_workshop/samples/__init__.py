@@ -1,0 +1,1 @@
+"""Hold the three small programs of the last chapter, each run as a process of its own."""

@@ -1,0 +1,87 @@
+"""Run a small server whose requests wait for CPython's garbage collector, and print how long they took.
+
+The server keeps a store of linked objects, as an index or a cache does, and each request puts one more chain of objects
+in the place of an old one. They form cycles, so only the collector can free them. Now and then it goes through all
+objects that are alive, and meanwhile no thread of this process runs Python code (the module gc; CPython's InternalDocs,
+garbage_collector.md). The pauses are those of CPython's own collector: nothing here sleeps.
+"""
+
+from __future__ import annotations
+
+import gc
+import socket
+import threading
+import time
+
+from jitter_workshop.samples.common import report, seconds_asked
+
+STORED, CHAIN = 6_000, 20
+"""The chains that the store keeps, and the objects of one chain: about 20 MB in all."""
+
+
+class Node:
+    """Hold one object of a chain. The last one of a chain leads to its first one."""
+
+    __slots__ = ("following", "value")
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+        self.following: Node = self
+
+
+def chain(value: int) -> Node:
+    """Return the first of CHAIN objects that lead to each other in a circle."""
+    first = last = Node(value)
+    for number in range(1, CHAIN):
+        last.following = Node(value + number)
+        last = last.following
+    last.following = first
+    return first
+
+
+def serve(connection: socket.socket, store: list[Node]) -> None:
+    """Answer each request with the sum of a chain that takes the place of an old one, until the client leaves."""
+    number = 0
+    while connection.recv(8):
+        number += 1
+        node = store[number % len(store)] = chain(number)
+        total = 0
+        for _ in range(CHAIN):
+            total += node.value
+            node = node.following
+        connection.send(total.to_bytes(8, "little"))
+
+
+def main() -> None:
+    """Send requests for some seconds, one after the other, and print their latency."""
+    until = seconds_asked()
+    store = [chain(number) for number in range(STORED)]
+    pauses: list[int] = []
+    began = 0
+
+    def collected(phase: str, info: dict[str, int]) -> None:
+        nonlocal began
+        if phase == "start":
+            began = time.perf_counter_ns()
+        elif info["generation"] == 2:
+            pauses.append(time.perf_counter_ns() - began)
+
+    gc.callbacks.append(collected)
+    ours, theirs = socket.socketpair()
+    server = threading.Thread(target=serve, args=(theirs, store), name="server")
+    server.start()
+    took: list[int] = []
+    ends = time.monotonic() + until
+    while time.monotonic() < ends:
+        sent = time.perf_counter_ns()
+        ours.send(b"a chain!")
+        ours.recv(8)
+        took.append(time.perf_counter_ns() - sent)
+    ours.close()
+    server.join()
+    longest = max(pauses, default=0) / 1e6
+    report("requests", took, f"{len(pauses)} full collections, the longest {longest:.1f} ms")
+
+
+if __name__ == "__main__":
+    main()
