@@ -21,6 +21,13 @@ that left its process group. A process that another service started for it canno
   prove thp --hlog out.hlog --metric p99.9 -- ./test              from a histogram that it writes (.hlog, .hgrm)
   prove thp --pyperf out.json -- ./test                           the mean in pyperf's JSON that it writes
 
+--screen asks which of many settings matter: those that are named, or all that 'status' would improve at run time. Each
+run has half of them, so all are judged by every pair of runs; the few that look largest are then proven. It takes far
+fewer runs than a proof of each. What is finished is kept, and --resume goes on with it. --rounds: the pairs that prove.
+
+  prove --screen                  all settings of this host's plan, by our own benchmark
+  prove --screen thp governor epp -- ./server-test 1000           some of them, by the wall time of a command
+
 Exit codes: 0 for any verdict; 1 something could not be restored, or a command failed in a later round; 2 nothing was
 proven.
 """
@@ -56,7 +63,7 @@ from jitter_workshop.commands.common.shared import (
     session_to_keep_in,
 )
 from jitter_workshop.errors import BusyError, SessionError, UsageError, WorkshopError
-from jitter_workshop.model.proof import PLACEMENT, Proof, ProofPlan
+from jitter_workshop.model.proof import PLACEMENT, ROUNDS, Proof, ProofPlan
 from jitter_workshop.model.record import made_of, picked
 from jitter_workshop.model.run import Progress, RunObserver, RunStarted
 from jitter_workshop.model.spec import KINDS
@@ -80,8 +87,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "words", metavar="TUNABLE|placement", nargs="*", help="the change to prove: ID, ID=VALUE or placement"
     )
     parser.add_argument(
-        "--rounds", type=int, default=10, metavar="N", help="rounds, 1 to 1000 (10; fewer give no verdict)"
+        "--rounds", type=int, metavar="N", help="rounds, 1 to 1000 (10; fewer give no verdict; --screen: pairs, 32)"
     )
+    parser.add_argument("--screen", action="store_true", help="find which of many settings matter")
+    parser.add_argument("--resume", action="store_true", help="with --screen: go on with the one that was stopped")
     parser.add_argument("--preset", choices=("quick", "standard"), help="each run: 5 s (quick, the default) or 40 s")
     parser.add_argument(
         "--duration", dest="duration_s", type=number, metavar="S", help="each run: this many seconds instead"
@@ -114,10 +123,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Make a proof, or print earlier ones. Return 1 if something could not be restored or a command failed in a later
     round, else 0, for any verdict."""
+    if args.resume and not args.screen:
+        raise UsageError("--resume is for a screening", "use it with --screen")
     if args.list or args.show is not None:
+        if args.screen:
+            from jitter_workshop.commands.common.screening import old
+
+            return old(args)
         return _old(args)
     require_live_host(args)
-    if not args.words:
+    if not args.words and not args.screen:
         raise UsageError("no change was given", "give 'placement', or a tunable from 'jitter-workshop status'")
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
     from jitter_workshop.flow.host_ops.change_log import ChangeLog
@@ -128,9 +143,18 @@ def run(args: argparse.Namespace) -> int:
 
     # The options have the names of the request's fields.
     request = made_of(
-        ProveRequest, args, words=tuple(args.words), preset=args.preset or "quick", command=_command(args)
+        ProveRequest,
+        args,
+        words=tuple(args.words),
+        rounds=ROUNDS if args.rounds is None else args.rounds,
+        preset=args.preset or "quick",
+        command=_command(args),
     )
     parse_wanted([word for word in args.words if word != PLACEMENT], (PLACEMENT,))
+    if args.screen:
+        from jitter_workshop.commands.common.screening import screened
+
+        return screened(args, request)
     if not args.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("there is no terminal to ask for confirmation", "use --yes; the cost is then printed too")
     session = session_to_keep_in(args.session, summarise(HostRoot()).name)

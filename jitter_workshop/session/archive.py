@@ -1,10 +1,10 @@
 """Pack a session into an archive that a report can contain, and bring the session back: bit for bit, or not at all.
 
 The form is a tar archive (POSIX ustar), compressed by xz. Its first file is ``manifest.json``, an :class:`Index`; the
-session's files follow in the index's order. A session's progress, runs, whole histograms, imports, matrices, proofs and
-history are all packed. Histograms of single blocks and kernel traces are most of the bytes. They are packed while
-there is ``room``, newest runs first; the index names the others. Locks, unfinished files and files that were set aside
-are not packed. The same session gives the same bytes.
+session's files follow in the index's order. A session's progress, runs, whole histograms, imports, matrices, proofs,
+screenings and history are all packed. Histograms of single blocks and kernel traces are most of the bytes. They are
+packed while there is ``room``, newest runs first; the index names the others. Locks, unfinished files and files that
+were set aside are not packed. The same session gives the same bytes.
 
 Of any input, no more bytes are unpacked than :func:`most_unpacked` allows. No file is written outside the sessions'
 folder, or under a name that no session uses. The session's folder appears whole or not at all.
@@ -30,7 +30,7 @@ from jitter_workshop.errors import SessionError
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import ID, LABEL, PATH, REASON, clean
-from jitter_workshop.session import files, history, ids, imports, matrices, proofs
+from jitter_workshop.session import files, history, ids, imports, matrices, proofs, screenings
 from jitter_workshop.session.opened import BLOCKS_FILE, LOCK_NAME, MERGED_FILE, RUN_FILE, SESSION_FILE
 from jitter_workshop.session.traces import TRACE_FILE
 
@@ -207,7 +207,7 @@ def is_known(path: str) -> bool:
     match path.split("/"):
         case [name]:
             return name in _OF_SESSION
-        case [imports.FOLDER | proofs.FOLDER | matrices.FOLDER, name]:
+        case [imports.FOLDER | proofs.FOLDER | matrices.FOLDER | screenings.FOLDER, name]:
             return name.endswith(".json") and ids.is_id(name.removesuffix(".json"))
         case ["runs", run, name]:
             return ids.is_id(run) and name in _OF_RUN

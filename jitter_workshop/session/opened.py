@@ -23,9 +23,10 @@ from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.run import FORMAT_VERSION as RUN_VERSION
 from jitter_workshop.model.run import HANDOFF, Run, apart_from_proofs
+from jitter_workshop.model.screening import Screening
 from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import PATH, REASON, clean
-from jitter_workshop.session import files, hlog, ids, imports, matrices, proofs, traces
+from jitter_workshop.session import files, hlog, ids, imports, matrices, proofs, screenings, traces
 from jitter_workshop.session.traces import TRACE_FILE, RunTrace
 
 if TYPE_CHECKING:
@@ -65,7 +66,10 @@ class OpenSession:
         self._judge = proofs.Judge(self._run, self._folders)
         if not read_only:
             for place in (
-                *(folder / name for name in ("runs", imports.FOLDER, proofs.FOLDER, matrices.FOLDER)),
+                *(
+                    folder / name
+                    for name in ("runs", imports.FOLDER, proofs.FOLDER, matrices.FOLDER, screenings.FOLDER)
+                ),
                 folder,
             ):
                 files.remove_unfinished(place)
@@ -227,6 +231,23 @@ class OpenSession:
         newest proof). Raise SessionError if there is no such proof."""
         known = self.proofs()
         return ids.lookup("proof", wanted, known, lambda proof: proof.subject, "see 'jitter-workshop prove --list'")
+
+    def add_screening(self, screening: Screening) -> None:
+        """Store a screening, finished or not, in place of its stored state. Raise SessionError if that fails."""
+        self._writable()
+        screenings.keep(self.folder, screening)
+
+    def screenings(self) -> tuple[Screening, ...]:
+        """Return all screenings, oldest first. Damaged files are set aside, and a notice says so."""
+        found, notices = screenings.read_all(self.folder, set_aside=not self.read_only)
+        for notice in notices:
+            self._notice(notice)
+        return found
+
+    def find_screening(self, wanted: str) -> Screening:
+        """Return the screening for an id, the unique beginning of an id, or ``@1`` (the newest one). Raise SessionError
+        if there is no such screening."""
+        return ids.lookup("screening", wanted, self.screenings(), lambda one: "", "make one: 'prove --screen'")
 
     def has_trace(self, run_id: str) -> bool:
         """Return True if a run has a trace, readable or not."""

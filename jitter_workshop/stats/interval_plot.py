@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
-from jitter_workshop.model.verdict import NO_CHANGE_WITHIN, Verdict
+from jitter_workshop.model.verdict import NO_CHANGE_WITHIN
 from jitter_workshop.stats.scale import times
 
 REACHES = (2.0, 5.0, 10.0, 30.0, 100.0, 1_000.0)
@@ -17,6 +18,17 @@ REACHES = (2.0, 5.0, 10.0, 30.0, 100.0, 1_000.0)
 _SHARE = 0.8
 """The share of all interval ends that must fit on the axis. One very wide interval must not make the others too small
 to read."""
+
+
+class Interval(Protocol):
+    """Describe a line of a proof or of a screening: a ratio with its interval, as in ``Verdict``."""
+
+    @property
+    def ratio(self) -> float | None: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +70,7 @@ class Strip:
     above: bool
 
 
-def axis_of(rows: Iterable[Verdict]) -> Axis:
+def axis_of(rows: Iterable[Interval]) -> Axis:
     """Return the narrowest axis that has room for nearly all ends of the intervals."""
     wanted = [abs(math.log(end)) for row in rows for end in (row.low, row.high) if end is not None and end > 0]
     wanted.sort()
@@ -66,7 +78,7 @@ def axis_of(rows: Iterable[Verdict]) -> Axis:
     return Axis(next((r for r in REACHES if math.log(r) >= far - 1e-9), REACHES[-1]))
 
 
-def strip(row: Verdict, axis: Axis) -> Strip | None:
+def strip(row: Interval, axis: Axis) -> Strip | None:
     """Return the positions of a line's interval; None if the interval has no bound at all."""
     if row.low <= 0 and row.high is None:
         return None

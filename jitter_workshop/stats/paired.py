@@ -42,24 +42,31 @@ _HAIR = 1e-12
 class Pairs:
     """Hold one measure in all rounds: ``x`` without the change, ``y`` with it. Raise ValueError for unequal lengths and
     negative values. ``counted``: True if the values are numbers of events in equal time, False if they are times in ns.
-    ``step``: times that differ by less than this are the same."""
+    ``step``: times that differ by less than this are the same. ``shift``, ``slope``: for each pair the log ratio that
+    it has for other, known reasons is its shift + (its slope - 1) × the log ratio under test, and is taken out; () for
+    none."""
 
     x: tuple[float, ...]
     y: tuple[float, ...]
     counted: bool = False
     step: float = 0.0
+    shift: tuple[float, ...] = ()
+    slope: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        if len(self.x) != len(self.y):
+        if len(self.x) != len(self.y) or any(len(one) not in (0, len(self.x)) for one in (self.shift, self.slope)):
             raise ValueError("each pair needs a value without and a value with the change")
         if any(not (math.isfinite(v) and v >= 0) for v in (*self.x, *self.y)):
             raise ValueError("each value must be a finite number, zero or more")
 
     def contributions(self, log_ratio: float) -> list[float]:
         """Return the contribution d of each pair at a log ratio, in the order of the pairs."""
-        root, soft = math.exp(log_ratio / 2), SOFTENING if self.counted else 0.0
+        soft = SOFTENING if self.counted else 0.0
+        slope = self.slope or (1.0,) * len(self.shift)
+        roots = [math.exp((log_ratio * a + b) / 2) for a, b in zip(slope, self.shift, strict=True)]
+        roots = roots or [math.exp(log_ratio / 2)] * len(self.x)
         step, found = self.step, []
-        for x, y in zip(self.x, self.y, strict=True):
+        for x, y, root in zip(self.x, self.y, roots, strict=True):
             if step and -step < y - x < step:
                 x = y = (x + y) / 2
             v, u = y / root, x * root
@@ -79,7 +86,7 @@ def p_value(pairs: Pairs, log_ratio: float = 0.0, give_up: float = 1.0) -> float
     """Return the p-value of a log ratio: how often luck alone gives pairs this far from it. A result above ``give_up``
     may be less exact."""
     p = flip_p(pairs.contributions(log_ratio))
-    if not pairs.counted or p > give_up:
+    if not pairs.counted or pairs.shift or p > give_up:
         return p
     return max(p, _poisson_p(pairs, log_ratio))
 

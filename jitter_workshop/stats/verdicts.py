@@ -207,10 +207,11 @@ def _change(line: MeasureLine, word: VerdictWord, ratio: float | None) -> str:
         return f"{word}: without the change {without}; with it {with_it}"
     if not ratio:
         return word
-    return _by_how_much(line.measure, word, ratio)
+    return by_how_much(line.measure, word, ratio)
 
 
-def _by_how_much(measure: str, word: VerdictWord, ratio: float) -> str:
+def by_how_much(measure: str, word: VerdictWord, ratio: float) -> str:
+    """Return the size of a change in words: ``3.1× rarer``, ``12 % higher``. ``ratio`` must not be 0."""
     rate = measure.startswith(STALLS_PREFIX)
     how = ("rarer" if rate else "lower") if word == "lower" else "more often" if rate else "higher"
     factor = max(ratio, 1 / ratio)
@@ -224,7 +225,7 @@ def _short(row: Verdict) -> str:
     name = "the median" if row.measure == "p50" else measure_name(row.measure)
     if not row.ratio:
         return f"{name} {'only without it' if row.verdict == 'lower' else 'only with it'}"
-    return f"{name} {_by_how_much(row.measure, row.verdict, row.ratio)}"
+    return f"{name} {by_how_much(row.measure, row.verdict, row.ratio)}"
 
 
 def _size(row: Verdict) -> float:

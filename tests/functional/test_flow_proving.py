@@ -285,9 +285,9 @@ def test_two_threads_cannot_be_measured_on_one_isolated_cpu(tree: Path, monkeypa
     monkeypatch.setattr(proof_plan, "takes_threads", lambda root: False)
     asked = words("isolation", workload="ring")
     with pytest.raises(HostError, match="ring needs two CPUs, but while CPU"):
-        proof_plan._measured(asked, root, read_topology(root), CpuSet((3,)), ids)
+        proof_plan.measured_on(asked, root, read_topology(root), CpuSet((3,)), ids)
     like = words("isolation", like=MeasureRequest(workload="ring"))
-    measured, why = proof_plan._measured(like, root, read_topology(root), CpuSet((3,)), ids)
+    measured, why = proof_plan.measured_on(like, root, read_topology(root), CpuSet((3,)), ids)
     assert (measured.workload, measured.cpu) == ("spin", 3)
     assert "instead" in why
 
@@ -298,7 +298,7 @@ def test_where_a_single_thread_can_be_isolated_all_runs_are_of_the_ring(
     root, ids = HostRoot(tree), frozenset({"isolation"})
     monkeypatch.setattr(proof_plan, "takes_threads", lambda root: True)
     for asked in (words("isolation", workload="ring"), words("isolation", like=MeasureRequest(workload="ring"))):
-        measured, why = proof_plan._measured(asked, root, read_topology(root), CpuSet((3,)), ids)
+        measured, why = proof_plan.measured_on(asked, root, read_topology(root), CpuSet((3,)), ids)
         assert (measured.workload, measured.accumulator_cpu, measured.no_journaller) == ("ring", 3, True)
         assert measured.producer_cpu not in (3, None)
         assert "the producer's, too" in why

@@ -25,6 +25,8 @@ from tests import livetrace
 from tests.ownturn import turn_of
 
 STAT = Path("/proc/sys/vm/stat_interval")
+OTHER = "swap=13"
+"""Another harmless setting of every host."""
 PATIENCE_S = 60.0
 
 
@@ -123,3 +125,32 @@ def test_kill_9_while_a_command_runs_with_the_setting_ends_it_and_gives_back(tmp
         proving.communicate(timeout=PATIENCE_S)
     wait_until(lambda: STAT.read_text() == before and not read_journals(HostRoot()))
     wait_until(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists())
+
+
+def test_kill_9_in_a_screening_gives_it_back_and_it_goes_on_from_there(tmp_path: Path) -> None:
+    before = STAT.read_text()
+    line = [sys.executable, "-m", "jitter_workshop", "prove", "--screen", "stat-interval", OTHER, "--yes", "--json"]
+    command = ["--", "sh", "-c", f"sleep 0.1; echo {before.strip()}"]
+    environment = os.environ | {TURN_VARIABLE: turn_of(tmp_path)}
+
+    def screen(*more: str) -> subprocess.Popen[bytes]:
+        words = [*line, *more, "--rounds", "10", "--match", "([0-9]+)", "--unit", "ns", *command]
+        return subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    screening = screen()
+    try:
+        kept = SessionStore().folder
+        wait_until(lambda: any(kept.glob("*/screenings/*.json")))
+        wait_until(lambda: STAT.read_text() != before)
+    finally:
+        screening.send_signal(signal.SIGKILL)
+        screening.communicate(timeout=PATIENCE_S)
+    wait_until(lambda: STAT.read_text() == before and not read_journals(HostRoot()))
+    with SessionStore().open("@1") as session:
+        (cut,) = session.screenings()
+    assert 1 <= len(cut.proofs) < 10
+    told, said = screen("--resume").communicate(timeout=PATIENCE_S)
+    value = json.loads(told or b"{}")
+    assert (value.get("id"), value.get("runs"), value.get("restored")) == (cut.id, 20, True), said
+    assert len(value["sittings"]) == 2
+    assert STAT.read_text() == before

@@ -1,1 +1,1 @@
-"""Prove a change by paired rounds in random order, and recover a proof that was cut off."""
+"""Prove a change by paired rounds in random order, find the few of many settings that matter, and recover both."""

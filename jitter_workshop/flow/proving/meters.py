@@ -65,7 +65,11 @@ class Meter(ABC):
     def spoiled(self, without: Taken, with_it: Taken, ids: Collection[str]) -> str:
         """Return the reason why the difference of two runs may have another cause than the change of the settings
         ``ids``, or ""."""
-        return _another_stack(without, with_it, frozenset(ids))
+        return self.unlike(without, with_it) or _another_stack(without, with_it, frozenset(ids))
+
+    def unlike(self, one: Taken, other: Taken) -> str:
+        """Return the reason why two runs of a round cannot be compared, whatever was applied in them, or ""."""
+        return ""
 
     def changed(self, first: Taken, later: Taken) -> str:
         """Return the reason why a round cannot be compared with the first round, or ""."""
@@ -102,15 +106,15 @@ class RunMeter(Meter):
         company = f"{clean(run.disturbed[0].name, 30)}, {run.disturbed[0].cpu_percent:g} %" if run.disturbed else ""
         return Taken(side_of(run), run.applied, run.complete, company, run)
 
-    def spoiled(self, without: Taken, with_it: Taken, ids: Collection[str]) -> str:
-        a, b = without.run, with_it.run
+    def unlike(self, one: Taken, other: Taken) -> str:
+        a, b = one.run, other.run
         if a is None or b is None:
             return ""
         if len(set(self._requests.values())) == 1 and _places(a) != _places(b):
             said = "runs without and with the change used different CPUs, so the CPUs are part of the difference"
             self._notes[said] = None
         unsteady = next((run.notes[UNSTEADY] for run in (a, b) if UNSTEADY in run.notes), "")
-        return unsteady or "; ".join(differences(a, b)) or super().spoiled(without, with_it, ids)
+        return unsteady or "; ".join(differences(a, b))
 
     def changed(self, first: Taken, later: Taken) -> str:
         # A round with another clock, for example, cannot be compared with the other rounds.

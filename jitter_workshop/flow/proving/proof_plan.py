@@ -194,7 +194,7 @@ def _placement(request: ProveRequest, root: HostRoot, topology: Topology, may_pl
     hot = CpuSet.of(int(change.after) for change in view.changes)
     if base.workload == "ring" and all("journaller" not in change.path for change in view.changes):
         base = dataclasses.replace(base, no_journaller=True)  # all runs must have the same threads
-    notices = [view.text, *warnings(summarise(root, topology)), *_beside(root, frozenset())]
+    notices = [view.text, *warnings(summarise(root, topology)), *beside(root, frozenset())]
     return _planned(request, Sides(), base, PLACEMENT, hot, view.changes, notices, 0.0)
 
 
@@ -215,7 +215,7 @@ def _command_placement(request: ProveRequest, command: CommandRequest, root: Hos
     )
     notices = [f"Hot {hot.named}: {chosen.why}."]
     notices += [f"{chosen.note[0].upper()}{chosen.note[1:]}."] if chosen.note else []
-    notices += [*warnings(summarise(root, topology)), *_beside(root, frozenset())]
+    notices += [*warnings(summarise(root, topology)), *beside(root, frozenset())]
     meter = CommandMeter(command, {"without": None, "with": hot}, root)
     return _planned(request, Sides(), meter, PLACEMENT, hot, (change,), notices, 0.0)
 
@@ -248,7 +248,7 @@ def _of_both(base: MeasureRequest, placement: Placement) -> MeasureRequest:
 
 def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: AgentSession, root: HostRoot) -> Drawn:
     for one in wanted:
-        _must_be_quick(one)
+        must_be_quick(one)
     words, ids = tuple(str(one) for one in wanted), frozenset(one.id for one in wanted)
     if request.command is not None and request.cpus is None and "isolation" in ids:
         raise HostError(
@@ -274,19 +274,19 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
     if ours:
         names = ", ".join(dict.fromkeys(entry.tunable for entry in ours))
         notices.append(f"The applied settings of {names} are restored first, and are not applied again at the end.")
-    notices += [*warnings(summarise(root, topology)), *_beside(root, ids)]
+    notices += [*warnings(summarise(root, topology)), *beside(root, ids)]
     measured: MeasureRequest | CommandMeter
     if request.command is not None:
-        measured, why = _command_measured(request, request.command, root, topology, hot)
+        measured, why = command_measured(request, request.command, root, topology, hot)
     else:
-        measured, why = _measured(request, root, topology, hot, ids)
+        measured, why = measured_on(request, root, topology, hot, ids)
     notices += [why] if why else []
     sides = TunableSides(agent_session, words, hot, changes, root)
     numbered = [dataclasses.replace(change, n=n) for n, change in enumerate(changes, start=1)]
     return _planned(request, sides, measured, " ".join(words), hot, numbered, notices, CHANGE_S)
 
 
-def _must_be_quick(one: Wanted) -> None:
+def must_be_quick(one: Wanted) -> None:
     """Raise HostError for a setting that cannot be applied and restored within a round."""
     tunable = find(one.id)
     if tunable.when == "boot" or one.once:
@@ -350,7 +350,7 @@ def _change_of(entry: Entry) -> Change:
     return made_of(Change, entry, when=tunable.when, risk=tunable.risk, why=tunable.why)
 
 
-def _command_measured(
+def command_measured(
     request: ProveRequest, command: CommandRequest, root: HostRoot, topology: Topology, hot: CpuSet
 ) -> tuple[CommandMeter, str]:
     """Return the meter of a command, and a sentence on its CPUs. Raises HostError."""
@@ -363,7 +363,7 @@ def _command_measured(
     return CommandMeter(command, {"without": hot, "with": hot}, root), why
 
 
-def _measured(
+def measured_on(
     request: ProveRequest, root: HostRoot, topology: Topology, hot: CpuSet, ids: frozenset[str]
 ) -> tuple[MeasureRequest, str]:
     """Return the request for all runs of a proof of settings. The runs without and with the change use the same CPUs.
@@ -410,7 +410,7 @@ def _pinned(base: MeasureRequest, root: HostRoot, topology: Topology, hot: CpuSe
 # -- what both have ----------------------------------------------------------------------------------------------------
 
 
-def _beside(root: HostRoot, ids: frozenset[str]) -> tuple[str, ...]:
+def beside(root: HostRoot, ids: frozenset[str]) -> tuple[str, ...]:
     """Return a sentence on other settings of this tool, which are in effect in all runs; () if there are none."""
     others = [one["id"] for one in stack(root, in_effect=True) if one["id"] not in ids]
     return (f"These settings stay applied in all runs: {', '.join(others)}.",) if others else ()

@@ -9,34 +9,41 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import secrets
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import host_turn
 from jitter_workshop.bench.runner import Cancelled
-from jitter_workshop.errors import HostError, MeasureError, SessionError, WaitStopped, WorkshopError
+from jitter_workshop.errors import HostError, SessionError, WaitStopped, WorkshopError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.measuring import background_gate
-from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.command_meter import CommandMeter
 from jitter_workshop.flow.proving.experiment_arms import SideName, Sides
 from jitter_workshop.flow.proving.meters import Occasion, Taken
 from jitter_workshop.flow.proving.proof_plan import CHANGE_S, Drawn, ProveRequest, draw, tried
 from jitter_workshop.flow.proving.proof_recovery import settle_cut_off, stands
-from jitter_workshop.flow.turns.classhost import TurnOver, left_s, minutes, need_turn, now_s, read_turns
+from jitter_workshop.flow.proving.series import (
+    Spoiled,
+    Times,
+    company_note,
+    counted,
+    drifted_without,
+    too_short,
+    until_good,
+    why_ended,
+)
+from jitter_workshop.flow.turns.classhost import TurnOver, need_turn
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import LeftAlone
-from jitter_workshop.model.proof import FORMAT_VERSION, PLACEMENT, STOPPED_BY, Proof, ProofPlan, ProofRound
+from jitter_workshop.model.proof import FORMAT_VERSION, PLACEMENT, Proof, ProofPlan, ProofRound
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import RunObserver
-from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Round
 from jitter_workshop.session import ids
 from jitter_workshop.session.opened import OpenSession
@@ -45,11 +52,7 @@ from jitter_workshop.stats.verdicts import judge
 
 __all__ = ["ProofObserver", "ProofStep", "ProveRequest", "Prover"]
 
-MOST_LEFT_OUT = 3
-"""Number of spoiled rounds that a proof measures again; one more ends the proof. In a spoiled round something else
-changed the host."""
 _SUBJECT = 36
-_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ class Prover:
         self._drawn = draw(self._request, self._agent_session)
         if isinstance(self._drawn.meter, CommandMeter):
             self._drawn = self._tried(self._drawn, self._drawn.meter, in_class)
-        if in_class and (said := _too_short(self._drawn.plan)):
+        if in_class and (said := too_short("the proof", self._drawn.plan.total_s, "rounds")):
             plan = dataclasses.replace(self._drawn.plan, notices=(*self._drawn.plan.notices, said))
             self._drawn = dataclasses.replace(self._drawn, plan=plan)
         return self._drawn.plan
@@ -143,44 +146,6 @@ class Prover:
             raise Cancelled(cancel.reason or "cancelled") from None
 
 
-class _Spoiled(Exception):
-    """Report that a round does not count. The message has the reason."""
-
-
-def _too_short(plan: ProofPlan) -> str:
-    """Return a warning if a proof takes longer than the rest of the turn, else ""."""
-    left = left_s(read_turns(), os.geteuid(), now_s())
-    if left is None or plan.total_s <= left:
-        return ""
-    takes = f"the proof takes about {minutes(plan.total_s)}, but your turn ends in {minutes(left)}"
-    return f"{takes}: only the rounds that are finished by then are judged"
-
-
-class _Times:
-    """Estimate how long a proof still takes: at first by its plan, then by the times of its runs and changes."""
-
-    def __init__(self, drawn: Drawn) -> None:
-        self._of = 2 * drawn.plan.rounds
-        self._run_s = drawn.meter.seconds
-        self._change_s = CHANGE_S if drawn.plan.subject != PLACEMENT else 0.0
-        self._runs: list[float] = []
-        self._changes: list[float] = []
-
-    def changed(self, change: Callable[[], None]) -> None:
-        began = time.monotonic()
-        change()
-        self._changes.append(time.monotonic() - began)
-
-    def ran(self, seconds: float) -> None:
-        self._runs.append(seconds)
-
-    def left(self, done: int) -> float:
-        """Return the seconds that remain when run ``done`` begins."""
-        run_s = sum(self._runs) / len(self._runs) if self._runs else self._run_s
-        change_s = 2 * sum(self._changes) / len(self._changes) if self._changes else self._change_s
-        return (self._of - done) * (run_s + change_s / 2)
-
-
 @dataclass(eq=False)
 class _Series:
     """Make the rounds of one proof. ``not_kept``: why the session does not have the proof, or ""."""
@@ -205,7 +170,8 @@ class _Series:
         self._disturbed: list[str] = []
         self._trouble: list[str] = []
         self._left_alone: tuple[LeftAlone, ...] = ()
-        self._times = _Times(self._drawn)
+        change_s = CHANGE_S if self._plan.subject != PLACEMENT else 0.0
+        self._times = Times(2 * self._plan.rounds, self._meter.seconds, change_s)
         self.not_kept = ""
 
     def make(self) -> Proof:
@@ -238,17 +204,7 @@ class _Series:
     # -- rounds --------------------------------------------------------------------------------------------------------
 
     def _round(self, number: int, order: Order) -> None:
-        while True:
-            try:
-                without, with_it = self._pair(number, order)
-                break
-            except _Spoiled as spoiled:
-                if len(self._left_out) >= MOST_LEFT_OUT:
-                    raise HostError(
-                        f"the host changes during the measurement: {spoiled}",
-                        "repeat the proof when nothing else changes the host",
-                    ) from None
-                self._left_out.append(f"round {number + 1} was measured again: {spoiled}")
+        without, with_it = until_good(lambda: self._pair(number, order), self._left_out, f"round {number + 1}")
         self._first = self._first or without
         self._rounds.append(Round(order, without.side, with_it.side))
         for side, taken in (("without", without), ("with", with_it)):
@@ -259,7 +215,7 @@ class _Series:
         self._observer.round_done(tuple(self._rounds), self._plan.rounds, self._times.left(2 * len(self._rounds)))
 
     def _pair(self, number: int, order: Order) -> tuple[Taken, Taken]:
-        """Return the runs of a round without and with the change. Raises _Spoiled if the change is not their only
+        """Return the runs of a round without and with the change. Raises Spoiled if the change is not their only
         difference."""
         sides: tuple[SideName, SideName] = ("without", "with") if order == "AB" else ("with", "without")
         made = {side: self._run(2 * number + place, number, order, side) for place, side in enumerate(sides)}
@@ -267,7 +223,7 @@ class _Series:
         if not why and self._first is not None:
             why = self._meter.changed(self._first, made["without"])
         if why:
-            raise _Spoiled(why)
+            raise Spoiled(why)
         return made["without"], made["with"]
 
     def _run(self, number: int, round_number: int, order: Order, side: SideName) -> Taken:
@@ -290,11 +246,11 @@ class _Series:
             drifted = self._sides.drifted()
             self._take_back()
         else:
-            drifted = _drifted_without(self._sides.strange())
+            drifted = drifted_without(self._sides.strange())
         if not taken.complete:
             raise Cancelled(self._cancel.reason or "cancelled")
         if drifted:
-            raise _Spoiled(drifted)
+            raise Spoiled(drifted)
         return taken
 
     # -- restoring -----------------------------------------------------------------------------------------------------
@@ -336,28 +292,19 @@ class _Series:
             restored=back,
             left_alone=self._left_alone,
             complete=len(rounds) == plan.rounds,
-            stopped="" if cause is None else _why(cause),
+            stopped="" if cause is None else why_ended(cause),
             unit=self._meter.unit if isinstance(self._meter, CommandMeter) else "",
             options=self._request.command.options if self._request.command is not None else (),
             notes=(
                 *self._meter.notes(),
                 *self._sides.notes(),
-                *_counted(self._left_out),
-                *self._company(),
+                *counted(self._left_out),
+                *company_note(self._disturbed, "round"),
                 *self._trouble,
                 *self._early(),
             ),
             disturbed=len(self._disturbed),
         )
-
-    def _company(self) -> tuple[str, ...]:
-        """Return a note on the runs that other tasks disturbed. These runs count, too."""
-        if not self._disturbed:
-            return ()
-        named = ", ".join(self._disturbed[:_NAMED])
-        more = f" and {len(self._disturbed) - _NAMED} more" if len(self._disturbed) > _NAMED else ""
-        runs = many(len(self._disturbed), "run")
-        return (f"other tasks used the measured CPUs in {runs}, which count, too: round {named}{more}",)
 
     def _early(self) -> tuple[str, ...]:
         """Return a warning if the user stopped the proof when it had enough rounds for a verdict."""
@@ -372,28 +319,3 @@ def _kept(one: Round) -> ProofRound:
     a, b = one.without.figure, one.with_it.figure
     figures = (a.value, b.value) if a is not None and b is not None else None
     return ProofRound(one.order, one.without.run, one.with_it.run, figures)
-
-
-def _drifted_without(strange: Sequence[LeftAlone]) -> str:
-    if not strange:
-        return ""
-    one = strange[0]
-    says, before = clean(one.found, 60), clean(one.expected, 60)
-    return f"{clean(one.path, 120)} is '{says}' without the change, but its value before was '{before}'"
-
-
-def _counted(sentences: Sequence[str]) -> tuple[str, ...]:
-    """Return each sentence once. A sentence that came several times has the number in brackets."""
-    return tuple(s if n == 1 else f"{s} ({n} times)" for s, n in Counter(sentences).items())
-
-
-def _why(cause: WorkshopError) -> str:
-    """Return the reason why a proof ended early, in words."""
-    if isinstance(cause, TurnOver):
-        return f"the turn ended: {clean(cause.why, 200)}"
-    if isinstance(cause, Cancelled):
-        return f"{STOPPED_BY}{clean(cause.reason, 40)}"
-    if isinstance(cause, measuring.RunNotKept):
-        return clean(cause.message, 400)
-    prefix = "a measurement failed: " if isinstance(cause, MeasureError) else ""
-    return f"{prefix}{clean(cause.sentence(), 400)}"

@@ -1,0 +1,286 @@
+"""Screen settings for ``prove --screen``: say what it costs, ask, make it, and print the ranked settings."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
+from jitter_workshop.commands.common.base import Interrupted, advise_waiting, say, show, show_lines
+from jitter_workshop.commands.common.shared import (
+    agreed,
+    open_session,
+    say_if_any,
+    say_notices,
+    session_to_keep_in,
+)
+from jitter_workshop.errors import BusyError, SessionError, UsageError, WorkshopError
+from jitter_workshop.model.record import picked
+from jitter_workshop.model.run import Progress, RunObserver, RunStarted
+from jitter_workshop.model.screening import Screening, ScreeningPlan
+from jitter_workshop.model.text import SENTENCE, clean, command_line
+from jitter_workshop.presenter.progress import Line
+from jitter_workshop.stats.scale import nice_duration
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.proving.proof_plan import ProveRequest
+    from jitter_workshop.flow.proving.screening_run import Part, Screener, ScreeningStep
+
+_MOST_LINES = 50
+
+
+def screened(args: argparse.Namespace, request: ProveRequest) -> int:
+    """Make a screening. Return 1 if something could not be restored or a command failed in a later run, else 0."""
+    from jitter_workshop.flow.host_ops.agent_session import AgentSession
+    from jitter_workshop.flow.host_ops.change_log import ChangeLog
+    from jitter_workshop.flow.proving.screening_plan import ScreenRequest
+    from jitter_workshop.flow.proving.screening_run import Screener
+    from jitter_workshop.flow.turns.classhost import turn_for
+    from jitter_workshop.host.root import HostRoot
+    from jitter_workshop.host.summary import summarise
+
+    if not args.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("there is no terminal to ask for confirmation", "use --yes; the cost is then printed too")
+    asked = ScreenRequest(request, proofs=args.rounds, resume=args.resume, asked=_line(args))
+    session = session_to_keep_in(args.session, summarise(HostRoot()).name)
+    agent_session = AgentSession(change_log=ChangeLog(session))
+    token = CancelToken()
+    with contextlib.ExitStack() as guarded:
+        guarded.callback(token.close)
+        try:
+            received = guarded.enter_context(stopped_by_signals(token))
+            with contextlib.ExitStack() as turn:
+                try:
+                    doing = "screening settings"
+                    turn.enter_context(turn_for(agent_session, args.wait_s, token, say_if_any, doing=doing))
+                    screener = Screener(asked, session, agent_session)
+                    plan = screener.plan(lambda: say("Running the command once, to see how long it takes …"))
+                    say_notices(session.notices)
+                    _agreed(args, plan)
+                    made = _made(screener, plan, token)
+                except BusyError as error:
+                    advise_waiting(error)
+                    raise
+                except WorkshopError:
+                    if not received:
+                        raise
+                    from jitter_workshop.presenter.screening import STOPPED_EARLY
+
+                    say(STOPPED_EARLY)
+                    raise Interrupted(received[0]) from None
+                name = session.session.name
+        finally:
+            agent_session.close()
+            agent_session.change_log.end()
+            session.close()
+        trouble = agent_session.trouble if not made.restored else ""
+        named = f" --session {shlex.quote(name)}" if args.session is not None else ""
+        kept = f"kept in session {name}; 'jitter-workshop prove --screen --show @1{named}' prints it again"
+        with contextlib.suppress(*(OSError,) if received else ()):
+            _print(args, made)
+            for sentence in filter(None, (trouble, screener.not_kept or ("" if args.json else kept))):
+                say(sentence)
+    if received:
+        raise Interrupted(received[0])
+    failed = bool(made.command and made.stopped)
+    return 1 if failed or not made.restored else 0
+
+
+def old(args: argparse.Namespace) -> int:
+    """Print earlier screenings: all in short, or one in full."""
+    from jitter_workshop.flow.proving.screening_run import settle
+    from jitter_workshop.presenter.screening import listed
+
+    if args.words or getattr(args, "command", ()) or args.resume or (args.list and args.show is not None):
+        raise UsageError("--list and --show print earlier screenings", "leave the other words out")
+    with open_session(args) as session:
+        settle(session)
+        try:
+            found = (session.find_screening(args.show),) if args.show is not None else session.screenings()
+        except SessionError as error:
+            raise SessionError("; ".join((error.message, *session.notices)), error.advice) from error
+        notices = tuple(session.notices)
+    say_notices(notices)
+    if args.show is not None:
+        _print(args, found[0])
+    else:
+        show(args, {"screenings": [as_json(one) for one in found]}, partial(listed, found))
+    return 0
+
+
+def _line(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return the command line that resumes this screening, without the program's name."""
+    said = ["prove", "--screen", "--resume", *args.words]
+    for option, name in (
+        ("--rounds", "rounds"),
+        ("--preset", "preset"),
+        ("--duration", "duration_s"),
+        ("--workload", "workload"),
+        ("--cpus", "cpus"),
+        ("--metric", "metric"),
+        ("--match", "match"),
+        ("--hlog", "hlog"),
+        ("--pyperf", "pyperf"),
+        ("--unit", "unit"),
+        ("--timeout", "timeout_s"),
+        ("--session", "session"),
+    ):
+        value = getattr(args, name)
+        if value is not None:
+            said += [option, f"{value:g}" if isinstance(value, float) else str(value)]
+    command = tuple(getattr(args, "command", ()))
+    line = (*said, *(("--", *command) if command else ()))
+    return tuple(shlex.quote(word) for word in line)
+
+
+def _agreed(args: argparse.Namespace, plan: ScreeningPlan) -> None:
+    """Show the cost, and ask unless ``--yes`` is given. Raises UsageError if the answer is no."""
+    from jitter_workshop.presenter.screening import cost
+
+    show_lines(partial(cost, plan), sys.stderr)
+    if not args.yes and not agreed("\nScreen them?"):
+        raise UsageError("nothing was measured, nothing was changed")
+    sys.stderr.write("\n")
+    sys.stderr.flush()
+
+
+def _made(screener: Screener, plan: ScreeningPlan, token: CancelToken) -> Screening:
+    progress = ScreeningLine(plan)
+    try:
+        return screener.screen(plan, progress, token, queued=say_if_any)
+    finally:
+        progress.close()
+
+
+class ScreeningLine(Line):
+    """Write a line on stderr and replace it as the screening goes on. If stderr is not a terminal, write a few
+    lines."""
+
+    def __init__(self, plan: ScreeningPlan) -> None:
+        super().__init__()
+        self._settings = len(plan.settings)
+        self._where = ""
+        self._left_s = 0.0
+        self._since = 0.0
+
+    def tried(self, done: int, of: int) -> None:
+        self.write(f"  trying the settings: {done} of {of}")
+
+    def run_begins(self, step: ScreeningStep) -> RunObserver:
+        part = "choosing" if step.part == "pairs" else "proving"
+        self._where = f"{part} · pair {step.pair + 1} of {step.pairs} · {len(step.on)} on"
+        self._left_s, self._since = step.left_s, time.monotonic()
+        self._show()
+        return self
+
+    def pair_done(self, part: Part, done: int, of: int, left_s: float) -> None:
+        every = -(-of // _MOST_LINES)
+        if not self.shown and (done % every == 0 or done == of):
+            what = "chooses" if part == "pairs" else "proves"
+            left = f"; about {nice_duration(left_s)} left" if left_s >= 1 else ""
+            with contextlib.suppress(OSError):
+                say(f"pair {done} of {of} that {what} is done{left}")
+
+    def chosen(self, settings: Sequence[str]) -> None:
+        if len(settings) < self._settings:
+            self.close()
+            with contextlib.suppress(OSError):
+                say(f"Chosen to be proven: {clean(', '.join(settings), SENTENCE)}.")
+
+    def restoring(self) -> None:
+        self.write("  restoring …")
+
+    def started(self, event: RunStarted) -> None:
+        self._show()
+
+    def block_done(self, progress: Progress) -> None:
+        self._show()
+
+    def _show(self) -> None:
+        left_s = max(1.0, self._left_s - (time.monotonic() - self._since))
+        self.write(f"  {self._where} · {nice_duration(left_s)} left")
+
+
+def _print(args: argparse.Namespace, made: Screening) -> None:
+    from jitter_workshop.presenter.screening import shown
+
+    show(args, as_json(made), partial(shown, made))
+
+
+def as_json(made: Screening) -> dict[str, Any]:
+    """Return the fields of ``prove --screen --json``. ``remarks``: the screening's notes. ``notes``: why fields are
+    null."""
+    from jitter_workshop.model.codec import to_plain
+    from jitter_workshop.presenter.screening import said
+    from jitter_workshop.stats.screening import one_by_one, result
+
+    found = result(made)
+    plain = to_plain(made)
+    notes: dict[str, str] = {}
+    ranked = []
+    for row in found.ranked if found is not None else ():
+        one = to_plain(row)
+        ranked.append({"tunable": one.pop("setting"), **one, "p_adjusted": row.p_adjusted if row.chosen else None})
+    if found is None:
+        notes["measure"] = "the pairs that choose are not all there, so nothing is ranked"
+    if any(row["high"] is None for row in ranked):
+        notes["ranked.high"] = "null: this side of the interval has no bound"
+    if any(row["ratio"] is None for row in ranked):
+        notes["ranked.ratio"] = "null: there is nothing to compare"
+    if any(row["p_adjusted"] is None for row in ranked):
+        notes["ranked.p_adjusted"] = "null: the setting was not chosen to be proven, so nothing is claimed of it"
+    if not made.ended_at:
+        notes["ended_at"] = "this screening is running, or it was killed"
+    if made.duration_s is None:
+        notes["duration_s"] = "the length is the preset's, or that of the command"
+    if not made.preset:
+        notes["preset"] = "a command takes its own time, or each run lasted for the duration that was asked for"
+    if not made.command:
+        notes |= dict.fromkeys(("command", "metric", "unit"), "the runs are of our own benchmark")
+    return {
+        "id": made.id,
+        **picked(made, "runs", "budget_runs"),
+        "one_by_one_runs": one_by_one(len(made.settings)),
+        "measure": found.measure if found is not None else None,
+        "ranked": ranked,
+        "text": said(made, found),
+        "settings": list(made.settings),
+        "chosen": [made.settings[n] for n in made.chosen],
+        "left_out": plain["left_out"],
+        **picked(made, "restored", "complete", "stopped", "seed", "workload"),
+        "preset": made.preset or None,
+        "duration_s": made.duration_s,
+        "hot_cpus": list(made.hot_cpus),
+        **picked(made, "planned_pairs", "planned_proofs", "started_at"),
+        "ended_at": made.ended_at or None,
+        "sittings": list(made.sittings),
+        "pairs": [_runs(one) for one in plain["pairs"]],
+        "proofs": [_runs(one) for one in plain["proofs"]],
+        "changes": plain["changes"],
+        "left_alone": plain["left_alone"],
+        "disturbed": made.disturbed,
+        "command": command_line(made.command, SENTENCE) if made.command else None,
+        "metric": made.metric or None,
+        "unit": made.unit if made.command else None,
+        "options": [clean(word, SENTENCE) for word in made.options],
+        "remarks": list(made.notes),
+        "notes": notes,
+    }
+
+
+def _runs(pair: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the runs of a pair: the numbers of the settings that were on, and the run's id, or a command's figure."""
+    return [
+        {
+            "on": run["on"],
+            "run": run["side"]["run"] or None,
+            "figure": run["side"]["figure"]["value"] if run["side"]["figure"] else None,
+        }
+        for run in (pair["first"], pair["second"])
+    ]

@@ -1,0 +1,250 @@
+"""Plan a screening before it is made: which settings are switched, the writes of each, the measurement and the cost.
+
+A setting of a screening is what is switched on and off as one. Two tunables that write the same file are one setting,
+because a run with both could not tell which of them wrote it. A tunable that takes CPUs offline is left out: without
+these CPUs, every other setting is another one."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.flow.host_ops.agent_session import AgentSession, standing
+from jitter_workshop.flow.host_ops.host_status import HostPlan, draw_up
+from jitter_workshop.flow.measuring.host_warnings import warnings
+from jitter_workshop.flow.measuring.request import check
+from jitter_workshop.flow.proving import proof_plan
+from jitter_workshop.flow.proving.command_meter import CommandMeter
+from jitter_workshop.flow.proving.experiment_arms import TunableSides
+from jitter_workshop.flow.proving.meters import Meter, RunMeter, run_seconds
+from jitter_workshop.flow.proving.proof_plan import (
+    CHANGE_S,
+    ProveRequest,
+    beside,
+    command_measured,
+    measured_on,
+    must_be_quick,
+)
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.host.summary import summarise
+from jitter_workshop.model.change import Change, Plan, Skipped, Wanted
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.proof import COMMAND, MOST_ROUNDS, PLACEMENT
+from jitter_workshop.model.screening import ScreeningPlan
+from jitter_workshop.model.spec import PRESETS
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.verdict import ENOUGH_ROUNDS
+from jitter_workshop.stats.screening import most_chosen, one_by_one, pairs_needed, proofs_needed
+from jitter_workshop.tuning.base import Unavailable
+from jitter_workshop.tuning.planning import digest
+from jitter_workshop.tuning.setting_types.kinds import kind_of
+from jitter_workshop.tuning.tunables.registry import find, parse_wanted
+
+_OFFLINE = "it takes CPUs offline, and without these CPUs every other setting is another one; prove it by itself"
+_UNUSABLE = "with the isolation the command could not use the isolated CPUs; name them with --cpus"
+
+
+@dataclass(frozen=True)
+class ScreenRequest:
+    """Hold a user's options for a screening. ``prove``: the options that a proof has, too; no ``words`` stand for all
+    settings that ``status`` would improve at run time, and its ``rounds`` are not used. ``proofs``: pairs in the
+    proofs, None for the usual number. ``resume``: go on with the newest screening that was stopped. ``asked``: the
+    command line that resumes it."""
+
+    prove: ProveRequest
+    proofs: int | None = None
+    resume: bool = False
+    asked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Hold the plan of a screening, the object that makes its runs, and what each run applies and restores."""
+
+    plan: ScreeningPlan
+    meter: Meter
+    agent_session: AgentSession
+    root: HostRoot
+
+    def sides(self, on: Sequence[int]) -> TunableSides:
+        """Return the object that applies and restores these settings as one."""
+        words = tuple(word for n in on for word in self.plan.settings[n].split())
+        ids = {word.partition("=")[0] for word in words}
+        changes = tuple(change for change in self.plan.changes if change.tunable in ids)
+        return TunableSides(self.agent_session, words, CpuSet.of(self.plan.hot_cpus), changes, self.root)
+
+    def ids(self, on: Sequence[int]) -> frozenset[str]:
+        """Return the ids of the tunables in these settings."""
+        return frozenset(word.partition("=")[0] for n in on for word in self.plan.settings[n].split())
+
+
+def draw(request: ScreenRequest, agent_session: AgentSession) -> Drawn:
+    """Return the plan of a screening on this host. Nothing is written. Raises UsageError and HostError, with advice."""
+    asked = request.prove
+    if request.proofs is not None and not 1 <= request.proofs <= MOST_ROUNDS:
+        raise UsageError(f"the proofs must have 1 to {MOST_ROUNDS:,} pairs, not {request.proofs:,}")
+    if PLACEMENT in asked.words:
+        raise UsageError("placement is no setting of the host, so it is not screened", "prove it by itself")
+    wanted = parse_wanted(asked.words)
+    for one in wanted:
+        must_be_quick(one)
+    root = HostRoot(proof_plan.HERE)
+    drawn = draw_up(proof_plan.HERE, wanted, asked.cpus)
+    hot, topology = drawn.hot.cpus, drawn.host.topology
+    _must_not_stand(root, drawn.wanted)
+    alone, left_out = _alone(asked, drawn, agent_session)
+    settings = _settings(alone)
+    if len(settings) < 2:
+        raise _nothing_to_screen(settings, left_out, named=bool(wanted))
+    words = tuple(word for setting in settings for word in setting.split())
+    changes = _all_changes(settings, alone, words, hot, agent_session)
+    ids = frozenset(word.partition("=")[0] for word in words)
+    notices = [f"Hot {hot.named}: {drawn.hot.why}."]
+    notices += [f"{drawn.hot.note[0].upper()}{drawn.hot.note[1:]}."] if drawn.hot.note else []
+    notices += [
+        f"{' and '.join(setting.split())} write the same file, so they are switched on and off as one."
+        for setting in settings
+        if " " in setting
+    ]
+    partly = [one for plan in alone.values() for one in plan.skipped if one.partly]
+    notices += [f"Not part of the change: {one.tunable}: {one.reason}." for one in partly]
+    notices += [agent_session.notice] if agent_session.notice else []
+    notices += [*warnings(summarise(root, topology)), *beside(root, ids)]
+    meter: Meter
+    if asked.command is not None:
+        meter, why = command_measured(asked, asked.command, root, topology, hot)
+        run_s = 0.0
+    else:
+        measured, why = measured_on(asked, root, topology, hot, ids)
+        check(measured)
+        meter, run_s = RunMeter(measured), run_seconds(measured)[0]
+    notices += [why] if why else []
+    pairs, proofs = pairs_needed(len(settings)), request.proofs or proofs_needed(len(settings))
+    if proofs < ENOUGH_ROUNDS:
+        notices.append(f"A verdict needs {ENOUGH_ROUNDS} pairs in the proofs: {proofs} give figures, and no verdict.")
+    plan = ScreeningPlan(
+        settings=settings,
+        pairs=pairs,
+        most=most_chosen(len(settings)),
+        proofs=proofs,
+        workload=COMMAND if asked.command is not None else measured.workload,
+        preset="" if asked.duration_s is not None or asked.command is not None else PRESETS[asked.preset].name,
+        hot_cpus=hot.cpus,
+        changes=changes,
+        run_s=run_s,
+        total_s=0.0,
+        left_out=tuple(left_out),
+        notices=tuple(notices),
+        command=asked.command.words if asked.command is not None else (),
+        metric=asked.command.metric.measure if asked.command is not None else "",
+    )
+    return timed(Drawn(plan, meter, agent_session, root))
+
+
+def timed(drawn: Drawn) -> Drawn:
+    """Return the plan with the time that its runs will take, for a command after its trial."""
+    plan = drawn.plan
+    runs = plan.budget_runs - plan.done
+    each_s = drawn.meter.seconds + CHANGE_S
+    run_s = drawn.meter.seconds if isinstance(drawn.meter, CommandMeter) else plan.run_s
+    total_s = runs * each_s + len(plan.settings) * CHANGE_S
+    return dataclasses.replace(drawn, plan=dataclasses.replace(plan, run_s=run_s, total_s=total_s))
+
+
+def other_writes(one: Sequence[Change], other: Sequence[Change]) -> str:
+    """Return the first path whose write differs between two plans; "" if there is none. Writes to tasks are not
+    compared, because tasks begin and end all the time."""
+    both = [
+        {digest(change): change.path for change in plan if not kind_of(change.kind).of_task} for plan in (one, other)
+    ]
+    odd = both[0].keys() ^ both[1].keys()
+    return next((clean(path, 120) for plan in both for key, path in plan.items() if key in odd), "")
+
+
+def _must_not_stand(root: HostRoot, wanted: Sequence[Wanted]) -> None:
+    names = sorted({entry.tunable for entry in standing(root)} & {one.id for one in wanted})
+    if names:
+        raise HostError(
+            f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} applied already, so every run would have it",
+            f"restore it first: 'jitter-workshop restore {' '.join(names)}'",
+        )
+
+
+def _alone(asked: ProveRequest, drawn: HostPlan, agent_session: AgentSession) -> tuple[dict[str, Plan], list[Skipped]]:
+    """Return the plan of each wanted tunable by itself, and those that cannot be screened. Raises HostError for one of
+    these that the user has named."""
+    plans: dict[str, Plan] = {}
+    left_out: list[Skipped] = []
+    for one in drawn.wanted:
+        why = _why_not(asked, drawn, one)
+        plan = agent_session.plan((str(one),), drawn.hot.cpus) if not why else None
+        if plan is not None and not plan.changes:
+            why = next((skipped.reason for skipped in plan.skipped), "nothing to do")
+        if why and asked.words:
+            raise HostError(f"{one} cannot be screened here: {clean(why, 300)}", "leave it out")
+        if plan is None or why:
+            left_out.append(Skipped(str(one), why))
+        else:
+            plans[str(one)] = plan
+    return plans, left_out
+
+
+def _why_not(asked: ProveRequest, drawn: HostPlan, one: Wanted) -> str:
+    if one.id == "isolation" and asked.command is not None and asked.cpus is None:
+        return _UNUSABLE
+    with contextlib.suppress(Unavailable, UsageError):
+        if find(one.id).takes_offline(drawn.host, one.value):
+            return _OFFLINE
+    return ""
+
+
+def _settings(alone: dict[str, Plan]) -> tuple[str, ...]:
+    """Return the settings that are switched on and off: each word, or those together that write the same file."""
+    groups: list[tuple[list[str], set[str]]] = []
+    for word, plan in alone.items():
+        words, paths = [word], {change.path for change in plan.changes}
+        for group in [group for group in groups if group[1] & paths]:
+            groups.remove(group)
+            words, paths = group[0] + words, group[1] | paths
+        groups.append((words, paths))
+    order = list(alone)
+    return tuple(" ".join(words) for words, _ in sorted(groups, key=lambda group: order.index(group[0][0])))
+
+
+def _all_changes(
+    settings: Sequence[str], alone: dict[str, Plan], words: tuple[str, ...], hot: CpuSet, agent_session: AgentSession
+) -> tuple[Change, ...]:
+    """Return the writes of all settings, in their order. Raises HostError if a setting would be written differently
+    beside the others: then no run could be read as a sum of settings."""
+    full = agent_session.plan(words, hot)
+    single = [
+        change
+        for setting in settings
+        for change in (alone[setting] if setting in alone else agent_session.plan(setting.split(), hot)).changes
+    ]
+    if odd := other_writes(full.changes, single):
+        raise HostError(
+            f"some of these settings are written differently beside the others: {odd}", "name fewer settings"
+        )
+    return full.changes
+
+
+def _nothing_to_screen(settings: Sequence[str], left_out: Sequence[Skipped], *, named: bool) -> HostError:
+    out = f"; left out: {', '.join(one.tunable for one in left_out)}" if left_out else ""
+    if not settings:
+        return HostError(
+            f"there is no setting that this host's plan would change at run time{out}",
+            "name settings with other values: 'jitter-workshop prove --screen ID=VALUE …'",
+        )
+    what = "only one setting was named" if named else "this host's plan would change only one setting at run time"
+    return HostError(f"{what}{out}", f"prove it: 'jitter-workshop prove {settings[0]}'")
+
+
+def cheaper(plan: ScreeningPlan) -> str:
+    """Return a sentence that compares the cost with that of a proof of each setting."""
+    single = one_by_one(len(plan.settings))
+    share = f", {plan.budget_runs / single:.0%} of them".replace("%", " %") if plan.budget_runs < single else ""
+    return f"One after the other, {many(single, 'run')} would be needed; this takes {plan.budget_runs}{share}."

@@ -1,0 +1,498 @@
+"""Screen settings: make pairs of runs that choose, then pairs that prove, and restore all settings after each run.
+
+The host's turn is held during the whole screening. It is kept after each pair, so it can be stopped, or killed, and
+resumed: the pair that was cut is made again as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.lock import host_turn
+from jitter_workshop.bench.runner import Cancelled
+from jitter_workshop.errors import HostError, SessionError, UsageError, WaitStopped, WorkshopError
+from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.measuring import background_gate
+from jitter_workshop.flow.proving import proof_plan
+from jitter_workshop.flow.proving.command_meter import CommandMeter
+from jitter_workshop.flow.proving.experiment_arms import TunableSides
+from jitter_workshop.flow.proving.meters import Occasion, Taken
+from jitter_workshop.flow.proving.proof_plan import CHANGE_S
+from jitter_workshop.flow.proving.proof_recovery import stands
+from jitter_workshop.flow.proving.screening_plan import Drawn, ScreenRequest, draw, other_writes, timed
+from jitter_workshop.flow.proving.series import (
+    Spoiled,
+    Times,
+    company_note,
+    counted,
+    drifted_without,
+    too_short,
+    until_good,
+    why_ended,
+)
+from jitter_workshop.flow.turns.classhost import TurnOver, need_turn
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import LeftAlone, Skipped
+from jitter_workshop.model.record import made_of
+from jitter_workshop.model.run import RunObserver
+from jitter_workshop.model.screening import (
+    FORMAT_VERSION,
+    ScreenedPair,
+    ScreenedRun,
+    Screening,
+    ScreeningPlan,
+)
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.session import ids
+from jitter_workshop.session.opened import OpenSession
+from jitter_workshop.stats.screening import Arms, choose, draw_pairs, draw_proofs, measure_of
+
+Part = Literal["pairs", "proofs"]
+
+
+@dataclass(frozen=True)
+class ScreeningStep:
+    """Hold the run that begins: run ``number`` (from 0) ``of`` all runs, in pair ``pair`` (from 0) of the ``pairs`` of
+    its part. ``on``: the settings that are applied. ``left_s``: the seconds until the end of the whole screening."""
+
+    number: int
+    of: int
+    part: Part
+    pair: int
+    pairs: int
+    on: tuple[str, ...]
+    left_s: float
+
+
+class ScreeningObserver(Protocol):
+    """Observe a screening. The methods are called on its thread, never during a block."""
+
+    def tried(self, done: int, of: int) -> None:
+        """Receive how many settings were applied and restored once."""
+
+    def run_begins(self, step: ScreeningStep) -> RunObserver:
+        """Return the observer of the run that is about to begin."""
+
+    def pair_done(self, part: Part, done: int, of: int, left_s: float) -> None:
+        """Receive how many pairs of a part are finished, and the seconds left."""
+
+    def chosen(self, settings: tuple[str, ...]) -> None:
+        """Receive the settings that are proven."""
+
+    def restoring(self) -> None:
+        """Note that no run follows and that the settings are being restored."""
+
+
+class Screener:
+    """Make one screening. Call ``plan`` any number of times, then ``screen`` once, on a thread that lives until it
+    returns. ``not_kept``: a sentence on why the session could not store it, or ""."""
+
+    def __init__(self, request: ScreenRequest, session: OpenSession, agent_session: AgentSession) -> None:
+        self._request = request
+        self._session = session
+        self._agent_session = agent_session
+        self._drawn: Drawn | None = None
+        self._before: Screening | None = None
+        self.not_kept = ""
+
+    def plan(self, trying: Callable[[], None] = lambda: None) -> ScreeningPlan:
+        """Read the host, and return the plan; no setting changes. A command is run once, for its time; ``trying`` is
+        called before. Raises UsageError, HostError, SessionError, and what a command's run raises."""
+        error = self._session.read_only_error()
+        if error is not None:
+            raise error
+        in_class = need_turn(self._agent_session)
+        settle(self._session)
+        drawn = draw(self._request, self._agent_session)
+        self._before = self._to_resume(drawn) if self._request.resume else None
+        if self._before is not None:
+            drawn = dataclasses.replace(drawn, plan=dataclasses.replace(drawn.plan, done=self._before.runs))
+        elif waiting := _stopped(self._session):
+            said = f"Screening {waiting.id} was stopped after {many(waiting.runs, 'run')}; --resume goes on with it."
+            drawn = _noticed(drawn, said)
+        if isinstance(drawn.meter, CommandMeter):
+            trying()
+            own = contextlib.nullcontext() if in_class else host_turn(self._request.prove.wait_s)
+            with own, contextlib.closing(CancelToken()) as nothing:
+                drawn.meter.trial("without", self._agent_session, nothing)
+        drawn = timed(drawn)
+        if in_class and (said := too_short("the screening", drawn.plan.total_s, "pairs")):
+            drawn = _noticed(drawn, said)
+        self._drawn = drawn
+        return drawn.plan
+
+    def _to_resume(self, drawn: Drawn) -> Screening:
+        before = _stopped(self._session)
+        if before is None:
+            raise UsageError(
+                "no screening of this session was stopped, so there is none to resume", "leave out --resume"
+            )
+        if said := _another(before, drawn, self._request):
+            line = " ".join(("jitter-workshop", *before.asked))
+            raise UsageError(f"screening {before.id} had another {said}", f"resume it with '{clean(line, 400)}'")
+        return before
+
+    def screen(
+        self,
+        shown: ScreeningPlan,
+        observer: ScreeningObserver,
+        cancel: CancelToken,
+        queued: Callable[[str], None] = lambda sentence: None,
+    ) -> Screening:
+        """Make the screening whose plan was ``shown``, and keep it in the session. The host's settings are restored in
+        any case. One that ended early is returned like others, with the reason in ``stopped``. An error is raised only
+        if no pair was finished and nothing is left to restore."""
+        drawn = self._drawn
+        if drawn is None or drawn.plan != shown:
+            raise HostError("this plan is not the one that was shown", "ask for the plan again")
+        try:
+            in_class = need_turn(self._agent_session)
+            own = contextlib.nullcontext() if in_class else host_turn(self._request.prove.wait_s, cancel, queued)
+            with own, background_gate.HERE.measuring():
+                series = _Series(self._request, self._session, self._agent_session, drawn, observer, cancel)
+                series.begin(self._before)
+                with self._agent_session.change_log.during(self._request.prove.chapter, series.id):
+                    made = series.make()
+                self.not_kept = series.not_kept
+                return made
+        except WaitStopped:
+            raise Cancelled(cancel.reason or "cancelled") from None
+
+
+def settle(session: OpenSession, root: HostRoot | None = None) -> None:
+    """Record that the settings of a killed screening are restored, if this host's journal has none of them."""
+    if session.read_only:
+        return
+    root = root or HostRoot(proof_plan.HERE)
+    for one in session.screenings():
+        if not one.restored and not stands(" ".join(one.settings), root):
+            # On a full disk it is recorded at the next call.
+            with contextlib.suppress(SessionError):
+                session.add_screening(dataclasses.replace(one, restored=True, left_alone=()))
+
+
+def _stopped(session: OpenSession) -> Screening | None:
+    """Return the newest screening if it is not complete."""
+    known = session.screenings()
+    return known[-1] if known and not known[-1].complete else None
+
+
+def _another(before: Screening, drawn: Drawn, request: ScreenRequest) -> str:
+    """Return what differs between a screening and what is asked for now, so that it cannot go on; "" if nothing."""
+    plan, command = drawn.plan, request.prove.command
+    for what, old, new in (
+        ("set of settings", before.settings, plan.settings),
+        ("command", before.command, plan.command),
+        ("workload", before.workload, plan.workload),
+        ("metric", before.metric, plan.metric),
+        ("set of options for its command", before.options, command.options if command is not None else ()),
+        ("length of its runs", (before.preset, before.duration_s), (plan.preset, request.prove.duration_s)),
+        ("set of hot CPUs", before.hot_cpus, plan.hot_cpus),
+        ("number of pairs", (before.planned_pairs, before.planned_proofs), (plan.pairs, plan.proofs)),
+    ):
+        if old != new:
+            return what
+    odd = other_writes(before.changes, plan.changes)
+    return f"write of {odd}" if odd else ""
+
+
+def _noticed(drawn: Drawn, sentence: str) -> Drawn:
+    return dataclasses.replace(drawn, plan=dataclasses.replace(drawn.plan, notices=(*drawn.plan.notices, sentence)))
+
+
+@dataclass(eq=False)
+class _Series:
+    """Make the pairs of one screening. ``not_kept``: why the session does not have it, or ""."""
+
+    _request: ScreenRequest
+    _session: OpenSession
+    _agent_session: AgentSession
+    _drawn: Drawn
+    _observer: ScreeningObserver
+    _cancel: CancelToken
+
+    def __post_init__(self) -> None:
+        plan = self._drawn.plan
+        self._meter = self._drawn.meter
+        self._seed = self._request.prove.seed if self._request.prove.seed is not None else secrets.randbelow(1 << 31)
+        self.id = ids.new_id()
+        self._everything = self._drawn.sides(range(len(plan.settings)))
+        self._applied: TunableSides | None = None
+        self._sittings: tuple[str, ...] = (ids.timestamp(),)
+        self._pairs: list[ScreenedPair] = []
+        self._proofs: list[ScreenedPair] = []
+        self._chosen: tuple[int, ...] = () if plan.pairs else tuple(range(len(plan.settings)))
+        self._measure = ""
+        self._refused: list[Skipped] = list(plan.left_out)
+        self._earlier_notes: tuple[str, ...] = ()
+        self._earlier_disturbed = 0
+        self._first: Taken | None = None
+        self._spoiled: list[str] = []
+        self._disturbed: list[str] = []
+        self._trouble: list[str] = []
+        self._left_alone: tuple[LeftAlone, ...] = ()
+        self._times = Times(plan.budget_runs, self._meter.seconds, CHANGE_S, changes_always=True)
+        self.not_kept = ""
+
+    def begin(self, before: Screening | None) -> None:
+        """Take over what an earlier sitting has made. None: there was none."""
+        if before is None:
+            return
+        self.id, self._seed = before.id, before.seed
+        self._sittings = (*before.sittings, *self._sittings)
+        self._pairs, self._proofs = list(before.pairs), list(before.proofs)
+        self._chosen, self._measure = before.chosen, before.measure
+        self._refused = list(before.left_out)
+        self._earlier_notes, self._earlier_disturbed = before.notes, before.disturbed
+        for one in (*self._pairs, *self._proofs):
+            with contextlib.suppress(SessionError):
+                run = self._session.find(one.first.side.run) if one.first.side.run else None
+                self._first = Taken(one.first.side, (), run=run) if run is not None else None
+                break
+
+    @property
+    def _done(self) -> int:
+        return 2 * (len(self._pairs) + len(self._proofs))
+
+    def make(self) -> Screening:
+        cause: WorkshopError | None = None
+        done_before = self._done
+        try:
+            self._try()
+            self._make_pairs()
+        except WorkshopError as error:
+            # If the turn has ended, its end has caused the error: the machine is restored by then.
+            over = "" if isinstance(error, TurnOver) else self._agent_session.turn_lost()
+            cause = TurnOver(over) if over else error
+        finally:
+            self._restore_at_the_end()
+        plan = self._drawn.plan
+        still = stands(" ".join(plan.settings), HostRoot(proof_plan.HERE))
+        back = not (self._left_alone or self._trouble or self._applied is not None or still)
+        if back:
+            self._left_alone = self._everything.strange()
+        if cause is not None and self._done == done_before and back:
+            # The stored state is that of the earlier sitting, or none.
+            raise cause
+        made = self._kept(cause, back)
+        try:
+            self._session.add_screening(made)
+        except SessionError as error:
+            self.not_kept = f"the screening could not be saved: {error.sentence()}"
+            made = dataclasses.replace(made, notes=(*made.notes, self.not_kept))
+        return made
+
+    # -- pairs ---------------------------------------------------------------------------------------------------------
+
+    def _try(self) -> None:
+        """Apply and restore each setting once before the first run. One that the host refuses is left out; in a
+        screening that is resumed it is an error, because earlier runs had it."""
+        plan = self._drawn.plan
+        out = {one.tunable for one in self._refused}
+        settings = [n for n, setting in enumerate(plan.settings) if setting not in out]
+        for done, n in enumerate(settings):
+            self._must_go_on()
+            sides = self._drawn.sides((n,))
+            why = ""
+            try:
+                self._times.changed(lambda sides=sides: self._apply(sides))  # type: ignore[misc]
+                why = sides.drifted()
+            except HostError as error:
+                if self._agent_session.turn_lost():
+                    raise
+                why = error.message
+            self._take_back()
+            if why and (self._done or (isinstance(why, str) and len(settings) - len(out) <= 2)):
+                raise HostError(f"{plan.settings[n]} cannot be applied here: {clean(why, 300)}", "leave it out")
+            if why:
+                out.add(plan.settings[n])
+                self._refused.append(Skipped(plan.settings[n], f"the host refused it in a trial: {clean(why, 300)}"))
+            self._observer.tried(done + 1, len(settings))
+
+    def _make_pairs(self) -> None:
+        plan = self._drawn.plan
+        screened = self._screened()
+        for number, arms in enumerate(draw_pairs(len(plan.settings), self._seed)):
+            if number >= len(self._pairs):
+                self._pairs.append(self._pair("pairs", number, plan.pairs, arms))
+                self._keep("pairs", plan.pairs)
+        if self._pairs and not self._measure:
+            self._measure = measure_of(self._pairs, plan.workload)[0]
+            self._chosen = choose(self._pairs, screened, plan.most, self._measure, plan.workload)
+        if not self._pairs:
+            self._chosen = screened
+        self._observer.chosen(tuple(plan.settings[n] for n in self._chosen))
+        for number, arms in enumerate(draw_proofs(self._chosen, plan.proofs, self._seed)):
+            if number >= len(self._proofs):
+                self._proofs.append(self._pair("proofs", number, plan.proofs, arms))
+                self._keep("proofs", plan.proofs)
+
+    def _screened(self) -> tuple[int, ...]:
+        out = {one.tunable for one in self._refused}
+        return tuple(n for n, setting in enumerate(self._drawn.plan.settings) if setting not in out)
+
+    def _pair(self, part: Part, number: int, of: int, arms: Arms) -> ScreenedPair:
+        """Return a pair that counts. ``arms``: the settings that are on in its runs, without those that were
+        refused."""
+        screened = set(self._screened())
+        first_on, second_on = (tuple(n for n in on if n in screened) for on in arms)
+        name = f"pair {number + 1} of the {'proofs' if part == 'proofs' else 'screening'}"
+
+        def make() -> tuple[Taken, Taken]:
+            one = self._run(part, number, of, 0, first_on)
+            other = self._run(part, number, of, 1, second_on)
+            why = self._meter.unlike(one, other) or self._other_stack(one, first_on, other, second_on)
+            if not why and self._first is not None:
+                why = self._meter.changed(self._first, one)
+            if why:
+                raise Spoiled(why)
+            return one, other
+
+        one, other = until_good(make, self._spoiled, name)
+        self._first = self._first or one
+        for place, taken in (("first", one), ("second", other)):
+            if taken.company:
+                self._disturbed.append(f"{name}, {place} run ({taken.company})")
+        return ScreenedPair(ScreenedRun(first_on, one.side), ScreenedRun(second_on, other.side))
+
+    def _run(self, part: Part, number: int, of: int, place: int, on: tuple[int, ...]) -> Taken:
+        self._must_go_on()
+        settings = tuple(self._drawn.plan.settings[n] for n in on)
+        step = ScreeningStep(
+            self._done + place,
+            self._drawn.plan.budget_runs,
+            part,
+            number,
+            of,
+            settings,
+            self._times.left(self._done + place),
+        )
+        watcher = self._observer.run_begins(step)
+        sides = self._drawn.sides(on)
+        if on:
+            self._apply_for_a_run(sides)
+        label = f"screen {part} · {number + 1} {'second' if place else 'first'}"
+        occasion = Occasion(
+            "with" if on else "without", label, self.id, self._session, self._agent_session, watcher, self._cancel
+        )
+        began = time.monotonic()
+        taken = self._meter.measure(occasion)
+        self._times.ran(time.monotonic() - began)
+        drifted = sides.drifted() if on else ""
+        self._take_back()
+        drifted = drifted or drifted_without(self._everything.strange())
+        if not taken.complete:
+            raise Cancelled(self._cancel.reason or "cancelled")
+        if drifted:
+            raise Spoiled(drifted)
+        return taken
+
+    def _other_stack(self, one: Taken, on: Sequence[int], other: Taken, other_on: Sequence[int]) -> str:
+        """Return a sentence on settings that were in effect in a run and should not have been, or the other way round,
+        or ""."""
+        ours = self._drawn.ids(range(len(self._drawn.plan.settings)))
+        rests = []
+        for taken, wanted in ((one, self._drawn.ids(on)), (other, self._drawn.ids(other_on))):
+            stood = {item["id"]: item.get("value", "") for item in taken.applied}
+            odd = sorted((stood.keys() & ours) ^ wanted)
+            if odd:
+                return f"{', '.join(odd[:6])} was not in a run as it was meant to be"
+            rests.append({name: value for name, value in stood.items() if name not in ours})
+        names = sorted(name for name in rests[0].keys() | rests[1].keys() if rests[0].get(name) != rests[1].get(name))
+        return f"{', '.join(names[:6])} changed between the two runs of a pair" if names else ""
+
+    def _must_go_on(self) -> None:
+        if self._cancel.reason is not None:
+            raise Cancelled(self._cancel.reason)
+        if over := self._agent_session.turn_lost():
+            raise TurnOver(over)
+
+    # -- settings ------------------------------------------------------------------------------------------------------
+
+    def _apply(self, sides: TunableSides) -> None:
+        self._applied = sides
+        sides.apply()
+
+    def _apply_for_a_run(self, sides: TunableSides) -> None:
+        """Apply what a run has. Raises Spoiled if something else on the host has changed since the plan, which may
+        pass: all of this could be applied in the trial."""
+        try:
+            self._times.changed(lambda: self._apply(sides))
+        except HostError as error:
+            if self._agent_session.turn_lost():
+                raise
+            self._take_back()
+            raise Spoiled(error.message) from None
+
+    def _take_back(self) -> None:
+        """Restore what a run had. Raises HostError if a part of it stays applied."""
+        if self._applied is None:
+            return
+        self._left_alone = self._applied.give_back()
+        self._applied = None
+        if self._left_alone:
+            left = self._left_alone[0]
+            raise HostError(f"{left.tunable} could not be restored: {clean(left.reason, 300)}")
+
+    def _restore_at_the_end(self) -> None:
+        """Restore everything. An error of the observer is raised only after the restore."""
+        try:
+            self._observer.restoring()
+        finally:
+            try:
+                applied, self._applied = self._applied, None
+                if applied is not None:
+                    self._left_alone = (*self._left_alone, *applied.give_back())
+            except WorkshopError as error:
+                self._trouble.append(f"the change was not restored: {error.sentence()}")
+
+    # -- what is kept --------------------------------------------------------------------------------------------------
+
+    def _keep(self, part: Part, of: int) -> None:
+        # This state is read only if the process is killed, so it is marked as not restored.
+        self._session.add_screening(dataclasses.replace(self._kept(None, back=False), ended_at=""))
+        self._observer.pair_done(part, len(getattr(self, f"_{part}")), of, self._times.left(self._done))
+
+    def _kept(self, cause: WorkshopError | None, back: bool) -> Screening:
+        plan, command = self._drawn.plan, self._request.prove.command
+        return made_of(
+            Screening,
+            plan,
+            format_version=FORMAT_VERSION,
+            id=self.id,
+            seed=self._seed,
+            planned_pairs=plan.pairs,
+            planned_proofs=plan.proofs,
+            sittings=self._sittings,
+            ended_at=ids.timestamp(),
+            pairs=tuple(self._pairs),
+            proofs=tuple(self._proofs),
+            chosen=self._chosen,
+            measure=self._measure,
+            restored=back,
+            left_out=tuple(self._refused),
+            left_alone=self._left_alone,
+            stopped="" if cause is None else why_ended(cause),
+            notes=tuple(
+                dict.fromkeys(
+                    (
+                        *self._earlier_notes,
+                        *self._meter.notes(),
+                        *counted(self._spoiled),
+                        *company_note(self._disturbed, "these are"),
+                        *self._trouble,
+                    )
+                )
+            ),
+            disturbed=self._earlier_disturbed + len(self._disturbed),
+            duration_s=self._request.prove.duration_s,
+            unit=self._meter.unit if isinstance(self._meter, CommandMeter) else "",
+            options=command.options if command is not None else (),
+            asked=self._request.asked,
+        )

@@ -1,0 +1,119 @@
+"""Share what a proof and a screening need to make runs again and again while settings come and go."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from jitter_workshop.bench.runner import Cancelled
+from jitter_workshop.errors import HostError, MeasureError, WorkshopError
+from jitter_workshop.flow.measuring import measure as measuring
+from jitter_workshop.flow.turns.classhost import TurnOver, left_s, minutes, now_s, read_turns
+from jitter_workshop.model.change import LeftAlone
+from jitter_workshop.model.proof import STOPPED_BY
+from jitter_workshop.model.text import clean, many
+
+MOST_LEFT_OUT = 3
+"""Number of spoiled rounds that are measured again; one more ends the series. In a spoiled round something else changed
+the host."""
+
+
+_NAMED = 3
+T = TypeVar("T")
+
+
+class Spoiled(Exception):
+    """Report that a round does not count. The message has the reason."""
+
+
+def until_good(make: Callable[[], T], left_out: list[str], what: str) -> T:
+    """Return a round that counts: make it again while it is spoiled. ``what``: the round's name. ``left_out``: gets a
+    note on each spoiled round of the series. Raises HostError if there are too many, and what ``make`` raises."""
+    while True:
+        try:
+            return make()
+        except Spoiled as spoiled:
+            if len(left_out) >= MOST_LEFT_OUT:
+                raise HostError(
+                    f"the host changes during the measurement: {spoiled}",
+                    "repeat it when nothing else changes the host",
+                ) from None
+            left_out.append(f"{what} was measured again: {spoiled}")
+
+
+class Times:
+    """Estimate how long a series still takes: at first by its plan, then by the times of its runs and changes. ``of``:
+    the number of its runs. ``run_s``, ``change_s``: seconds of a run, and of a change with its restoring. In half of
+    the runs there is a change, unless ``changes_always`` is True."""
+
+    def __init__(self, of: int, run_s: float, change_s: float, changes_always: bool = False) -> None:
+        self._of, self._run_s, self._change_s = of, run_s, change_s
+        self._share = 1.0 if changes_always else 0.5
+        self._runs: list[float] = []
+        self._changes: list[float] = []
+
+    def changed(self, change: Callable[[], None]) -> None:
+        """Make a change, and note its time."""
+        began = time.monotonic()
+        change()
+        self._changes.append(time.monotonic() - began)
+
+    def ran(self, seconds: float) -> None:
+        """Note the time of a run."""
+        self._runs.append(seconds)
+
+    def left(self, done: int) -> float:
+        """Return the seconds that remain when run ``done`` begins."""
+        run_s = sum(self._runs) / len(self._runs) if self._runs else self._run_s
+        change_s = 2 * sum(self._changes) / len(self._changes) if self._changes else self._change_s
+        return (self._of - done) * (run_s + change_s * self._share)
+
+
+def too_short(what: str, total_s: float, rounds: str) -> str:
+    """Return a warning if a series takes longer than the rest of the turn, else "". ``what``: the series, with its
+    article. ``rounds``: the parts that are judged if it ends early."""
+    left = left_s(read_turns(), os.geteuid(), now_s())
+    if left is None or total_s <= left:
+        return ""
+    takes = f"{what} takes about {minutes(total_s)}, but your turn ends in {minutes(left)}"
+    return f"{takes}: only the {rounds} that are finished by then are judged"
+
+
+def drifted_without(strange: Sequence[LeftAlone]) -> str:
+    """Return a sentence on a setting that has another value without the change than before the series, or ""."""
+    if not strange:
+        return ""
+    one = strange[0]
+    says, before = clean(one.found, 60), clean(one.expected, 60)
+    return f"{clean(one.path, 120)} is '{says}' without the change, but its value before was '{before}'"
+
+
+def company_note(disturbed: Sequence[str], where: str) -> tuple[str, ...]:
+    """Return a note on the runs that other tasks disturbed. These runs count, too. ``where``: what ``disturbed`` names
+    the runs by."""
+    if not disturbed:
+        return ()
+    named = ", ".join(disturbed[:_NAMED])
+    more = f" and {len(disturbed) - _NAMED} more" if len(disturbed) > _NAMED else ""
+    runs = many(len(disturbed), "run")
+    return (f"other tasks used the measured CPUs in {runs}, which count, too: {where} {named}{more}",)
+
+
+def counted(sentences: Sequence[str]) -> tuple[str, ...]:
+    """Return each sentence once. A sentence that came several times has the number in brackets."""
+    return tuple(s if n == 1 else f"{s} ({n} times)" for s, n in Counter(sentences).items())
+
+
+def why_ended(cause: WorkshopError) -> str:
+    """Return the reason why a series ended early, in words."""
+    if isinstance(cause, TurnOver):
+        return f"the turn ended: {clean(cause.why, 200)}"
+    if isinstance(cause, Cancelled):
+        return f"{STOPPED_BY}{clean(cause.reason, 40)}"
+    if isinstance(cause, measuring.RunNotKept):
+        return clean(cause.message, 400)
+    prefix = "a measurement failed: " if isinstance(cause, MeasureError) else ""
+    return f"{prefix}{clean(cause.sentence(), 400)}"

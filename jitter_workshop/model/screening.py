@@ -1,0 +1,161 @@
+"""Define a screening: which of many settings move one figure, as stored in a session's ``screenings/ID.json``.
+
+Each pair has two runs: some of the settings are on in the first, and the others in the second. So a pair tells
+something about every setting. The first pairs have all settings and choose a few; the proofs are pairs of these few
+alone (``stats.screening`` has the design). Only what was measured and decided is stored. The result is computed from
+it."""
+
+from __future__ import annotations
+
+from jitter_workshop.model.change import Change, LeftAlone, Skipped
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.verdict import Side, VerdictWord
+
+FORMAT_VERSION = 1
+PROOFS = 32
+"""The usual number of pairs in which the few are proven."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenedRun:
+    """Hold one run. ``on``: the numbers of the settings that were applied."""
+
+    on: tuple[int, ...]
+    side: Side
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenedPair:
+    """Hold two runs that were made right after each other, in order of time. Each setting is on in one of them."""
+
+    first: ScreenedRun
+    second: ScreenedRun
+
+
+@dataclass(frozen=True, slots=True)
+class ScreeningPlan:
+    """Hold what a screening would do, shown before it begins. ``settings``: what is switched on and off as one, each
+    ``ID`` or ``ID=VALUE``, or several of them separated by blanks. ``pairs``: the pairs that choose, 0 if there are so
+    few settings that all are proven. ``most``: the largest number of settings that are proven, in ``proofs`` pairs.
+    ``changes``, ``workload``, ``preset``, ``hot_cpus``, ``run_s``, ``total_s``, ``notices``, ``command``, ``metric``:
+    as in a proof's plan. ``left_out``: settings that are not screened, with the reason. ``done``: runs that an earlier
+    sitting has made."""
+
+    settings: tuple[str, ...]
+    pairs: int
+    most: int
+    proofs: int
+    workload: str
+    preset: str
+    hot_cpus: tuple[int, ...]
+    changes: tuple[Change, ...]
+    run_s: float
+    total_s: float
+    left_out: tuple[Skipped, ...] = ()
+    notices: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    metric: str = ""
+    done: int = 0
+
+    @property
+    def budget_runs(self) -> int:
+        """Return the number of runs of the whole screening."""
+        return 2 * (self.pairs + self.proofs)
+
+
+@dataclass(frozen=True, slots=True)
+class Screening:
+    """Hold a screening. ``settings``, ``workload``, ``preset``, ``hot_cpus``, ``changes``, ``left_out``, ``command``,
+    ``metric``: as in :class:`ScreeningPlan`. A setting that the host refused in a trial is in ``left_out``, too, and in
+    no run. ``planned_pairs``, ``planned_proofs``: the number of pairs that choose, and of those that prove. ``seed``:
+    draws the design and all orders.
+
+    ``pairs``, ``proofs``: what was measured. ``chosen``: the numbers of the settings that are proven; () before that is
+    decided. ``measure``: the figure that is judged, "" before that is decided. ``sittings``: when each sitting began;
+    there are several if it was stopped and resumed. ``ended_at``: "" while it is made, or if it was killed.
+    ``stopped``: why it ended early. ``restored``, ``left_alone``, ``notes``, ``disturbed``, ``duration_s``, ``unit``,
+    ``options``: as in a proof. ``asked``: the words of the command line that resumes it."""
+
+    format_version: int
+    id: str
+    settings: tuple[str, ...]
+    workload: str
+    preset: str
+    hot_cpus: tuple[int, ...]
+    seed: int
+    planned_pairs: int
+    planned_proofs: int
+    most: int
+    sittings: tuple[str, ...]
+    ended_at: str
+    changes: tuple[Change, ...]
+    pairs: tuple[ScreenedPair, ...]
+    proofs: tuple[ScreenedPair, ...]
+    chosen: tuple[int, ...]
+    measure: str
+    restored: bool
+    left_out: tuple[Skipped, ...] = ()
+    left_alone: tuple[LeftAlone, ...] = ()
+    stopped: str = ""
+    notes: tuple[str, ...] = ()
+    disturbed: int = 0
+    duration_s: float | None = None
+    command: tuple[str, ...] = ()
+    metric: str = ""
+    unit: str = ""
+    options: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+
+    @property
+    def started_at(self) -> str:
+        return self.sittings[0] if self.sittings else ""
+
+    @property
+    def complete(self) -> bool:
+        """Return True if all pairs were made."""
+        return len(self.pairs) == self.planned_pairs and len(self.proofs) == self.planned_proofs
+
+    @property
+    def runs(self) -> int:
+        """Return the number of runs that count."""
+        return 2 * (len(self.pairs) + len(self.proofs))
+
+    @property
+    def budget_runs(self) -> int:
+        """Return the number of runs that it was planned to have."""
+        return 2 * (self.planned_pairs + self.planned_proofs)
+
+    @property
+    def screened(self) -> tuple[int, ...]:
+        """Return the numbers of the settings that took part."""
+        out = {one.tunable for one in self.left_out}
+        return tuple(n for n, setting in enumerate(self.settings) if setting not in out)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Hold one setting's result. ``ratio``, ``low``, ``high``: the figure with the setting ÷ without it, and the 95 %
+    interval for this setting alone; ``high`` None: no upper bound. It is the main effect: the mean over what the
+    other settings do meanwhile. ``chosen``: the figures are of the proofs, else of the pairs that choose.
+    ``p_adjusted``: allows for all settings in the proofs; 1.0 for a setting that is not in them. ``words``: the result
+    in words."""
+
+    setting: str
+    ratio: float | None
+    low: float
+    high: float | None
+    chosen: bool
+    p_adjusted: float
+    verdict: VerdictWord
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScreeningResult:
+    """Hold what a screening found. ``ranked``: all settings, those that matter first. ``text``: the result in one or
+    two sentences."""
+
+    measure: str
+    name: str
+    ranked: tuple[Ranked, ...]
+    text: str

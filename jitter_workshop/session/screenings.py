@@ -1,0 +1,55 @@
+"""Keep screenings in a session: ``screenings/ID.json``, written again after each pair, so that a kill loses one pair.
+
+A damaged file is set aside under another name, and a file of a newer version is left alone. Results are not stored:
+they are computed from the pairs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jitter_workshop.errors import SessionError
+from jitter_workshop.model.codec import to_plain
+from jitter_workshop.model.screening import FORMAT_VERSION, Screening
+from jitter_workshop.model.text import clean
+from jitter_workshop.session import files, ids
+
+FOLDER = "screenings"
+
+
+def keep(session: Path, screening: Screening) -> None:
+    """Store a screening, in place of its stored state. Raise SessionError if that fails; then the stored state is
+    unchanged."""
+    if not ids.is_id(screening.id):
+        raise SessionError(f"a screening cannot be stored as {clean(screening.id)}", "make it again")
+    folder = session / FOLDER
+    files.make_folder(folder)
+    files.write_whole(folder / f"{screening.id}.json", files.json_line(to_plain(screening)))
+
+
+def read_all(session: Path, *, set_aside: bool = True) -> tuple[tuple[Screening, ...], tuple[str, ...]]:
+    """Return a session's screenings, oldest first, and notices for the user about unreadable files."""
+    found, notices = files.read_each(
+        session / FOLDER, Screening, "screening", FORMAT_VERSION, _check, may_rename=set_aside
+    )
+    return tuple(sorted((one for _, one in found), key=lambda one: (one.started_at, one.id))), tuple(notices)
+
+
+def _check(screening: Screening, ident: str) -> None:
+    """Raise ValueError for a screening that no page can show: the file belongs to the user, and may have been
+    edited."""
+    if screening.id != ident:
+        raise ValueError("the file belongs to another screening")
+    settings = len(screening.settings)
+    if settings < 2 or len(set(screening.settings)) < settings or not screening.sittings:
+        raise ValueError("it has no settings to tell apart")
+    if len(screening.pairs) > screening.planned_pairs or len(screening.proofs) > screening.planned_proofs:
+        raise ValueError("its number of pairs is impossible")
+    screened, chosen = set(screening.screened), set(screening.chosen)
+    if not chosen <= screened or len(chosen) < len(screening.chosen) or (screening.proofs and not chosen):
+        raise ValueError("its chosen settings are not among its settings")
+    for one in (*screening.pairs, *screening.proofs):
+        first, second = set(one.first.on), set(one.second.on)
+        if first & second or not first | second <= screened:
+            raise ValueError("a pair does not fit its settings")
+        if (one.first.side.figure is None) == bool(screening.command):
+            raise ValueError("a run has no figure")

@@ -1,0 +1,299 @@
+"""Find the few of many settings that move a figure (docs/verdicts.md, "Which settings matter").
+
+The first pairs follow a two-level design of Plackett and Burman (Biometrika 33, 1946), folded over: each row, with half
+of the settings on, is measured right beside its mirror, with the other half on. So each pair is a round for every
+setting at once. The effects of the others cancel, because each stands with a setting and against it equally often.
+The mirror also cancels what two settings do only together (Box and Wilson, JRSS B 13, 1951). These pairs choose the
+settings that look largest, and claim nothing.
+
+The chosen ones are proven with new pairs. In each, coins decide which of them are on in the first run; in the second
+the others are. So, whatever the others do, a setting that does nothing could as easily have been on in the other run.
+That makes the sign-flip test of a proof exact here, too, also after the effects of the others are taken out, because
+these are estimated without looking where this setting was on. The choice and the proofs have no run in common, so
+Bonferroni's shares of 5 % over the proofs alone keep 5 % for the whole."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from jitter_workshop.model.screening import PROOFS, Ranked, ScreenedPair, Screening, ScreeningResult
+from jitter_workshop.model.text import many
+from jitter_workshop.model.verdict import ENOUGH_ROUNDS, NO_CHANGE_WITHIN, SIGNIFICANCE, Round, VerdictWord
+from jitter_workshop.stats.multiple_comparisons import holm, usual
+from jitter_workshop.stats.paired import Pairs, estimate, interval, no_change_p, p_value
+from jitter_workshop.stats.rounds import lines
+from jitter_workshop.stats.scale import times
+from jitter_workshop.stats.verdicts import by_how_much, span_told
+
+LEAST_PAIRS = 12
+FEW = 8
+"""So many settings are all proven, without pairs before that choose."""
+LEAST_CHOSEN = 4
+_SHARE = 5
+_SWEEPS = 8
+_STEP = 0.2
+_FARTHEST = 3.0
+"""The largest log ratio (20×) by which a pair is adjusted for another setting."""
+
+Arms = tuple[tuple[int, ...], tuple[int, ...]]
+"""The settings that are on in the first run of a pair, and in the second."""
+
+
+# -- the design --------------------------------------------------------------------------------------------------------
+
+
+def pairs_needed(settings: int) -> int:
+    """Return the number of pairs for so many settings, 0 if all of them are proven: one more than a prime of the form
+    4n + 3 that is not smaller."""
+    if settings <= FEW:
+        return 0
+    size = max(settings, LEAST_PAIRS - 1)
+    while size % 4 != 3 or any(size % divisor == 0 for divisor in range(3, math.isqrt(size) + 1, 2)):
+        size += 1
+    return size + 1
+
+
+def most_chosen(settings: int) -> int:
+    """Return the number of settings that are proven: all of a few, else a fifth of them, and at least
+    :data:`LEAST_CHOSEN`."""
+    return settings if settings <= FEW else max(LEAST_CHOSEN, -(-settings // _SHARE))
+
+
+def proofs_needed(settings: int) -> int:
+    """Return the usual number of pairs in the proofs: never more runs than a proof of each setting alone would take."""
+    return min(PROOFS, one_by_one(settings) // 2)
+
+
+def one_by_one(settings: int) -> int:
+    """Return the number of runs that a proof of each setting alone would take."""
+    return 2 * ENOUGH_ROUNDS * settings
+
+
+def draw_pairs(settings: int, seed: int) -> tuple[Arms, ...]:
+    """Return the pairs that choose, in order of time.
+
+    Row i of the design has the quadratic residues modulo q, moved on by i (Paley, Journal of Mathematics and Physics
+    12, 1933); a last row has none. Chance decides which setting is which column, which half comes first, and the order
+    of the pairs. Each setting is on in the first run of half of the pairs, so a steady drift moves none of them."""
+    count = pairs_needed(settings)
+    if not count:
+        return ()
+    chance = random.Random(f"pairs {seed}")
+    size = count - 1
+    residues = {n * n % size for n in range(size)}
+    columns = chance.sample(range(size), settings)
+    rows = [[(column - row) % size in residues for column in columns] for row in range(size)] + [[False] * settings]
+    chance.shuffle(rows)
+    if chance.random() < 0.5:
+        rows = [[not on for on in row] for row in rows]
+    return tuple(_split(row, range(settings)) for row in rows)
+
+
+def draw_proofs(chosen: Sequence[int], pairs: int, seed: int) -> tuple[Arms, ...]:
+    """Return the pairs that prove, in order of time. A coin for each setting and pair decides in which run it is on."""
+    chance = random.Random(f"proofs {seed}")
+    return tuple(_split([chance.random() < 0.5 for _ in chosen], chosen) for _ in range(pairs))
+
+
+def _split(row: Sequence[bool], settings: Iterable[int]) -> Arms:
+    both = list(zip(settings, row, strict=True))
+    return tuple(n for n, on in both if on), tuple(n for n, on in both if not on)
+
+
+# -- the arithmetic ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Hold one figure of many pairs. ``base``: the figure of each first run and each second one. ``signs``: for each
+    setting and pair 1 if the setting is on in the second run, else -1."""
+
+    base: Pairs
+    signs: Mapping[int, tuple[int, ...]]
+
+    def of(self, setting: int, others: Mapping[int, float], rates: Mapping[int, float] | None = None) -> Pairs:
+        """Return the pairs as without and with a setting. ``others``: log ratios of other settings, to take out.
+        ``rates``: by how much each of these rises for each unit of this setting's own log ratio."""
+        x, y, signs = self.base.x, self.base.y, self.signs[setting]
+
+        def of_others(effects: Mapping[int, float]) -> list[float]:
+            return [
+                sign * math.fsum(self.signs[n][i] * effect for n, effect in effects.items())
+                for i, sign in enumerate(signs)
+            ]
+
+        shift = of_others(others)
+        return Pairs(
+            tuple(a if sign > 0 else b for a, b, sign in zip(x, y, signs, strict=True)),
+            tuple(b if sign > 0 else a for a, b, sign in zip(x, y, signs, strict=True)),
+            self.base.counted,
+            self.base.step,
+            tuple(shift) if rates or any(shift) else (),
+            tuple(1 + one for one in of_others(rates)) if rates else (),
+        )
+
+    def fitted(self, settings: Iterable[int], known: Mapping[int, float] | None = None) -> dict[int, float]:
+        """Return the log ratios of these settings, each with the others taken out. ``known``: those of other settings,
+        which are taken out as they are."""
+        found, known = dict.fromkeys(settings, 0.0), dict(known or {})
+        for _ in range(_SWEEPS if len(found) > 1 else len(found)):
+            for n in found:
+                ratio = estimate(self.of(n, known | {m: effect for m, effect in found.items() if m != n}))
+                logged = 0.0 if ratio is None else math.log(ratio) if ratio > 0 else -_FARTHEST
+                found[n] = min(max(logged, -_FARTHEST), _FARTHEST)
+        return found
+
+    def tested(self, setting: int, settings: Sequence[int]) -> Pairs:
+        """Return the pairs for the test of one of these settings. The others are estimated without a look at where this
+        one was on, so the test is exact."""
+        return self.of(setting, self.fitted(n for n in settings if n != setting))
+
+    def estimated(self, setting: int, together: Mapping[int, float]) -> Pairs:
+        """Return the pairs for the ratio of one of these settings and its interval. ``together``: the log ratios of all
+        of them. At each ratio under test the others are those that fit best with it: where a setting was on too often
+        in the same runs as another one, both are less certain."""
+        own, others = together[setting], {n: effect for n, effect in together.items() if n != setting}
+        if not others:
+            return self.of(setting, {})
+        moved = self.fitted(others, {setting: own + _STEP})
+        rates = {n: (moved[n] - effect) / _STEP for n, effect in others.items()}
+        return self.of(setting, {n: effect - own * rates[n] for n, effect in others.items()}, rates)
+
+
+def _seen(pairs: Sequence[ScreenedPair], settings: Iterable[int], measure: str, workload: str) -> _Seen | None:
+    """Return one measure of these pairs; None if they do not have it."""
+    found = next((line for line in lines(_as_rounds(pairs), workload) if line.measure == measure), None)
+    if found is None or len(found.pairs.x) != len(pairs):
+        return None
+    return _Seen(found.pairs, {n: tuple(1 if n in one.second.on else -1 for one in pairs) for n in settings})
+
+
+def _as_rounds(pairs: Sequence[ScreenedPair]) -> list[Round]:
+    """Return pairs as rounds of a proof: the first run as the one without."""
+    return [Round("AB", one.first.side, one.second.side) for one in pairs]
+
+
+def measure_of(pairs: Sequence[ScreenedPair], workload: str) -> tuple[str, str]:
+    """Return the measure that a proof would report first, by the sizes of these pairs' figures, and its name; empty if
+    there is none."""
+    shown = lines(_as_rounds(pairs), workload)
+    first = shown[usual(shown)] if shown else None
+    return (first.measure, first.name) if first is not None else ("", "")
+
+
+# -- the choice --------------------------------------------------------------------------------------------------------
+
+
+def choose(
+    pairs: Sequence[ScreenedPair], screened: Sequence[int], most: int, measure: str, workload: str
+) -> tuple[int, ...]:
+    """Return the ``most`` settings that look largest, in their order. After each, the others are looked at again with
+    the effects of the found ones taken out: otherwise a large effect hides a smaller one."""
+    seen = _seen(pairs, screened, measure, workload)
+    found: dict[int, float] = {}
+    while seen is not None and len(found) < min(most, len(screened)):
+        sums = {n: abs(math.fsum(seen.of(n, found).contributions(0.0))) for n in sorted(set(screened) - found.keys())}
+        found = seen.fitted((*found, max(sums, key=sums.__getitem__)))
+    return tuple(sorted(found))
+
+
+# -- the result --------------------------------------------------------------------------------------------------------
+
+
+def result(screening: Screening) -> ScreeningResult | None:
+    """Return what a screening found so far; None before its figure is decided. A setting is claimed only when all pairs
+    are there, and at least ten of them prove."""
+    measure, name = measure_of(screening.pairs or screening.proofs, screening.workload)
+    if screening.measure not in ("", measure):
+        measure, name = screening.measure, screening.measure
+    if len(screening.pairs) < screening.planned_pairs or not measure:
+        return None
+    claimable = screening.complete and len(screening.proofs) >= ENOUGH_ROUNDS
+    proofs = _seen(screening.proofs, screening.chosen, measure, screening.workload)
+    shown = dict[int, Pairs]()
+    ps = dict[int, float]()
+    if proofs is not None:
+        together = proofs.fitted(screening.chosen)
+        shown = {n: proofs.estimated(n, together) for n in screening.chosen}
+        ps = {n: p_value(proofs.tested(n, screening.chosen)) for n in screening.chosen}
+    # Bonferroni's share for each, and not Holm's larger ones: with all but one proven, Holm tests the last one at 5 %,
+    # and as the tests are exact, just so many screenings would then have a false claim.
+    adjusted = {n: min(1.0, len(ps) * p) for n, p in ps.items()}
+    words = {n: _claim(shown[n], p) if claimable else "cannot_tell" for n, p in adjusted.items()}
+    pairs = _seen(screening.pairs, screening.screened, measure, screening.workload)
+    if pairs is not None:
+        # What is proven to matter is taken out of the others' pairs; what is not proven could be luck.
+        proven = pairs.fitted(n for n, word in words.items() if word != "cannot_tell")
+        shown |= {n: pairs.of(n, proven) for n in screening.screened if n not in shown}
+    even = holm([no_change_p(one, NO_CHANGE_WITHIN) for one in shown.values()])
+    rows = [
+        _ranked(screening.settings[n], measure, shown[n], n in adjusted, adjusted.get(n, 1.0), p_even, claimable)
+        for n, p_even in zip(shown, even, strict=True)
+    ]
+    rows.sort(key=lambda row: (row.verdict not in ("lower", "higher"), -_size(row.ratio)))
+    return ScreeningResult(measure, name, tuple(rows), _text(screening, name, rows, claimable))
+
+
+def _claim(pairs: Pairs, p_adjusted: float) -> VerdictWord:
+    low, high = interval(pairs)
+    if p_adjusted < SIGNIFICANCE and high < 1:
+        return "lower"
+    return "higher" if p_adjusted < SIGNIFICANCE and low > 1 else "cannot_tell"
+
+
+def _ranked(
+    setting: str, measure: str, pairs: Pairs, chosen: bool, p_adjusted: float, p_even: float, claimable: bool
+) -> Ranked:
+    ratio = estimate(pairs)
+    low, high = interval(pairs)
+    band = 1 + NO_CHANGE_WITHIN
+    word: VerdictWord = _claim(pairs, p_adjusted) if chosen and claimable else "cannot_tell"
+    if word == "cannot_tell" and claimable and p_even < SIGNIFICANCE and low >= 1 / band and high <= band:
+        word = "no_change"
+    bound = None if math.isinf(high) else high
+    span = span_told(low, bound)
+    if word in ("lower", "higher"):
+        words = f"{by_how_much(measure, word, ratio) if ratio else word} (ratio {span})"
+    elif word == "no_change":
+        words = f"no change beyond ±{NO_CHANGE_WITHIN * 100:.0f} % (ratio {span})"
+    elif chosen:
+        words = f"{'chosen, and not shown to matter' if claimable else 'chosen, not proven yet'} (ratio {span})"
+    else:
+        words = f"not seen (ratio {span})"
+    return Ranked(setting, ratio, low, bound, chosen, p_adjusted if chosen else 1.0, word, words)
+
+
+def _text(screening: Screening, name: str, rows: Sequence[Ranked], claimable: bool) -> str:
+    runs = many(screening.runs, "run")
+    if not claimable:
+        few = screening.planned_proofs < ENOUGH_ROUNDS
+        done = f"{len(screening.proofs)} of {many(screening.planned_proofs, 'pair')} of the proofs are there"
+        why = f"a verdict needs {ENOUGH_ROUNDS} pairs" if few else done
+        return f"Nothing is claimed yet, because {why}. {_others(rows, runs, 0)}".strip()
+    found = [row for row in rows if row.verdict in ("lower", "higher")]
+    if found:
+        named = ", ".join(f"{row.setting} ({row.words.partition(' (')[0]})" for row in found)
+        which = "This setting moves" if len(found) == 1 else f"These {len(found)} settings move"
+        said = f"{which} {name} here: {named}."
+    else:
+        said = f"None of {many(len(rows), 'setting')} is shown to move {name} here."
+    return f"{said} {_others([row for row in rows if row not in found], runs, len(found))}".strip()
+
+
+def _others(rows: Sequence[Ranked], runs: str, found: int) -> str:
+    """Return a sentence on the settings of which nothing is claimed: how large an effect of theirs could still be."""
+    if not rows:
+        return ""
+    which = "The other one does not" if len(rows) == 1 else f"The other {len(rows)} do not"
+    said = f"{which}, as far as {runs} can see:" if found else f"As far as {runs} can see,"
+    if any(row.low <= 0 or row.high is None for row in rows):
+        return f"{said} some of them could still have any effect."
+    low, high = min(row.low for row in rows), max(row.high or 0.0 for row in rows)
+    return f"{said} the effect of each lies between {times(low)} and {times(high)}."
+
+
+def _size(ratio: float | None) -> float:
+    return abs(math.log(ratio)) if ratio else math.inf if ratio == 0 else 0.0
