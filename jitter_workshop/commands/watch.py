@@ -9,6 +9,13 @@ Time between two blocks, and time in which the trace is read, is not watched. It
 stall in it is unknown. What the watch does is in a journal, which survives a kill and a full disk; 'watch --show DIR'
 tells what it says.
 
+With --pid PID, or a command after --, a program is watched instead: a stall is a time in which one of its threads could
+run and did not. The kernel's sums of these times are read four times a second, and the trace is frozen when one grew
+by the threshold. A command's output goes to stderr, and it is ended with the watch.
+
+--exec CMD runs a command for each freeze, without a shell: it gets a JSON object on its standard input. --textfile FILE
+keeps the figures for node_exporter's textfile collector.
+
 With --accept "stall < 20us for 12h" the verb watches until so much time was watched, writes a verdict file (JSON, and
 XML for JUnit) with the host, its settings, the counts and their limits, and exits with 1 if the condition is not met.
 --sign KEY has ssh-keygen sign it; 'watch --verify FILE' verifies it.
@@ -19,12 +26,14 @@ from __future__ import annotations
 import argparse
 import contextlib
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.common.base import (
     Interrupted,
+    Parser,
     add_json,
     advise_waiting,
     require_live_host,
@@ -33,15 +42,21 @@ from jitter_workshop.commands.common.base import (
 )
 from jitter_workshop.commands.common.shared import number, say_if_any
 from jitter_workshop.errors import BusyError, HostError, UsageError
-from jitter_workshop.model.text import MESSAGE, PATH, clean
+from jitter_workshop.model.text import MESSAGE, NAME, PATH, clean, command_line
 
 if TYPE_CHECKING:
+    from jitter_workshop.bench.cancel import CancelToken
+    from jitter_workshop.flow.host_ops.agent_session import AgentSession
+    from jitter_workshop.flow.programs.observing import Started
+    from jitter_workshop.flow.programs.targets import Found
     from jitter_workshop.flow.watching.log import Log
     from jitter_workshop.flow.watching.spinning import Limits
+    from jitter_workshop.flow.watching.tally import Subject
     from jitter_workshop.model.watch import WatchReport
     from jitter_workshop.stats.acceptance import Acceptance
 
-_THRESHOLD, _LONGEST_S, _KEEP, _MOST_KEPT = "20us", 30 * 86_400.0, 10, 1_000
+_THRESHOLD, _OF_A_PROGRAM = "20us", "1ms"
+_LONGEST_S, _KEEP, _MOST_KEPT = 30 * 86_400.0, 10, 1_000
 TIME = "the end of its time"
 _MORE = 1.25
 """A watch with a condition lasts at most so many times its time, unless --until says otherwise."""
@@ -49,20 +64,27 @@ _MORE = 1.25
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what")
-    what.add_argument("--threshold", metavar="D", help=f"the length from which on a gap is a stall ({_THRESHOLD})")
+    what.add_argument("--threshold", metavar="D", help="the length of a stall (20us; of a program's 1ms)")
     what.add_argument("--until", metavar="D", help="watch for this long, such as 12h (default: until Ctrl-C)")
     what.add_argument("--cpu", type=int, metavar="N", help="the CPU to watch (default: chosen for you)")
+    what.add_argument("--pid", type=int, metavar="PID", help="watch a process of yours instead of a CPU")
+    what.add_argument("--thread", metavar="NAME|TID", help="with --pid: only the threads of this name or number")
     what.add_argument("--keep", type=int, default=_KEEP, metavar="N", help=f"keep the N worst stalls ({_KEEP})")
     what.add_argument("-o", "--output", metavar="DIR", help="keep the watch in a new folder below DIR")
     what.add_argument(
         "--wait", dest="wait_s", type=number, default=0.0, metavar="S", help="wait while another run goes on"
     )
+    telling = parser.add_argument_group("tell")
+    telling.add_argument("--exec", dest="command_line", metavar="CMD", help="run CMD for each freeze")
+    telling.add_argument("--textfile", metavar="FILE", help="keep the figures in FILE.prom for node_exporter")
     verdict = parser.add_argument_group("verdict")
     verdict.add_argument("--accept", metavar="CONDITION", help='such as "stall < 20us for 12h"')
     verdict.add_argument("--sign", metavar="KEY", help="have ssh-keygen sign the verdict file with this key")
     verdict.add_argument("--verify", metavar="FILE", help="verify a verdict file instead")
     verdict.add_argument("--signers", metavar="FILE", help="with --verify: the allowed signers (ssh-keygen(1))")
     verdict.add_argument("--show", metavar="DIR", help="show a watch of before by its journal instead")
+    if isinstance(parser, Parser):
+        parser.takes_command = True
     add_json(parser)
 
 
@@ -74,6 +96,11 @@ def run(args: argparse.Namespace) -> int:
     if args.show is not None:
         return _show(args)
     require_live_host(args)
+    command = tuple(getattr(args, "command", ()))
+    if sum((args.cpu is not None, args.pid is not None, bool(command))) > 1:
+        raise UsageError("--cpu, --pid and a command contradict each other", "name one of them")
+    if args.thread is not None and args.pid is None:
+        raise UsageError("--thread needs --pid")
     condition, threshold_ns, limits = _asked(args)
     if args.sign is not None:
         from jitter_workshop.flow.watching.verdicts import check_key
@@ -82,12 +109,47 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError("--sign needs --accept: there is no verdict to sign without a condition")
         check_key(Path(args.sign))
     from jitter_workshop.flow.watching.log import Log, new_watch
-    from jitter_workshop.flow.watching.tally import Subject, Tally
+    from jitter_workshop.flow.watching.tally import Tally
+    from jitter_workshop.flow.watching.telling import Command, Textfile
 
-    ident, folder = new_watch(Path(args.output) if args.output else None)
-    log = Log(Subject(ident, "spin"), Tally(threshold_ns, args.keep), folder)
-    with contextlib.closing(log):
-        return _watched(args, log, condition, limits)
+    tellers: list[Command | Textfile] = []
+    if args.command_line is not None:
+        tellers.append(Command(args.command_line))
+    if args.textfile is not None:
+        tellers.append(Textfile(Path(args.textfile)))
+    with contextlib.ExitStack() as open_:
+        subject, watched = _subject(args, command, limits, open_)
+        subject.id, folder = new_watch(Path(args.output) if args.output else None)
+        log = Log(subject, Tally(threshold_ns, args.keep), folder, tellers)
+        open_.callback(log.close)
+        for teller in tellers:
+            teller.note = log.note
+        return _watched(args, log, condition, watched)
+
+
+def _subject(
+    args: argparse.Namespace, command: tuple[str, ...], limits: Limits, open_: contextlib.ExitStack
+) -> tuple[Subject, Watch]:
+    """Return what is watched, and the function that watches it. A command is started here, and ended with ``open_``.
+    Raise UsageError or HostError."""
+    from jitter_workshop.flow.watching.tally import Subject
+
+    if args.pid is None and not command:
+        return Subject("", "spin"), partial(_watch_cpu, args, limits)
+    from jitter_workshop.flow.programs.launch import Command
+    from jitter_workshop.flow.programs.targets import Found, find_process
+    from jitter_workshop.host.root import HostRoot
+    from jitter_workshop.model.program import Target
+
+    child: Command | None = None
+    if command:
+        child = Command(command, quiet=True)
+        open_.callback(child.end)
+        found = Found(Target("command", command_line(command, NAME), child.pid), (child.pid,))
+    else:
+        found = find_process(HostRoot(), args.pid, args.thread)
+    subject = Subject("", found.target.name, pid=found.pids[0])
+    return subject, partial(_watch_program, found, child, limits)
 
 
 def _asked(args: argparse.Namespace) -> tuple[Acceptance | None, int, Limits]:
@@ -103,7 +165,8 @@ def _asked(args: argparse.Namespace) -> tuple[Acceptance | None, int, Limits]:
     given = length_ns(args.threshold) if args.threshold is not None else None
     if condition is not None and given not in (None, condition.limit_ns):
         raise UsageError("--threshold and --accept contradict each other", "leave out --threshold")
-    threshold_ns = condition.limit_ns if condition is not None else given or length_ns(_THRESHOLD)
+    usual = _THRESHOLD if args.pid is None and not getattr(args, "command", ()) else _OF_A_PROGRAM
+    threshold_ns = condition.limit_ns if condition is not None else given or length_ns(usual)
     if not THRESHOLD_NS[0] <= threshold_ns <= THRESHOLD_NS[1]:
         raise UsageError("the threshold must be from 100ns to 10s")
     until_ns = length_ns(args.until) if args.until is not None else None
@@ -117,14 +180,67 @@ def _asked(args: argparse.Namespace) -> tuple[Acceptance | None, int, Limits]:
     return condition, threshold_ns, Limits(longest, condition.for_ns)
 
 
-def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, limits: Limits) -> int:
-    """Watch, print the page, and return the exit code."""
-    from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
-    from jitter_workshop.flow.host_ops.agent_session import AgentSession, place_once
-    from jitter_workshop.flow.measuring.host_warnings import warnings
+Watch = Callable[["Log", "CancelToken", "AgentSession", "Callable[[Log], None]"], tuple[int, str]]
+"""The type of a function that watches until something ends it. It returns the end, and the reason ("": the time)."""
+
+
+def _watch_cpu(
+    args: argparse.Namespace,
+    limits: Limits,
+    log: Log,
+    token: CancelToken,
+    agent_session: AgentSession,
+    progress: Callable[[Log], None],
+) -> tuple[int, str]:
+    from jitter_workshop.flow.host_ops.agent_session import place_once
     from jitter_workshop.flow.measuring.request import MeasureRequest
     from jitter_workshop.flow.turns.classhost import class_host, turn_for
     from jitter_workshop.flow.watching.spinning import watch_cpu
+
+    shared = class_host() is not None
+    end_ns = watch_cpu(
+        MeasureRequest(workload="spin", cpu=args.cpu, threshold_ns=log.tally.threshold_ns, wait_s=args.wait_s),
+        log,
+        limits,
+        token,
+        tracer=agent_session.tracer,
+        place=agent_session.place if shared else place_once,
+        turn=partial(turn_for, agent_session, doing="watching a CPU") if shared else None,
+        queued=say_if_any,
+        progress=progress,
+    )
+    return end_ns, ""
+
+
+def _watch_program(
+    found: Found,
+    child: Started | None,
+    limits: Limits,
+    log: Log,
+    token: CancelToken,
+    agent_session: AgentSession,
+    progress: Callable[[Log], None],
+) -> tuple[int, str]:
+    from jitter_workshop.flow.watching.program import watch_program
+    from jitter_workshop.host.root import HostRoot
+
+    return watch_program(
+        HostRoot(),
+        found,
+        log,
+        limits,
+        token,
+        tracer=agent_session.tracer,
+        command=child,
+        progress=progress,
+    )
+
+
+def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, watch: Watch) -> int:
+    """Watch, print the page, and return the exit code."""
+    from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
+    from jitter_workshop.flow.host_ops.agent_session import AgentSession
+    from jitter_workshop.flow.measuring.host_warnings import warnings
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.host.summary import summarise
     from jitter_workshop.model.codec import to_plain
@@ -134,7 +250,6 @@ def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, l
     host = summarise(HostRoot())
     for warning in warnings(host):
         say(warning)
-    request = MeasureRequest(workload="spin", cpu=args.cpu, threshold_ns=log.tally.threshold_ns, wait_s=args.wait_s)
     token, line, agent_session = CancelToken(), Line(), AgentSession()
 
     def told(log: Log) -> None:
@@ -142,20 +257,10 @@ def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, l
             line.write(progress(log.report()))
 
     trouble: Exception | None = None
-    end_ns = time.monotonic_ns()
+    end_ns, why = time.monotonic_ns(), ""
     try:
         with stopped_by_signals(token) as received:
-            end_ns = watch_cpu(
-                request,
-                log,
-                limits,
-                token,
-                tracer=agent_session.tracer,
-                place=agent_session.place if class_host() is not None else place_once,
-                turn=partial(turn_for, agent_session, doing="watching a CPU") if class_host() is not None else None,
-                queued=say_if_any,
-                progress=told,
-            )
+            end_ns, why = watch(log, token, agent_session, told)
     except Exception as error:
         if isinstance(error, BusyError):
             advise_waiting(error)
@@ -166,17 +271,18 @@ def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, l
         agent_session.close()
         line.close()
         token.close()
+        if not log.start_ns:
+            log.discard()
     if not log.start_ns:
         say("stopped before the first block was finished; nothing was watched")
         raise Interrupted(received[0] if received else 2)
-    ended_by = f"a signal ({_name(received[0])})" if received else clean(trouble or TIME, MESSAGE)
+    ended_by = f"a signal ({_name(received[0])})" if received else clean(trouble or why or TIME, MESSAGE)
     report = log.end(ended_by, end_ns)
     if condition is not None:
         report = _judge(args, log, report, condition, to_plain(host))
     if trouble is not None and not received:
-        raise HostError(
-            f"the watch ended early: {clean(trouble, MESSAGE)}", f"'watch --show {log.folder}' tells the rest"
-        )
+        rest = f"'watch --show {clean(log.folder, PATH)}' tells the rest"
+        raise HostError(f"the watch ended early: {clean(trouble, MESSAGE)}", rest)
     if condition is not None and report.verdict is None and not received:
         raise HostError(f"there is no verdict: {report.reason}", f"{clean(report.file or '', PATH)} has the figures")
     show(args, report, partial(page, report))

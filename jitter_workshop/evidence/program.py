@@ -130,6 +130,7 @@ def explain_program(
     in_futex: Iterable[int] = (),
     stolen: Stolen | None = None,
     scene: ProgramScene | None = None,
+    top: int = TOP,
 ) -> ProgramTimes:
     """Explain the time of a program from ``start`` to before ``end`` (ns of the trace's clock ``mono``).
 
@@ -138,7 +139,8 @@ def explain_program(
     processes that these threads start. ``itself``: pid → the name under which jitter-workshop's own processes are
     shown. ``quota``: the CPU quota of the program's groups and its period in ns, if they used it up in this time; None
     if they did not. ``calls``: the trace has the system calls. ``command``, ``in_futex``: see ``lives.follow``.
-    ``stolen``: None if there is no steal clock. ``scene``: gets the same time as tracks.
+    ``stolen``: None if there is no steal clock. ``scene``: gets the same time as tracks. ``top``: the number of the
+    longest hold-ups that are listed.
     """
     found = _named(sorted(events, key=lambda event: event[0]), itself or {})
     story = follow(found, tids, start, end, children=children, command=command, in_futex=in_futex)
@@ -150,13 +152,13 @@ def explain_program(
         lives.append((life, began, _with_beginning(timeline.threads[str(life.tid)], story, life, began, timeline)))
     once = {life.tid: track for life, _, track in lives}
     stops = Stops(found, once.values(), quota) if quota is not None else None
-    tally = _Tally(start)
+    tally = _Tally(start, top)
     if scene is not None:
         scene.add_cpus(timeline, int)
         for life in story.lives:
             scene.begin(life.tid, life.start, life.end, _name(story, life.tid))
     for life, began, track in lives:
-        tally.add(_Thread(life, track, story, timeline, stops, calls, began, stolen, scene))
+        tally.add(_Thread(life, track, story, timeline, stops, calls, began, stolen, scene, top))
     own = {life.tid for life in story.lives}
     tally.own_events = sum(
         event[3] in own or (event[2] == "switch" and event[4] in own) for event in found if start <= event[0] < end
@@ -261,7 +263,9 @@ class _Thread:
         began: str,
         stolen: Stolen | None,
         scene: ProgramScene | None = None,
+        top: int = TOP,
     ) -> None:
+        self._top = top
         self._scene = scene.thread(life.tid, life.start) if scene is not None else None
         self.life, self._track, self._story, self._timeline = life, track, story, timeline
         self._stops, self._calls, self._began, self._stolen = stops, calls, began, stolen
@@ -373,7 +377,7 @@ class _Thread:
             return
         self.stalls += 1
         one = _Longest(end - start, -start, sums)
-        if len(self._longest) < TOP:
+        if len(self._longest) < self._top:
             heapq.heappush(self._longest, one)
         elif one.ns > self._longest[0].ns:
             heapq.heapreplace(self._longest, one)
@@ -495,8 +499,8 @@ def _with_stops(waits: list[tuple[str, Piece]], stops: Stops, comes_on: list[int
 class _Tally:
     """Add up the threads, and keep those that ran or were held up most."""
 
-    def __init__(self, start: int) -> None:
-        self._start = start
+    def __init__(self, start: int, top: int) -> None:
+        self._start, self._top = start, top
         self._listed: list[ThreadTimes] = []
         self._count = 0
         self._sums: Counter[str] = Counter()
@@ -528,7 +532,7 @@ class _Tally:
 
     def _shorten(self) -> None:
         self._listed = heapq.nsmallest(MOST_THREADS, self._listed, key=_busiest_first)
-        self._worst = heapq.nsmallest(TOP, self._worst, key=lambda one: (-one.duration_ns, one.at_ns, one.tid))
+        self._worst = heapq.nsmallest(self._top, self._worst, key=lambda one: (-one.duration_ns, one.at_ns, one.tid))
 
     def result(self, timeline: Timeline, cut: bool) -> ProgramTimes:
         self._shorten()

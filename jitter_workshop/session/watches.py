@@ -26,6 +26,8 @@ RESERVED = 1 << 20
 """Bytes that are reserved at a time."""
 FOR_THE_END = 64 << 10
 """Bytes of the reserved room that only the last lines may use."""
+MOST_BYTES = 64 << 20
+"""The size of a journal from which on only its last lines are written: a storm of stalls must not fill the disk."""
 _MOST_LINE = 256 << 10
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -71,7 +73,7 @@ class Journal:
             with contextlib.suppress(OSError):
                 self._reserve()
         free = self._reserved - self._end - (0 if last else FOR_THE_END)
-        if len(line) > min(free, _MOST_LINE):
+        if len(line) > min(free, _MOST_LINE) or (self._end > MOST_BYTES and not last):
             self.unwritten += 1
             return
         try:
@@ -125,10 +127,11 @@ def remove_trace(folder: Path, name: str) -> None:
         (folder / name).unlink()
 
 
-def write_files(folder: Path, contents: dict[str, bytes]) -> None:
-    """Write files of a watch, each whole or not at all. Raise SessionError."""
-    for name, content in contents.items():
-        files.write_whole(folder / name, content)
+def remove(folder: Path) -> None:
+    """Remove the folder of a watch that has nothing but its journal."""
+    with contextlib.suppress(OSError):
+        (folder / JOURNAL).unlink()
+        folder.rmdir()
 
 
 def check_folder(folder: Path) -> None:

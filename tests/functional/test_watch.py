@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -54,8 +55,10 @@ def journal_with(top: Path, kind: str) -> Path:
 @traced
 def test_planted_stalls_are_found_and_named() -> None:
     cpu = max(os.sched_getaffinity(0))
-    with planted.thief(cpu, 5, 1.0, 60) as thief:
-        said = json.loads(watch("--until", "9s", "--threshold", "2ms", "--cpu", str(cpu), "--json")[0])
+    with planted.thief(cpu, 15, 1.0, 60) as thief:
+        said = json.loads(
+            watch("--until", "9s", "--threshold", "12ms", "--cpu", str(cpu), "--keep", "500", "--json")[0]
+        )
         thief.kill()
         assert thief.stdout is not None
         times = planted.times(thief.stdout.read())
@@ -112,6 +115,7 @@ def test_two_watches_at_once(tmp_path: Path) -> None:
         out, err = watch("--until", "1s", code=2)
         assert out == ""
         assert f"pid {first.pid}" in err
+        assert not list(watches.watches_dir().iterdir())
         first.send_signal(signal.SIGINT)
         page, _ = first.communicate(timeout=60)
     assert first.returncode == 130
@@ -175,6 +179,78 @@ def test_no_watch_without_room_for_its_journal(small_disk: Path) -> None:
     assert "disk is full" in err
 
 
+def test_a_command_and_a_textfile_for_each_freeze(tmp_path: Path) -> None:
+    told, prom = tmp_path / "told", tmp_path / "watch.prom"
+    line = shlex.join(["sh", "-c", f"cat >> {told}"])
+    said = json.loads(
+        watch("--until", "4s", "--threshold", "1us", "--exec", line, "--textfile", str(prom), "--json")[0]
+    )
+    events = [json.loads(event) for event in told.read_text().splitlines()]
+    assert events
+    assert {event["watch"] for event in events} == {said["id"]}
+    assert all(event["worst"]["duration_ns"] >= 1_000 for event in events)
+    text = prom.read_text()
+    assert f'at_least_ns="1000"}} {said["stalls"]}\n' in text
+    assert "# TYPE jitter_workshop_watch_stalls_total counter" in text
+
+
+PROGRAM_THAT_RUNS = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])})\nwhile True: pass"
+
+
+@traced
+def test_a_program_whose_stalls_are_named() -> None:
+    cpu = max(os.sched_getaffinity(0))
+    words = (
+        "--until",
+        "6s",
+        "--threshold",
+        "12ms",
+        "--keep",
+        "500",
+        "--json",
+        "--",
+        sys.executable,
+        "-c",
+        PROGRAM_THAT_RUNS,
+        str(cpu),
+    )
+    with planted.thief(cpu, 15, 1.0, 60) as thief:
+        said = json.loads(watch(*words)[0])
+        thief.kill()
+        assert thief.stdout is not None
+        times = planted.times(thief.stdout.read())
+    assert said["evidence"] == "trace"
+    assert said["pid"] is not None
+    assert said["named"] > 0
+    lost, named = planted.missed(Path(said["folder"]), times)
+    assert lost == []
+    assert named >= 2
+    whole = said["watched_s"] + sum(said["not_watched_ns"].values()) / 1e9
+    assert abs(whole - said["duration_s"]) < 0.05
+
+
+def test_a_program_that_ends(tmp_path: Path) -> None:
+    out, _ = watch("--until", "60s", "--json", "--", "sleep", "1.5")
+    said = json.loads(out)
+    assert "end of the program" in said["ended_by"]
+    assert 1 < said["duration_s"] < 30
+    out, err = watch("--accept", "stall < 10s for 60s", "--", "sleep", "1.2", code=2)
+    assert out == ""
+    assert "no verdict" in err
+
+
+@pytest.mark.parametrize(
+    ("pid", "why"), [("999999999", "no process"), ("2", "thread of the kernel"), (str(os.getpid()), "")]
+)
+def test_processes_that_cannot_be_watched(pid: str, why: str) -> None:
+    if why:
+        out, err = watch("--pid", pid, "--until", "1s", code=2)
+        assert out == ""
+        assert why in err
+    else:
+        assert json.loads(watch("--pid", pid, "--until", "1s", "--json")[0])["pid"] == int(pid)
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -184,6 +260,11 @@ def test_no_watch_without_room_for_its_journal(small_disk: Path) -> None:
         (("--sign", "key"), "needs --accept"),
         (("--signers", "x"), "needs --verify"),
         (("--keep", "0"), "--keep"),
+        (("--pid", "1", "--cpu", "1"), "contradict"),
+        (("--thread", "x"), "needs --pid"),
+        (("--exec", "/no/such/program"), "no program"),
+        (("--exec", "'"), "--exec"),
+        (("--textfile", "/none/x.prom"), "--textfile"),
         (("--cpu", "4095", "--until", "1s"), "CPU"),
         (("--verify", "/none"), "cannot be read"),
         (("--show", "/none"), "not the folder of a watch"),

@@ -51,6 +51,17 @@ def test_a_full_disk_leaves_room_for_the_end(tmp_path: Path, monkeypatch: pytest
     assert [entry["kind"] for entry in read_journal(tmp_path)][-1] == "end"
 
 
+def test_a_journal_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watches, "MOST_BYTES", 10_000)
+    journal = Journal(tmp_path)
+    for _ in range(100):
+        journal.add({"kind": "stall", "text": "x" * 1_000})
+    journal.add({"kind": "end"}, last=True)
+    journal.close()
+    assert journal.unwritten > 80
+    assert [entry["kind"] for entry in read_journal(tmp_path)][-1] == "end"
+
+
 def test_no_journal_without_its_first_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

@@ -50,8 +50,8 @@ _WORDS = 60
 FOLLOWED_KB = (16_384, 8192)
 """Buffers in KiB for each CPU while a program is followed: for all tasks' events, and for the program's own. Two
 threads that hand a token over without a pause fill 8 MiB in a tenth of a second."""
-WATCHED_KB = (2048, 1024)
-"""The same while a program is watched: the newest events overwrite the oldest, and a read must not take long."""
+WATCHED_KB = (8192, 2048)
+"""The same while a program is watched: the newest events overwrite the oldest, and only the last ones are read."""
 KEPT_BYTES = 64 << 20
 """The most bytes of a followed program's trace that are kept while it records: one to two million events."""
 
@@ -396,6 +396,8 @@ class Capture:
         self._kept_bytes, self._full = 0, False
         self._empty, self._running = False, True
         self._own = {*self._tids, *self._threads()} if self._follows else set()
+        if self._follows:
+            self._follow_new_numbers()
         for instance in (self._senders, self._hot):
             instance.write("tracing_on", "1")
 

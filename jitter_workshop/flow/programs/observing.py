@@ -164,7 +164,7 @@ def observe(
         if command is not None:
             command.release()
         until_ns = None if seconds is None else start_ns + round(seconds * 1e9)
-        with _Ends(root, found) as ends:
+        with Ends(root, found) as ends:
             while (rest_s := _rest_s(until_ns)) > 0 and not ends.within(min(rest_s, recording.pause_s)):
                 progress(rest_s)
                 recording.drain()
@@ -373,7 +373,7 @@ class _Recording:
             self.on = False
 
 
-class _Ends(contextlib.ExitStack):
+class Ends(contextlib.ExitStack):
     """Notice when a program has ended: its first process, each thread of those that are explained, or every process of
     a control group."""
 

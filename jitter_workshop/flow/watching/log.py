@@ -95,9 +95,7 @@ class Log:
         for gone in self.tally.add_kept(stalls):
             watches.remove_trace(self.folder, gone)
         for one in stalls[:MOST_LINES]:
-            plain = to_plain(without_times([one])[0])
-            plain["parts"] = plain["parts"][:_MOST_PARTS] if plain["parts"] is not None else None
-            self._write("stall", **plain)
+            self._write("stall", **_short(one))
         if count > len(stalls[:MOST_LINES]):
             self._write("stalls", count=count, listed=len(stalls[:MOST_LINES]))
         if stalls:
@@ -144,6 +142,11 @@ class Log:
         """Write the verdict into the journal."""
         self._write("verdict", last=True, **verdict)
 
+    def discard(self) -> None:
+        """Remove the folder of a watch that never began."""
+        self._journal.close()
+        watches.remove(self.folder)
+
     def close(self) -> None:
         for teller in self._tellers:
             teller.close()
@@ -151,7 +154,7 @@ class Log:
 
     def _small(self, report: WatchReport) -> dict[str, Any]:
         plain: dict[str, Any] = to_plain(report)
-        plain["kept"] = to_plain(without_times(report.kept))
+        plain["kept"] = [_short(one) for one in report.kept[:MOST_LINES]]
         plain["causes"] = plain["causes"][:MOST_LINES] if plain["causes"] is not None else None
         return plain
 
@@ -174,6 +177,13 @@ def _offsets() -> tuple[int, int]:
     clock."""
     monotonic = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     return time.time_ns() - monotonic, time.clock_gettime_ns(time.CLOCK_BOOTTIME) - monotonic
+
+
+def _short(stall: KeptStall) -> dict[str, Any]:
+    """Return a stall for the journal: without its timeline, and with its largest parts only."""
+    plain: dict[str, Any] = to_plain(without_times([stall])[0])
+    plain["parts"] = plain["parts"][:_MOST_PARTS] if plain["parts"] is not None else None
+    return plain
 
 
 def _without_file(stall: KeptStall) -> KeptStall:

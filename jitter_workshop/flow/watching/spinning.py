@@ -193,8 +193,9 @@ class FlightRecorder:
             some = stalls[: max(MOST_LINES, log.tally.keep)]
             log.froze([self._unnamed(one, why) for one in some], count, None)
             return False
-        named = [one for one in stalls if block.start_ticks >= read.whole_from or self._whole(one, block, read)]
-        file, rest = log.new_file(), [one for one in stalls if one not in named] if len(named) < len(stalls) else []
+        named, rest, file = list[Stall](), list[Stall](), log.new_file()
+        for one in stalls:
+            (named if self._whole(one, block, read) else rest).append(one)
         kept = [self._unnamed(one, "its events were overwritten: the buffer had no room for them") for one in rest]
         kept += self._explained(block, at_ns, named, read, file)
         kept.sort(key=lambda one: (-one.duration_ns, one.at_ns))

@@ -1,4 +1,4 @@
-"""Write ``status`` for node_exporter's textfile collector (Prometheus' text exposition format 0.0.4)."""
+"""Write ``status`` and ``watch`` for node_exporter's textfile collector (Prometheus' text exposition format 0.0.4)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import get_args
 
 from jitter_workshop.model.status import Assessment, State
 from jitter_workshop.model.text import clean
+from jitter_workshop.model.watch import WatchReport
 
+_MOST_CAUSES = 20
 STATES: tuple[State, ...] = get_args(State)
 
 
@@ -37,8 +39,43 @@ def render(checks: Sequence[Assessment], hot_cpus: Sequence[int]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _metric(name: str, text: str, samples: Iterable[tuple[dict[str, str], int]]) -> list[str]:
-    lines = [f"# HELP {name} {text}", f"# TYPE {name} gauge"]
+def render_watch(report: WatchReport) -> str:
+    """Return the text of a watch's metrics, with a line break at the end."""
+    what = {"watching": report.watching, **({"cpu": str(report.cpu)} if report.cpu is not None else {})}
+    lines = _metric(
+        "jitter_workshop_watch_stalls_total",
+        "Stalls of at least this length, since the watch began.",
+        (({**what, "at_least_ns": str(rate.threshold_ns)}, rate.count) for rate in report.rates),
+        "counter",
+    )
+    lines += _metric(
+        "jitter_workshop_watch_watched_seconds_total", "Time that was watched.", [(what, report.watched_s)], "counter"
+    )
+    lines += _metric(
+        "jitter_workshop_watch_not_watched_seconds_total",
+        "Time that was not watched, by its reason.",
+        (({**what, "reason": why}, ns / 1e9) for why, ns in report.not_watched_ns.items()),
+        "counter",
+    )
+    lines += _metric(
+        "jitter_workshop_watch_worst_seconds",
+        "Length of the longest stall so far.",
+        [(what, report.kept[0].duration_ns / 1e9 if report.kept else 0)],
+    )
+    lines += _metric(
+        "jitter_workshop_watch_cause_seconds_total",
+        "Time of stalls by cause, the largest causes.",
+        (
+            ({**what, "kind": cause.kind, "name": cause.name}, cause.total_ns / 1e9)
+            for cause in (report.causes or ())[:_MOST_CAUSES]
+        ),
+        "counter",
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _metric(name: str, text: str, samples: Iterable[tuple[dict[str, str], float]], kind: str = "gauge") -> list[str]:
+    lines = [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
     for labels, value in samples:
         shown = ",".join(f'{key}="{escape(label)}"' for key, label in labels.items())
         lines.append(f"{name}{{{shown}}} {value}")
