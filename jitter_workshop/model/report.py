@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from jitter_workshop.model.change import Change, Skipped
 from jitter_workshop.model.curve import Comparison, PercentileCurve
 from jitter_workshop.model.evidence import EvidenceReport, Part
 from jitter_workshop.model.host import HostSummary
@@ -13,6 +14,7 @@ from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Stalls
+from jitter_workshop.model.screening import Ranked
 from jitter_workshop.model.status import HostEvent, Snapshot
 from jitter_workshop.model.verdict import Standing
 from jitter_workshop.model.walk import PredictionOutcome
@@ -182,6 +184,38 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportedScreening:
+    """Hold a screening with its result. ``settings``: what was switched on and off. ``runs``, ``budget_runs``: the runs
+    that count, and those that were planned. ``measure``: the figure that is judged, "" if it is not decided. ``text``:
+    the result in words. ``ranked``: the settings, those that matter first; () before the pairs that choose are all
+    there. ``chosen``: the settings that were proven. Other fields are as in ``model.screening.Screening``."""
+
+    id: str
+    settings: tuple[str, ...]
+    workload: str
+    preset: str
+    seed: int
+    started_at: str
+    ended_at: str
+    runs: int
+    budget_runs: int
+    measure: str
+    text: str
+    ranked: tuple[Ranked, ...]
+    chosen: tuple[str, ...]
+    left_out: tuple[Skipped, ...]
+    changes: tuple[Change, ...]
+    complete: bool
+    restored: bool
+    stopped: str
+    disturbed: int
+    command: tuple[str, ...]
+    metric: str
+    options: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ReportDocument:
     """Hold the whole report. ``summary``: the first lines; each sentence follows from the data. ``recorded``: the name
     of the recorded host that the session is about, else "". ``host_name``: the host on which the session was begun.
@@ -191,7 +225,8 @@ class ReportDocument:
     in ``notes`` (keys are field names). ``hosts``: the hosts on which this session measured, newest first, without
     duplicates. ``private``: made for other people (``flow.reporting.anonymizer``): names are replaced, and no raw data
     are included. ``heats``: heat maps of the newest runs whose longest values come in bursts. ``matrix``: the session's
-    newest complete matrix, or its newest one, with an empty ``host``; None if the session has none.
+    newest complete matrix, or its newest one, with an empty ``host``; None if the session has none. ``screenings``:
+    oldest first.
     """
 
     format_version: int
@@ -221,3 +256,4 @@ class ReportDocument:
     private: bool = False
     heats: tuple[HeatMap, ...] = ()
     matrix: Matrix | None = None
+    screenings: tuple[ReportedScreening, ...] = ()

@@ -14,8 +14,9 @@ from jitter_workshop.model.text import clean, command_line, many, minute
 from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.lines import Lines, heading, items, labelled, sentence, wrap
 from jitter_workshop.presenter.prose import styled
+from jitter_workshop.report.screening_words import axis_for, result_word, said
 from jitter_workshop.stats.comparison import measure_name
-from jitter_workshop.stats.interval_plot import Axis, axis_of, drawn, scale, strip
+from jitter_workshop.stats.interval_plot import Axis, drawn, scale, strip
 from jitter_workshop.stats.scale import nice_duration, times
 from jitter_workshop.stats.screening import result
 
@@ -75,7 +76,7 @@ def shown(screening: Screening, width: int) -> Lines:
     lines = wrap(Text(said(screening, found), "bold text"), width)
     if found is not None:
         lines += [Text(), *_ranked(found, width)]
-        lines += [Text(KEY, "dim"), *wrap(MAIN_EFFECT, width, style="dim")]
+        lines += [*wrap(KEY, width, style="dim"), *wrap(MAIN_EFFECT, width, style="dim")]
     lines.append(Text())
     lines += wrap(restored(screening), width, style="" if screening.restored else "bold bad")
     for left in screening.left_alone:
@@ -88,21 +89,11 @@ def shown(screening: Screening, width: int) -> Lines:
     return lines
 
 
-def said(screening: Screening, found: ScreeningResult | None) -> str:
-    """Return the result in words, also if there is none yet."""
-    if found is not None:
-        return clean(found.text, 2_000)
-    done = f"{len(screening.pairs)} of {many(screening.planned_pairs, 'pair')} are there"
-    return f"Nothing can be told yet: {done}, and a setting's effect needs all of them."
-
-
 def _ranked(found: ScreeningResult, width: int) -> Lines:
     """Return a row for each setting: name, ratio, the picture of its interval, and its result in a word."""
-    # The settings that matter have the room that they need; a very wide interval of another one must not take it.
-    matter = [row for row in found.ranked if row.verdict in ("lower", "higher")]
-    axis = max((axis_of([row]) for row in matter), key=lambda one: one.reach, default=axis_of(found.ranked))
-    name_width = min(max(len(row.setting) for row in found.ranked), _NAME)
-    word_width = max(len(_word(row)) for row in found.ranked)
+    axis = axis_for(found.ranked)
+    name_width = min(max(len(row.setting) for row in found.ranked), _NAME, width // 3)
+    word_width = max(len(result_word(row)) for row in found.ranked)
     room = width - name_width - 8 - word_width - 6
     picture = min(room - (1 - room % 2), _MOST_STRIP) if room >= _LEAST_STRIP else _LEAST_STRIP
     head = Text(f"{clean(found.name, name_width):<{name_width}}  {'ratio':>7}  ", "dim")
@@ -122,16 +113,13 @@ def _row(row: Ranked, axis: Axis, name_width: int, picture: int) -> Text:
     line = Text(f"{clean(row.setting, name_width):<{name_width}}  {times(row.ratio):>7}  ")
     for faint, signs in groupby(drawn(strip(row, axis), axis, picture), key=lambda sign: sign in " │┊"):
         line.append("".join(signs), "rule" if faint else colour)
-    return line.append("  ").append(_word(row), f"bold {colour}" if row.verdict in ("lower", "higher") else colour)
+    return line.append("  ").append(
+        result_word(row), f"bold {colour}" if row.verdict in ("lower", "higher") else colour
+    )
 
 
 def _group(row: Ranked) -> str:
     return "matters" if row.verdict in ("lower", "higher") else "rest"
-
-
-def _word(row: Ranked) -> str:
-    words = {"lower": "lower", "higher": "higher", "no_change": "no change"}
-    return words.get(row.verdict, "not shown" if row.chosen else "not seen")
 
 
 def _colour(row: Ranked) -> str:

@@ -13,6 +13,7 @@ from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.evidence import ExplainedStall
 from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.report import Command
+from jitter_workshop.model.screening import Ranked
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.model.verdict import Verdict
 from jitter_workshop.stats.heat import Heat
@@ -42,9 +43,9 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Hold a verdict's interval, to be drawn on an axis, and the interval in words."""
+    """Hold the interval of a verdict or of a screened setting, to be drawn on an axis, and the interval in words."""
 
-    verdict: Verdict
+    verdict: Verdict | Ranked
     axis: Axis
     text: str
 

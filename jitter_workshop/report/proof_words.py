@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitter_workshop.model.proof import PLACEMENT, Proof
+from jitter_workshop.model.screening import Ranked
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.verdict import Verdict, VerdictWord
 from jitter_workshop.stats import interval_plot
@@ -39,15 +40,16 @@ def company(proof: Proof) -> str:
     return f" ({proof.disturbed} of {many(runs, 'run')} disturbed by other tasks)" if 2 * proof.disturbed > runs else ""
 
 
-def pictures(rows: Sequence[Verdict], columns: int) -> list[str]:
+def pictures(rows: Sequence[Verdict | Ranked], columns: int) -> list[str]:
     """Return lines of text: first the labels of the axis that all intervals share, then each measure with its interval
-    drawn. ``columns``: the width of the terminal."""
+    drawn; for a screening, each setting. ``columns``: the width of the terminal."""
     axis = interval_plot.axis_of(rows)
     width = min(_WIDE_PICTURE, (columns - _NAME - 2 - 11) // 2 * 2 - 1)
     lines = [" " * (_NAME + 2) + interval_plot.scale(axis, width)]
     for row in rows:
         picture = interval_plot.drawn(interval_plot.strip(row, axis), axis, width)
-        lines.append(f"{clean(measure_name(row.measure), _NAME):<{_NAME}}  {picture}".rstrip())
+        name = row.setting if isinstance(row, Ranked) else measure_name(row.measure)
+        lines.append(f"{clean(name, _NAME):<{_NAME}}  {picture}".rstrip())
     return lines
 
 

@@ -24,6 +24,7 @@ from jitter_workshop.model.report import (
     ReportedChapter,
     ReportedDiagnosis,
     ReportedRun,
+    ReportedScreening,
 )
 from jitter_workshop.model.run import AT, PERCENTILES, made_late
 from jitter_workshop.model.status import CheckState, HostEvent, Snapshot
@@ -61,6 +62,7 @@ from jitter_workshop.report.blocks import (
 from jitter_workshop.report.check_words import MARKS
 from jitter_workshop.report.diagnosis_words import came_most, label, took_most, undecided
 from jitter_workshop.report.proof_words import WORDS, company, given_back
+from jitter_workshop.report.screening_words import axis_for, result_word
 from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.heat import Heat
@@ -118,6 +120,11 @@ HOW_VERDICTS = (
     "called lower or higher only if chance alone is unlikely to show this (5 % over all lines together). No verdict is "
     f"based on fewer than {ENOUGH_ROUNDS} rounds. The strip shows the ratio with/without and its "
     f"{CONFIDENCE * 100:.0f} % interval. The band around 1 is ±10 %."
+)
+HOW_SCREENED = (
+    "In a screening each run has some of the settings, so each pair of runs tells about all of them. The first pairs "
+    "choose the settings that look largest; new pairs with these alone prove them (5 % over all of them together). A "
+    "ratio is the mean over runs in which the other settings are on and off."
 )
 NOTHING_PROVEN = (
     "Nothing was proven in this session. Single runs differ by chance alone, so this report only describes them. For a "
@@ -335,13 +342,19 @@ def _few(value: int | None, mark: str, why: str) -> Inline:
 
 
 def _verdicts(document: ReportDocument) -> Iterator[Block]:
-    if not document.proofs:
+    if not document.proofs and not document.screenings:
         yield Paragraph(NOTHING_PROVEN)
         yield from _notes(document, "proofs")
         return
-    yield Paragraph(HOW_VERDICTS, "how")
+    if document.proofs:
+        yield Paragraph(HOW_VERDICTS, "how")
     for number, proof in enumerate(document.proofs):
         yield Part(name(proof.subject), tuple(_proof(proof)), "proof", _proof_id(number))
+    if document.screenings:
+        yield Paragraph(HOW_SCREENED, "how")
+    for screening in document.screenings:
+        title = f"Which of {many(len(screening.settings), 'setting')} matter"
+        yield Part(title, tuple(_screening(screening)), "proof")
 
 
 def _proof_id(number: int) -> str:
@@ -432,6 +445,46 @@ def _given_back(proof: Proof) -> Iterator[Block]:
         )
     else:
         yield Paragraph(f"{told}.", "" if proof.restored else "attention")
+
+
+def _screening(one: ReportedScreening) -> Iterator[Block]:
+    yield Paragraph(Span("strong", clean(one.text, 1_000)), "verdict")
+    told: list[Inline] = [many(one.runs, "run") + ("" if one.complete else f" of {one.budget_runs:,}")]
+    if one.command:
+        told.append(("command ", code(command_line(one.command)), f", {clean(measure_name(one.metric), 40)} compared"))
+    told.append(clean(one.workload, 20) + (f", preset {clean(one.preset, 20)}" if one.preset else ""))
+    told.append(("from ", time(one.started_at), " to ", time(one.ended_at)))
+    told.append(f"seed {one.seed}")
+    yield Paragraph(listed(told, " · "), "dim")
+    if one.stopped:
+        yield Paragraph(f"Ended early: {clean(one.stopped, 300)}.", "attention")
+    if one.ranked:
+        axis = axis_for(one.ranked)
+        columns = (
+            Column("setting", brief=True),
+            Column("verdict", brief=True),
+            Column("ratio", number=True, brief=True),
+            Column(IntervalAxis(axis, "interval"), brief=True),
+        )
+        rows = tuple(
+            (
+                name(row.setting, 60),
+                _verdict_badge(row.verdict) if row.verdict != "cannot_tell" else result_word(row),
+                times(row.ratio),
+                Interval(row, axis, span_told(row.low, row.high)),
+            )
+            for row in one.ranked
+        )
+        what = clean(measure_name(one.measure), 60)
+        yield Table("screened", f"The effect of each setting on {what}, the largest first", columns, rows)
+    yield Paragraph("Everything was restored." if one.restored else "Not everything was restored.")
+    out = [f"Left out: {clean(skipped.tunable, 60)}: {clean(skipped.reason, 300)}" for skipped in one.left_out]
+    if out or one.notes:
+        yield Bullets((*out, *(clean(note, 600) for note in one.notes)))
+    if one.changes:
+        writes = tuple((code(c.path), code(c.before), code(c.after), clean(c.why, 400)) for c in one.changes)
+        heads = tuple(map(Column, ("path", "without", "with", "why")))
+        yield Table("", f"The writes of all settings: {many(len(writes), 'write')}", heads, writes, most=0)
 
 
 # -- causes ------------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ _SHARE = 0.8
 to read."""
 
 
-class Interval(Protocol):
+class Ratio(Protocol):
     """Describe a line of a proof or of a screening: a ratio with its interval, as in ``Verdict``."""
 
     @property
@@ -70,7 +70,7 @@ class Strip:
     above: bool
 
 
-def axis_of(rows: Iterable[Interval]) -> Axis:
+def axis_of(rows: Iterable[Ratio]) -> Axis:
     """Return the narrowest axis that has room for nearly all ends of the intervals."""
     wanted = [abs(math.log(end)) for row in rows for end in (row.low, row.high) if end is not None and end > 0]
     wanted.sort()
@@ -78,7 +78,7 @@ def axis_of(rows: Iterable[Interval]) -> Axis:
     return Axis(next((r for r in REACHES if math.log(r) >= far - 1e-9), REACHES[-1]))
 
 
-def strip(row: Interval, axis: Axis) -> Strip | None:
+def strip(row: Ratio, axis: Axis) -> Strip | None:
     """Return the positions of a line's interval; None if the interval has no bound at all."""
     if row.low <= 0 and row.high is None:
         return None

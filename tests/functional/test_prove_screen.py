@@ -293,3 +293,18 @@ def test_without_a_terminal_and_without_yes_nothing_is_done(capsys: pytest.Captu
 def test_resume_is_for_a_screening(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "thp", "--yes", "--resume"]) == 2
     assert "--resume is for a screening" in capsys.readouterr().err
+
+
+def test_a_report_tells_what_a_screening_found_and_hides_a_command_for_others(
+    asked: Ask, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert asked(CURE, *FIGURE, "--rounds", "12")[0] == 0
+    assert main(["report", "--format", "json", "-o", "-"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    (one,) = value["screenings"]
+    assert one["command"][:2] == ["sh", "-c"]
+    assert [row["setting"] for row in one["ranked"] if row["verdict"] == "lower"] == ["thp", "stat-interval"]
+    assert any(line.startswith("Screening of 3 settings: These 2 settings move") for line in value["summary"])
+    assert main(["report", "--format", "json", "--private", "-o", "-"]) == 0
+    (one,) = json.loads(capsys.readouterr().out)["screenings"]
+    assert (one["command"], one["options"]) == (["COMMAND"], [])

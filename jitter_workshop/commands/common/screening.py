@@ -217,7 +217,7 @@ def as_json(made: Screening) -> dict[str, Any]:
     """Return the fields of ``prove --screen --json``. ``remarks``: the screening's notes. ``notes``: why fields are
     null."""
     from jitter_workshop.model.codec import to_plain
-    from jitter_workshop.presenter.screening import said
+    from jitter_workshop.report.screening_words import said
     from jitter_workshop.stats.screening import one_by_one, result
 
     found = result(made)

@@ -35,7 +35,16 @@ from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.proof import STOPPED_BY, Proof
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.report import Command, Culprits, HeatMap, OpenPoint, Overlay, ReportDocument, ReportedRun
+from jitter_workshop.model.report import (
+    Command,
+    Culprits,
+    HeatMap,
+    OpenPoint,
+    Overlay,
+    ReportDocument,
+    ReportedRun,
+    ReportedScreening,
+)
 from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Run, Stalls
 from jitter_workshop.model.status import CheckState, Snapshot
 from jitter_workshop.model.text import called, clean
@@ -298,7 +307,7 @@ class _Anonymizer:
             return {"reason": self._of_check(value.id, value.reason)}
         if isinstance(value, OpenPoint):
             return {"text": self._of_check(value.id, value.text)}
-        if isinstance(value, Proof) and value.command:
+        if isinstance(value, Proof | ReportedScreening) and value.command:
             # A figure of its own may have a name in the unit or in a benchmark, and its last words are in ``stopped``.
             ours = not value.stopped or value.stopped.startswith(STOPPED_BY)
             stopped = value.stopped if ours else LEFT_OUT

@@ -18,9 +18,10 @@ from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
 from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
+from jitter_workshop.flow.proving.screening_run import settle
 from jitter_workshop.flow.reporting.commands import commands
 from jitter_workshop.flow.reporting.host import HostPart, look, still_open
-from jitter_workshop.flow.reporting.runs import heat_maps, overlays, reported, roles
+from jitter_workshop.flow.reporting.runs import heat_maps, overlays, reported, roles, screenings
 from jitter_workshop.flow.reporting.subject import HERE, Progress, Subject, subject_of
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
@@ -82,7 +83,7 @@ def explain_and_build(
 
 def _document(subject: Subject, now: datetime.datetime | None) -> ReportDocument:
     # The runs of a command are not kept: its proof alone is enough for a report.
-    of_command = any(proof.command for proof in subject.proofs)
+    of_command = any(proof.command for proof in subject.proofs) or any(one.command for one in subject.screenings)
     if not subject.runs and not of_command and not (subject.recorded and subject.walks):
         raise NothingToReport(subject.session.name)
     charts = overlays(subject)
@@ -118,6 +119,7 @@ def _document(subject: Subject, now: datetime.datetime | None) -> ReportDocument
         host_name=host_name,
         heats=heat_maps(subject),
         matrix=_matrix(subject),
+        screenings=screenings(subject),
     )
 
 
@@ -128,6 +130,7 @@ def keep_found(session: OpenSession, root: HostRoot, document: ReportDocument) -
     if root.recorded or session.read_only:
         return
     settle_cut_off(session, root)
+    settle(session, root)
     if document.after is not None and "after" not in document.notes:
         with contextlib.suppress(SessionError):
             history.keep_last(session.folder, document.after)
@@ -174,19 +177,24 @@ def _verdicts(subject: Subject) -> Iterator[str]:
         part = "" if proof.complete else f" It ended early, after {len(proof.rounds)} of {proof.planned} rounds."
         left = "" if proof.restored else " Not all settings were restored."
         yield f"{verdict} of {clean(proof.subject, 60)}: {text}.{part}{left}"
-    if not subject.proofs and not subject.chosen and len(subject.runs) > 1:
+    for screening in screenings(subject):
+        left = "" if screening.restored else " Not all settings were restored."
+        yield f"Screening of {many(len(screening.settings), 'setting')}: {screening.text}{left}"
+    if not (subject.proofs or subject.screenings) and not subject.chosen and len(subject.runs) > 1:
         yield "This report has no proof: single runs are described, and only 'prove' compares rounds."
 
 
 def _measured(subject: Subject) -> str:
     runs = subject.runs
     if not runs:
-        return "No run of our own benchmark was made." if subject.proofs else "Nothing was measured."
+        judged = subject.proofs or subject.screenings
+        return "No run of our own benchmark was made." if judged else "Nothing was measured."
     first, last = runs[0].started_at[:10], runs[-1].started_at[:10]
     when = f"on {clean(first, 10)}" if first == last else f"from {clean(first, 10)} to {clean(last, 10)}"
     kinds = ", ".join(dict.fromkeys(clean(run.workload, 20) for run in runs))
     proving = sum(run.proof is not None for run in runs)
-    told = f"{many(len(runs), 'run')} of {kinds} {when}" + (f", {proving} of them for proofs" if proving else "")
+    what = "proofs and screenings" if subject.screenings else "proofs"
+    told = f"{many(len(runs), 'run')} of {kinds} {when}" + (f", {proving} of them for {what}" if proving else "")
     disturbed, stopped = sum(bool(run.disturbed) for run in runs), sum(not run.complete for run in runs)
     said = [f"{disturbed} of them disturbed by other tasks"] if disturbed else []
     said += [f"{stopped} stopped early"] if stopped else []

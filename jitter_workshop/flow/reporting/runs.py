@@ -15,14 +15,16 @@ from jitter_workshop.model.course import SLOTS, TREATED
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.record import made_of
-from jitter_workshop.model.report import HeatMap, Overlay, ReportedRun
+from jitter_workshop.model.report import HeatMap, Overlay, ReportedRun, ReportedScreening
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import clean, many, minute
+from jitter_workshop.report.screening_words import said
 from jitter_workshop.stats.curve import percentile_curve
 from jitter_workshop.stats.heat import loud_blocks, shows_bursts
 from jitter_workshop.stats.histogram import add, new_histogram
 from jitter_workshop.stats.sample_size import standings
+from jitter_workshop.stats.screening import result
 
 MOST_HISTOGRAMS = 80
 """Greatest number of histograms that the charts of proofs add up, newest first, so that a report takes only seconds."""
@@ -52,13 +54,19 @@ def roles(subject: Subject) -> dict[str, str]:
         for number, one in enumerate(proof.rounds, 1):
             for side, ident in (("without", one.without), ("with", one.with_it)):
                 found.setdefault(ident, []).append(f"proof of {clean(proof.subject, 60)}, round {number}, {side}")
+    for screening in subject.screenings:
+        for part, pairs in (("that choose", screening.pairs), ("that prove", screening.proofs)):
+            for number, pair in enumerate(pairs, 1):
+                for place, run in (("first", pair.first), ("second", pair.second)):
+                    told = f"screening, pair {number} of those {part}, {place} run"
+                    found.setdefault(run.side.run, []).append(told)
     return {ident: ", ".join(told) for ident, told in found.items()}
 
 
 def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> ReportedRun:
     """Return a run in the form of a report, with only its longest stalls and its most important notes. ``curve``: given
     only for runs that a chart shows."""
-    made_for = role or ("made for a proof that does not count this run" if run.proof else "")
+    made_for = role or ("made for a proof or a screening that does not count this run" if run.proof else "")
     longest = sorted(run.stalls.worst, key=lambda stall: (-stall.duration_ns, stall.start_ns))[:LONGEST]
     told = (*_TOLD, "steal_ns") if run.steal_ns is None else _TOLD
     return made_of(
@@ -74,6 +82,24 @@ def reported(run: Run, role: str = "", curve: PercentileCurve | None = None) -> 
         proof=run.proof or "",
         notes=tuple(clean(run.notes[key], 400) for key in told if key in run.notes),
     )
+
+
+def screenings(subject: Subject) -> tuple[ReportedScreening, ...]:
+    """Return the screenings with their results, oldest first."""
+    made = []
+    for one in subject.screenings:
+        found = result(one)
+        made.append(
+            made_of(
+                ReportedScreening,
+                one,
+                measure=found.measure if found is not None else "",
+                text=said(one, found),
+                ranked=found.ranked if found is not None else (),
+                chosen=tuple(one.settings[n] for n in one.chosen),
+            )
+        )
+    return tuple(made)
 
 
 def overlays(subject: Subject) -> tuple[Overlay, ...]:

@@ -17,6 +17,7 @@ from jitter_workshop.model.course import Course
 from jitter_workshop.model.curve import ImportedRun, PercentileCurve
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.run import Run
+from jitter_workshop.model.screening import Screening
 from jitter_workshop.model.session import ChapterProgress, Session
 from jitter_workshop.model.status import HostEvent, Snapshot
 from jitter_workshop.model.text import clean
@@ -45,6 +46,7 @@ class Subject:
     runs: tuple[Run, ...]
     chosen: bool
     proofs: tuple[Proof, ...]
+    screenings: tuple[Screening, ...]
     imports: tuple[ImportedRun, ...]
     events: tuple[HostEvent, ...]
     first: Snapshot | None
@@ -112,6 +114,7 @@ def subject_of(
         runs=picked,
         chosen=bool(runs),
         proofs=() if runs else proofs,
+        screenings=() if runs else context.handle.screenings(),
         imports=() if runs else context.handle.imports(),
         events=() if runs else events,
         first=None if runs else first,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from jitter_workshop.model.evidence import ExplainedStall
 from jitter_workshop.model.palette import CAUSES
+from jitter_workshop.model.screening import Ranked
 from jitter_workshop.model.verdict import Verdict
 from jitter_workshop.stats import interval_plot
 from jitter_workshop.stats.interval_plot import Axis
@@ -22,7 +23,7 @@ _TIMELINE, _TIMELINE_HEIGHT = 640, 18
 _MOST_PIECES = 400
 
 
-def interval(verdict: Verdict, axis: Axis) -> str:
+def interval(verdict: Verdict | Ranked, axis: Axis) -> str:
     """Draw an interval; behind it lie the band of no change and a line at 1. Return "" if the interval allows any
     ratio."""
     drawn = interval_plot.strip(verdict, axis)

@@ -1,0 +1,30 @@
+"""Describe the end of a screening in words, the same for reports and every surface."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitter_workshop.model.screening import Ranked, Screening, ScreeningResult
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.stats.interval_plot import Axis, axis_of
+
+
+def said(screening: Screening, found: ScreeningResult | None) -> str:
+    """Return the result in words, also if there is none yet."""
+    if found is not None:
+        return clean(found.text, 2_000)
+    done = f"{len(screening.pairs)} of {many(screening.planned_pairs, 'pair')} are there"
+    return f"Nothing can be told yet: {done}, and a setting's effect needs all of them."
+
+
+def result_word(row: Ranked) -> str:
+    """Return the result of a setting in a word or two."""
+    words = {"lower": "lower", "higher": "higher", "no_change": "no change"}
+    return words.get(row.verdict, "not shown" if row.chosen else "not seen")
+
+
+def axis_for(ranked: Sequence[Ranked]) -> Axis:
+    """Return the axis that the settings share. Those that matter have the room that they need; a very wide interval of
+    another one must not take it."""
+    matter = [row for row in ranked if row.verdict in ("lower", "higher")]
+    return max((axis_of([row]) for row in matter), key=lambda one: one.reach, default=axis_of(ranked))
