@@ -174,7 +174,7 @@ def test_the_list_keeps_its_contract(host_tree: Callable[[str], Path]) -> None:
     for line in listed:
         assert {"id", "title", "minutes", "here", "setting", "curve"} <= set(line)
         assert isinstance(line["curve"], bool)
-        assert (line["setting"] is None) == (chapters[line["id"]].changes == "nothing")
+        assert (line["setting"] is None) == (not chapters[line["id"]].sets)
         assert ("setting" in line["notes"]) == (line["setting"] is None)
         assert line["here"] == "recorded", "a recorded host is measured nowhere"
         assert line["reason"]
