@@ -239,8 +239,10 @@ def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) 
         lines += wrap(Text(f"{only}{clean(one.why, 500)}{never}", "dim"), width, "    ")
     below: Lines = []
     if part:
-        which = "the next ones" if first + OPEN < len(commands) else "the first ones again"
-        below += wrap(Text(f"{len(commands) - len(shown)} more are folded: {fold.more} shows {which}.", "dim"), width)
+        which = "the next" if first + OPEN < len(commands) else "the first again"
+        folded = len(commands) - len(shown)
+        are = "is" if folded == 1 else "are"
+        below += wrap(Text(f"{folded} more {are} folded: {fold.more} shows {which}.", "dim"), width)
     return [*lines, Text(), *below] if below else lines
 
 

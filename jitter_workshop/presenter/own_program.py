@@ -50,9 +50,9 @@ def choices(work: ProgramWork, width: int, own: str) -> Lines:
     for number, one in enumerate(SAMPLES, 1):
         lead = f"{'▸' if one is chosen else ' '} {number}  "
         lines += wrap(Text(f"{one.name}: {one.what}", "bold text" if one is chosen else "text"), width, lead)
-    said = f"{own}: {OWN}" if chosen is not None else f"{own}: {command_line(work.words)}"
-    lead = f"{'▸' if chosen is None else ' '}    "
-    lines += wrap(Text(said, "bold text" if chosen is None else "text"), width, lead)
+    said = OWN if chosen is not None else command_line(work.words)
+    lead = f"{'▸' if chosen is None else ' '} {own}  "
+    lines += wrap(Text(said, "bold text" if chosen is None else "text"), width, lead, "     ")
     return [*lines, *wrap(RUNS, width, style="dim")]
 
 

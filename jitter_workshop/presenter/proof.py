@@ -36,6 +36,8 @@ DRAWN_OF_COMMAND = (
 )
 STOPPED_EARLY = "Stopped before a round was finished: nothing is proven, and every change is restored."
 STOPPED_AND_KEPT = "If you stop it, the finished rounds are kept and judged."
+_BEGINS = {COMMAND: "the command runs"}
+"""What is told of a run that has no finished block, by its workload."""
 WITHOUT, WITH, NOW, TO_COME = "–", "+", "▸", "·"
 """The signs of a round's runs: without the change, with it, running now, to come."""
 SIGNS = f"{WITHOUT} without the change, {WITH} with it, {NOW} now, {TO_COME} to come"
@@ -251,8 +253,11 @@ def signs(order: Order) -> tuple[str, str]:
     return (WITHOUT, WITH) if order == "AB" else (WITH, WITHOUT)
 
 
-def progress(step: ProofStep | None, block: Progress | None, planned: int, left_s: float, width: int) -> Lines:
-    """Return two lines: a bar of the finished runs with the time left, and the run that is being made."""
+def progress(
+    step: ProofStep | None, block: Progress | None, planned: int, left_s: float, width: int, *, workload: str = ""
+) -> Lines:
+    """Return two lines: a bar of the finished runs with the time left, and the run of ``workload`` that is being
+    made."""
     done = (step.number if step is not None else 0) + (block.done / block.total if block is not None else 0.0)
     remaining = f"  {left(left_s)}"
     room = max(width - max(len(remaining), 24), 10)
@@ -260,7 +265,11 @@ def progress(step: ProofStep | None, block: Progress | None, planned: int, left_
     if step is None:
         return [line, Text("Preparing: the changes are applied and restored once…", "dim")]
     now = Text(f"round {step.round + 1} of {planned} · {step.side} the change", "text")
-    state = f"block {block.done} of {block.total}" if block is not None else "calibrating and settling"
+    state = (
+        f"block {block.done} of {block.total}"
+        if block is not None
+        else _BEGINS.get(workload, "calibrating and settling")
+    )
     now.append(f" · {state}", "dim")
     return [line, now]
 

@@ -89,7 +89,9 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
             return [Text(what, "accent")]
         if running.waiting:
             return wrap(Text(f"{clean(running.waiting, 300)} Esc stops waiting.", "text"), width)
-        return words.progress(running.step, running.progress, self._rounds, running.left_s, width)
+        return words.progress(
+            running.step, running.progress, self._rounds, running.left_s, width, workload=running.workload
+        )
 
     def say_lines(self, width: int) -> Iterable[Text]:
         running = self.under_way
