@@ -31,6 +31,7 @@ from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.record import picked
 from jitter_workshop.model.run import Run, apart_from_proofs
+from jitter_workshop.model.screening import Screening
 from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import clean, many, minute
 from jitter_workshop.session.store import Damaged, OpenSession, SessionStore
@@ -100,6 +101,7 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
     store = SessionStore()
     with store.open(wanted) as opened:
         session, runs, imported, proofs = opened.session, opened.runs(), opened.imports(), opened.proofs()
+        screenings = opened.screenings()
         matrices = opened.matrices()
         notices = tuple(opened.notices)
     if args.profile:
@@ -116,13 +118,16 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
                 "run_list": [_run_json(r) for r in runs],
                 "imports": [_import_json(r) for r in imported],
                 "proofs": [_proof_json(p) for p in proofs],
+                "screenings": [_screening_json(one) for one in screenings],
                 "matrices": [_matrix_json(m) for m in matrices],
                 "notices": notices,
             }
         )
         return 0
     from jitter_workshop.report.proof_words import headline
+    from jitter_workshop.report.screening_words import said
     from jitter_workshop.stats.comparison import import_line
+    from jitter_workshop.stats.screening import result
 
     lines = [
         f"{clean(session.name)} · {session.id}",
@@ -136,6 +141,8 @@ def _show(args: argparse.Namespace, wanted: str) -> int:
     lines += ["", *_run_lines(apart_from_proofs(runs))]
     lines += ["", "Proofs ('jitter-workshop prove --show ID' prints one):"] if proofs else []
     lines += [f"  {proof.id:<21} {clean(proof.subject, 40)} · {headline(proof)}" for proof in proofs]
+    lines += ["", "Screenings ('jitter-workshop prove --screen --show ID' prints one):"] if screenings else []
+    lines += [f"  {one.id:<21} {many(len(one.settings), 'setting')} · {said(one, result(one))}" for one in screenings]
     lines += ["", "Matrices ('jitter-workshop chart --kind matrix ID' draws one):"] if matrices else []
     lines += [f"  {one.id:<21} {_matrix_line(one)}" for one in matrices]
     lines += ["", "Imported:", *(f"  {import_line(r)}" for r in imported)] if imported else []
@@ -252,6 +259,17 @@ def _run_json(run: Run) -> dict[str, Any]:
         **picked(run, "started_at", "duration_s", "complete", "main_histogram"),
         **(picked(main, *figures) if main else dict.fromkeys(figures)),
         **picked(run, "applied", "proof"),
+    }
+
+
+def _screening_json(one: Screening) -> dict[str, Any]:
+    from jitter_workshop.report.screening_words import said
+    from jitter_workshop.stats.screening import result
+
+    return {
+        **picked(one, "id", "started_at", "runs", "budget_runs", "complete", "restored"),
+        "settings": list(one.settings),
+        "text": said(one, result(one)),
     }
 
 

@@ -92,7 +92,7 @@ def shown(screening: Screening, width: int) -> Lines:
 def _ranked(found: ScreeningResult, width: int) -> Lines:
     """Return a row for each setting: name, ratio, the picture of its interval, and its result in a word."""
     axis = axis_for(found.ranked)
-    name_width = min(max(len(row.setting) for row in found.ranked), _NAME, width // 3)
+    name_width = min(max(len(found.name), *(len(row.setting) for row in found.ranked)), _NAME, width // 3)
     word_width = max(len(result_word(row)) for row in found.ranked)
     room = width - name_width - 8 - word_width - 6
     picture = min(room - (1 - room % 2), _MOST_STRIP) if room >= _LEAST_STRIP else _LEAST_STRIP

@@ -20,7 +20,7 @@ from tests.calibration.judging import exact
 from tests.madescreenings import ACTIVE, SETTINGS, SimulatedHost, screened
 
 HOSTS = 200
-OTHERS = 100
+OTHERS = 60
 """The hosts for the designs that are only compared."""
 FOUND, FALSE, SHARE = 90, 5, 100 / 3
 """The goals, in percent: found at least, hosts with a false claim at most, runs at most of those of one at a time."""

@@ -15,6 +15,7 @@ from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.bench import lock
 from jitter_workshop.cli import main
 from jitter_workshop.commands.common import screening as verb
+from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.proving import screening_run
 from jitter_workshop.session.store import SessionStore
@@ -204,8 +205,6 @@ def test_a_setting_that_the_host_refuses_is_left_out_and_told(
 
     def refuses(self: Any, sides: Any) -> None:
         if "numa-balancing" in sides.ids:
-            from jitter_workshop.errors import HostError
-
             self._applied = sides
             raise HostError("numa-balancing was applied only in part: invalid argument")
         real(self, sides)
@@ -233,6 +232,12 @@ def test_without_words_all_that_status_would_improve_is_screened(asked: Ask, cap
     assert "├" in told or "●" in told
     assert main(["prove", "--screen", "--list"]) == 0
     assert value["id"] in capsys.readouterr().out
+    assert main(["sessions", "show", "@1"]) == 0
+    assert f"{value['id']} 9 settings · Nothing is claimed" in " ".join(capsys.readouterr().out.split()).replace(
+        "  ", " "
+    )
+    assert main(["sessions", "show", "@1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["screenings"][0]["runs"] == value["runs"]
     assert main(["prove", "--screen", "--list", "--json"]) == 0
     (listed,) = json.loads(capsys.readouterr().out)["screenings"]
     assert listed["id"] == value["id"]
@@ -308,3 +313,20 @@ def test_a_report_tells_what_a_screening_found_and_hides_a_command_for_others(
     assert main(["report", "--format", "json", "--private", "-o", "-"]) == 0
     (one,) = json.loads(capsys.readouterr().out)["screenings"]
     assert (one["command"], one["options"]) == (["COMMAND"], [])
+
+
+def test_an_apply_that_fails_once_has_its_pair_made_again(asked: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, failed = screening_run._Series._apply, list[int]()
+
+    def once(self: Any, sides: Any) -> None:
+        if self._done == 4 and not failed:
+            failed.append(1)
+            self._applied = sides
+            raise HostError("the plan that was shown does not have this change")
+        real(self, sides)
+
+    monkeypatch.setattr(screening_run._Series, "_apply", once)
+    code, value, err = asked("echo p99=5", *FIGURE, "--rounds", "4")
+    assert code == 0, err
+    assert (failed, value["runs"], value["complete"]) == ([1], 8, True)
+    assert any("pair 3 of the proofs was measured again" in note for note in value["remarks"])

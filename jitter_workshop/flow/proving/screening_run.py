@@ -291,29 +291,31 @@ class _Series:
     # -- pairs ---------------------------------------------------------------------------------------------------------
 
     def _try(self) -> None:
-        """Apply and restore each setting once before the first run. One that the host refuses is left out; in a
-        screening that is resumed it is an error, because earlier runs had it."""
-        plan = self._drawn.plan
-        out = {one.tunable for one in self._refused}
-        settings = [n for n, setting in enumerate(plan.settings) if setting not in out]
-        for done, n in enumerate(settings):
+        """Apply and restore each setting once before the first run. One that the host refuses is left out. It is an
+        error if only one setting would be left, or if the screening is resumed, because earlier runs had it."""
+        screened = self._screened()
+        for done, n in enumerate(screened):
             self._must_go_on()
-            sides = self._drawn.sides((n,))
-            why = ""
-            try:
-                self._times.changed(lambda sides=sides: self._apply(sides))  # type: ignore[misc]
-                why = sides.drifted()
-            except HostError as error:
-                if self._agent_session.turn_lost():
-                    raise
-                why = error.message
-            self._take_back()
-            if why and (self._done or (isinstance(why, str) and len(settings) - len(out) <= 2)):
-                raise HostError(f"{plan.settings[n]} cannot be applied here: {clean(why, 300)}", "leave it out")
-            if why:
-                out.add(plan.settings[n])
-                self._refused.append(Skipped(plan.settings[n], f"the host refused it in a trial: {clean(why, 300)}"))
-            self._observer.tried(done + 1, len(settings))
+            setting = self._drawn.plan.settings[n]
+            if why := self._refusal(n):
+                if self._done or len(self._screened()) <= 2:
+                    raise HostError(f"{setting} cannot be applied here: {clean(why, 300)}", "leave it out")
+                self._refused.append(Skipped(setting, f"the host refused it in a trial: {clean(why, 300)}"))
+            self._observer.tried(done + 1, len(screened))
+
+    def _refusal(self, n: int) -> str:
+        """Apply and restore a setting. Return the reason if it could not be applied or did not keep its value, or
+        ""."""
+        sides = self._drawn.sides((n,))
+        try:
+            self._times.changed(lambda: self._apply(sides))
+            why = sides.drifted()
+        except HostError as error:
+            if self._agent_session.turn_lost():
+                raise
+            why = error.message
+        self._take_back()
+        return why
 
     def _make_pairs(self) -> None:
         plan = self._drawn.plan
