@@ -17,10 +17,16 @@ from jitter_workshop.cli import main
 from jitter_workshop.commands.common import screening as verb
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops import agent_session as session_module
+from jitter_workshop.flow.measuring import measure as measuring
+from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.proving import screening_run
-from jitter_workshop.session.store import SessionStore
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.run import Run
+from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.stats.screening import draw_pairs, draw_proofs
+from jitter_workshop.tuning.journal import stack
 from tests import hosttrees, livehost, tuned_tree
+from tests.madeup import make_run
 
 THP = "sys/kernel/mm/transparent_hugepage/enabled"
 STAT = "proc/sys/vm/stat_interval"
@@ -233,9 +239,7 @@ def test_without_words_all_that_status_would_improve_is_screened(asked: Ask, cap
     assert main(["prove", "--screen", "--list"]) == 0
     assert value["id"] in capsys.readouterr().out
     assert main(["sessions", "show", "@1"]) == 0
-    assert f"{value['id']} 9 settings · Nothing is claimed" in " ".join(capsys.readouterr().out.split()).replace(
-        "  ", " "
-    )
+    assert f"{value['id']} 9 settings · Nothing is claimed" in " ".join(capsys.readouterr().out.split())
     assert main(["sessions", "show", "@1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["screenings"][0]["runs"] == value["runs"]
     assert main(["prove", "--screen", "--list", "--json"]) == 0
@@ -330,3 +334,42 @@ def test_an_apply_that_fails_once_has_its_pair_made_again(asked: Ask, monkeypatc
     assert code == 0, err
     assert (failed, value["runs"], value["complete"]) == ([1], 8, True)
     assert any("pair 3 of the proofs was measured again" in note for note in value["remarks"])
+
+
+def test_our_own_runs_are_screened_by_their_primary_line_and_kept_apart(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made: list[Run] = []
+
+    def measure(request: MeasureRequest, session: OpenSession, *_: Any, **__: Any) -> Run:
+        """A run that has a tenth of the stalls with thp."""
+        few = "[always]" not in (tree / THP).read_text()
+        values = [100 + len(made) % 7] * 200 + [150_000 + 1_000 * len(made)] * (4 if few else 40)
+        run, blocks = make_run(
+            [values, values],
+            run_id=f"20260101-000000-{len(made):04x}",
+            label=request.label,
+            workload=request.workload,
+            proof=request.proof,
+            settle_s=request.settle_s or None,
+            applied=stack(HostRoot(tree), in_effect=True),
+        )
+        session.add_run(run, blocks)
+        made.append(run)
+        return run
+
+    monkeypatch.setattr(measuring, "measure", measure)
+    line = ["prove", "--screen", "thp", "stat-interval", "numa-balancing", "--yes", "--cpus", "2-3", "--seed", "5"]
+    assert main([*line, "--rounds", "12", "--json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert len(made) == value["runs"] == 24
+    first, *others = value["ranked"]
+    assert (value["measure"], first["tunable"]) == ("stalls_per_second_over_100000_ns", "thp")
+    assert (first["verdict"], first["ratio"]) == ("lower", pytest.approx(0.1, rel=0.2))
+    assert {row["verdict"] for row in others} <= {"no_change", "cannot_tell"}
+    assert {run.proof for run in made} == {value["id"]}
+    assert [run["run"] for pair in value["proofs"] for run in pair] == [run.id for run in made]
+    for pair in value["proofs"]:
+        for one in pair:
+            run = next(run for run in made if run.id == one["run"])
+            assert {item["id"] for item in run.applied} == {value["settings"][n] for n in one["on"]}

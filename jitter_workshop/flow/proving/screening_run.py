@@ -329,6 +329,10 @@ class _Series:
             self._chosen = choose(self._pairs, screened, plan.most, self._measure, plan.workload)
         if not self._pairs:
             self._chosen = screened
+        if not self._chosen:
+            raise HostError(
+                "the runs have no figure in common, so no setting can be chosen", "measure with another preset"
+            )
         self._observer.chosen(tuple(plan.settings[n] for n in self._chosen))
         for number, arms in enumerate(draw_proofs(self._chosen, plan.proofs, self._seed)):
             if number >= len(self._proofs):
