@@ -1,5 +1,5 @@
-"""The JSON Schemas of ``report --format json`` and of ``explain --json`` for a program, made from the model's types,
-and a small validator of what they use.
+"""The JSON Schemas of ``report --format json``, of ``explain --json`` for a program, and of ``watch``, made from the
+model's types, and a small validator of what they use.
 
 ``python -m tests.reportschema`` writes ``assets/*.schema.json`` anew; a test says when that is due.
 """
@@ -16,9 +16,12 @@ from typing import Any, Literal
 from jitter_workshop.model.codec import field_names
 from jitter_workshop.model.program import ProgramReport
 from jitter_workshop.model.report import ReportDocument
+from jitter_workshop.model.watch import WatchReport, WatchVerdict
 
 ASSET = Path(__file__).parents[1] / "assets" / "report.schema.json"
 PROGRAM = ASSET.with_name("program.schema.json")
+WATCH = ASSET.with_name("watch.schema.json")
+VERDICT = ASSET.with_name("verdict.schema.json")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -48,6 +51,16 @@ def program_text() -> str:
     title = "jitter-workshop explain --json, for a program"
     said = "The descriptions say what each field is. Times are integers in ns."
     return json.dumps(schema(ProgramReport, title, said), indent=1, ensure_ascii=False) + "\n"
+
+
+def watch_text() -> str:
+    said = "The descriptions say what each field is. Times are integers in ns unless named otherwise."
+    return json.dumps(schema(WatchReport, "jitter-workshop watch --json", said), indent=1, ensure_ascii=False) + "\n"
+
+
+def verdict_text() -> str:
+    title, said = "the verdict file of jitter-workshop watch --accept", "The descriptions say what each field is."
+    return json.dumps(schema(WatchVerdict, title, said), indent=1, ensure_ascii=False) + "\n"
 
 
 def _of(hint: Any, known: dict[str, type], defs: dict[str, Any]) -> dict[str, Any]:
@@ -144,3 +157,5 @@ def _is(value: Any, kind: str) -> bool:
 if __name__ == "__main__":
     ASSET.write_text(text(), encoding="utf-8")
     PROGRAM.write_text(program_text(), encoding="utf-8")
+    WATCH.write_text(watch_text(), encoding="utf-8")
+    VERDICT.write_text(verdict_text(), encoding="utf-8")

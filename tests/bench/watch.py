@@ -70,7 +70,8 @@ def run(folder: Path) -> list[Figure]:
 
 
 def _planted(folder: Path, cpu: int) -> tuple[dict[str, Any], int, int]:
-    words = (*_PROGRAM, "watch", "--cpu", str(cpu), "--threshold", "2ms", "--until", f"{_LONG_S}s", "--json")
+    where = ("--cpu", str(cpu), "--threshold", "2ms", "--keep", "100")
+    words = (*_PROGRAM, "watch", *where, "--until", f"{_LONG_S}s", "--json")
     environment = os.environ | {"XDG_STATE_HOME": str(folder / "state")}
     with planted.thief(cpu, 5, 1.0, 2 * _LONG_S) as thief:
         done = subprocess.run(words, stdout=subprocess.PIPE, check=True, timeout=300, env=environment)

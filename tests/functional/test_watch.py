@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from jitter_workshop.session import watches
-from tests import livetrace, planted
+from tests import livetrace, planted, reportschema
 
 PROGRAM = (sys.executable, "-m", "jitter_workshop", "watch")
 INSTANCES = Path("/sys/kernel/tracing/instances")
@@ -62,6 +63,8 @@ def test_planted_stalls_are_found_and_named() -> None:
         thief.kill()
         assert thief.stdout is not None
         times = planted.times(thief.stdout.read())
+    whole = json.loads(reportschema.WATCH.read_text(encoding="utf-8"))
+    assert reportschema.problems(said, whole, whole) == []
     lost, named = planted.missed(Path(said["folder"]), times)
     assert lost == []
     assert named >= 3
@@ -120,6 +123,21 @@ def test_two_watches_at_once(tmp_path: Path) -> None:
         page, _ = first.communicate(timeout=60)
     assert first.returncode == 130
     assert "SIGINT" in page
+
+
+def test_a_killed_sampler_is_started_again(tmp_path: Path) -> None:
+    with started("--until", "12s", "-o", str(tmp_path / "kept"), "--json") as running:
+        journal_with(tmp_path / "kept", "begin")
+        for child in psutil.Process(running.pid).children(recursive=True):
+            if "jitter_workshop.bench.worker" in child.cmdline():
+                child.kill()
+        out, _ = running.communicate(timeout=60)
+    assert running.returncode == 0
+    said = json.loads(out)
+    assert "started again" in said["notes"]["measuring"]
+    assert said["not_watched_ns"]["suspended"] > 0
+    whole = said["watched_s"] + sum(said["not_watched_ns"].values()) / 1e9
+    assert abs(whole - said["duration_s"]) < 0.01
 
 
 @traced
@@ -223,7 +241,8 @@ def test_a_program_whose_stalls_are_named() -> None:
     assert said["pid"] is not None
     assert said["named"] > 0
     lost, named = planted.missed(Path(said["folder"]), times)
-    assert lost == []
+    # The program binds itself to the CPU within its first second.
+    assert [one for one in lost if one[0] > 1_000_000_000] == []
     assert named >= 2
     whole = said["watched_s"] + sum(said["not_watched_ns"].values()) / 1e9
     assert abs(whole - said["duration_s"]) < 0.05

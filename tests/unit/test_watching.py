@@ -26,6 +26,7 @@ from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, TraceRea
 from jitter_workshop.model.watch import BETWEEN, READING, SUSPENDED, KeptStall
 from jitter_workshop.presenter.watch import page, progress
 from jitter_workshop.session.watches import read_journal
+from tests import reportschema
 
 AT = "2026-01-01T00:00:00.000Z"
 EVIL = "evil\x1b[2J\nname"
@@ -62,6 +63,18 @@ def test_rates_have_their_limits() -> None:
     assert Tally(20_000, 3).rates()[0].per_hour_high is None
 
 
+def test_after_a_storm_a_single_stall_is_read_again() -> None:
+    tally = Tally(20_000, 1)
+    tally.add_kept([stall(10**9)])
+    for _ in range(1_000):
+        tally.allowance.watched(500_000_000)
+        tally.froze(200_000_000)
+    assert not tally.may_read(50_000)
+    assert tally.may_read(2 * 10**9)
+    tally.allowance.watched(11_000_000_000)
+    assert tally.may_read(50_000)
+
+
 def test_causes_are_added_up_and_bounded() -> None:
     tally = Tally(20_000, 3)
     for _ in range(2):
@@ -70,6 +83,12 @@ def test_causes_are_added_up_and_bounded() -> None:
     tally.add_causes(TimeTaken("task", f"t{number}", 1, 1, 1) for number in range(2 * MOST_CAUSES))
     assert len(tally.causes()) == MOST_CAUSES + 1
     assert OTHERS in {(one.kind, one.name) for one in tally.causes()}
+
+
+def test_the_schemas_that_are_handed_out_are_those_of_the_types() -> None:
+    said = "the types changed: run 'python -m tests.reportschema'"
+    assert reportschema.WATCH.read_text(encoding="utf-8") == reportschema.watch_text(), said
+    assert reportschema.VERDICT.read_text(encoding="utf-8") == reportschema.verdict_text(), said
 
 
 # -- the flight recorder -----------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from jitter_workshop.flow.watching.verdicts import BAD, GOOD, NONE, verdict_of, 
 from jitter_workshop.model.evidence import Part
 from jitter_workshop.model.watch import BETWEEN, KeptStall
 from jitter_workshop.stats.acceptance import parse
+from tests import reportschema
 
 HOUR = 3_600_000_000_000
 EVIL = 'x</failure>\x1b[2J\n"&<'
@@ -52,6 +53,8 @@ def test_a_verdict_is_written_and_verified(
     tmp_path: Path, stalls: tuple[int, ...], watched_ns: int, verdict: str | None, tag: str | None
 ) -> None:
     path = written(tmp_path, stalls, watched_ns)
+    whole = json.loads(reportschema.VERDICT.read_text(encoding="utf-8"))
+    assert reportschema.problems(json.loads(path.read_text()), whole, whole) == []
     found = verify(path)
     assert (found.verdict, found.problems, found.signature) == (verdict, (), NONE)
     assert found.accepted == (verdict == "accepted")

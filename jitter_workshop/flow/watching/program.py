@@ -21,7 +21,7 @@ from jitter_workshop.evidence.program import explain_program
 from jitter_workshop.flow.programs.observing import CLOCK, ITSELF, Ends, Started
 from jitter_workshop.flow.programs.targets import Found, threads_of
 from jitter_workshop.flow.watching.log import MOST_LINES, Log
-from jitter_workshop.flow.watching.spinning import READ_SHARE, Limits
+from jitter_workshop.flow.watching.spinning import Limits
 from jitter_workshop.host.cpu.stat import read_stat, steal_between
 from jitter_workshop.host.kernel.hypervisor import read_hypervisor
 from jitter_workshop.host.root import HostRoot, is_count
@@ -93,12 +93,14 @@ def watch_program(
         pause_s = LOOK_S
         while True:
             over = ends.within(0) or _waits(ends, cancel, pause_s)
-            before = time.monotonic_ns()
+            before = time.thread_time()
             watcher.look()
-            took_s = (time.monotonic_ns() - before) / 1e9
-            pause_s = max(LOOK_S, took_s / LOOK_SHARE if not watcher.just_read else LOOK_S)
+            took_s = time.thread_time() - before
             progress(log)
             now = time.monotonic_ns()
+            pause_s = max(LOOK_S, took_s / LOOK_SHARE if not watcher.just_read else LOOK_S)
+            if limits.until_ns is not None:
+                pause_s = min(pause_s, max((log.start_ns + limits.until_ns - now) / 1e9, 0.001))
             if over:
                 return now, "the end of the program" if cancel.reason is None else "a signal"
             if limits.until_ns is not None and now - log.start_ns >= limits.until_ns:
@@ -158,6 +160,7 @@ class _Watcher:
         stolen = min(steal_between(self._stat, stat) or 0, length)
         self._stat = stat
         tally.watched_ns += length - stolen
+        tally.allowance.watched(length)
         if stolen:
             log.not_watched(since, {STOLEN: stolen})
         late = [one for one in grown if one.ns >= tally.threshold_ns]
@@ -189,15 +192,13 @@ class _Watcher:
         self._sums |= dict(self._read_sums())
         self._looked_ns = self._traced_since_ns = time.monotonic_ns()
         took = self._looked_ns - now
-        tally.freezes += 1
-        tally.frozen_ns += took
+        tally.froze(took)
         log.not_watched(now, {READING: took})
 
     def _read(self, since: int, longest_ns: int) -> TraceRead | None:
-        tally = self._log.tally
         if self._tracer is None or not self._recording:
             return None
-        if tally.frozen_ns > READ_SHARE * max(tally.watched_ns, 1) and longest_ns <= tally.least_kept_ns:
+        if not self._log.tally.may_read(longest_ns):
             return None
         with self._failing():
             self._recording = False

@@ -45,8 +45,6 @@ BEFORE_NS = 100_000_000
 SHORTEST_BLOCK_NS = 250_000_000
 LEG_S = 3600.0
 """Seconds after which the sampler's process is started anew: its clock is calibrated again, and its memory is freed."""
-READ_SHARE = 0.1
-"""The largest share of the time that reading may take. Beyond it only a stall that would be kept is read."""
 MOST_DEATHS = 5
 _SAMPLER = KINDS["spin"].rated[0]
 
@@ -153,6 +151,7 @@ class FlightRecorder:
         self._reading_ns, self._away = 0, False
         self.end_ns = block.end_ns
         tally.watched_ns += block.end_ns - block.start_ns
+        tally.allowance.watched(block.end_ns - block.start_ns)
         for total in block.stall_totals:
             tally.counts[total.threshold_ns] += total.count
         if block.stalls:
@@ -160,8 +159,7 @@ class FlightRecorder:
             frozen = self._freeze(block)
             if frozen:
                 self._reading_ns = time.monotonic_ns() - began
-                tally.freezes += 1
-                tally.frozen_ns += self._reading_ns
+                tally.froze(self._reading_ns)
         log.tick()
         self._progress(log)
         limits, lasted = self._limits, time.monotonic_ns() - log.start_ns
@@ -204,11 +202,10 @@ class FlightRecorder:
 
     def _read(self, block: BlockDone, longest_ns: int) -> tuple[TraceRead | None, str]:
         """Freeze the trace and read it. Return None and the reason if there is none."""
-        tally = self._log.tally
         if self._tracer is None or not self._on or not self._recording:
             return None, self._log.subject.notes.get("trace", "there is no trace of this time")
-        if tally.frozen_ns > READ_SHARE * max(tally.watched_ns, 1) and longest_ns <= tally.least_kept_ns:
-            return None, "its trace was not read: reading took a tenth of the time already"
+        if not self._log.tally.may_read(longest_ns):
+            return None, "its trace was not read: reading took a fifth of the time already"
         with self._failing():
             self._recording = False
             rate = self._span(block).rate

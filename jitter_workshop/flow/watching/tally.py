@@ -34,6 +34,25 @@ class Sums(Protocol):
     def worst_ns(self) -> int: ...
 
 
+READ_SHARE = 0.2
+"""The share of the watched time that reading may take, over some time."""
+MOST_CREDIT_NS, LEAST_CREDIT_NS = 10_000_000_000, -2_000_000_000
+
+
+@dataclass(slots=True)
+class Allowance:
+    """Hold how long the trace may be read. Watched time adds READ_SHARE of itself, reading takes away. Both ends are
+    bounded, so that after a storm of stalls the next single one is read again."""
+
+    credit_ns: int = MOST_CREDIT_NS // 2
+
+    def watched(self, ns: int) -> None:
+        self.credit_ns = min(self.credit_ns + round(ns * READ_SHARE), MOST_CREDIT_NS)
+
+    def read(self, ns: int) -> None:
+        self.credit_ns = max(self.credit_ns - ns, LEAST_CREDIT_NS)
+
+
 def thresholds(threshold_ns: int) -> tuple[int, ...]:
     """Return the lengths from which on stalls are counted: the watch's own, and the decades above."""
     return tuple(sorted({threshold_ns, *(ns for ns in STALL_DECADES_NS if ns > threshold_ns)}))
@@ -58,6 +77,7 @@ class Tally:
     named: int = 0
     freezes: int = 0
     frozen_ns: int = 0
+    allowance: Allowance = field(default_factory=Allowance)
     _causes: dict[tuple[str, str], tuple[int, int, int]] = field(default_factory=dict)
 
     @property
@@ -69,6 +89,16 @@ class Tally:
     def least_kept_ns(self) -> int:
         """Return the length of the shortest kept stall; 0 while there is room for more."""
         return self.kept[-1].duration_ns if len(self.kept) >= self.keep and self.kept else 0
+
+    def may_read(self, longest_ns: int) -> bool:
+        """Return True if a trace may be read whose longest stall is so long. One that would be kept always may."""
+        return self.allowance.credit_ns > 0 or longest_ns > self.least_kept_ns
+
+    def froze(self, ns: int) -> None:
+        """Count a freeze that took so long."""
+        self.freezes += 1
+        self.frozen_ns += ns
+        self.allowance.read(ns)
 
     def count_lengths(self, lengths_ns: Iterable[int]) -> None:
         """Count stalls by their lengths."""
