@@ -272,6 +272,8 @@ async def test_another_chapter_hides_nothing() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await press(pilot, "x")
+        assert isinstance(app.screen, ChapterScreen)
+        await press(pilot, "l")
         assert isinstance(app.screen, SummaryScreen)
         await press(pilot, "escape", "i")
         assert "No noise is hidden here" in flat(app)

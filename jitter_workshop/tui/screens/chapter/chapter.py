@@ -141,7 +141,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.now.resumed()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        # Where nothing can be hidden the hunt's keys are those of everywhere else: the summary and the report.
+        # Where nothing can be hidden the hunt's keys do nothing, or what they do everywhere else: r is the report.
         hunts = self.walk.hunts or action not in ("hunt", "cure")
         busy = self._page.run is not None or self._page.observing is not None
         if not hunts or (busy and action in _NOT_DURING_A_RUN):
