@@ -35,8 +35,9 @@ async def nothing_left(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
 
     The pilot waits like this twice behind each key and once a pause. Its own way looks at the processor time alone, for
     20 ms each: most of what such a test took. The queue of callbacks tells sooner, and on a busy machine better, that
-    everything is done. An app lays out its screen when it seems to rest, which may give it more to do. It paints once
-    it has nothing more, not at each frame of a terminal: that is a quarter of the pictures.
+    everything is done. An app lays out its screen when it seems to rest, which may give it more to do. A screen is
+    painted once when it is new, and then when a test looks at it (``text_of``), not at each frame of a terminal: that
+    is a twentieth of the pictures.
     """
     global _rested
     loop: Any = asyncio.get_running_loop()
@@ -49,7 +50,7 @@ async def nothing_left(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
         await asyncio.sleep(STEP_S)
         idle = not loop._ready and time.process_time() - worked < STEP_S / 10
         quiet = quiet + 1 if idle and not _laid_out() else 0
-        if quiet == 2 and _painted():
+        if quiet == 2 and _painted(new=True):
             quiet = 0
     _rested = time.process_time()
 
@@ -72,13 +73,18 @@ _unpainted: WeakSet[Screen[Any]] = WeakSet()
 _paint = Screen._compositor_refresh
 
 
-def _painted() -> bool:
-    """Paint the screens that were laid out since they were painted; tell whether there was one."""
-    new = [screen for screen in _unpainted if screen.is_running]
-    _unpainted.clear()
-    for screen in new:
+_once_painted: WeakSet[Screen[Any]] = WeakSet()
+
+
+def _painted(new: bool = False) -> bool:
+    """Paint the screens that were laid out since they were painted, or of these only the new ones; tell whether there
+    was one."""
+    due = [screen for screen in _unpainted if screen.is_running and not (new and screen in _once_painted)]
+    for screen in due:
+        _unpainted.discard(screen)
+        _once_painted.add(screen)
         _paint(screen)
-    return bool(new)
+    return bool(due)
 
 
 async def _all_processed(_: Pilot[Any], timeout: float = 30.0) -> bool:
@@ -87,7 +93,7 @@ async def _all_processed(_: Pilot[Any], timeout: float = 30.0) -> bool:
     limit = time.monotonic() + timeout
     loop: Any = asyncio.get_running_loop()
     await nothing_left()
-    while (loop._ready or _laid_out() or _painted()) and time.monotonic() < limit:
+    while (loop._ready or _laid_out() or _painted(new=True)) and time.monotonic() < limit:
         await asyncio.sleep(STEP_S)
     return True
 
@@ -150,5 +156,6 @@ async def held(pilot: Pilot[Any], key: str, times: int) -> None:
 
 def text_of(app: App[Any]) -> str:
     """Return what the terminal shows, line by line, without styles."""
+    _painted()
     strips = app.screen._compositor.render_strips()
     return "\n".join(strip.text for strip in strips)

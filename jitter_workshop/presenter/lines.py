@@ -114,20 +114,36 @@ def in_ascii(lines: Lines) -> Lines:
 
 def in_colours(line: Text, palette: Palette | None) -> Text:
     """Return a line in which the palette's colours replace the roles. None stands for a terminal's own colours."""
+    styles = _styles(palette)
     shown = line.copy()
-    shown.style = _style(line.style, palette)
-    shown.spans = [Span(span.start, span.end, _style(span.style, palette)) for span in line.spans]
+    shown.style = styles[line.style]
+    shown.spans = [Span(span.start, span.end, styles[span.style]) for span in line.spans]
     return shown
 
 
-@functools.cache
-def _style(words: str | Style, palette: Palette | None) -> Style:
-    if isinstance(words, Style):
-        return words
-    if palette is None:
-        return Style.parse(" ".join(_ON_A_TERMINAL.get(word, word) for word in words.split()))
-    under = f"on {palette.panel}" if palette.panel else ""
-    return Style.parse(" ".join(under if word == "under" else getattr(palette, word, word) for word in words.split()))
+class _Styles(dict[str | Style, Style]):
+    """Keep the style that a palette gives to each set of roles."""
+
+    def __init__(self, palette: Palette | None) -> None:
+        super().__init__()
+        self._palette = palette
+
+    def __missing__(self, words: str | Style) -> Style:
+        self[words] = style = (
+            words if isinstance(words, Style) else Style.parse(" ".join(map(self._word, words.split())))
+        )
+        return style
+
+    def _word(self, word: str) -> str:
+        if self._palette is None:
+            return _ON_A_TERMINAL.get(word, word)
+        if word == "under":
+            return f"on {self._palette.panel}" if self._palette.panel else ""
+        return str(getattr(self._palette, word, word))
+
+
+# A palette is looked up once for a line: its hash takes as long as the line.
+_styles = functools.cache(_Styles)
 
 
 def _escaped(line: Text) -> str:

@@ -173,10 +173,15 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def redraw(self) -> None:
         page, step = self._page, self.now
         step.look_again()
-        self.set_class(step.with_chart, "-chart")
-        self.set_class(page.view == "lesson", "-lesson")
-        self.set_class(page.run is not None, "-measuring")
-        self.set_class(step.both, "-both")
+        # At once: each change of a class has the styles of all below it looked up again.
+        self.update_classes(
+            {
+                "-chart": step.with_chart,
+                "-lesson": page.view == "lesson",
+                "-measuring": page.run is not None,
+                "-both": step.both,
+            }
+        )
         if not self.is_mounted:
             return
         if self.walk.hunts:
@@ -321,11 +326,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         figure, role = self.now.headline()
         if large.value != figure:
             large.update(figure)
-        for name in ("good", "bad"):
-            large.set_class(role == name, f"-{name}")
+        large.update_classes({"-good": role == "good", "-bad": role == "bad"})
         band = self.query_one("#result-band")
-        band.set_class(not result.lines(self.size.width), "-empty")
-        band.set_class(bool(figure), "-figure")
+        band.update_classes({"-empty": not result.lines(self.size.width), "-figure": bool(figure)})
         self.query_one("#work").border_title = self.step.capitalize()
 
     # -- the way through the loop ----------------------------------------------------------------------------------

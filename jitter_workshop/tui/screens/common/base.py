@@ -79,10 +79,14 @@ class KeyedScreen(Screen[None]):
     def _sized(self) -> None:
         """Set the CSS classes for the present size. A huge screen is also wide; Textual's breakpoints set only one."""
         width, height = self.app.size
-        self.set_class(width < LEAST_WIDTH or height < LEAST_HEIGHT, "-small")
-        self.set_class(width >= WIDE, "-wide")
-        self.set_class(width >= HUGE, "-huge")
-        self.set_class(height >= TALL, "-tall")
+        self.update_classes(
+            {
+                "-small": width < LEAST_WIDTH or height < LEAST_HEIGHT,
+                "-wide": width >= WIDE,
+                "-huge": width >= HUGE,
+                "-tall": height >= TALL,
+            }
+        )
 
     # -- keys ------------------------------------------------------------------------------------------------------
 

@@ -121,8 +121,7 @@ class CausesScreen(WorkshopScreen, scope="causes"):
     # -- layout ----------------------------------------------------------------------------------------------------
 
     def redraw(self) -> None:
-        for page in PAGES:
-            self.set_class(self.page == page, f"-{page}")
+        self.update_classes({f"-{page}": self.page == page for page in PAGES})
         super().redraw()
 
     @property
