@@ -21,7 +21,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.codec import CodecError, from_plain
 
 _TRIES = 2
-"""After so many pairs in a row whose threads did not get their CPUs, no more pairs of such a CPU are measured."""
+"""After this many failed pairs in a row, a CPU is left out. A pair fails if a thread does not get its CPU in time."""
 
 
 def measure(parent: Parent, order: LineOrder) -> None:

@@ -219,8 +219,8 @@ def line_of(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
 
 
 def line_of_word(text: str, lines: Mapping[KeyPath, int], path: KeyPath, word: str) -> int:
-    """Return the line of the quoted ``word`` in the value of ``path`` if it has its own line, else the line of
-    ``path``."""
+    """Return the line where the value of the key ``path`` has ``word`` in quotes. If no line has it, return the line
+    of the key."""
     start = line_of(lines, path)
     every = text.split("\n")
     end = min((line for line in lines.values() if line > start), default=len(every) + 1)

@@ -229,8 +229,8 @@ class ProgramReport:
     ``stalls``: number of hold-ups of at least ``threshold_ns``, in all threads; ``worst``: the longest ones.
     ``causes``: the sums over all threads. ``all_threads``: the sum over ``threads`` and the ``left_out`` threads, which
     took less than the listed ones; None without a trace. ``steal_ns``: the hypervisor's time on all CPUs, by the steal
-    clock; it lies within the times above. ``steal``: the CPUs from which it took some. ``faults``, ``cost``: None
-    without a trace. ``exit_code``: the command's. ``missing``: event that this kernel does not
+    clock; the times above include it. ``steal``: the CPUs from which the hypervisor took time. ``faults``,
+    ``cost``: None without a trace. ``exit_code``: the command's. ``missing``: event that this kernel does not
     provide → reason. ``notes``: field → why it is null or not complete."""
 
     format_version: int

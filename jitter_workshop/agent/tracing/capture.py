@@ -347,7 +347,8 @@ class Capture:
             missing[title] = "the kernel's version is not known"
         elif version < _STACKS_SINCE:
             missing[title] = (
-                f"before Linux {'.'.join(map(str, _STACKS_SINCE))} stacks may go into the trace of other programs"
+                f"before Linux {'.'.join(map(str, _STACKS_SINCE))}, "
+                "the kernel may write stacks into another program's trace"
             )
         else:
             switch = _folder(SWITCH)

@@ -37,7 +37,7 @@ class Sample:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Return the command that runs it."""
+        """Return the command that runs this small program."""
         return (sys.executable, "-m", self._module)
 
     @property

@@ -221,8 +221,8 @@ def _command_placement(request: ProveRequest, command: CommandRequest, root: Hos
 
 
 def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:
-    """Return the same request on these CPUs, which the threads get in their order. Raises UsageError for a wrong number
-    of CPUs."""
+    """Return the same request on these CPUs: the first thread gets the first CPU, and so on. Raises UsageError for a
+    wrong number of CPUs."""
     most = len(KINDS[base.workload].threads)
     fewest = min(most, 2)
     if not fewest <= len(cpus) <= most:

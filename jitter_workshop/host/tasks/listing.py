@@ -78,8 +78,9 @@ def read_task(root: HostRoot, pid: int, tid: int | None = None) -> Task | None:
 
 
 def each_process(root: HostRoot) -> Iterator[Task]:
-    """Yield every running process and every kernel thread; this reads one file each. A process whose first thread has
-    ended counts as long as another of its threads runs."""
+    """Yield every running process and every kernel thread. One file is read for each of them.
+
+    If the first thread of a process has ended and another one still runs, the process is yielded, too."""
     for pid in task_ids(root):
         task = read_task(root, pid)
         if task is not None and not (task.ended and task.threads < 2):

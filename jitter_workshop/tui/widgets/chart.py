@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _LEGEND_BESIDE_FROM = 104
 _FLAT = 5
-"""A chart of so many columns for each of its rows is flat."""
+"""A chart is flat if its width in columns is at least this many times its height in rows."""
 _LEGEND_WIDTH = 36
 _MOST_LEGEND_LINES = 6
 _LEAST_CHART_HEIGHT = 6
