@@ -44,14 +44,15 @@ def hostile() -> None:
     for number in (signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM, signal.SIGALRM):
         signal.signal(number, signal.SIG_IGN)
     signal.setitimer(signal.ITIMER_REAL, 600.0)
-    for name in LIMITED:
-        _, hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))
-        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (64, hard))
     # SCHED_IDLE is left in the same way, but its start takes half a minute beside tests that use every CPU.
     os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     Path("/proc/self/oom_score_adj").write_text("900")
     os.umask(0o777)
     os.set_inheritable(os.open("/", os.O_RDONLY), True)
+    # Last: a process with more open files than that opens none from here on.
+    for name in LIMITED:
+        _, hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))
+        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (64, hard))
 
 
 @pytest.fixture(scope="module")
