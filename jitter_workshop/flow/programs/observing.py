@@ -305,6 +305,13 @@ def _known_until(events: Sequence[EventFields], read: TraceRead, cpus: Sequence[
     return min(max(whole, start), end)
 
 
+def itself(root: HostRoot, agent: int | None) -> dict[int, str]:
+    """Return the threads of this process and the agent, each with the name under which reports show them. ``agent``:
+    the agent's pid; None if there is no agent."""
+    own = [tid for tid, _ in root.numbered("/proc/self/task", "", digits=10)]
+    return dict.fromkeys([os.getpid(), *own, *([agent] if agent else [])], ITSELF)
+
+
 class _Recording:
     """Record the trace of a program; if that fails at any time, ``why_not`` has the reason. ``on``: the trace is
     recorded now. ``ended``: the recording ended early, because there was no room for more events."""
@@ -359,10 +366,7 @@ class _Recording:
                 self._follower.evidence_end()
 
     def itself(self) -> dict[int, str]:
-        """Return the threads of this process and the agent, each with the name under which the report shows them."""
-        own = [tid for tid, _ in self._root.numbered("/proc/self/task", "", digits=10)]
-        agent = self._follower.pid if self._follower is not None else None
-        return dict.fromkeys([os.getpid(), *own, *([agent] if agent else [])], ITSELF)
+        return itself(self._root, self._follower.pid if self._follower is not None else None)
 
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:

@@ -125,6 +125,11 @@ class Log:
         else:
             self.subject.notes[about] = f"{sentence} (and other times before: see the journal)"
 
+    def trace_ended(self, why: str) -> None:
+        """Note that there is no trace from here on. Where it has named stalls before, it stays the evidence."""
+        self.subject.notes["trace"] = why
+        self.subject.evidence = "trace" if self.tally.named else "counters"
+
     def report(self) -> WatchReport:
         return report_of(self.subject, self.tally, self._journal.unwritten)
 

@@ -18,7 +18,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.evidence.explain import nothing_cyclic
 from jitter_workshop.evidence.program import explain_program
-from jitter_workshop.flow.programs.observing import CLOCK, ITSELF, Ends, Started
+from jitter_workshop.flow.programs.observing import CLOCK, Ends, Started, itself
 from jitter_workshop.flow.programs.targets import Found, threads_of
 from jitter_workshop.flow.watching.log import MOST_LINES, Log
 from jitter_workshop.flow.watching.spinning import Limits
@@ -297,9 +297,7 @@ class _Watcher:
                     yield (task.tid, task.start_ticks), Waited(int(words[1]), int(words[2]))
 
     def _itself(self) -> dict[int, str]:
-        own = [tid for tid, _ in self._root.numbered("/proc/self/task", "", digits=10)]
-        agent = self._tracer.pid if self._tracer is not None else None
-        return dict.fromkeys([os.getpid(), *own, *([agent] if agent else [])], ITSELF)
+        return itself(self._root, self._tracer.pid if self._tracer is not None else None)
 
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:
@@ -307,8 +305,7 @@ class _Watcher:
             yield
         except WorkshopError as error:
             self._recording = False
-            self._log.subject.notes["trace"] = error.message
-            self._log.subject.evidence = "trace" if self._log.tally.named else "counters"
+            self._log.trace_ended(error.message)
 
 
 def _difference(before: Waited | None, now: Waited) -> Waited:

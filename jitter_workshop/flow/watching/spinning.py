@@ -273,8 +273,7 @@ class FlightRecorder:
             yield
         except WorkshopError as error:
             self._on = self._recording = False
-            self._log.subject.notes["trace"] = error.message
-            self._log.subject.evidence = "trace" if self._log.tally.named else "counters"
+            self._log.trace_ended(error.message)
 
 
 def watch_cpu(
