@@ -36,9 +36,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import shlex
-import sys
-import time
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -52,24 +49,30 @@ from jitter_workshop.commands.common.base import (
     require_live_host,
     say,
     show,
-    show_lines,
+)
+from jitter_workshop.commands.common.experiments import (
+    MOST_LINES,
+    RunsLine,
+    ask,
+    earlier,
+    exit_code,
+    kept_in,
+    need_answer,
+    tell,
 )
 from jitter_workshop.commands.common.shared import (
-    agreed,
     number,
-    open_session,
     say_if_any,
     say_notices,
-    session_to_keep_in,
 )
-from jitter_workshop.errors import BusyError, SessionError, UsageError, WorkshopError
+from jitter_workshop.errors import BusyError, UsageError, WorkshopError
 from jitter_workshop.model.proof import PLACEMENT, ROUNDS, Proof, ProofPlan
 from jitter_workshop.model.record import made_of, picked
-from jitter_workshop.model.run import Progress, RunObserver, RunStarted
+from jitter_workshop.model.run import RunObserver
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import SENTENCE, clean, command_line
 from jitter_workshop.model.verdict import Round
-from jitter_workshop.presenter.progress import Line
+from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.scale import nice_duration
 
 if TYPE_CHECKING:
@@ -78,8 +81,6 @@ if TYPE_CHECKING:
     from jitter_workshop.flow.proving.proof_run import ProofStep, Prover
 
 MOST_DOTS = 24
-MOST_LINES = 50
-"""Most lines of progress if standard error is not a terminal."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -134,11 +135,8 @@ def run(args: argparse.Namespace) -> int:
     require_live_host(args)
     if not args.words and not args.screen:
         raise UsageError("no change was given", "give 'placement', or a tunable from 'jitter-workshop status'")
-    from jitter_workshop.flow.host_ops.agent_session import AgentSession
-    from jitter_workshop.flow.host_ops.change_log import ChangeLog
     from jitter_workshop.flow.proving.proof_run import Prover, ProveRequest
-    from jitter_workshop.host.root import HostRoot
-    from jitter_workshop.host.summary import summarise
+    from jitter_workshop.presenter.proof import cost
     from jitter_workshop.tuning.tunables.registry import parse_wanted
 
     # The options have the names of the request's fields.
@@ -151,51 +149,32 @@ def run(args: argparse.Namespace) -> int:
         command=_command(args),
     )
     parse_wanted([word for word in args.words if word != PLACEMENT], (PLACEMENT,))
+    need_answer(args)
     if args.screen:
         from jitter_workshop.commands.common.screening import screened
 
         return screened(args, request)
-    if not args.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("there is no terminal to ask for confirmation", "use --yes; the cost is then printed too")
-    session = session_to_keep_in(args.session, summarise(HostRoot()).name)
-    agent_session = AgentSession(change_log=ChangeLog(session))
     token = CancelToken()
     with contextlib.ExitStack() as guarded:
         guarded.callback(token.close)
-        try:
-            with contextlib.ExitStack() as turn:
-                _take_turn(turn, agent_session, args, token)
-                prover = Prover(request, session, agent_session)
-                if request.command is not None:
-                    say("Running the command once, to see how long it takes …")
-                try:
-                    plan = prover.plan()
-                except BusyError as error:
-                    advise_waiting(error)
-                    raise
-                say_notices(session.notices)
-                _agreed(args, plan)
-                # Catch signals until all is printed: a second one right after the first must not lose the output.
-                received = guarded.enter_context(stopped_by_signals(token))
-                proof = _proven(prover, plan, token, received)
-                name = session.session.name
-        finally:
-            agent_session.close()
-            agent_session.change_log.end()
-            session.close()
-        # If the proof's last check found the host restored, an earlier trouble is no longer true.
-        trouble = agent_session.trouble if not proof.restored else ""
-        named = f" --session {shlex.quote(name)}" if args.session is not None else ""
-        kept = f"kept in session {name}; 'jitter-workshop prove --show @1{named}' prints it again"
-        # After a hang-up there is no terminal to print on, and the signal is the reason that counts.
-        with contextlib.suppress(*(OSError,) if received else ()):
-            _print(args, proof)
-            for sentence in filter(None, (trouble, prover.not_kept or ("" if args.json else kept))):
-                say(sentence)
-    if received:
-        raise Interrupted(received[0])
-    failed = bool(proof.command and proof.stopped)
-    return 1 if failed or not proof.restored else 0
+        with kept_in(args) as (session, agent_session), contextlib.ExitStack() as turn:
+            _take_turn(turn, agent_session, args, token)
+            prover = Prover(request, session, agent_session)
+            if request.command is not None:
+                say("Running the command once, to see how long it takes …")
+            try:
+                plan = prover.plan()
+            except BusyError as error:
+                advise_waiting(error)
+                raise
+            say_notices(session.notices)
+            ask(args, partial(cost, plan), "Prove it?")
+            # Catch signals until all is printed: a second one right after the first must not lose the output.
+            received = guarded.enter_context(stopped_by_signals(token))
+            proof = _proven(prover, plan, token, received)
+            where = session.session.name, "prove"
+        tell(args, proof, partial(_print, args, proof), where, agent_session.trouble, prover.not_kept, received)
+    return exit_code(proof, received)
 
 
 def _command(args: argparse.Namespace) -> CommandRequest | None:
@@ -237,17 +216,6 @@ def _take_turn(
         raise Interrupted(received[0])
 
 
-def _agreed(args: argparse.Namespace, plan: ProofPlan) -> None:
-    """Show the cost, and ask unless ``--yes`` is given. Raises UsageError if the answer is no."""
-    from jitter_workshop.presenter.proof import cost
-
-    show_lines(partial(cost, plan), sys.stderr)
-    if not args.yes and not agreed("\nProve it?"):
-        raise UsageError("nothing was measured, nothing was changed")
-    sys.stderr.write("\n")
-    sys.stderr.flush()
-
-
 def _proven(prover: Prover, plan: ProofPlan, token: CancelToken, received: Sequence[int]) -> Proof:
     """Make the proof. ``received``: the signals that came. Raises Interrupted if one came in the first round."""
     from jitter_workshop.bench.runner import Cancelled
@@ -269,22 +237,16 @@ def _proven(prover: Prover, plan: ProofPlan, token: CancelToken, received: Seque
         progress.close()
 
 
-class ProofLine(Line):
+class ProofLine(RunsLine):
     """Write a line on stderr and replace it as the proof goes on. If stderr is not a terminal, write a few lines."""
 
     def __init__(self, rounds: int) -> None:
         super().__init__()
         self._rounds = rounds
         self._done = 0
-        self._where = ""
-        self._left_s = 0.0
-        self._since = 0.0
 
     def side_begins(self, step: ProofStep) -> RunObserver:
-        self._where = f"round {step.round + 1} of {self._rounds} · {step.side:<7}"
-        self._left_s, self._since = step.left_s, time.monotonic()
-        self._show()
-        return self
+        return self.begins(f"round {step.round + 1} of {self._rounds} · {step.side:<7}", step.left_s)
 
     def round_done(self, rounds: tuple[Round, ...], planned: int, left_s: float) -> None:
         self._done = len(rounds)
@@ -295,20 +257,9 @@ class ProofLine(Line):
             with contextlib.suppress(OSError):
                 say(f"round {self._done} of {planned} is done{left}")
 
-    def restoring(self) -> None:
-        self.write("  restoring …")
-
-    def started(self, event: RunStarted) -> None:
-        self._show()
-
-    def block_done(self, progress: Progress) -> None:
-        self._show()
-
-    def _show(self) -> None:
-
-        left_s = max(1.0, self._left_s - (time.monotonic() - self._since))
+    def more(self) -> str:
         dots = "●" * self._done + "○" + "·" * (self._rounds - self._done - 1) if self._rounds <= MOST_DOTS else ""
-        self.write(f"  {self._where} · {nice_duration(left_s)} left  {dots}")
+        return f"  {dots}"
 
 
 def _old(args: argparse.Namespace) -> int:
@@ -316,17 +267,7 @@ def _old(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
     from jitter_workshop.presenter.proof import listed
 
-    if args.words or getattr(args, "command", ()) or (args.list and args.show is not None):
-        raise UsageError("--list and --show print earlier proofs", "leave the other words out")
-    with open_session(args) as session:
-        settle_cut_off(session)
-        try:
-            found = (session.find_proof(args.show),) if args.show is not None else session.proofs()
-        except SessionError as error:
-            # The wanted proof may be the one that was just set aside: say so, because that never happens silently.
-            raise SessionError("; ".join((error.message, *session.notices)), error.advice) from error
-        notices = tuple(session.notices)
-    say_notices(notices)
+    found = earlier(args, "proofs", settle_cut_off, OpenSession.find_proof, OpenSession.proofs)
     if args.show is not None:
         _print(args, found[0])
     else:

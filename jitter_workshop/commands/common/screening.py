@@ -5,55 +5,50 @@ from __future__ import annotations
 import argparse
 import contextlib
 import shlex
-import sys
-import time
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
-from jitter_workshop.commands.common.base import Interrupted, advise_waiting, say, show, show_lines
+from jitter_workshop.commands.common.base import Interrupted, advise_waiting, say, show
+from jitter_workshop.commands.common.experiments import (
+    MOST_LINES,
+    RunsLine,
+    ask,
+    earlier,
+    exit_code,
+    kept_in,
+    tell,
+)
 from jitter_workshop.commands.common.shared import (
-    agreed,
-    open_session,
     say_if_any,
     say_notices,
-    session_to_keep_in,
 )
-from jitter_workshop.errors import BusyError, SessionError, UsageError, WorkshopError
+from jitter_workshop.errors import BusyError, WorkshopError
 from jitter_workshop.model.record import picked
-from jitter_workshop.model.run import Progress, RunObserver, RunStarted
+from jitter_workshop.model.run import RunObserver
 from jitter_workshop.model.screening import Screening, ScreeningPlan
 from jitter_workshop.model.text import SENTENCE, clean, command_line
-from jitter_workshop.presenter.progress import Line
+from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.scale import nice_duration
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.proving.proof_plan import ProveRequest
     from jitter_workshop.flow.proving.screening_run import Part, Screener, ScreeningStep
 
-_MOST_LINES = 50
-
 
 def screened(args: argparse.Namespace, request: ProveRequest) -> int:
     """Make a screening. Return 1 if something could not be restored or a command failed in a later run, else 0."""
-    from jitter_workshop.flow.host_ops.agent_session import AgentSession
-    from jitter_workshop.flow.host_ops.change_log import ChangeLog
     from jitter_workshop.flow.proving.screening_plan import ScreenRequest
     from jitter_workshop.flow.proving.screening_run import Screener
     from jitter_workshop.flow.turns.classhost import turn_for
-    from jitter_workshop.host.root import HostRoot
-    from jitter_workshop.host.summary import summarise
+    from jitter_workshop.presenter.screening import STOPPED_EARLY, cost
 
-    if not args.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("there is no terminal to ask for confirmation", "use --yes; the cost is then printed too")
     asked = ScreenRequest(request, proofs=args.rounds, resume=args.resume, asked=_line(args))
-    session = session_to_keep_in(args.session, summarise(HostRoot()).name)
-    agent_session = AgentSession(change_log=ChangeLog(session))
     token = CancelToken()
     with contextlib.ExitStack() as guarded:
         guarded.callback(token.close)
-        try:
+        with kept_in(args) as (session, agent_session):
             received = guarded.enter_context(stopped_by_signals(token))
             with contextlib.ExitStack() as turn:
                 try:
@@ -62,7 +57,7 @@ def screened(args: argparse.Namespace, request: ProveRequest) -> int:
                     screener = Screener(asked, session, agent_session)
                     plan = screener.plan(lambda: say("Running the command once, to see how long it takes …"))
                     say_notices(session.notices)
-                    _agreed(args, plan)
+                    ask(args, partial(cost, plan), "Screen them?")
                     made = _made(screener, plan, token)
                 except BusyError as error:
                     advise_waiting(error)
@@ -70,26 +65,11 @@ def screened(args: argparse.Namespace, request: ProveRequest) -> int:
                 except WorkshopError:
                     if not received:
                         raise
-                    from jitter_workshop.presenter.screening import STOPPED_EARLY
-
                     say(STOPPED_EARLY)
                     raise Interrupted(received[0]) from None
-                name = session.session.name
-        finally:
-            agent_session.close()
-            agent_session.change_log.end()
-            session.close()
-        trouble = agent_session.trouble if not made.restored else ""
-        named = f" --session {shlex.quote(name)}" if args.session is not None else ""
-        kept = f"kept in session {name}; 'jitter-workshop prove --screen --show @1{named}' prints it again"
-        with contextlib.suppress(*(OSError,) if received else ()):
-            _print(args, made)
-            for sentence in filter(None, (trouble, screener.not_kept or ("" if args.json else kept))):
-                say(sentence)
-    if received:
-        raise Interrupted(received[0])
-    failed = bool(made.command and made.stopped)
-    return 1 if failed or not made.restored else 0
+                where = session.session.name, "prove --screen"
+        tell(args, made, partial(_print, args, made), where, agent_session.trouble, screener.not_kept, received)
+    return exit_code(made, received)
 
 
 def old(args: argparse.Namespace) -> int:
@@ -97,16 +77,7 @@ def old(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.proving.screening_run import settle
     from jitter_workshop.presenter.screening import listed
 
-    if args.words or getattr(args, "command", ()) or args.resume or (args.list and args.show is not None):
-        raise UsageError("--list and --show print earlier screenings", "leave the other words out")
-    with open_session(args) as session:
-        settle(session)
-        try:
-            found = (session.find_screening(args.show),) if args.show is not None else session.screenings()
-        except SessionError as error:
-            raise SessionError("; ".join((error.message, *session.notices)), error.advice) from error
-        notices = tuple(session.notices)
-    say_notices(notices)
+    found = earlier(args, "screenings", settle, OpenSession.find_screening, OpenSession.screenings)
     if args.show is not None:
         _print(args, found[0])
     else:
@@ -139,17 +110,6 @@ def _line(args: argparse.Namespace) -> tuple[str, ...]:
     return tuple(shlex.quote(word) for word in line)
 
 
-def _agreed(args: argparse.Namespace, plan: ScreeningPlan) -> None:
-    """Show the cost, and ask unless ``--yes`` is given. Raises UsageError if the answer is no."""
-    from jitter_workshop.presenter.screening import cost
-
-    show_lines(partial(cost, plan), sys.stderr)
-    if not args.yes and not agreed("\nScreen them?"):
-        raise UsageError("nothing was measured, nothing was changed")
-    sys.stderr.write("\n")
-    sys.stderr.flush()
-
-
 def _made(screener: Screener, plan: ScreeningPlan, token: CancelToken) -> Screening:
     progress = ScreeningLine(plan)
     try:
@@ -158,29 +118,23 @@ def _made(screener: Screener, plan: ScreeningPlan, token: CancelToken) -> Screen
         progress.close()
 
 
-class ScreeningLine(Line):
+class ScreeningLine(RunsLine):
     """Write a line on stderr and replace it as the screening goes on. If stderr is not a terminal, write a few
     lines."""
 
     def __init__(self, plan: ScreeningPlan) -> None:
         super().__init__()
         self._settings = len(plan.settings)
-        self._where = ""
-        self._left_s = 0.0
-        self._since = 0.0
 
     def tried(self, done: int, of: int) -> None:
         self.write(f"  trying the settings: {done} of {of}")
 
     def run_begins(self, step: ScreeningStep) -> RunObserver:
         part = "choosing" if step.part == "pairs" else "proving"
-        self._where = f"{part} · pair {step.pair + 1} of {step.pairs} · {len(step.on)} on"
-        self._left_s, self._since = step.left_s, time.monotonic()
-        self._show()
-        return self
+        return self.begins(f"{part} · pair {step.pair + 1} of {step.pairs} · {len(step.on)} on", step.left_s)
 
     def pair_done(self, part: Part, done: int, of: int, left_s: float) -> None:
-        every = -(-of // _MOST_LINES)
+        every = -(-of // MOST_LINES)
         if not self.shown and (done % every == 0 or done == of):
             what = "chooses" if part == "pairs" else "proves"
             left = f"; about {nice_duration(left_s)} left" if left_s >= 1 else ""
@@ -192,19 +146,6 @@ class ScreeningLine(Line):
             self.close()
             with contextlib.suppress(OSError):
                 say(f"Chosen to be proven: {clean(', '.join(settings), SENTENCE)}.")
-
-    def restoring(self) -> None:
-        self.write("  restoring …")
-
-    def started(self, event: RunStarted) -> None:
-        self._show()
-
-    def block_done(self, progress: Progress) -> None:
-        self._show()
-
-    def _show(self) -> None:
-        left_s = max(1.0, self._left_s - (time.monotonic() - self._since))
-        self.write(f"  {self._where} · {nice_duration(left_s)} left")
 
 
 def _print(args: argparse.Namespace, made: Screening) -> None:

@@ -1,0 +1,151 @@
+"""Share what ``prove`` does for a proof and for a screening: it asks first, shows how the runs go on, and tells the
+end."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from jitter_workshop.commands.common.base import Interrupted, say, show_lines
+from jitter_workshop.commands.common.shared import agreed, open_session, say_notices, session_to_keep_in
+from jitter_workshop.errors import SessionError, UsageError
+from jitter_workshop.model.proof import Proof
+from jitter_workshop.model.run import Progress, RunObserver, RunStarted
+from jitter_workshop.model.screening import Screening
+from jitter_workshop.presenter.lines import Lines
+from jitter_workshop.presenter.progress import Line
+from jitter_workshop.session.opened import OpenSession
+from jitter_workshop.stats.scale import nice_duration
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.host_ops.agent_session import AgentSession
+
+MOST_LINES = 50
+"""Most lines of progress if standard error is not a terminal."""
+T = TypeVar("T")
+
+
+def need_answer(args: argparse.Namespace) -> None:
+    """Raise UsageError if the cost is to be confirmed and there is no terminal to ask on."""
+    if not args.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("there is no terminal to ask for confirmation", "use --yes; the cost is then printed too")
+
+
+def ask(args: argparse.Namespace, cost: Callable[[int], Lines], question: str) -> None:
+    """Show the cost, and ask unless ``--yes`` is given. Raise UsageError if the answer is no."""
+    show_lines(cost, sys.stderr)
+    if not args.yes and not agreed(f"\n{question}"):
+        raise UsageError("nothing was measured, nothing was changed")
+    sys.stderr.write("\n")
+    sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def kept_in(args: argparse.Namespace) -> Iterator[tuple[OpenSession, AgentSession]]:
+    """Yield the session that keeps the result, and the agent's session. At the end the agent's session is closed first:
+    it restores what is still applied."""
+    from jitter_workshop.flow.host_ops.agent_session import AgentSession
+    from jitter_workshop.flow.host_ops.change_log import ChangeLog
+    from jitter_workshop.host.root import HostRoot
+    from jitter_workshop.host.summary import summarise
+
+    session = session_to_keep_in(args.session, summarise(HostRoot()).name)
+    agent_session = AgentSession(change_log=ChangeLog(session))
+    try:
+        yield session, agent_session
+    finally:
+        agent_session.close()
+        agent_session.change_log.end()
+        session.close()
+
+
+class RunsLine(Line):
+    """Write a line on stderr and replace it as the runs go on: which run it is, and the time that is left."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._where = ""
+        self._left_s = 0.0
+        self._since = 0.0
+
+    def begins(self, where: str, left_s: float) -> RunObserver:
+        """Show the run that begins; ``left_s``: seconds until the end of all runs. Return the run's observer."""
+        self._where = where
+        self._left_s, self._since = left_s, time.monotonic()
+        self._show()
+        return self
+
+    def more(self) -> str:
+        """Return what the line has behind the time."""
+        return ""
+
+    def restoring(self) -> None:
+        self.write("  restoring …")
+
+    def started(self, event: RunStarted) -> None:
+        self._show()
+
+    def block_done(self, progress: Progress) -> None:
+        self._show()
+
+    def _show(self) -> None:
+        left_s = max(1.0, self._left_s - (time.monotonic() - self._since))
+        self.write(f"  {self._where} · {nice_duration(left_s)} left{self.more()}")
+
+
+def tell(
+    args: argparse.Namespace,
+    made: Proof | Screening,
+    shown: Callable[[], None],
+    where: tuple[str, str],
+    trouble: str,
+    not_kept: str,
+    received: Sequence[int],
+) -> None:
+    """Print the result by ``shown``, and where it is kept. ``where``: the session's name, and the verb that prints it
+    again. ``trouble``: the agent session's trouble; it counts only if something is not restored. ``received``: the
+    signals that came. After a hang-up there is no terminal to print on, and the signal is the reason that counts."""
+    named = f" --session {shlex.quote(where[0])}" if args.session is not None else ""
+    kept = f"kept in session {where[0]}; 'jitter-workshop {where[1]} --show @1{named}' prints it again"
+    with contextlib.suppress(*(OSError,) if received else ()):
+        shown()
+        for sentence in ("" if made.restored else trouble, not_kept or ("" if args.json else kept)):
+            if sentence:
+                say(sentence)
+
+
+def exit_code(made: Proof | Screening, received: Sequence[int]) -> int:
+    """Return 1 if something could not be restored or a command failed in a later run, else 0. Raise Interrupted if a
+    signal came."""
+    if received:
+        raise Interrupted(received[0])
+    failed = bool(made.command and made.stopped)
+    return 1 if failed or not made.restored else 0
+
+
+def earlier(
+    args: argparse.Namespace,
+    what: str,
+    settle: Callable[[OpenSession], None],
+    find: Callable[[OpenSession, str], T],
+    read_all: Callable[[OpenSession], tuple[T, ...]],
+) -> tuple[T, ...]:
+    """Return earlier results of the session: all of them, or the one that ``--show`` names. ``what``: their name.
+    Raise UsageError or SessionError."""
+    if args.words or getattr(args, "command", ()) or args.resume or (args.list and args.show is not None):
+        raise UsageError(f"--list and --show print earlier {what}", "leave the other words out")
+    with open_session(args) as session:
+        settle(session)
+        try:
+            found = (find(session, args.show),) if args.show is not None else read_all(session)
+        except SessionError as error:
+            # The wanted one may be the one that was just set aside: say so, because that never happens silently.
+            raise SessionError("; ".join((error.message, *session.notices)), error.advice) from error
+        notices = tuple(session.notices)
+    say_notices(notices)
+    return found
