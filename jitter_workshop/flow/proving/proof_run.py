@@ -10,17 +10,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import secrets
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import host_turn
-from jitter_workshop.bench.runner import Cancelled
-from jitter_workshop.errors import HostError, SessionError, WaitStopped, WorkshopError
+from jitter_workshop.errors import HostError, SessionError, WorkshopError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
-from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.command_meter import CommandMeter
 from jitter_workshop.flow.proving.experiment_arms import SideName, Sides
@@ -30,14 +27,19 @@ from jitter_workshop.flow.proving.proof_recovery import settle_cut_off, stands
 from jitter_workshop.flow.proving.series import (
     Spoiled,
     Times,
+    cause_of,
     company_note,
     counted,
     drifted_without,
+    in_turn,
+    need_restored,
+    need_whole,
+    stop_if_due,
     too_short,
     until_good,
     why_ended,
 )
-from jitter_workshop.flow.turns.classhost import TurnOver, need_turn
+from jitter_workshop.flow.turns.classhost import need_turn
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.model.proof import FORMAT_VERSION, PLACEMENT, Proof, ProofPlan, ProofRound
@@ -133,17 +135,12 @@ class Prover:
         drawn = self._drawn
         if drawn is None or drawn.plan != shown:
             raise HostError("this plan is not the one that was shown", "ask for the plan again")
-        try:
-            in_class = need_turn(self._agent_session)
-            own = contextlib.nullcontext() if in_class else host_turn(self._request.wait_s, cancel, queued)
-            with own, background_gate.HERE.measuring():
-                series = _Series(self._request, self._session, self._agent_session, drawn, observer, cancel)
-                with self._agent_session.change_log.during(self._request.chapter, series.id):
-                    proof = series.make()
-                self.not_kept = series.not_kept
-                return proof
-        except WaitStopped:
-            raise Cancelled(cancel.reason or "cancelled") from None
+        with in_turn(self._agent_session, self._request.wait_s, cancel, queued):
+            series = _Series(self._request, self._session, self._agent_session, drawn, observer, cancel)
+            with self._agent_session.change_log.during(self._request.chapter, series.id):
+                proof = series.make()
+            self.not_kept = series.not_kept
+            return proof
 
 
 @dataclass(eq=False)
@@ -181,9 +178,7 @@ class _Series:
             for number, order in enumerate(draw_orders(self._plan.rounds, self._seed)):
                 self._round(number, order)
         except WorkshopError as error:
-            # If the turn has ended, its end has caused the error: the machine is restored by then.
-            over = "" if isinstance(error, TurnOver) else self._agent_session.turn_lost()
-            cause = TurnOver(over) if over else error
+            cause = cause_of(error, self._agent_session)
         finally:
             self._give_back()
         still = stands(self._plan.subject, HostRoot(proof_plan.HERE))
@@ -227,10 +222,7 @@ class _Series:
         return made["without"], made["with"]
 
     def _run(self, number: int, round_number: int, order: Order, side: SideName) -> Taken:
-        if self._cancel.reason is not None:
-            raise Cancelled(self._cancel.reason)
-        if over := self._agent_session.turn_lost():
-            raise TurnOver(over)
+        stop_if_due(self._agent_session, self._cancel)
         left_s = self._times.left(number)
         watcher = self._observer.side_begins(
             ProofStep(number, 2 * self._plan.rounds, round_number, order, side, left_s)
@@ -239,18 +231,13 @@ class _Series:
             self._times.changed(self._sides.apply)
         label = f"prove {clean(self._plan.subject, _SUBJECT)} · {round_number + 1} {side}"
         occasion = Occasion(side, label, self.id, self._session, self._agent_session, watcher, self._cancel)
-        began = time.monotonic()
-        taken = self._meter.measure(occasion)
-        self._times.ran(time.monotonic() - began)
+        taken = self._times.ran(lambda: self._meter.measure(occasion))
         if side == "with":
             drifted = self._sides.drifted()
             self._take_back()
         else:
             drifted = drifted_without(self._sides.strange())
-        if not taken.complete:
-            raise Cancelled(self._cancel.reason or "cancelled")
-        if drifted:
-            raise Spoiled(drifted)
+        need_whole(taken.complete, drifted, self._cancel)
         return taken
 
     # -- restoring -----------------------------------------------------------------------------------------------------
@@ -258,9 +245,7 @@ class _Series:
     def _take_back(self) -> None:
         """Restore the change after a run with it. Raises HostError if a part of the change stays applied."""
         self._left_alone = self._sides.give_back()
-        if self._left_alone:
-            left = self._left_alone[0]
-            raise HostError(f"{left.tunable} could not be restored: {clean(left.reason, 300)}")
+        need_restored(self._left_alone)
 
     def _give_back(self) -> None:
         """Restore the change at the end of the proof. An error of the observer is raised only after the restore."""

@@ -8,17 +8,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import secrets
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import host_turn
-from jitter_workshop.bench.runner import Cancelled
-from jitter_workshop.errors import HostError, SessionError, UsageError, WaitStopped, WorkshopError
+from jitter_workshop.errors import HostError, SessionError, UsageError, WorkshopError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
-from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.command_meter import CommandMeter
 from jitter_workshop.flow.proving.experiment_arms import TunableSides
@@ -29,14 +26,19 @@ from jitter_workshop.flow.proving.screening_plan import Drawn, ScreenRequest, dr
 from jitter_workshop.flow.proving.series import (
     Spoiled,
     Times,
+    cause_of,
     company_note,
     counted,
     drifted_without,
+    in_turn,
+    need_restored,
+    need_whole,
+    stop_if_due,
     too_short,
     until_good,
     why_ended,
 )
-from jitter_workshop.flow.turns.classhost import TurnOver, need_turn
+from jitter_workshop.flow.turns.classhost import need_turn
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import LeftAlone, Skipped
 from jitter_workshop.model.record import made_of
@@ -151,18 +153,13 @@ class Screener:
         drawn = self._drawn
         if drawn is None or drawn.plan != shown:
             raise HostError("this plan is not the one that was shown", "ask for the plan again")
-        try:
-            in_class = need_turn(self._agent_session)
-            own = contextlib.nullcontext() if in_class else host_turn(self._request.prove.wait_s, cancel, queued)
-            with own, background_gate.HERE.measuring():
-                series = _Series(self._request, self._session, self._agent_session, drawn, observer, cancel)
-                series.begin(self._before)
-                with self._agent_session.change_log.during(self._request.prove.chapter, series.id):
-                    made = series.make()
-                self.not_kept = series.not_kept
-                return made
-        except WaitStopped:
-            raise Cancelled(cancel.reason or "cancelled") from None
+        with in_turn(self._agent_session, self._request.prove.wait_s, cancel, queued):
+            series = _Series(self._request, self._session, self._agent_session, drawn, observer, cancel)
+            series.begin(self._before)
+            with self._agent_session.change_log.during(self._request.prove.chapter, series.id):
+                made = series.make()
+            self.not_kept = series.not_kept
+            return made
 
 
 def settle(session: OpenSession, root: HostRoot | None = None) -> None:
@@ -267,9 +264,7 @@ class _Series:
             self._try()
             self._make_pairs()
         except WorkshopError as error:
-            # If the turn has ended, its end has caused the error: the machine is restored by then.
-            over = "" if isinstance(error, TurnOver) else self._agent_session.turn_lost()
-            cause = TurnOver(over) if over else error
+            cause = cause_of(error, self._agent_session)
         finally:
             self._restore_at_the_end()
         plan = self._drawn.plan
@@ -295,7 +290,7 @@ class _Series:
         error if only one setting would be left, or if the screening is resumed, because earlier runs had it."""
         screened = self._screened()
         for done, n in enumerate(screened):
-            self._must_go_on()
+            stop_if_due(self._agent_session, self._cancel)
             setting = self._drawn.plan.settings[n]
             if why := self._refusal(n):
                 if self._done or len(self._screened()) <= 2:
@@ -368,7 +363,7 @@ class _Series:
         return ScreenedPair(ScreenedRun(first_on, one.side), ScreenedRun(second_on, other.side))
 
     def _run(self, part: Part, number: int, of: int, place: int, on: tuple[int, ...]) -> Taken:
-        self._must_go_on()
+        stop_if_due(self._agent_session, self._cancel)
         settings = tuple(self._drawn.plan.settings[n] for n in on)
         step = ScreeningStep(
             self._done + place,
@@ -387,16 +382,11 @@ class _Series:
         occasion = Occasion(
             "with" if on else "without", label, self.id, self._session, self._agent_session, watcher, self._cancel
         )
-        began = time.monotonic()
-        taken = self._meter.measure(occasion)
-        self._times.ran(time.monotonic() - began)
+        taken = self._times.ran(lambda: self._meter.measure(occasion))
         drifted = sides.drifted() if on else ""
         self._take_back()
         drifted = drifted or drifted_without(self._everything.strange())
-        if not taken.complete:
-            raise Cancelled(self._cancel.reason or "cancelled")
-        if drifted:
-            raise Spoiled(drifted)
+        need_whole(taken.complete, drifted, self._cancel)
         return taken
 
     def _other_stack(self, one: Taken, on: Sequence[int], other: Taken, other_on: Sequence[int]) -> str:
@@ -412,12 +402,6 @@ class _Series:
             rests.append({name: value for name, value in stood.items() if name not in ours})
         names = sorted(name for name in rests[0].keys() | rests[1].keys() if rests[0].get(name) != rests[1].get(name))
         return f"{', '.join(names[:6])} changed between the two runs of a pair" if names else ""
-
-    def _must_go_on(self) -> None:
-        if self._cancel.reason is not None:
-            raise Cancelled(self._cancel.reason)
-        if over := self._agent_session.turn_lost():
-            raise TurnOver(over)
 
     # -- settings ------------------------------------------------------------------------------------------------------
 
@@ -442,9 +426,7 @@ class _Series:
             return
         self._left_alone = self._applied.give_back()
         self._applied = None
-        if self._left_alone:
-            left = self._left_alone[0]
-            raise HostError(f"{left.tunable} could not be restored: {clean(left.reason, 300)}")
+        need_restored(self._left_alone)
 
     def _restore_at_the_end(self) -> None:
         """Restore everything. An error of the observer is raised only after the restore."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
+from jitter_workshop.bench.cancel import CancelToken
+from jitter_workshop.bench.lock import host_turn
 from jitter_workshop.bench.runner import Cancelled
-from jitter_workshop.errors import HostError, MeasureError, WorkshopError
+from jitter_workshop.errors import HostError, MeasureError, WaitStopped, WorkshopError
+from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring import measure as measuring
-from jitter_workshop.flow.turns.classhost import TurnOver, left_s, minutes, now_s, read_turns
+from jitter_workshop.flow.turns.classhost import TurnOver, left_s, minutes, need_turn, now_s, read_turns
 from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.model.proof import STOPPED_BY
 from jitter_workshop.model.text import clean, many
@@ -44,6 +49,50 @@ def until_good(make: Callable[[], T], left_out: list[str], what: str) -> T:
             left_out.append(f"{what} was measured again: {spoiled}")
 
 
+@contextlib.contextmanager
+def in_turn(
+    agent_session: AgentSession, wait_s: float, cancel: CancelToken, queued: Callable[[str], None]
+) -> Iterator[None]:
+    """Hold the host's turn for a series; on a class host the class's turn is held already. ``queued``: as in
+    ``flow.measuring.measure.measure``. Raises Cancelled if ``cancel`` was pressed meanwhile, BusyError, HostError."""
+    try:
+        own = contextlib.nullcontext() if need_turn(agent_session) else host_turn(wait_s, cancel, queued)
+        with own, background_gate.HERE.measuring():
+            yield
+    except WaitStopped:
+        raise Cancelled(cancel.reason or "cancelled") from None
+
+
+def stop_if_due(agent_session: AgentSession, cancel: CancelToken) -> None:
+    """Raise Cancelled or TurnOver if the next run may not begin."""
+    if cancel.reason is not None:
+        raise Cancelled(cancel.reason)
+    if over := agent_session.turn_lost():
+        raise TurnOver(over)
+
+
+def need_whole(complete: bool, drifted: str, cancel: CancelToken) -> None:
+    """Raise Cancelled for a run that is not ``complete``, and Spoiled for one in which settings ``drifted``."""
+    if not complete:
+        raise Cancelled(cancel.reason or "cancelled")
+    if drifted:
+        raise Spoiled(drifted)
+
+
+def need_restored(left_alone: Sequence[LeftAlone]) -> None:
+    """Raise HostError if a setting stays applied after a run."""
+    if left_alone:
+        left = left_alone[0]
+        raise HostError(f"{left.tunable} could not be restored: {clean(left.reason, 300)}")
+
+
+def cause_of(error: WorkshopError, agent_session: AgentSession) -> WorkshopError:
+    """Return what ended a series. If the turn has ended, its end has caused the error: the machine is restored by
+    then."""
+    over = "" if isinstance(error, TurnOver) else agent_session.turn_lost()
+    return TurnOver(over) if over else error
+
+
 class Times:
     """Estimate how long a series still takes: at first by its plan, then by the times of its runs and changes. ``of``:
     the number of its runs. ``run_s``, ``change_s``: seconds of a run, and of a change with its restoring. In half of
@@ -61,9 +110,12 @@ class Times:
         change()
         self._changes.append(time.monotonic() - began)
 
-    def ran(self, seconds: float) -> None:
-        """Note the time of a run."""
-        self._runs.append(seconds)
+    def ran(self, run: Callable[[], T]) -> T:
+        """Make a run, and note its time. Return what it returns."""
+        began = time.monotonic()
+        made = run()
+        self._runs.append(time.monotonic() - began)
+        return made
 
     def left(self, done: int) -> float:
         """Return the seconds that remain when run ``done`` begins."""
