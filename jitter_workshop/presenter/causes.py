@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from rich.text import Text
@@ -12,6 +12,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import CounterReport, CpuSecond, EvidenceReport, ExplainedStall, Residence
 from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.picture import Event
+from jitter_workshop.model.program import HoldUp
 from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.presenter import counters
@@ -160,15 +161,34 @@ def _cells(cells: Sequence[int], width: int, *, line: bool = False) -> str:
 def stall_line(number: int, stall: ExplainedStall, under: bool, width: int) -> Text:
     """Return a stall in one line: its length, its time in the run, its largest cause, and a bar of its parts where
     there is room. ``under``: the stall is under the cursor."""
+
+    def picture(room: int) -> Text:
+        if room < _STALL_BAR + 24:
+            return Text()
+        return coloured(stall_bar(stall, _STALL_BAR)[0], stall).append(" ")
+
+    return long_one_line(number, stall, under, width, picture, cause_words)
+
+
+def long_one_line(
+    number: int,
+    one: ExplainedStall | HoldUp,
+    under: bool,
+    width: int,
+    middle: Callable[[int], Text],
+    words: Callable[[str, str, int], str],
+) -> Text:
+    """Return a stall or hold-up in one line of a list. ``middle``: what stands between its time and its largest cause,
+    for the cells that are left. ``words``: a cause in words of at most so many characters. ``under``: the line is under
+    the cursor."""
     line = Text("▸ " if under else "  ", "accent")
-    line.append(f"{number:>2} {nice_ns(stall.duration_ns):>8} ", "bold text" if under else "text")
-    line.append(f"at {nice_ns(stall.at_ns):<8} ", "dim")
-    if width >= line.cell_len + _STALL_BAR + 24:
-        line.append_text(coloured(stall_bar(stall, _STALL_BAR)[0], stall)).append(" ")
-    if stall.parts:
-        most = stall.parts[0]
-        line.append(f"{percent(most.ns, stall.duration_ns):>5} ", "dim")
-        line.append(cause_words(most.kind, most.name, max(width - line.cell_len, 8)), "text")
+    line.append(f"{number:>2} {nice_ns(one.duration_ns):>8} ", "bold text" if under else "text")
+    line.append(f"at {nice_ns(one.at_ns):<8} ", "dim")
+    line.append_text(middle(width - line.cell_len))
+    if one.parts:
+        most = one.parts[0]
+        line.append(f"{percent(most.ns, one.duration_ns):>5} ", "dim")
+        line.append(words(most.kind, most.name, max(width - line.cell_len, 8)), "text")
     if under:
         line.append(" " * max(width - line.cell_len, 0))
         line.stylize("under")

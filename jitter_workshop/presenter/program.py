@@ -23,7 +23,7 @@ from jitter_workshop.model.program import (
     Wait,
 )
 from jitter_workshop.model.text import called, clean, many
-from jitter_workshop.presenter.causes import percent
+from jitter_workshop.presenter.causes import long_one_line, percent
 from jitter_workshop.presenter.lines import Lines, bar, heading, local_time, table, wrap
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.scale import nice_ns
@@ -291,17 +291,7 @@ def _holdups(report: ProgramReport, width: int) -> Iterator[Text]:
 def holdup_line(number: int, one: HoldUp, under: bool, width: int) -> Text:
     """Return a hold-up in one line: its length, its time, its thread, its largest cause. ``under``: it is under the
     cursor."""
-    line = Text("▸ " if under else "  ", "accent")
-    line.append(f"{number:>2} {nice_ns(one.duration_ns):>8} ", "bold text" if under else "text")
-    line.append(f"at {nice_ns(one.at_ns):<8} {called(one.thread, 16)} ", "dim")
-    if one.parts:
-        most = one.parts[0]
-        line.append(f"{percent(most.ns, one.duration_ns):>5} ", "dim")
-        line.append(_cause(most.kind, most.name, max(width - line.cell_len, 8)), "text")
-    if under:
-        line.append(" " * max(width - line.cell_len, 0))
-        line.stylize("under")
-    return line
+    return long_one_line(number, one, under, width, lambda room: Text(f"{called(one.thread, 16)} ", "dim"), _cause)
 
 
 def holdup_page(one: HoldUp, width: int) -> Iterator[Text]:

@@ -388,12 +388,17 @@ def _proof(proof: Proof) -> Iterator[Block]:
 def _made(proof: Proof) -> Iterator[Inline]:
     done = len(proof.rounds)
     yield many(done, "round") + ("" if done == proof.planned else f" of {proof.planned:,}")
-    if proof.command:
-        yield ("command ", code(command_line(proof.command)), f", {clean(measure_name(proof.metric), 40)} compared")
-    yield clean(proof.workload, 20) + (f", preset {clean(proof.preset, 20)}" if proof.preset else "")
-    yield ("from ", time(proof.started_at), " to ", time(proof.ended_at))
+    yield from _how(proof)
     if proof.rounds:
         yield f"orders {clean(' '.join(one.order for one in proof.rounds), 400)} (seed {proof.seed})"
+
+
+def _how(one: Proof | ReportedScreening) -> Iterator[Inline]:
+    """Yield what ran in a proof or a screening, and when."""
+    if one.command:
+        yield ("command ", code(command_line(one.command)), f", {clean(measure_name(one.metric), 40)} compared")
+    yield clean(one.workload, 20) + (f", preset {clean(one.preset, 20)}" if one.preset else "")
+    yield ("from ", time(one.started_at), " to ", time(one.ended_at))
 
 
 def _judged(judged: Judgement, subject: str) -> Iterator[Block]:
@@ -449,13 +454,8 @@ def _given_back(proof: Proof) -> Iterator[Block]:
 
 def _screening(one: ReportedScreening) -> Iterator[Block]:
     yield Paragraph(Span("strong", clean(one.text, 1_000)), "verdict")
-    told: list[Inline] = [many(one.runs, "run") + ("" if one.complete else f" of {one.budget_runs:,}")]
-    if one.command:
-        told.append(("command ", code(command_line(one.command)), f", {clean(measure_name(one.metric), 40)} compared"))
-    told.append(clean(one.workload, 20) + (f", preset {clean(one.preset, 20)}" if one.preset else ""))
-    told.append(("from ", time(one.started_at), " to ", time(one.ended_at)))
-    told.append(f"seed {one.seed}")
-    yield Paragraph(listed(told, " · "), "dim")
+    done = many(one.runs, "run") + ("" if one.complete else f" of {one.budget_runs:,}")
+    yield Paragraph(listed([done, *_how(one), f"seed {one.seed}"], " · "), "dim")
     if one.stopped:
         yield Paragraph(f"Ended early: {clean(one.stopped, 300)}.", "attention")
     if one.ranked:

@@ -84,17 +84,23 @@ def test_it_is_set_for_one_run_of_a_round_and_given_back(tmp_path: Path) -> None
         assert [item["id"] for item in session.find(one["with"]).applied] == ["stat-interval"]
 
 
+def killed(process: subprocess.Popen[bytes], kind: str, before: str) -> None:
+    """Kill a process that has kept something of this kind, while its setting is applied. Wait until the setting is
+    back."""
+    try:
+        kept = SessionStore().folder
+        wait_until(lambda: any(kept.glob(f"*/{kind}/*.json")))
+        wait_until(lambda: STAT.read_text() != before)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=PATIENCE_S)
+    wait_until(lambda: STAT.read_text() == before and not read_journals(HostRoot()))
+
+
 def test_kill_9_in_the_middle_gives_it_back_and_keeps_the_finished_rounds(tmp_path: Path) -> None:
     before = STAT.read_text()
     proving = start(tmp_path, "--rounds", "50", "--duration", "0.05")
-    try:
-        proofs = SessionStore().folder
-        wait_until(lambda: any(proofs.glob("*/proofs/*.json")))
-        wait_until(lambda: STAT.read_text() != before)
-    finally:
-        proving.send_signal(signal.SIGKILL)
-        proving.communicate(timeout=PATIENCE_S)
-    wait_until(lambda: STAT.read_text() == before and not read_journals(HostRoot()))
+    killed(proving, "proofs", before)
     with SessionStore().open("@1") as session:
         (proof,) = session.proofs()
     assert 1 <= len(proof.rounds) < 50
@@ -137,15 +143,7 @@ def test_kill_9_in_a_screening_gives_it_back_and_it_goes_on_from_there(tmp_path:
         words = [*line, *more, "--rounds", "10", "--match", "([0-9]+)", "--unit", "ns", *command]
         return subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    screening = screen()
-    try:
-        kept = SessionStore().folder
-        wait_until(lambda: any(kept.glob("*/screenings/*.json")))
-        wait_until(lambda: STAT.read_text() != before)
-    finally:
-        screening.send_signal(signal.SIGKILL)
-        screening.communicate(timeout=PATIENCE_S)
-    wait_until(lambda: STAT.read_text() == before and not read_journals(HostRoot()))
+    killed(screen(), "screenings", before)
     with SessionStore().open("@1") as session:
         (cut,) = session.screenings()
     assert 1 <= len(cut.proofs) < 10
