@@ -1,9 +1,9 @@
 """Watch for stalls for hours, and keep the kernel's trace of the worst of them.
 
 A sampler reads the clock on one CPU without pause, and the kernel's trace runs in buffers that overwrite their oldest
-events. When a block of five seconds had a stall of --threshold or longer, the trace is frozen, read, and started again.
-Each stall's time is split by cause, to the nanosecond; the traces of the worst stalls are kept. Without rights for
-the trace, stalls are counted without causes.
+events. Half a second after a stall of --threshold or longer, the sampler pauses, and the trace is frozen, read, and
+started again. Each stall's time is split by cause, to the nanosecond; the traces of the worst stalls are kept. Without
+rights for the trace, stalls are counted without causes.
 
 Time between two blocks, and time in which the trace is read, is not watched. It is told, and counts for nothing: a
 stall in it is unknown. What the watch does is in a journal, which survives a kill and a full disk; 'watch --show DIR'
