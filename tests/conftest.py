@@ -17,7 +17,12 @@ from jitter_workshop import paths
 from jitter_workshop.agent.client import CHANGING, Purpose
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.measuring import placement_plan
 from jitter_workshop.flow.measuring.host_load import VARIABLE
+from jitter_workshop.flow.measuring.isolated_set import own_cpus
+from jitter_workshop.flow.proving import command_meter, proof_plan
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.cpuset import CpuSet
 from tests import hosttrees, madecourse, madeup, tuned_tree
 
 # The same examples each time, and no verdict by the clock: a busy machine must not fail a test. `make soak` asks for
@@ -120,6 +125,20 @@ def _own_turn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     are about the real turn; one worker has them all."""
     if not request.node.get_closest_marker("host"):
         monkeypatch.setenv(TURN_VARIABLE, f"jitter-workshop.tests.{os.getpid()}")
+
+
+@pytest.fixture(autouse=True)
+def _no_isolated_set(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide from each plan the CPUs that this tool has isolated on the machine that the tests run on: a test marked
+    ``host`` may isolate one at any time, and the plan of another worker's test would change under its keys."""
+    if request.node.get_closest_marker("host"):
+        return
+    for module in (placement_plan, proof_plan, command_meter):
+        monkeypatch.setattr(module, "own_cpus", _own_cpus_of_made_trees)
+
+
+def _own_cpus_of_made_trees(root: HostRoot) -> CpuSet:
+    return own_cpus(root) if root.root != Path("/") else CpuSet()
 
 
 @pytest.fixture(autouse=True)
