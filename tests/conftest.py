@@ -17,12 +17,7 @@ from jitter_workshop import paths
 from jitter_workshop.agent.client import CHANGING, Purpose
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.measuring import placement_plan
 from jitter_workshop.flow.measuring.host_load import VARIABLE
-from jitter_workshop.flow.measuring.isolated_set import own_cpus
-from jitter_workshop.flow.proving import command_meter, proof_plan
-from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.cpuset import CpuSet
 from tests import hosttrees, madecourse, madeup, tuned_tree
 
 # The same examples each time, and no verdict by the clock: a busy machine must not fail a test. `make soak` asks for
@@ -52,9 +47,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     their own name.
 
     Tests of one file share fixtures, so they stay together; those marked ``host`` use what this machine has
-    once (the turn to measure, its trace, its control groups), so one worker has them all. It has the native tests, too:
-    those need every CPU, and a test that isolates one moves all tasks off it. The groups begin in this order, so that
-    no long one is left for the end: ``host``, those with a test marked ``slow``, then the largest.
+    once (the turn to measure, its trace), so one worker has them all, and the native tests, too. The groups begin in
+    this order, so that no long one is left for the end: ``host``, those with a test marked ``slow``, then the largest.
+
+    No test of these rings isolates a CPU of the machine: that would move the tests of other workers off it. Tests that
+    do are in ``tests/outside``.
     """
     groups: dict[str, list[pytest.Item]] = {}
     for item in items:
@@ -125,20 +122,6 @@ def _own_turn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     are about the real turn; one worker has them all."""
     if not request.node.get_closest_marker("host"):
         monkeypatch.setenv(TURN_VARIABLE, f"jitter-workshop.tests.{os.getpid()}")
-
-
-@pytest.fixture(autouse=True)
-def _no_isolated_set(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide from each plan the CPUs that this tool has isolated on the machine that the tests run on: a test marked
-    ``host`` may isolate one at any time, and the plan of another worker's test would change under its keys."""
-    if request.node.get_closest_marker("host"):
-        return
-    for module in (placement_plan, proof_plan, command_meter):
-        monkeypatch.setattr(module, "own_cpus", _own_cpus_of_made_trees)
-
-
-def _own_cpus_of_made_trees(root: HostRoot) -> CpuSet:
-    return own_cpus(root) if root.root != Path("/") else CpuSet()
 
 
 @pytest.fixture(autouse=True)

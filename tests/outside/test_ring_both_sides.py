@@ -1,5 +1,6 @@
 """The ring on both sides of this host's isolation: the producer outside, the accumulator on the one isolated CPU. As
-root, with control groups of version 1; left out, with the reason, where that is not to be had. All is given back."""
+root, with control groups of version 1; left out, with the reason, where that is not to be had. All is given back.
+No other test may run meanwhile: isolation moves every task off the CPU."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def _why_not() -> str:
     return ""
 
 
-pytestmark = [pytest.mark.host, pytest.mark.skipif(bool(WHY := _why_not()), reason=WHY or "it can be had")]
+pytestmark = pytest.mark.skipif(bool(WHY := _why_not()), reason=WHY or "it can be had")
 
 
 def start(tmp_path: Path, *words: str) -> subprocess.Popen[bytes]:
