@@ -138,8 +138,8 @@ class FaultTimes:
     ``waited_ns`` in all (these waits are in ``blocked_on``, too). The trace does not show when a fault ends, only that
     it is over when the thread's own code has the next fault. ``sampled``: the number of faults that were followed by
     another one within 20 µs. ``typical_ns``: the median of the times between these faults. ``ran_ns``: the estimated
-    time of all faults that did not wait, more likely too long than too short. ``typical_ns`` and ``ran_ns`` are None if
-    ``sampled`` is too small."""
+    time of all faults that did not wait, more likely too long than too short, and never longer than the threads ran.
+    ``typical_ns`` and ``ran_ns`` are None if ``sampled`` is too small."""
 
     count: int
     waited: int

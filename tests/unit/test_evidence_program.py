@@ -142,6 +142,9 @@ def test_a_page_fault_is_told_by_those_that_the_next_one_followed_at_once() -> N
     found = explain([*burst, *disk]).faults
     assert (found.count, found.waited, found.waited_ns) == (22, 1, 1_000)
     assert found.ran_ns == 21 * 100
+    # The estimate is no longer than the threads ran.
+    uneven = explain([*faults(100, 41, 100), *faults(4_101, 39, 1), switch(4_300, OURS, 0, "S")]).faults
+    assert (uneven.count, uneven.typical_ns, uneven.ran_ns) == (80, 100, 4_300)
 
 
 @pytest.mark.parametrize(

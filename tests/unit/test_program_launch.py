@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Iterator
@@ -66,6 +67,22 @@ def test_a_command_ends_by_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
         command.release()
         time.sleep(0.2)
     assert command.wait(0) == 128 + signal.SIGKILL
+
+
+def test_a_signal_right_after_the_release_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.close
+
+    def close(file: int) -> None:
+        real(file)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), started("sleep", "60") as command:
+        monkeypatch.setattr(launch.os, "close", close)
+        try:
+            command.release()
+        finally:
+            monkeypatch.setattr(launch.os, "close", real)
+    assert command.wait(0) == 128 + signal.SIGTERM
 
 
 def test_output_goes_to_the_same_place_or_aside(capfd: pytest.CaptureFixture[str]) -> None:

@@ -49,10 +49,11 @@ class Command:
 
     def release(self) -> None:
         """Let the command begin. Raises HostError if it cannot be started."""
+        # A signal may raise after any of these steps: a file that is closed twice would keep end() from ending the command.
+        go, self._go = self._go, -1
         with contextlib.suppress(BrokenPipeError):
-            os.write(self._go, b"!")
-        os.close(self._go)
-        self._go = -1
+            os.write(go, b"!")
+        os.close(go)
         number = os.read(self._failed, 16)
         if number:
             self.wait(PATIENCE_S)
@@ -71,8 +72,8 @@ class Command:
         """End the command if it still runs: send it a signal and, if it still runs after some seconds, SIGKILL. Its
         children are not ended."""
         if self._go >= 0:
-            os.close(self._go)  # a process that was never released ends by itself
-            self._go = -1
+            go, self._go = self._go, -1
+            os.close(go)  # a process that was never released ends by itself
             self.wait(PATIENCE_S)
         for number in (signum, signal.SIGKILL):
             if self.wait(0) is None:
