@@ -557,7 +557,7 @@ class _Tally:
         sampled, typical, ran = len(self._at_once), None, None
         if sampled >= LEAST_FAULTS:
             typical = sorted(self._at_once)[sampled // 2]
-            # A fault that the hypervisor or a trap interrupts looks long: all of them took no longer than the threads ran.
+            # One that is interrupted looks long, but all of them took no longer than the threads ran.
             ran = min(typical * max(self._faults - self._faults_waited, 0), self._sums["ran_ns"])
         return FaultTimes(self._faults, self._faults_waited, self._faults_waited_ns, sampled, typical, ran)
 

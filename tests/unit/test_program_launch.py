@@ -76,12 +76,11 @@ def test_a_signal_right_after_the_release_ends_the_command(monkeypatch: pytest.M
         real(file)
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), started("sleep", "60") as command:
+    with started("sleep", "60") as command:
         monkeypatch.setattr(launch.os, "close", close)
-        try:
+        with pytest.raises(KeyboardInterrupt):
             command.release()
-        finally:
-            monkeypatch.setattr(launch.os, "close", real)
+        monkeypatch.setattr(launch.os, "close", real)
     assert command.wait(0) == 128 + signal.SIGTERM
 
 

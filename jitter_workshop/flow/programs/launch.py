@@ -49,7 +49,7 @@ class Command:
 
     def release(self) -> None:
         """Let the command begin. Raises HostError if it cannot be started."""
-        # A signal may raise after any of these steps: a file that is closed twice would keep end() from ending the command.
+        # A signal may raise after any step here: a file closed twice would keep end() from ending the command.
         go, self._go = self._go, -1
         with contextlib.suppress(BrokenPipeError):
             os.write(go, b"!")
