@@ -47,6 +47,16 @@ def cache_dir() -> Path:
     return _xdg("XDG_CACHE_HOME", ".cache") / APP
 
 
+def assets() -> Path:
+    """Return the folder of assets: of the installed package, or of a checkout that is not installed."""
+    from importlib import resources  # slow to load, and most starts need no asset
+
+    try:
+        return Path(str(resources.files("jitter_workshop.assets")))
+    except ModuleNotFoundError:
+        return Path(__file__).resolve().parents[1] / "assets"
+
+
 def documents_dir() -> Path | None:
     """Return the user's documents folder by the settings of xdg-user-dirs; None if they name none.
 

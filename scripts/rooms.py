@@ -28,6 +28,7 @@ ORDER = [
     "agent",
     "tuning",
     "bench",
+    "practice",
     "evidence",
     "host",
     "stats",

@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 import pytest
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.host_ops.recordings import assets
 from jitter_workshop.model.course import Chapter
+from jitter_workshop.paths import assets
 
 RECORDINGS = assets() / "recordings"
 

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab import kernels, machine, qemu
+from jitter_workshop.practice import kernels, qemu
+from jitter_workshop.practice.qemu import Options
+from tests.lab import fetch, guestroot, machine
 from tests.lab.machine import Machine
-from tests.lab.qemu import Options
 from tests.lab.shapes import Shape
 
 # Read once, before any test gets a home of its own.
-CACHE = kernels.cache_dir()
+CACHE = fetch.cache_dir()
 SWITCH = os.environ.get("JITTER_WORKSHOP_LAB", "")
 
 _shared: dict[str, Machine] = {}
@@ -28,6 +29,8 @@ def _boot(options: Options) -> Machine:
         pytest.skip("the lab machine is switched off (JITTER_WORKSHOP_LAB=off)")
     try:
         qemu.check(options, CACHE)
+        if options.foreign:
+            guestroot.find("arm64", CACHE)
     except kernels.NotHere as reason:
         if SWITCH == "required":
             pytest.fail(f"the lab machine is required and not here: {reason}", pytrace=False)
@@ -117,7 +120,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     for item in items:
         if item.path.parent == Path(__file__).parent:
-            item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=["LabStalled"]))
+            item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=["MachineStalled"]))
 
 
 @pytest.hookimpl(hookwrapper=True)

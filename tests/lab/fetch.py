@@ -16,7 +16,19 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tests.lab import guestroot, kernels
+from jitter_workshop.practice import kernels
+from tests.lab import guestroot
+
+USUAL = ("stock", "rt")
+"""The kernels that the tests of each day need."""
+
+
+def cache_dir() -> Path:
+    """Return where kernels are kept: ``$JITTER_WORKSHOP_LAB_CACHE``, else below ``$XDG_CACHE_HOME``."""
+    own = os.environ.get("JITTER_WORKSHOP_LAB_CACHE")
+    if own:
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jitter-workshop" / "lab"
 
 
 def main() -> int:
@@ -26,8 +38,8 @@ def main() -> int:
     try:
         kernels.check_tools()
         everything = "--all" in sys.argv[1:]
-        cache, attempts = kernels.cache_dir(), 4 if switch == "required" else 1
-        for flavour in kernels.SOURCES if everything else kernels.USUAL:
+        cache, attempts = cache_dir(), 4 if switch == "required" else 1
+        for flavour in kernels.SOURCES if everything else USUAL:
             _ensure(
                 f"{flavour} kernel", partial(kernels.find, flavour), partial(kernels.fetch, flavour), cache, attempts
             )

@@ -20,7 +20,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from tests.lab import apt, kernels
+from jitter_workshop.practice import apt, kernels
+from jitter_workshop.practice.images import Programs
 
 SUITE = "bookworm"
 WANTED = ("python3.11", "busybox-static", "python3-psutil", "python3-cffi-backend")
@@ -37,17 +38,14 @@ VERSION = (3, 11)
 
 @dataclass(frozen=True)
 class GuestRoot:
-    """An unpacked tree: ``usr`` is mounted in the guest, ``busybox`` goes into its initrd."""
+    """An unpacked tree."""
 
     folder: Path
 
-    @property
-    def usr(self) -> Path:
-        return self.folder / "usr"
-
-    @property
-    def busybox(self) -> Path:
-        return self.folder / "usr" / "bin" / "busybox"
+    def programs(self, cache: Path) -> Programs:
+        """Return what the guest runs, with the native core where it can be built."""
+        usr = self.folder / "usr"
+        return Programs(usr, usr / "bin" / "busybox", PYTHON, b"" if cannot_measure(cache) else native(cache))
 
 
 def cannot_measure(cache: Path) -> str:

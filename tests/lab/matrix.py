@@ -27,11 +27,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.lab import guestroot, kernels, machine, watched
+from jitter_workshop.practice import kernels
+from jitter_workshop.practice.qemu import MachineError, MachineTimeout, Options, PowerLost
+from tests.lab import guestroot, machine, watched
 from tests.lab.conftest import CACHE
 from tests.lab.machine import Machine
-from tests.lab.qemu import LabError, LabTimeout, Options, PowerLost
-from tests.lab.shapes import SHAPES, Shape
+from tests.lab.shapes import SHAPES, Tuned
 from tests.lab.test_lab_boot import settings
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "safety.md"
@@ -88,7 +89,7 @@ def facts() -> dict[str, object]:
     }
 
 
-def words_of(status: dict[str, Any], shape: Shape, when: tuple[str, ...] = ("runtime",)) -> list[str]:
+def words_of(status: dict[str, Any], shape: Tuned, when: tuple[str, ...] = ("runtime",)) -> list[str]:
     """Return what is applied: all that status would improve and the tool can change, and SMT's neighbours by name."""
     words = [
         check["id"]
@@ -101,7 +102,7 @@ def words_of(status: dict[str, Any], shape: Shape, when: tuple[str, ...] = ("run
     return [*explicit, *(word for word in words if word not in explicit)]
 
 
-def everything(lab: Machine, shape: Shape) -> Row:
+def everything(lab: Machine, shape: Tuned) -> Row:
     """All that status would improve, applied and given back."""
     status = lab.workshop("status", "--cpus", shape.hot, "--json", timeout_s=VERB_S)
     row = apply_and_restore(lab, shape.hot, words_of(status.json(), shape))
@@ -145,7 +146,7 @@ def faults(row: Row) -> list[str]:
     return wrong + [f"{word} had nothing to change, so it was not tried" for word in idle]
 
 
-def kills(lab: Machine, shape: Shape, words: list[str], number: int) -> Row:
+def kills(lab: Machine, shape: Tuned, words: list[str], number: int) -> Row:
     """The agent is killed at drawn moments of apply and of restore. ``moments``: one entry for each that was done."""
     argv = [lab.python, "-m", "tests.lab.killing", shape.hot, f"{number}:{SEED}", *words]
     started = time.monotonic()
@@ -158,7 +159,7 @@ def kills(lab: Machine, shape: Shape, words: list[str], number: int) -> Row:
             row["trouble"] = f"ended with {done.code}: {done.stderr[-1500:]}"
         else:
             row["unharmed"] = [one for one in json.loads(done.stdout)["wrong"] if one[0] == -1]
-    except LabTimeout:
+    except MachineTimeout:
         row["trouble"] = f"not done after {KILLS_S:.0f} s"
     row["moments"] = [json.loads(line) for line in guest.stderr.decode().splitlines() if line.startswith("{")]
     row["seconds"] = round(time.monotonic() - started, 1)
@@ -176,7 +177,7 @@ def bad(part: Row) -> list[str]:
     return wrong
 
 
-def cuts(lab: Machine, shape: Shape, number: int) -> Row:
+def cuts(lab: Machine, shape: Tuned, number: int) -> Row:
     """The power goes at drawn moments of apply and of restore; half of them fall on what is written to the disk."""
     lab.call(settings)
     status = lab.workshop("status", "--cpus", shape.hot, "--json", timeout_s=VERB_S).json()
@@ -219,12 +220,12 @@ def drawn_cuts(steps: dict[str, list[str]], number: int) -> Iterator[tuple[str, 
         yield verb, 2 * step + draw.randrange(2)
 
 
-def cannot_measure(shape: Shape) -> str:
+def cannot_measure(shape: Tuned) -> str:
     """Return why there is no measuring on such a machine, "" where there is."""
     return "" if shape.hardware.arch == "x86_64" else guestroot.cannot_measure(CACHE)
 
 
-def measured(lab: Machine, shape: Shape) -> Row:
+def measured(lab: Machine, shape: Tuned) -> Row:
     """Make a quick run: its seconds, exit code, and whether it is complete. The ring needs two CPUs; on one, ``spin``
     is measured."""
     started = time.monotonic()
@@ -236,12 +237,12 @@ def measured(lab: Machine, shape: Shape) -> Row:
         if done.stdout.strip():
             run = done.json()
             row |= {"complete": run["complete"], "blocks": len(run["blocks"]), "notes": run["notes"]}
-    except LabTimeout as late:
+    except MachineTimeout as late:
         row["trouble"] = f"not done after {MEASURE_S:.0f} s: {str(late)[-500:]}"
     return row | {"seconds": round(time.monotonic() - started, 1)}
 
 
-def row_of(shape: Shape, wanted: argparse.Namespace, known: Row) -> Row:
+def row_of(shape: Tuned, wanted: argparse.Namespace, known: Row) -> Row:
     """Run the wanted parts on one machine; a part that failed has its ``trouble``. Parts that are not wanted are taken
     from ``known``, the row of an earlier run, where it was made with the same code."""
     row: Row = {"name": shape.name, "at": datetime.now(UTC).isoformat(timespec="seconds"), **code_state()}
@@ -254,7 +255,7 @@ def row_of(shape: Shape, wanted: argparse.Namespace, known: Row) -> Row:
         began = time.monotonic()
         try:
             yield lambda told: row.update({name: told})
-        except (LabError, OSError, ValueError, KeyError, AssertionError) as error:
+        except (MachineError, OSError, ValueError, KeyError, AssertionError) as error:
             row[name] = {"trouble": f"{type(error).__name__}: {str(error)[:2000]}"}
         print(f"  {shape.name}: {name} took {time.monotonic() - began:.0f} s", flush=True)
 
@@ -439,7 +440,7 @@ def main() -> int:
         print(f"{name}: {SHAPES[name].sentence}", flush=True)
         try:
             rows[name] = row_of(SHAPES[name], wanted, rows.get(name, {}))
-        except (LabError, kernels.NotHere, OSError) as error:
+        except (MachineError, kernels.NotHere, OSError) as error:
             at = datetime.now(UTC).isoformat(timespec="seconds")
             rows[name] = {"name": name, "at": at, **code_state(), "whole": {"trouble": str(error)[:2000]}}
         wanted.json.parent.mkdir(parents=True, exist_ok=True)

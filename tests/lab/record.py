@@ -15,9 +15,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from jitter_workshop.practice.qemu import Options
 from tests.lab import machine
 from tests.lab.conftest import CACHE
-from tests.lab.qemu import Options
 
 HOT = "1-2"
 BOOT = f"isolcpus=managed_irq,domain,{HOT} nohz_full={HOT} rcu_nocbs={HOT} irqaffinity=0,3 nowatchdog"

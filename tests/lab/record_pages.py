@@ -145,9 +145,9 @@ def record(wanted: dict[str, list[str]], kilobytes: int) -> dict[str, Any]:
 
 def main(target: str, lab: str = "") -> None:
     if lab:
+        from jitter_workshop.practice.qemu import Options
         from tests.lab import machine
         from tests.lab.conftest import CACHE
-        from tests.lab.qemu import Options
 
         booted = machine.boot(Options(kernel=lab), CACHE)
         try:

@@ -14,11 +14,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from jitter_workshop.practice.qemu import Options
 from tests.bench.course_runs import ASSET
 from tests.lab import machine
 from tests.lab.conftest import CACHE
 from tests.lab.machine import Machine
-from tests.lab.qemu import Options
 from tests.lab.shapes import TRUSTED
 from tests.lab.test_lab_boot import settings
 from tests.lab.test_lab_trials import lowest_frequency

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from jitter_workshop.practice.qemu import PowerLost
 from tests.lab.machine import Machine
-from tests.lab.qemu import PowerLost
 from tests.lab.test_lab_boot import DROPINS, settings
 
 pytestmark = pytest.mark.lab

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from jitter_workshop.practice.qemu import MachineTimeout
 from tests import classsoak
 from tests.lab import watched
 from tests.lab.machine import Machine
-from tests.lab.qemu import LabTimeout
 from tests.lab.test_lab_boot import settings
 
 pytestmark = [pytest.mark.lab, pytest.mark.soak]
@@ -45,7 +45,7 @@ def test_power_cuts_lose_no_finished_result_and_leave_no_change(lab_factory: Cal
         if number == CUTS:
             break
         day.wait_for(b'"finished"', FIRST_S)
-        with contextlib.suppress(LabTimeout):
+        with contextlib.suppress(MachineTimeout):
             machine.pump(lambda: False, chance.uniform(0.0, LONGEST_S), "the moment of the cut")
         stood = watched.differences(before, machine.watched_tree())
         machine.power_cut()

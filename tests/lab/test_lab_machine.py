@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from jitter_workshop.practice.qemu import MachineError, MachineTimeout, PowerLost
 from tests.lab.machine import PROJECT, Machine
-from tests.lab.qemu import LabError, LabTimeout, PowerLost
 
 pytestmark = pytest.mark.lab
 
@@ -162,7 +162,7 @@ def test_programs_users_and_signals(lab: Machine) -> None:
     refused = lab.run(["sh", "-c", f"echo performance > {CPU}/cpu0/cpufreq/scaling_governor"], user="learner")
     assert refused.code != 0
     assert lab.run(["touch", f"{PROJECT}/written"]).code != 0
-    with pytest.raises(LabError, match="ended with 1"):
+    with pytest.raises(MachineError, match="ended with 1"):
         lab.run(["false"], check=True)
     with pytest.raises(FileNotFoundError):
         lab.run(["/no/such/program"])
@@ -173,7 +173,7 @@ def test_programs_users_and_signals(lab: Machine) -> None:
     cat.wait_for(b"one\n")
     cat.signal(signal.SIGKILL)
     assert cat.wait().code == -signal.SIGKILL
-    with pytest.raises(LabTimeout, match=r"half said"):
+    with pytest.raises(MachineTimeout, match=r"half said"):
         lab.run(["sh", "-c", "echo half said; exec sleep 1000"], timeout_s=1)
 
 

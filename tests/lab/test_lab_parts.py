@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.lab import fetch, images, kernels, watched
+from jitter_workshop.practice import images, kernels
+from tests.lab import fetch, watched
 
 NAMES = st.text("abcdefgh", min_size=1, max_size=6)
 
@@ -54,7 +55,7 @@ def test_kernel_comes_out_of_its_packing(kernel: bytes, sectors: int, before: by
 
 
 def test_unknown_packing_is_said() -> None:
-    with pytest.raises(kernels.NotHere, match="packed in a way"):
+    with pytest.raises(kernels.NotHere, match="unknown way"):
         kernels.vmlinux(bytes(4096))
 
 

@@ -10,15 +10,15 @@ from collections.abc import Callable
 import pytest
 
 from tests.lab.machine import PROJECT, Machine
-from tests.lab.shapes import TRUSTED, Hardware, Shape
+from tests.lab.shapes import TRUSTED, Hardware, Tuned
 
 pytestmark = [pytest.mark.lab, pytest.mark.soak]
 
-WIDE = Shape(
+WIDE = Tuned(
     "wide",
     "Two sockets of sixteen cores with two siblings each, four NUMA nodes: 64 CPUs.",
-    "62-63",
-    Hardware(sockets=2, cores=16, nodes=4, memory_mib=3072),
+    hot="62-63",
+    hardware=Hardware(sockets=2, cores=16, nodes=4, memory_mib=3072),
     append=TRUSTED,
 )
 CPUS = WIDE.hardware.cpus
@@ -33,7 +33,7 @@ sys.exit(main(["measure", "--matrix", "--json"]))
 """A matrix that is given fewer seconds: emulated CPUs answer each other slowly."""
 
 
-def test_what_is_said_of_64_cpus(lab_shape: Callable[[Shape], Machine]) -> None:
+def test_what_is_said_of_64_cpus(lab_shape: Callable[[Tuned], Machine]) -> None:
     lab = lab_shape(WIDE)
     status = lab.workshop("status", "--cpus", WIDE.hot, "--json").json()
     told = {check["id"]: check for check in status["checks"]}

@@ -14,10 +14,11 @@ from jitter_workshop.course.loader import builtin_course, load_course
 from jitter_workshop.course.newlesson import new_lesson
 from jitter_workshop.flow.chapters.lessoncheck import check
 from jitter_workshop.flow.chapters.recorded import FILE, misfits, read_recorded, recorded_in, recorded_runs
-from jitter_workshop.flow.host_ops.recordings import assets, recorded_host
+from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.measuring.curves import ORIGIN, RECORDED, published_curves
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import HANDOFF
+from jitter_workshop.paths import assets
 from jitter_workshop.presenter.chapter import nothing_measured
 from jitter_workshop.stats.figures import as_said, counts_alone, figure
 from tests.bench import course_runs

@@ -20,10 +20,11 @@ from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.recorded import FILE, RecordedChapter, read_recorded
 from jitter_workshop.flow.chapters.suspects import judge
 from jitter_workshop.flow.chapters.walk import BY_EMULATED, BY_RECORDED
-from jitter_workshop.flow.host_ops.recordings import assets, recorded_host
+from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.reporting.anonymizer import is_private
 from jitter_workshop.flow.reporting.build import build
 from jitter_workshop.model.session import Prediction
+from jitter_workshop.paths import assets
 from jitter_workshop.presenter import diagnosis as words
 from jitter_workshop.presenter import effect
 from jitter_workshop.report.cause_words import ANOTHER_TASK

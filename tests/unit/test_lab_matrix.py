@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.lab import acpi, apt, kernels, killing, matrix, qemu, watched
+from jitter_workshop.practice import acpi, apt, kernels, qemu
+from tests.lab import killing, matrix, watched
 from tests.lab.shapes import SHAPES, Hardware
 
 WHOLE: dict[str, Any] = {
@@ -184,10 +185,10 @@ def test_the_newest_kernel_is_found_in_all_its_parts() -> None:
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
-        ("[  275.67] watchdog: BUG: soft lockup - CPU#2 stuck for 44s! [python3.11:855]", qemu.LabStalled),
-        ("[  250.42] rcu: INFO: rcu_preempt self-detected stall on CPU", qemu.LabStalled),
-        ("[    1.00] Run /init as init process", qemu.LabTimeout),
-        (None, qemu.LabTimeout),
+        ("[  275.67] watchdog: BUG: soft lockup - CPU#2 stuck for 44s! [python3.11:855]", qemu.MachineStalled),
+        ("[  250.42] rcu: INFO: rcu_preempt self-detected stall on CPU", qemu.MachineStalled),
+        ("[    1.00] Run /init as init process", qemu.MachineTimeout),
+        (None, qemu.MachineTimeout),
     ],
 )
 def test_only_the_guests_own_words_make_a_stall(told: str | None, expected: type, tmp_path: Path) -> None:

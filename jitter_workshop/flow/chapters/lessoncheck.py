@@ -20,7 +20,7 @@ from jitter_workshop.course.pace import (
 from jitter_workshop.course.table import Places
 from jitter_workshop.errors import UsageError, WorkshopError
 from jitter_workshop.flow.chapters.recorded import FILE, misfits, read_recorded
-from jitter_workshop.flow.host_ops.recordings import assets, recorded_host
+from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.host_ops.settings import Seen, ground_of, look_at_settings, planned
 from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
 from jitter_workshop.flow.measuring.request import check as check_request
@@ -28,6 +28,7 @@ from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.record import dataclass, made_of
 from jitter_workshop.model.text import clean
+from jitter_workshop.paths import assets
 from jitter_workshop.tuning.tunables import registry
 
 BEFORE, AFTER = "recording", "recording_after"

@@ -20,7 +20,6 @@ from typing import Any
 from jitter_workshop.course.files import Problems, read_source
 from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.flow.chapters.suspects import MOST, counted, suspect
-from jitter_workshop.flow.host_ops.recordings import assets
 from jitter_workshop.flow.measuring.curves import RECORDED, Curves, published_before_and_after
 from jitter_workshop.model.course import SLOTS, Chapter, StepName
 from jitter_workshop.model.diagnosis import SeenCauses, Suspect
@@ -31,6 +30,7 @@ from jitter_workshop.model.run import HANDOFF, PERCENTILES, READY, HistogramSumm
 from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import NAME
 from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.paths import assets
 from jitter_workshop.report.diagnosis_words import TASKS, TICK
 from jitter_workshop.stats.curve import curve_from_percentiles
 from jitter_workshop.stats.figures import KnownRun, counts_alone, figure

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 
 from jitter_workshop import paths
@@ -12,6 +11,7 @@ from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.text import clean
+from jitter_workshop.paths import assets
 
 FOLDER = "recordings"
 SUFFIX = ".tar.xz"
@@ -77,11 +77,3 @@ def _inside(place: Path, *found: Path) -> bool:
         return all(path.resolve().is_relative_to(top) for path in found)
     except (OSError, RuntimeError):
         return False
-
-
-def assets() -> Path:
-    """Return the folder of assets: of the installed package, or of a checkout that is not installed."""
-    try:
-        return Path(str(resources.files("jitter_workshop.assets")))
-    except ModuleNotFoundError:
-        return Path(__file__).resolve().parents[3] / "assets"

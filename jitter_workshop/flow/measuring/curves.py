@@ -10,10 +10,10 @@ from functools import cache
 from typing import Any
 
 from jitter_workshop.errors import SessionError
-from jitter_workshop.flow.host_ops.recordings import assets
 from jitter_workshop.model.curve import ImportedRun
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.paths import assets
 from jitter_workshop.session.store import OpenSession
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats.curve import curve_from_percentiles, imported_curve, percentile_curve

@@ -1,4 +1,4 @@
-"""Inside the lab machine: runs what the host asks for over a virtio port, JSON lines both ways.
+"""Inside the machine: runs what the host asks for over a virtio port, JSON lines both ways.
 
 Requests:  {"id", "start": argv, "user", "cwd", "env"} | {"id", "stdin": base64 | null}
            {"id", "signal": number, "group": bool} | {"power": "off"}

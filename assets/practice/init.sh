@@ -1,5 +1,5 @@
 #!/bin/sh
-# First program of the lab machine, from the initrd: loads modules, mounts the host's shares, hands over to second.sh.
+# First program of the machine, from the initrd: loads modules, mounts the host's shares, hands over to second.sh.
 export PATH=/bin
 /bin/busybox mkdir -p /proc /sys /dev /root
 /bin/busybox --install -s /bin
@@ -18,14 +18,13 @@ mkdir -p /root/proc /root/sys /root/dev /root/run /root/tmp /root/var/lib /root/
 chmod 1777 /root/tmp /root/var/tmp
 # The interpreter may live below root's home, so the learners must be able to pass it.
 cp -a /lab/skeleton/. /root/
-[ ! -e /lab/native.so ] || cp /lab/native.so /root/lab/
-cp -a /bin/busybox /lab/server.py /lab/second.sh /lab/power-cut /lab/options /root/lab/
+cp -a /bin/busybox /lab/kept/. /root/lab/
 
 share() { # share TAG PATH: a folder of the host, read-only, at the same place
     mkdir -p "/root$2"
     mount -t 9p -o trans=virtio,version=9p2000.L,msize=500000,ro,cache=loose "$1" "/root$2"
 }
-. /lab/options
+. /lab/kept/options
 eval "$shares"
 
 if [ "$disk" = yes ]; then

@@ -1,4 +1,4 @@
-"""The kernels of the lab machine: Debian's own packages, unpacked once into a cache.
+"""Get the kernels of the machines: Debian's own packages, unpacked once into a cache.
 
 ``find`` looks, and never downloads. ``fetch`` downloads with ``apt-get download`` (no root needed) and keeps of the
 packages the uncompressed kernel (boots twice as fast as the packed one), its configuration and the few modules that the
@@ -19,7 +19,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.lab import apt
+from jitter_workshop import paths
+from jitter_workshop.errors import HostError
+from jitter_workshop.practice import apt
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,6 @@ SOURCES = {
     "arm64": Source("linux-image-arm64", ("bookworm",), "arm64"),
     "newest": Source("linux-image-amd64", ("trixie", "trixie-backports", "sid")),
 }
-USUAL = ("stock", "rt")
-"""What the tests of each day need; ``python -m tests.lab.fetch --all`` brings the others, too."""
-
 # Wanted modules; what they depend on comes along, and a name that is built in or unknown is left out.
 MODULES = [
     *("virtio_pci", "virtio_console", "9pnet_virtio", "9p"),
@@ -56,6 +55,8 @@ EMULATORS = {"aarch64": ("qemu-system-aarch64", "qemu-system-arm")}
 
 COMPILERS = {"aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"}
 
+HOW_TO_FETCH = "get it once, with a network: jitter-workshop practice fetch"
+
 TOOLS = {
     "qemu-system-x86_64": "qemu-system-x86",
     "iasl": "acpica-tools",
@@ -64,8 +65,8 @@ TOOLS = {
 }
 
 
-class NotHere(Exception):
-    """Hold why this host cannot run the lab machine, in one sentence with what to do."""
+class NotHere(HostError):
+    """Report why this host cannot run such a machine, in one sentence with what to do."""
 
 
 @dataclass(frozen=True)
@@ -80,15 +81,12 @@ class Kernel:
 
 
 def cache_dir() -> Path:
-    """Return where kernels are kept: ``$JITTER_WORKSHOP_LAB_CACHE``, else below ``$XDG_CACHE_HOME``."""
-    own = os.environ.get("JITTER_WORKSHOP_LAB_CACHE")
-    if own:
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jitter-workshop" / "lab"
+    """Return where kernels are kept."""
+    return paths.cache_dir() / "practice"
 
 
 def tool(name: str) -> str:
-    """The path of a program that the lab needs, also where an ordinary user's PATH leaves out the sbin folders."""
+    """The path of a program that is needed, also where an ordinary user's PATH leaves out the sbin folders."""
     found = shutil.which(name, path=os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin:/sbin")
     if found is None:
         package = (TOOLS | dict(EMULATORS.values()) | COMPILERS).get(name, name)
@@ -99,9 +97,7 @@ def tool(name: str) -> str:
 def check_tools() -> None:
     """Raise ``NotHere`` when something that the machine needs is not installed."""
     if platform.machine() != "x86_64":
-        raise NotHere(
-            f"the lab machine shares this host's programs with an x86-64 guest, and this is {platform.machine()}"
-        )
+        raise NotHere(f"the machine shares this host's programs with an x86-64 guest, and this is {platform.machine()}")
     missing = [
         name for name in TOOLS if shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") is None
     ]
@@ -111,19 +107,19 @@ def check_tools() -> None:
 
 
 def find(flavour: str, cache: Path) -> Kernel:
-    """The kernel of this flavour from the cache; raises ``NotHere`` when it was never fetched."""
+    """Return the kernel of this flavour from the cache. Raises NotHere if it was never fetched."""
     folder = cache / f"{flavour}-{LAYOUT}"
     try:
         release = (folder / "release").read_text().strip()
         names = (folder / "order").read_text().split()
     except OSError:
-        raise NotHere(f"no {flavour} kernel in {cache} (make test gets it, or: python -m tests.lab.fetch)") from None
+        raise NotHere(f"there is no {flavour} kernel in {cache}", HOW_TO_FETCH) from None
     modules = tuple(folder / "modules" / f"{name}.ko" for name in names)
     return Kernel(flavour, release, folder / "vmlinux", folder / "config", modules)
 
 
 def fetch(flavour: str, cache: Path) -> Kernel:
-    """Download and unpack the newest kernel of a flavour; raises ``NotHere`` with apt's own reason when it cannot."""
+    """Download and unpack the newest kernel of a flavour. Raises NotHere, with apt's own reason."""
     for name in ("apt-get", "apt-cache", "dpkg-deb"):
         if shutil.which(name) is None:
             raise NotHere(f"kernels come as Debian packages, and {name} is not installed")
@@ -249,4 +245,4 @@ def vmlinux(bzimage: bytes) -> bytes:
         return zlib.decompressobj(wbits=31).decompress(payload)
     if payload.startswith(b"\x28\xb5\x2f\xfd"):
         return subprocess.run([tool("zstd"), "-dcq"], input=payload[:-4], capture_output=True, check=True).stdout
-    raise NotHere("the kernel's payload is packed in a way that the lab does not know")
+    raise NotHere("the kernel's payload is packed in an unknown way")

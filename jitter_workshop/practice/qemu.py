@@ -1,10 +1,12 @@
-"""One QEMU process: its command line, its control line into the guest, its monitor, and its certain end."""
+"""Run one QEMU process: its command line, its control stream into the guest, its monitor, and its certain end."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import json
+import os
 import select
 import signal
 import socket
@@ -14,8 +16,9 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.lab import guestroot, images, kernels
-from tests.lab.shapes import PLAIN, Hardware, Shape
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.practice import images, kernels
+from jitter_workshop.practice.shape import PLAIN, Hardware, Shape
 
 _PR_SET_PDEATHSIG = 1
 _STALLS = ("self-detected stall on CPU", "detected stalls on CPUs", "soft lockup - CPU#")
@@ -23,27 +26,32 @@ _STALLS = ("self-detected stall on CPU", "detected stalls on CPUs", "soft lockup
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class LabError(Exception):
-    """The machine did not do what a test may count on; the message ends with what the guest's console said last."""
+class MachineError(WorkshopError):
+    """Report that the machine did not do what was asked; the message ends with what its console said last."""
+
+    title = "Practice"
 
 
-class LabTimeout(LabError):
-    """Something in the guest took longer than it may."""
+class MachineTimeout(MachineError):
+    """Report that something in the guest took longer than it may."""
 
 
-class LabStalled(LabTimeout):
-    """The guest stands still: its kernel says so itself, or a call outlives the guest's own alarm. The emulator lost
-    it, and no test is about that. A test that meets it runs once more, on a fresh machine (see ``conftest``)."""
+class MachineStalled(MachineTimeout):
+    """Report that the guest stands still: its kernel says so itself, or a call outlives the guest's own alarm. The
+    emulator has lost it; nothing in the guest is to blame."""
 
 
-class PowerLost(LabError):
-    """QEMU ended while an answer was awaited: by ``power_cut``, ``/lab/power-cut``, or a panic (see the console)."""
+class PowerLost(MachineError):
+    """Report that QEMU ended before an answer came: its power was cut, or the guest panicked (see its console)."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """Hold what one machine is made of. ``append`` is added to the kernel's command line. ``init``: busybox, or
-    systemd, the test runner's own."""
+    """Hold what one machine is made of.
+
+    ``append`` is added to the kernel's command line. ``init``: busybox, or systemd, this host's own. ``programs``: what
+    a guest with another processor runs. ``extra``: files that the guest has in /lab besides. ``devices``: QEMU's
+    arguments for devices besides."""
 
     kernel: str = "stock"
     append: str = ""
@@ -52,6 +60,10 @@ class Options:
     cgroup: str = "v2"
     init: str = "busybox"
     hardware: Hardware = PLAIN
+    hostname: str = "practice"
+    programs: images.Programs | None = None
+    extra: tuple[Path, ...] = ()
+    devices: tuple[str, ...] = ()
 
     @property
     def foreign(self) -> bool:
@@ -61,28 +73,27 @@ class Options:
     @property
     def python(self) -> str:
         """The guest's interpreter."""
-        return guestroot.PYTHON if self.foreign else sys.executable
+        return sys.executable if self.programs is None else self.programs.python
 
     @classmethod
     def of(cls, shape: Shape, disk: Path | None = None) -> Options:
-        """A machine of this shape."""
+        """Return what a machine of this shape is made of."""
         return cls(kernel=shape.kernel, append=shape.append, disk=disk, cgroup=shape.cgroup, hardware=shape.hardware)
 
 
 def check(options: Options, cache: Path) -> None:
-    """Raise ``NotHere`` when this machine cannot be started, for want of a program, a kernel or a guest's own tree."""
+    """Raise NotHere if this machine cannot be started, for want of a program or a kernel."""
     kernels.check_tools()
     kernels.find(options.kernel, cache)
     if options.foreign:
         kernels.tool(kernels.EMULATORS[options.hardware.arch][0])
-        guestroot.find("arm64", cache)
 
 
 def command_line(
     options: Options, kernel: kernels.Kernel, work: Path, table: Path | None, shares: list[Path]
 ) -> list[str]:
-    """The arguments of QEMU, without the two file descriptors that ``Qemu`` adds. ``table``: the ACPI table's file,
-    where the machine has one."""
+    """Return the arguments of QEMU, without the two file descriptors that ``Qemu`` adds. ``table``: the ACPI table's
+    file, if the machine has one."""
     has = replace(options.hardware, nodes=2) if options.numa else options.hardware
     program = kernels.EMULATORS[has.arch][0] if options.foreign else "qemu-system-x86_64"
     arguments = [kernels.tool(program), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
@@ -95,9 +106,10 @@ def command_line(
             arguments += ["-object", f"memory-backend-ram,id=m{node},size={has.memory_mib // has.nodes}M"]
             arguments += ["-numa", f"node,nodeid={node},cpus={cpus},memdev=m{node}"]
     if table is not None:
-        arguments += ["-acpitable", f"file={table}", "-device", "pc-testdev", "-device", "isa-debug-exit,iobase=0xf4"]
+        arguments += ["-acpitable", f"file={table}", "-device", "pc-testdev"]
         # The second UART's scratch register (0x2ff) is where the ACPI table reads the temperature.
         arguments += ["-chardev", "null,id=scratch", "-device", "isa-serial,index=1,chardev=scratch"]
+    arguments += options.devices
     if options.disk:
         # A power cut loses the guest's page cache; the host's outlives QEMU, so QEMU's own flushes would only cost.
         arguments += ["-drive", f"file={options.disk},format=raw,if=none,id=disk,cache=unsafe"]
@@ -115,9 +127,11 @@ def command_line(
     return [*arguments, "-kernel", str(kernel.vmlinux), "-initrd", str(work / "initrd"), "-append", append]
 
 
-def _die_with_parent() -> None:
-    # A killed test run must not leave an emulator behind on a machine of others.
+def _die_with(parent: int) -> None:
+    # A parent that is killed must not leave an emulator behind. It may be gone already, before the kernel knew.
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 class Qemu:
@@ -142,7 +156,7 @@ class Qemu:
                 stderr=log,
                 pass_fds=descriptors,
                 start_new_session=True,
-                preexec_fn=_die_with_parent,
+                preexec_fn=functools.partial(_die_with, os.getpid()),
             )
         guest_end.close()
         monitor_end.close()
@@ -162,7 +176,7 @@ class Qemu:
         while True:
             answer = self._answer(timeout_s)
             if "error" in answer:
-                raise LabError(f"QEMU's monitor refused {request}: {answer['error']}")
+                raise MachineError(f"QEMU's monitor refused {request}: {answer['error']}")
             if "return" in answer:
                 return answer["return"]
 
@@ -172,7 +186,7 @@ class Qemu:
             ready, _, _ = select.select([self._monitor], [], [], max(0.0, ends - time.monotonic()))
             data = self._monitor.recv(65536) if ready else b""
             if not data:
-                raise LabTimeout("QEMU's monitor does not answer")
+                raise MachineTimeout("QEMU's monitor does not answer")
             self._answers += data
         line, _, self._answers = self._answers.partition(b"\n")
         answer: dict[str, object] = json.loads(line)
@@ -188,7 +202,7 @@ class Qemu:
 
 
 def console(work: Path, lines: int = 25) -> str:
-    """The last lines of QEMU's own messages and of the guest's console."""
+    """Return the last lines of QEMU's own messages and of the guest's console."""
     text = ""
     for name in ("qemu.log", "console"):
         with contextlib.suppress(OSError):
@@ -197,29 +211,30 @@ def console(work: Path, lines: int = 25) -> str:
     return "\n".join(told[-lines:])
 
 
-def late(message: str, work: Path) -> LabTimeout:
-    """Make the exception for something that took too long: ``LabStalled`` where the guest's kernel tells of a stall."""
+def late(message: str, work: Path) -> MachineTimeout:
+    """Make the exception for what took too long: ``MachineStalled`` if the guest's kernel tells of a stall."""
     with contextlib.suppress(OSError):
         console_text = (work / "console").read_bytes().decode("utf-8", "replace")
         if any(words in console_text for words in _STALLS):
-            return LabStalled(message)
-    return LabTimeout(message)
+            return MachineStalled(message)
+    return MachineTimeout(message)
 
 
 def launch(options: Options, work: Path, cache: Path) -> Qemu:
     """Start a machine; it has booted once the server's first line arrives."""
     kernel = kernels.find(options.kernel, cache)
-    root = guestroot.find("arm64", cache) if options.foreign else None
-    shares = images.shared_folders(root)
+    shares = images.shared_folders(options.programs)
     variables = {
         "shares": "; ".join(f"share s{n} '{inside}'" for n, inside in enumerate(shares.values())),
         "disk": "yes" if options.disk else "no",
         "cgroup": options.cgroup,
         "init": options.init,
-        "project": str(images.CHECKOUT),
-        "python": options.python if options.foreign else str(Path(sys.executable).resolve()),
+        "project": str(images.PROJECT),
+        "python": str(Path(options.python).resolve()) if options.programs is None else options.python,
     }
-    native = b"" if root is None or guestroot.cannot_measure(cache) else guestroot.native(cache)
-    (work / "initrd").write_bytes(images.initrd(kernel, variables, root, native))
-    table = None if options.foreign else images.acpi_table(cache, options.hardware)
+    initrd = images.initrd(kernel, variables, options.hostname, options.programs, options.extra)
+    (work / "initrd").write_bytes(initrd)
+    table = (
+        None if options.foreign or options.hardware.pstates == "none" else images.acpi_table(cache, options.hardware)
+    )
     return Qemu(command_line(options, kernel, work, table, list(shares)), work)

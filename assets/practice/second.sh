@@ -1,5 +1,5 @@
 #!/bin/sh
-# PID 1 of the lab machine, in its final root: the remaining mounts, then the server until it ends, then power off.
+# PID 1 of the machine, in its final root: the remaining mounts, then the server until it ends, then power off.
 box=/lab/busybox
 . /lab/options
 $box mount -t tmpfs -o mode=755 run /run
@@ -22,7 +22,7 @@ $box mount --bind "$project" /srv/jitter-workshop
 # Where the guest has another processor, the project's compiled module is its own.
 [ ! -e /lab/native.so ] ||
     $box mount --bind /lab/native.so /srv/jitter-workshop/jitter_workshop/bench/_native.abi3.so
-$box hostname lab
+$box hostname -F /etc/hostname
 $box ip link set lo up
 
 "$python" -I -S -u /lab/server.py

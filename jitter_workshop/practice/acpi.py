@@ -1,12 +1,10 @@
-"""The lab's ACPI table for any number of CPUs: ``guest/lab.asl`` with what depends on the hardware filled in."""
+"""Write the machine's ACPI table for any number of CPUs: ``assets/practice/table.asl``, filled in for its hardware."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from jitter_workshop.paths import assets
+from jitter_workshop.practice.shape import Hardware
 
-from tests.lab.shapes import Hardware
-
-SOURCE = Path(__file__).with_name("guest") / "lab.asl"
 REGISTERS = 4
 """Bytes that QEMU's pc-testdev has for P-states; further CPUs share them."""
 DOMAIN = 2
@@ -19,7 +17,7 @@ NOMINAL_MHZ, LOWEST_MHZ = 3000, 500
 
 
 def source(hardware: Hardware) -> str:
-    """The table in ACPI's source language."""
+    """Return the table in ACPI's source language."""
     names = [f"\\_SB.CPUS.C{cpu:03X}" for cpu in range(hardware.cpus)]
     filled = {
         "EXTERNALS": "\n".join(f"    External ({name}, ProcessorObj)" for name in names),
@@ -28,7 +26,7 @@ def source(hardware: Hardware) -> str:
         "NAMES": ", ".join(names),
         "PLATFORM": PLATFORM if hardware.pstates == "cppc" else "",
     }
-    text = SOURCE.read_text()
+    text = (assets() / "practice" / "table.asl").read_text()
     for word, value in filled.items():
         text = text.replace(f"@{word}@", value.strip())
     return text

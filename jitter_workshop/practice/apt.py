@@ -1,4 +1,4 @@
-"""Packages of Debian, of this system's suites or of others, downloaded without installing anything.
+"""Download packages of Debian, of this system's suites or of others, without installing anything.
 
 Another suite or processor gets an apt configuration of its own in a temporary folder; where the packages come from and
 whose signature they bear is taken from this system's.
@@ -11,10 +11,12 @@ import os
 import subprocess
 from pathlib import Path
 
+from jitter_workshop.errors import HostError
+
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 
-class AptFailed(Exception):
+class AptFailed(HostError):
     """Hold what apt could not do, with its own reason."""
 
 

@@ -1,5 +1,5 @@
-"""Make the files that the lab machine boots from: the initrd (a newc archive), its users and files, the ACPI table, the
-data disk."""
+"""Make the files that a machine boots from: the initrd (a newc archive), its users and files, the ACPI table, the data
+disk."""
 
 from __future__ import annotations
 
@@ -9,27 +9,30 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from tests.lab import acpi, kernels
-from tests.lab.guestroot import GuestRoot
-from tests.lab.shapes import Hardware
+from jitter_workshop.paths import assets
+from jitter_workshop.practice import acpi, kernels
+from jitter_workshop.practice.shape import Hardware
 
-GUEST = Path(__file__).with_name("guest")
-CHECKOUT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[2]
+"""The folder with this package: a checkout, or the environment's folder of packages."""
 
-PASSWD = """root:x:0:0:root:/root:/bin/sh
-learner:x:1000:1000:A learner:/home/learner:/bin/sh
-other:x:1001:1001:Another learner:/home/other:/bin/sh
-nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
-"""
-GROUP = "root:x:0:\ntty:x:5:\nlearner:x:1000:\nother:x:1001:\nnogroup:x:65534:\n"
+
+@dataclass(frozen=True)
+class Programs:
+    """Hold what a guest with another processor than this host's runs. ``usr``: mounted as its /usr. ``busybox``: a
+    static one. ``python``: the path of its interpreter. ``native``: the project's native core, b"" for none."""
+
+    usr: Path
+    busybox: Path
+    python: str
+    native: bytes = b""
+
+
 ETC = {
-    "passwd": PASSWD,
-    "group": GROUP,
-    "hostname": "lab\n",
-    "hosts": "127.0.0.1 localhost lab\n",
     "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
     "machine-id": "0123456789abcdef0123456789abcdef\n",
     "fstab": "",
@@ -48,7 +51,7 @@ ExecStart={python} -I -S -u /lab/server.py
 ExecStopPost=/lab/busybox poweroff -f
 """,
 }
-# What Debian would do besides takes half a minute in the emulator, and nothing here is about it.
+# What Debian would do besides takes half a minute in the emulator.
 MASKED = (
     *("systemd-udevd.service", "systemd-udev-trigger.service", "systemd-hwdb-update.service", "ldconfig.service"),
     *("systemd-tmpfiles-setup.service", "systemd-tmpfiles-setup-dev.service", "systemd-sysusers.service"),
@@ -57,7 +60,7 @@ MASKED = (
 
 
 def cpio(entries: Iterable[tuple[str, int, bytes]]) -> bytes:
-    """A newc archive of (path, mode with its type, content); parent folders are added, owners are root.
+    """Return a newc archive of (path, mode with its type, content); parent folders are added, owners are root.
 
     Format: Documentation/driver-api/early-userspace/buffer-format.rst.
     """
@@ -89,17 +92,17 @@ def cpio(entries: Iterable[tuple[str, int, bytes]]) -> bytes:
     return bytes(archive)
 
 
-def shared_folders(root: GuestRoot | None = None) -> dict[Path, Path]:
-    """The host's folders that the guest mounts read-only, and where; nothing else of the host is visible there.
+def shared_folders(programs: Programs | None = None) -> dict[Path, Path]:
+    """Return the host's folders that the guest mounts read-only, and where; it sees nothing else of the host.
 
     Programs (/usr), interpreter, environment and project, at the same place; of a guest with programs of its own
-    (``root``) these and the project.
+    (``programs``) these and the project.
     """
-    if root is not None:
-        return {root.usr: Path("/usr"), CHECKOUT: CHECKOUT}
+    if programs is not None:
+        return {programs.usr: Path("/usr"), PROJECT: PROJECT}
     wanted = [Path("/usr")]
     wanted += [Path(f"/{name}") for name in ("bin", "sbin", "lib", "lib64") if not Path(f"/{name}").is_symlink()]
-    wanted += [Path(sys.base_prefix).resolve(), Path(sys.prefix).resolve(), CHECKOUT]
+    wanted += [Path(sys.base_prefix).resolve(), Path(sys.prefix).resolve(), PROJECT]
     # An environment's interpreter is often a link to a link.
     wanted.append(Path(sys.executable).resolve().parent.parent)
     shared: list[Path] = []
@@ -110,26 +113,34 @@ def shared_folders(root: GuestRoot | None = None) -> dict[Path, Path]:
 
 
 def initrd(
-    kernel: kernels.Kernel, options: dict[str, str], root: GuestRoot | None = None, native: bytes = b""
+    kernel: kernels.Kernel,
+    options: dict[str, str],
+    hostname: str,
+    programs: Programs | None = None,
+    extra: Sequence[Path] = (),
 ) -> bytes:
-    """The initrd for a kernel; ``options`` are shell variables that the guest's two scripts read. ``root``: where the
-    guest has programs of its own, those."""
+    """Return the initrd for a kernel. ``options``: shell variables that the guest's two scripts read. ``programs``:
+    where the guest has programs of its own, those. ``extra``: files that the guest has in /lab besides."""
     program, plain = stat.S_IFREG | 0o755, stat.S_IFREG | 0o644
+    guest = assets() / "practice"
+    etc = ETC | {name: (guest / name).read_text() for name in ("passwd", "group")}
+    etc |= {"hostname": f"{hostname}\n", "hosts": f"127.0.0.1 localhost {hostname}\n"}
+    busybox = Path(kernels.tool("busybox")) if programs is None else programs.busybox
     entries = [
-        ("init", program, (GUEST / "init.sh").read_bytes()),
-        ("bin/busybox", program, (Path(kernels.tool("busybox")) if root is None else root.busybox).read_bytes()),
+        ("init", program, (guest / "init.sh").read_bytes()),
+        ("bin/busybox", program, busybox.read_bytes()),
         ("bin/sh", stat.S_IFLNK | 0o777, b"busybox"),
-        ("lab/second.sh", program, (GUEST / "second.sh").read_bytes()),
-        ("lab/power-cut", program, (GUEST / "power-cut").read_bytes()),
-        ("lab/server.py", plain, (GUEST / "server.py").read_bytes()),
-        ("lab/options", plain, "".join(f"{k}={shlex.quote(v)}\n" for k, v in options.items()).encode()),
+        ("lab/kept/second.sh", program, (guest / "second.sh").read_bytes()),
+        ("lab/kept/server.py", plain, (guest / "server.py").read_bytes()),
+        ("lab/kept/options", plain, "".join(f"{k}={shlex.quote(v)}\n" for k, v in options.items()).encode()),
         ("lab/order", plain, "\n".join(module.stem for module in kernel.modules).encode() + b"\n"),
     ]
-    if native:
-        entries.append(("lab/native.so", program, native))
+    if programs is not None and programs.native:
+        entries.append(("lab/kept/native.so", program, programs.native))
+    entries += [(f"lab/kept/{file.name}", program, file.read_bytes()) for file in extra]
     entries += [(f"lab/modules/{module.name}", plain, module.read_bytes()) for module in kernel.modules]
-    entries += [(f"lab/skeleton/etc/{name}", plain, text.encode()) for name, text in ETC.items()]
-    # Only root may sudo until a test writes a rule; a password is never right.
+    entries += [(f"lab/skeleton/etc/{name}", plain, text.encode()) for name, text in etc.items()]
+    # Only root may sudo until somebody writes a rule; a password is never right.
     entries.append(
         ("lab/skeleton/etc/sudoers", stat.S_IFREG | 0o440, b"root ALL=(ALL) ALL\n@includedir /etc/sudoers.d\n")
     )
@@ -141,18 +152,18 @@ def initrd(
     entries += [(f"{units}/{name}", stat.S_IFLNK | 0o777, b"/dev/null") for name in MASKED]
     for name in ("bin", "sbin", "lib", "lib64"):
         link = Path(f"/{name}")
-        if root is not None:
+        if programs is not None:
             entries.append((f"lab/skeleton/{name}", stat.S_IFLNK | 0o777, f"usr/{name}".encode()))
         elif link.is_symlink():
             entries.append((f"lab/skeleton/{name}", stat.S_IFLNK | 0o777, str(link.readlink()).encode()))
-    for source in ("/etc/ld.so.cache", "/etc/os-release") if root is None else ("/etc/os-release",):
+    for source in ("/etc/ld.so.cache", "/etc/os-release") if programs is None else ("/etc/os-release",):
         if Path(source).is_file():
             entries.append((f"lab/skeleton{source}", plain, Path(source).read_bytes()))
     return cpio(entries)
 
 
 def acpi_table(cache: Path, hardware: Hardware) -> Path:
-    """The compiled table that gives QEMU's processors P-states, C-states and a thermal zone."""
+    """Return the compiled table that gives QEMU's processors P-states, C-states and a thermal zone."""
     text = acpi.source(hardware).encode()
     name = hashlib.sha256(text).hexdigest()[:16]
     target = cache / f"acpi-{name}.aml"
@@ -169,7 +180,7 @@ def acpi_table(cache: Path, hardware: Hardware) -> Path:
 
 
 def make_disk(path: Path, size_mib: int = 64) -> None:
-    """An empty ext4 file system in a sparse file."""
+    """Make an empty ext4 file system in a sparse file."""
     with path.open("wb") as file:
         file.truncate(size_mib * 1024 * 1024)
     subprocess.run([kernels.tool("mkfs.ext4"), "-q", "-F", str(path)], check=True, capture_output=True, timeout=60)

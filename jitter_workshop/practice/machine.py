@@ -1,0 +1,295 @@
+"""Hold a booted machine: programs in the guest, their output, signals and ends; reboot, temperature."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import select
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from jitter_workshop.practice import images, qemu
+from jitter_workshop.practice.qemu import MachineError, MachineTimeout, Options, PowerLost
+
+BOOT_PATIENCE_S = 60.0
+BOOT_TIMEOUT_S = 180.0
+MOST_CPUS = 32
+"""The most CPUs of a guest that boots within the patience on two CPUs of this host."""
+RUN_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True)
+class Done:
+    """Hold a program that ended in the guest. ``code``: -N for signal N."""
+
+    argv: tuple[str, ...]
+    code: int
+    stdout: str
+    stderr: str
+
+    def json(self) -> Any:
+        """Return its stdout as JSON."""
+        return json.loads(self.stdout)
+
+
+class Guest:
+    """Follow a program that runs in the guest (see ``Machine.start``)."""
+
+    def __init__(self, machine: Machine, ident: int, argv: Sequence[str]) -> None:
+        self._machine, self._ident, self.argv = machine, ident, tuple(argv)
+        self.pid = 0
+        self.stdout, self.stderr = b"", b""
+        self.code: int | None = None
+
+    def event(self, event: dict[str, Any]) -> None:
+        self.pid = event.get("pid", self.pid)
+        self.stdout += base64.b64decode(event.get("out", ""))
+        self.stderr += base64.b64decode(event.get("err", ""))
+        self.code = event.get("code", self.code)
+
+    def send(self, data: bytes) -> None:
+        """Write to its stdin."""
+        self._machine.tell({"id": self._ident, "stdin": base64.b64encode(data).decode("ascii")})
+
+    def close_stdin(self) -> None:
+        self._machine.tell({"id": self._ident, "stdin": None})
+
+    def signal(self, number: int, group: bool = False) -> None:
+        """Send it a signal (its whole process group with ``group``)."""
+        self._machine.tell({"id": self._ident, "signal": number, "group": group})
+
+    def wait_for(self, text: bytes, timeout_s: float = RUN_TIMEOUT_S) -> bytes:
+        """Wait until its stdout holds this text and return all of it so far; fails when it ends without."""
+        self._machine.pump(
+            lambda: text in self.stdout or self.code is not None, timeout_s, f"{text!r} from {self.argv}"
+        )
+        if text not in self.stdout:
+            raise MachineError(f"{self.argv} ended with {self.code} and never wrote {text!r}: {self._said()}")
+        return self.stdout
+
+    def wait(self, timeout_s: float = RUN_TIMEOUT_S) -> Done:
+        """Wait for its end; one that takes longer is killed and ``MachineTimeout`` tells what it had written."""
+        try:
+            self._machine.pump(lambda: self.code is not None, timeout_s, f"the end of {self.argv}")
+        except MachineTimeout as late:
+            self.signal(9, group=True)
+            raise type(late)(f"{late}\nit had written: {self._said()}") from None
+        assert self.code is not None
+        return Done(
+            self.argv, self.code, self.stdout.decode("utf-8", "replace"), self.stderr.decode("utf-8", "replace")
+        )
+
+    def _said(self) -> str:
+        return (self.stdout + self.stderr).decode("utf-8", "replace")[-2000:]
+
+
+class Machine:
+    """Run one machine. Everything has a timeout; ``close``, or the end of this process, ends QEMU.
+
+    ``work``: a folder for this machine alone, which ``close`` removes. ``cwd``: the folder in which programs start."""
+
+    def __init__(self, options: Options, cache: Path, work: Path, cwd: str = "/root") -> None:
+        self.options = options
+        self._cache = cache
+        self.work, self.cwd = work, cwd
+        self._qemu: qemu.Qemu | None = None
+        self._buffer = b""
+        self._count = 0
+        self._guests: dict[int, Guest] = {}
+        self._answers: dict[int, dict[str, Any]] = {}
+        self.release = ""
+
+    @property
+    def python(self) -> str:
+        """Return the path of the interpreter in the guest."""
+        return self.options.python
+
+    # --- power
+
+    def boot(self, append: str | None = None) -> None:
+        """Power on; with ``append`` with other kernel arguments from now on."""
+        if append is not None:
+            self.options = replace(self.options, append=append)
+        try:
+            small = self.options.init == "busybox" and self.options.hardware.cpus <= MOST_CPUS
+            self._power_on(BOOT_PATIENCE_S if small else BOOT_TIMEOUT_S)
+        except (MachineTimeout, PowerLost) as late:
+            # About one boot in a hundred hangs in the emulator before the kernel's first line, or runs into code that
+            # another CPU is just changing.
+            self.started_again(late)
+            self._power_on(BOOT_TIMEOUT_S)
+
+    def started_again(self, late: Exception) -> None:
+        """Take note that a first boot failed; the second one follows."""
+
+    def _power_on(self, timeout_s: float) -> None:
+        self._off()
+        self._guests.clear()
+        self.release = ""
+        self._buffer = b""
+        self._qemu = qemu.launch(self.options, self.work, self._cache)
+        self.pump(lambda: bool(self.release), timeout_s, "the guest to boot")
+
+    def reboot(self, append: str | None = None) -> None:
+        """Shut down in order (all synced, processes gone) and boot."""
+        self.shut_down()
+        self.boot(append)
+
+    def shut_down(self, timeout_s: float = 60) -> None:
+        """Sync, make the disk read-only, power off."""
+        self.tell({"power": "off"})
+        with contextlib.suppress(PowerLost):
+            self.pump(lambda: False, timeout_s, "the guest to power off")
+
+    def close(self) -> None:
+        self._off()
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def _off(self) -> None:
+        if self._qemu is not None:
+            self._qemu.kill()
+            self._qemu = None
+
+    def heat(self, celsius: int) -> None:
+        """Set the thermal zone's temperature (1 to 255 °C); 0 lets it follow the P-states again. Polled each second."""
+        self.monitor(f"o /b 0x2ff {celsius}")
+
+    def monitor(self, command: str) -> str:
+        """Run a command of QEMU's monitor, for example ``info registers``."""
+        return self._running().monitor(command)
+
+    @property
+    def running(self) -> bool:
+        return self._qemu is not None and self._qemu.process.poll() is None
+
+    def console(self) -> str:
+        """Return what the guest's kernel and QEMU said last."""
+        return qemu.console(self.work)
+
+    # --- programs and files
+
+    def start(
+        self, argv: Sequence[str], *, user: str = "root", cwd: str = "", env: dict[str, str] | None = None
+    ) -> Guest:
+        """Start a program in the guest, its stdin open. Use ``run`` where only its end matters."""
+        ident = self._next()
+        guest = self._guests[ident] = Guest(self, ident, argv)
+        own = environment(user) | (env or {})
+        request = {"id": ident, "start": list(argv), "user": user, "cwd": cwd or self.cwd, "env": own}
+        self.tell(request)
+        self.pump(lambda: guest.pid > 0 or ident in self._answers, RUN_TIMEOUT_S, f"the start of {argv}")
+        self._raise(ident)
+        return guest
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        user: str = "root",
+        stdin: bytes = b"",
+        cwd: str = "",
+        env: dict[str, str] | None = None,
+        timeout_s: float = RUN_TIMEOUT_S,
+        check: bool = False,
+    ) -> Done:
+        """Run a program in the guest to its end."""
+        guest = self.start(argv, user=user, cwd=cwd, env=env)
+        if stdin:
+            guest.send(stdin)
+        guest.close_stdin()
+        done = guest.wait(timeout_s)
+        if check and done.code != 0:
+            raise MachineError(f"{done.argv} ended with {done.code}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        return done
+
+    # --- the line to the guest
+
+    def tell(self, request: dict[str, Any]) -> None:
+        try:
+            self._running().control.sendall(json.dumps(request).encode() + b"\n")
+        except OSError:
+            self._off()
+            raise PowerLost(f"the machine is off\n{self._console()}") from None
+
+    def pump(self, until: Callable[[], bool], timeout_s: float, what: str) -> None:
+        """Take events from the guest until something is true."""
+        ends = time.monotonic() + timeout_s
+        control = self._running().control
+        while not until():
+            ready, _, _ = select.select([control], [], [], max(0.0, ends - time.monotonic()))
+            if not ready:
+                raise qemu.late(f"waited {timeout_s:.0f} s for {what}\n{self._console()}", self.work)
+            try:
+                data = control.recv(1 << 20)
+            except ConnectionResetError:
+                data = b""
+            if not data:
+                self._off()
+                raise PowerLost(f"the machine went off while waiting for {what}\n{self._console()}")
+            self._buffer += data
+            *lines, self._buffer = self._buffer.split(b"\n")
+            for line in lines:
+                self._event(json.loads(line))
+
+    def _event(self, event: dict[str, Any]) -> None:
+        if "ready" in event:
+            self.release = event["ready"]
+        elif event.keys() & {"pid", "out", "err", "code"}:
+            self._guests[event["id"]].event(event)
+        else:
+            self._answers[event["id"]] = event
+
+    def _raise(self, ident: int) -> Any:
+        """The answer to a request, or the guest's exception as ours."""
+        answer = self._answers.pop(ident, {})
+        if "os_error" in answer:
+            number, message, file = answer["os_error"]
+            raise OSError(number, message, file)
+        if "traceback" in answer:
+            raise MachineError(f"in the guest:\n{answer['traceback']}")
+        return answer.get("result")
+
+    def _next(self) -> int:
+        self._count += 1
+        return self._count
+
+    def _running(self) -> qemu.Qemu:
+        if self._qemu is None:
+            raise PowerLost("the machine is off")
+        return self._qemu
+
+    def _console(self) -> str:
+        return f"--- console of the {self.options.kernel} kernel ({self.options.append}):\n{self.console()}"
+
+
+M = TypeVar("M", bound=Machine)
+
+
+def environment(user: str) -> dict[str, str]:
+    """Return what a program in the guest finds in its environment."""
+    return {
+        "PATH": f"{Path(sys.executable).parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": "/root" if user == "root" else f"/home/{user}",
+        "USER": user,
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+    }
+
+
+def booted(machine: M) -> M:
+    """Boot a machine and return it; one that fails to boot leaves nothing behind."""
+    try:
+        disk = machine.options.disk
+        if disk is not None and not disk.exists():
+            images.make_disk(disk)
+        machine.boot()
+    except BaseException:
+        machine.close()
+        raise
+    return machine

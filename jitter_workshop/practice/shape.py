@@ -1,0 +1,80 @@
+"""Describe machines as data: their hardware, their kernel, how they boot.
+
+``Hardware`` is what QEMU and the ACPI table are made from. ``SHAPES`` are the machines that learners practise on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+INTEL = "Skylake-Client,-monitor"
+ARM = "max,pauth-impdef=on"
+AMD = "EPYC-Rome,-monitor"
+
+TRUSTED = "tsc=reliable"
+"""Where the kernel finds an emulated TSC wrong it changes its code while all CPUs run it, of which the emulator makes a
+hang with 32 CPUs and now and then a crash with the newest kernel."""
+
+PStates = Literal["none", "own", "shared", "cppc"]
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """Hold a machine's processors. ``cores`` are those of a socket, ``threads`` those of a core.
+
+    ``pstates``: ``none`` (no ACPI table of ours, so nothing to tune), ``own`` (each CPU has a frequency domain),
+    ``shared`` (two CPUs have one), ``cppc`` (besides, a table of continuous performance). ``slow``: so many CPUs, the
+    last ones, have lower top frequencies. ``arch``: QEMU's.
+    """
+
+    sockets: int = 1
+    cores: int = 2
+    threads: int = 2
+    nodes: int = 1
+    cpu: str = INTEL
+    pstates: PStates = "own"
+    slow: int = 0
+    memory_mib: int = 768
+    arch: Literal["x86_64", "aarch64"] = "x86_64"
+
+    @property
+    def cpus(self) -> int:
+        return self.sockets * self.cores * self.threads
+
+    def nodes_cpus(self) -> list[str]:
+        """Return the CPUs of each NUMA node, as lists of the kernel's form."""
+        each = self.cpus // self.nodes
+        return [f"{n * each}-{n * each + each - 1}" if each > 1 else str(n) for n in range(self.nodes)]
+
+
+PLAIN = Hardware()
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Hold a machine by its name, with one sentence that says what there is to tune on it."""
+
+    name: str
+    sentence: str
+    hardware: Hardware = PLAIN
+    kernel: str = "stock"
+    append: str = ""
+    cgroup: Literal["v2", "v1", "none"] = "v2"
+
+
+_SHAPES = (
+    Shape("laptop", "Two cores with SMT: a governor, boost by P-states, idle states, a thermal zone."),
+    Shape(
+        "server",
+        "Two sockets of two cores with SMT, a NUMA node each: 8 CPUs.",
+        Hardware(sockets=2, nodes=2, memory_mib=1024),
+    ),
+    Shape(
+        "bare", "Four CPUs and nothing to tune: no governor, no idle states, no thermal zone.", Hardware(pstates="none")
+    ),
+)
+SHAPES = {shape.name: shape for shape in _SHAPES}
+"""The machines that are built."""
+PLANNED = ("rt", "amd", "guest", "arm64")
+"""The names of machines that are not built yet."""
