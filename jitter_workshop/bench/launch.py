@@ -74,7 +74,8 @@ class Event:
 class Child:
     """Start a child process with pipes for stdin, stdout and stderr. At the end of a ``with`` block the child is always
     ended and reaped. ``name``: the child's name in messages. ``refusal``: the error to raise if the child reports that
-    it cannot go on. ``variables``: its environment, None for :func:`environment`."""
+    it cannot go on. ``variables``: its environment, None for :func:`environment`. ``files``: open files that it gets
+    under the same numbers."""
 
     def __init__(
         self,
@@ -82,6 +83,7 @@ class Child:
         name: str = MEASURING,
         refusal: type[WorkshopError] = MeasureError,
         variables: Mapping[str, str] | None = None,
+        files: Sequence[int] = (),
     ) -> None:
         self._name, self._refusal = name, refusal
         try:
@@ -92,6 +94,7 @@ class Child:
                 stderr=subprocess.PIPE,
                 env=environment() if variables is None else variables,
                 start_new_session=True,
+                pass_fds=files,
             )
         except OSError as error:
             raise MeasureError(f"{name} could not be started: {error.strerror or error}") from error

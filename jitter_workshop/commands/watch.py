@@ -11,7 +11,8 @@ tells what it says.
 
 With --pid PID, or a command after --, a program is watched instead: a stall is a time in which one of its threads could
 run and did not. The kernel's sums of these times are read four times a second, and the trace is frozen when one grew
-by the threshold. A command's output goes to stderr, and it is ended with the watch.
+by the threshold. A command's output goes to stderr. It has no terminal, and it is ended with the watch, together with
+all that it has started.
 
 --exec CMD runs a command for each freeze, without a shell: it gets a JSON object on its standard input. --textfile FILE
 keeps the figures for node_exporter's textfile collector.
@@ -47,9 +48,9 @@ from jitter_workshop.model.text import MESSAGE, NAME, PATH, clean, command_line
 if TYPE_CHECKING:
     from jitter_workshop.bench.cancel import CancelToken
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
-    from jitter_workshop.flow.programs.observing import Started
     from jitter_workshop.flow.programs.targets import Found
     from jitter_workshop.flow.watching.log import Log
+    from jitter_workshop.flow.watching.program import Kept
     from jitter_workshop.flow.watching.spinning import Limits
     from jitter_workshop.flow.watching.tally import Subject
     from jitter_workshop.model.watch import WatchReport
@@ -136,15 +137,14 @@ def _subject(
 
     if args.pid is None and not command:
         return Subject("", "spin"), partial(_watch_cpu, args, limits)
-    from jitter_workshop.flow.programs.launch import Command
+    from jitter_workshop.flow.programs.kept import KeptCommand
     from jitter_workshop.flow.programs.targets import Found, find_process
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.model.program import Target
 
-    child: Command | None = None
+    child: KeptCommand | None = None
     if command:
-        child = Command(command, quiet=True)
-        open_.callback(child.end)
+        child = open_.enter_context(KeptCommand(command, 2 * _LONGEST_S, shown=True))
         found = Found(Target("command", command_line(command, NAME), child.pid), (child.pid,))
     else:
         found = find_process(HostRoot(), args.pid, args.thread)
@@ -214,7 +214,7 @@ def _watch_cpu(
 
 def _watch_program(
     found: Found,
-    child: Started | None,
+    child: Kept | None,
     limits: Limits,
     log: Log,
     token: CancelToken,

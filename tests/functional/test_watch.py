@@ -17,6 +17,8 @@ from typing import Any
 import psutil
 import pytest
 
+from jitter_workshop.cli import main
+from jitter_workshop.flow.programs import kept as kept_command
 from jitter_workshop.session import watches
 from tests import livetrace, planted, reportschema
 
@@ -240,6 +242,51 @@ def test_a_program_whose_stalls_are_named() -> None:
     assert named >= 2
     whole = said["watched_s"] + sum(said["not_watched_ns"].values()) / 1e9
     assert abs(whole - said["duration_s"]) < 0.05
+
+
+TREE = "sleep 1001 & setsid sleep 1002 & trap '' TERM HUP; echo $$ $!; sleep 1003; sleep 1004"
+
+
+def test_a_kill_of_the_watch_ends_its_command_and_all_below_it(tmp_path: Path) -> None:
+    with started("--until", "600s", "-o", str(tmp_path / "kept"), "--", "sh", "-c", TREE) as running:
+        journal_with(tmp_path / "kept", "begin")
+        assert running.stderr is not None
+        while not (found := running.stderr.readline().split())[0].isdigit():
+            pass
+        below = [psutil.Process(int(found[0])), *psutil.Process(int(found[0])).children(recursive=True)]
+        running.kill()
+        assert len(below) >= 3
+        assert psutil.wait_procs(below, timeout=30)[1] == []
+        running.communicate(timeout=30)
+
+
+def test_what_a_command_did_is_told_and_nothing_of_it_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(kept_command, "MOST_PROCESSES", 20)
+    before = {one.pid for one in psutil.Process().children(recursive=True)}
+    for script, why in (
+        ("kill -SEGV $$", "was killed by SIGSEGV"),
+        ("exec <&- >&- 2>&-; setsid sleep 100 & exit 4", "exit code 4"),
+        ("i=0; while [ $i -lt 60 ]; do i=$((i+1)); setsid sleep 100 & done; wait", "more than 20 processes"),
+    ):
+        assert main(["watch", "--until", "60s", "--json", "-o", str(tmp_path), "--", "sh", "-c", script]) == 0
+        assert why in json.loads(capfd.readouterr().out)["ended_by"]
+    assert {one.pid for one in psutil.Process().children(recursive=True)} <= before
+
+
+def test_a_command_that_is_missing_leaves_nothing(tmp_path: Path) -> None:
+    out, err = watch("-o", str(tmp_path / "kept"), "--", "/no/such", code=2)
+    assert out == ""
+    assert "the command cannot be started" in err
+    assert err.count("\n") == 1
+    assert not list((tmp_path / "kept").iterdir())
+
+
+def test_a_million_lines_of_a_command_stay_aside() -> None:
+    out, err = watch("--until", "60s", "--json", "--", "sh", "-c", "yes | head -n 1000000; cat", code=0)
+    assert "the end of the program" in json.loads(out)["ended_by"]
+    assert err.count("y\n") == 1_000_000
 
 
 def test_a_program_that_ends(tmp_path: Path) -> None:

@@ -41,9 +41,12 @@ _STANDARD = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, sign
 
 class Keeper:
     """Keep one command. ``capture``: how many bytes at the end of its output are kept. ``most``: a command that starts
-    more processes than this is ended."""
+    more processes than this is ended. ``streams``: the files that are its input and its output, if it has its own; else
+    its input is empty, and its output is kept."""
 
-    def __init__(self, words: Sequence[str], timeout_s: float, capture: int, most: int) -> None:
+    def __init__(
+        self, words: Sequence[str], timeout_s: float, capture: int, most: int, streams: Sequence[int] = ()
+    ) -> None:
         self._words, self._timeout_s, self._capture, self._most = tuple(words), timeout_s, capture, most
         self._prctl = ctypes.CDLL(None, use_errno=True).prctl
         if self._prctl(_SET_SUBREAPER, 1, 0, 0, 0) != 0:
@@ -57,6 +60,9 @@ class Keeper:
         self._output = bytearray()
         self._read, self._write = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self._read, False)
+        self._streams = tuple(streams)
+        for file in self._streams:
+            os.set_inheritable(file, False)
         self._pid = 0
         self._status: int | None = None
         self._ended_ns = 0
@@ -69,7 +75,7 @@ class Keeper:
         self._pid = os.fork()
         if self._pid == 0:
             self._become(told, failing)
-        for file in (told, failing, self._write):
+        for file in (told, failing, self._write, *self._streams):
             os.close(file)
         say(pid=self._pid)
         if not self._told_to_go():
@@ -102,18 +108,18 @@ class Keeper:
     # -- the command's own process -------------------------------------------------------------------------------------
 
     def _become(self, told: int, failing: int) -> NoReturn:
-        """Wait for a byte on ``told``, then become the command; end if ``told`` closes without one. The command has an
-        empty input and no terminal, and is killed if the keeper is killed. If it cannot be started, write the errno to
-        ``failing``."""
+        """Wait for a byte on ``told``, then become the command; end if ``told`` closes without one. The command has no
+        terminal, and is killed if the keeper is killed. If it cannot be started, write the errno to ``failing``."""
         try:
             signal.set_wakeup_fd(-1)
             for signum in _STANDARD:
                 signal.signal(signum, signal.SIG_DFL)
             os.setsid()
             self._prctl(_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            os.dup2(self._write, 1)
-            os.dup2(self._write, 2)
+            given, output = self._streams or (os.open(os.devnull, os.O_RDONLY), self._write)
+            os.dup2(given, 0)
+            os.dup2(output, 1)
+            os.dup2(output, 2)
             if os.read(told, 1):
                 os.execvp(self._words[0], self._words)
         except OSError as error:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 from jitter_workshop.bench import launch
@@ -47,16 +48,20 @@ class Ended:
 
 class KeptCommand:
     """Hold a command that waits to begin. Its input is empty, it has no terminal, and its output is not shown.
-    ``capture``: how many bytes at the end of its output are kept. Use it in a ``with`` block: at its end the command
-    and all below it have ended. Raises HostError, MeasureError."""
+    ``capture``: how many bytes at the end of its output are kept. ``shown``: its input is this program's, and all its
+    output goes to standard error and is not kept. Use it in a ``with`` block: at its end the command and all below it
+    have ended. Raises HostError, MeasureError."""
 
-    def __init__(self, words: Sequence[str], timeout_s: float, capture: int = KEPT_OUTPUT) -> None:
+    def __init__(
+        self, words: Sequence[str], timeout_s: float, capture: int = KEPT_OUTPUT, *, shown: bool = False
+    ) -> None:
         self._words, self._timeout_s = tuple(words), timeout_s
         self._ended: Ended | None = None
-        self._child = launch.Child(launch.command(KEEPER), _NAME, HostError, dict(os.environ))
+        with _own_streams(shown) as streams:
+            self._child = launch.Child(launch.command(KEEPER), _NAME, HostError, dict(os.environ), streams)
         try:
             asked = {"words": self._words, "timeout_s": timeout_s, "capture": capture, "most": MOST_PROCESSES}
-            self._child.send(json.dumps(asked).encode() + b"\n")
+            self._child.send(json.dumps({**asked, "streams": streams}).encode() + b"\n")
             self.pid = int(self._said()["pid"])
         except BaseException:
             self._child.kill(_PATIENCE_S)
@@ -89,15 +94,19 @@ class KeptCommand:
         while self.wait(3600.0, cancel) is None:
             pass
         assert self._ended is not None
-        why = self._trouble(self._ended)
-        if why:
-            raise MeasureError(why, self._advice(self._ended))
+        if self.trouble:
+            raise MeasureError(self.trouble, self._advice(self._ended))
         return self._ended
 
     @property
     def ended(self) -> Ended | None:
         """Return how the command ended; None before :meth:`wait` has seen its end."""
         return self._ended
+
+    @property
+    def trouble(self) -> str:
+        """Return what went wrong, or "" for a command that ended well or still runs."""
+        return self._trouble(self._ended) if self._ended is not None else ""
 
     def __enter__(self) -> Self:
         return self
@@ -141,6 +150,25 @@ class KeptCommand:
             raise self._child.ended()
         found: dict[str, Any] = json.loads(event.line)
         return found
+
+
+@contextlib.contextmanager
+def _own_streams(shown: bool) -> Iterator[tuple[int, ...]]:
+    """Yield copies of this program's input and standard error, or ()."""
+    if not shown:
+        yield ()
+        return
+    with contextlib.ExitStack() as open_:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        open_.callback(os.close, nothing)
+        copies = []
+        for number in (0, 2):
+            try:
+                copies.append(fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 3))
+            except OSError:  # the caller of this program closed it
+                copies.append(fcntl.fcntl(nothing, fcntl.F_DUPFD_CLOEXEC, 3))
+            open_.callback(os.close, copies[-1])
+        yield tuple(copies)
 
 
 def _ending(code: int) -> str:

@@ -37,6 +37,8 @@ LOOK_SHARE = 0.02
 BEFORE_NS = 20_000_000
 """The time before the beginning of a wait whose events are read, too."""
 MOST_STALLS = 1_000
+COMMAND_ENDS_S = 10.0
+"""Seconds within which a command that has ended, and all that it started, is gone."""
 NICE = 5
 """Less than the program's weight, and enough on a busy host to read before the buffers are overwritten."""
 STOLEN, UNDECIDED = "stolen by the hypervisor", "not decided: the trace did not tell it"
@@ -53,6 +55,13 @@ class Follower(Protocol):
     def evidence_start(self) -> None: ...
     def evidence_read(self, since: int = 0) -> TraceRead: ...
     def evidence_end(self) -> None: ...
+
+
+class Kept(Started, Protocol):
+    """Define a command whose whole tree ends with the watch, however that ends (``kept.KeptCommand``)."""
+
+    @property
+    def trouble(self) -> str: ...
 
 
 class Waited(NamedTuple):
@@ -78,7 +87,7 @@ def watch_program(
     cancel: CancelToken,
     *,
     tracer: Callable[[], Follower],
-    command: Started | None = None,
+    command: Kept | None = None,
     progress: Callable[[Log], None] = lambda log: None,
 ) -> tuple[int, str]:
     """Watch a program until it ends, a limit is reached or ``cancel`` is pressed. ``command``: the started command; it
@@ -87,9 +96,7 @@ def watch_program(
         os.setpriority(os.PRIO_PROCESS, 0, NICE)  # what is watched comes first; the agent inherits it
     watcher = _Watcher(root, found, log)
     with contextlib.closing(watcher), Ends(root, found) as ends:
-        watcher.begin(tracer)
-        if command is not None:
-            command.release()
+        watcher.begin(tracer, command)
         pause_s = LOOK_S
         while True:
             over = ends.within(0) or _waits(ends, cancel, pause_s)
@@ -102,11 +109,20 @@ def watch_program(
             if limits.until_ns is not None:
                 pause_s = min(pause_s, max((log.start_ns + limits.until_ns - now) / 1e9, 0.001))
             if over:
-                return now, "the end of the program" if cancel.reason is None else "a signal"
+                return now, _why(command) if cancel.reason is None else "a signal"
             if limits.until_ns is not None and now - log.start_ns >= limits.until_ns:
                 return now, ""
             if limits.watched_ns is not None and log.tally.watched_ns >= limits.watched_ns:
                 return now, ""
+
+
+def _why(command: Kept | None) -> str:
+    """Return why the program has ended."""
+    if command is not None:
+        command.wait(COMMAND_ENDS_S)
+        if command.trouble:
+            return f"the end of the program: {command.trouble}"
+    return "the end of the program"
 
 
 def _waits(ends: Ends, cancel: CancelToken, seconds: float) -> bool:
@@ -131,7 +147,8 @@ class _Watcher:
         self._cut: frozenset[int] = frozenset()
         self.just_read = False
 
-    def begin(self, tracer: Callable[[], Follower]) -> None:
+    def begin(self, tracer: Callable[[], Follower], command: Kept | None = None) -> None:
+        """Begin to record, then release ``command``. Raise HostError."""
         log = self._log
         log.subject.clock = CLOCK
         self._sums = dict(self._read_sums())
@@ -145,6 +162,8 @@ class _Watcher:
             self._start()
         self._stat = read_stat(self._root, self._guest)
         self._looked_ns = time.monotonic_ns()
+        if command is not None:
+            command.release()  # one that cannot be started is never watched
         log.begin(self._looked_ns)
 
     def look(self) -> None:
