@@ -27,24 +27,21 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jitter_workshop.commands.common import tracks_file
 from jitter_workshop.commands.common.base import (
     Interrupted,
     Parser,
     add_json,
     print_json,
     require_live_host,
-    say,
     show,
     show_lines,
 )
 from jitter_workshop.commands.common.shared import number
 from jitter_workshop.errors import UsageError
 from jitter_workshop.model.program import OBSERVED_S
-from jitter_workshop.model.text import clean
 
 if TYPE_CHECKING:
     from jitter_workshop.model.program import ProgramReport
@@ -60,8 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--thread", metavar="NAME|TID", help="with --pid: only the threads of this name or number")
     parser.add_argument("--cgroup", metavar="PATH", help="explain the processes of a control group instead of a run")
     parser.add_argument("--duration", type=number, metavar="S", help="observe the program for S seconds")
-    parser.add_argument("--perfetto", metavar="FILE", help="also write the tracks of the trace to FILE")
-    parser.add_argument("--force", action="store_true", help="with --perfetto: replace an existing file")
+    tracks_file.add_arguments(parser, "also write the tracks of the trace to FILE")
     if isinstance(parser, Parser):
         parser.takes_command = True
     add_json(parser)
@@ -79,10 +75,7 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.thread is not None and args.pid is None:
         raise UsageError("--thread needs --pid")
-    if args.force and args.perfetto is None:
-        raise UsageError("--force needs --perfetto")
-    if args.perfetto is not None:
-        _check(args)
+    tracks_file.check(args)
     if args.run is None:
         return _program(args, command)
     if args.duration is not None:
@@ -112,42 +105,8 @@ def _run(args: argparse.Namespace) -> int:
     say_notices(notices)
     show(args, report, lambda width: causes.explained(report, width, measured.label))
     if tracks is not None:
-        _write(args, tracks)
+        tracks_file.write(args, tracks)
     return 0
-
-
-def _check(args: argparse.Namespace) -> None:
-    """Refuse a Perfetto file that cannot be made, before anything is observed or explained."""
-    from jitter_workshop.flow.reporting.files import check
-    from jitter_workshop.report.formats.perfetto import messages
-
-    if args.perfetto in ("", "-"):
-        raise UsageError("--perfetto needs the name of a file")
-    with _advised():
-        check(Path(args.perfetto), args.force)
-    messages()
-
-
-def _write(args: argparse.Namespace, tracks: bytes) -> None:
-    from jitter_workshop.flow.reporting.files import write
-
-    sys.stdout.flush()
-    path = Path(args.perfetto)
-    with _advised():
-        (made,) = write({path.name: tracks}, path.parent, force=args.force)
-    say(f"tracks written to {clean(made, 200)}: open the file at https://ui.perfetto.dev")
-
-
-@contextlib.contextmanager
-def _advised() -> Iterator[None]:
-    """Turn the advice for a file that cannot be written into advice that names this verb's own option."""
-    from jitter_workshop.flow.reporting.files import NotWritten
-
-    try:
-        yield
-    except NotWritten as error:
-        advice = "" if "-o -" in error.advice else error.advice.replace("with -o", "with --perfetto")
-        raise NotWritten(error.message, advice) from error
 
 
 def _program(args: argparse.Namespace, command: tuple[str, ...]) -> int:
@@ -174,7 +133,7 @@ def _program(args: argparse.Namespace, command: tuple[str, ...]) -> int:
     if scene is not None:
         from jitter_workshop.flow.reporting.perfetto import of_program
 
-        _write(args, of_program(scene, report))
+        tracks_file.write(args, of_program(scene, report))
     return report.exit_code or 0
 
 

@@ -7,7 +7,7 @@ rights for the trace, stalls are counted without causes.
 
 Time between two blocks, and time in which the trace is read, is not watched. It is told, and counts for nothing: a
 stall in it is unknown. What the watch does is in a journal, which survives a kill and a full disk; 'watch --show DIR'
-tells what it says.
+tells what it says, and with --perfetto FILE writes the kept traces as tracks, for ui.perfetto.dev.
 
 With --pid PID, or a command after --, a program is watched instead: a stall is a time in which one of its threads could
 run and did not. The kernel's sums of these times are read four times a second, and the trace is frozen when one grew
@@ -32,6 +32,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jitter_workshop.commands.common import tracks_file
 from jitter_workshop.commands.common.base import (
     Interrupted,
     Parser,
@@ -83,7 +84,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verdict.add_argument("--sign", metavar="KEY", help="have ssh-keygen sign the verdict file with this key")
     verdict.add_argument("--verify", metavar="FILE", help="verify a verdict file instead")
     verdict.add_argument("--signers", metavar="FILE", help="with --verify: the allowed signers (ssh-keygen(1))")
-    verdict.add_argument("--show", metavar="DIR", help="show a watch of before by its journal instead")
+    showing = parser.add_argument_group("show")
+    showing.add_argument("--show", metavar="DIR", help="show a watch of before by its journal instead")
+    tracks_file.add_arguments(showing, "with --show: also write the tracks of the kept stalls to FILE")
     if isinstance(parser, Parser):
         parser.takes_command = True
     add_json(parser)
@@ -96,6 +99,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--signers needs --verify")
     if args.show is not None:
         return _show(args)
+    if args.perfetto is not None or args.force:
+        raise UsageError("--perfetto and --force need --show", "the tracks of a watch are written after its end")
     require_live_host(args)
     command = tuple(getattr(args, "command", ()))
     if sum((args.cpu is not None, args.pid is not None, bool(command))) > 1:
@@ -334,6 +339,15 @@ def _show(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.watching.log import from_journal
     from jitter_workshop.presenter.watch import page
 
-    report = from_journal(Path(args.show))
+    tracks_file.check(args)
+    report, tracks = from_journal(Path(args.show)), None
+    if args.perfetto is not None:
+        from jitter_workshop.flow.reporting.perfetto import of_watch
+        from jitter_workshop.presenter.progress import LateLine
+
+        with contextlib.closing(LateLine("drawing")) as late:
+            tracks = of_watch(Path(args.show), report, late)
     show(args, report, partial(page, report))
+    if tracks is not None:
+        tracks_file.write(args, tracks)
     return 0

@@ -379,7 +379,7 @@ class _Thread:
         one = _Longest(end - start, -start, sums)
         if len(self._longest) < self._top:
             heapq.heappush(self._longest, one)
-        elif one.ns > self._longest[0].ns:
+        elif self._longest and one.ns > self._longest[0].ns:
             heapq.heapreplace(self._longest, one)
 
     def _end_sleep(self) -> None:

@@ -262,19 +262,25 @@ def _mark_deeds(
 
 
 class ProgramScene(Scene):
-    """Hold the tracks of a program's time. ``evidence.program`` adds each thread while it adds up its time."""
+    """Hold the tracks of a program's time. ``evidence.program`` adds each thread while it adds up its time. ``joined``:
+    a thread that is observed several times, under the same name, has one track."""
 
-    def __init__(self, rename: Rename = as_it_is) -> None:
+    def __init__(self, rename: Rename = as_it_is, *, joined: bool = False) -> None:
         super().__init__(rename)
+        self._joined = joined
+        self._of_threads: dict[tuple[int, int], Track] = {}
         self._lives: defaultdict[int, list[tuple[int, int, Track]]] = defaultdict(list)
 
     def begin(self, tid: int, start: int, end: int, name: str) -> None:
         """Make the track of a thread that is observed from ``start`` to ``end``. A number may be used again."""
-        track = self.track(THREADS, tid, start, name=f"{self.task(name)} {tid}", order=len(self._lives))
+        shown = clean(f"{self.task(name)} {tid}")
+        before = [life[2] for life in self._lives.get(tid, ()) if self._joined and life[2].name == shown]
+        track = before[0] if before else self.track(THREADS, tid, start, name=shown, order=len(self._lives))
+        self._of_threads[tid, start] = track
         self._lives[tid].append((start, end, track))
 
     def thread(self, tid: int, start: int) -> ThreadScene:
-        return ThreadScene(self, self.tracks[THREADS, tid, start])
+        return ThreadScene(self, self._of_threads[tid, start])
 
     def of_waker(self, tid: int, cpu: int, at: int) -> Track:
         """Return the track of a waking: that of the thread ``tid`` if it is the program's, else that of the CPU

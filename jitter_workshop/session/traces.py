@@ -32,7 +32,8 @@ class TracedBlock:
     """Hold the trace of one block. ``start_ns``: ns since the run began. ``start_ticks`` / ``end_ticks``: ticks of the
     trace's clock. Times of ``stalls`` count from the run's start. ``lost``: CPU → number of events for which there was
     no room. ``lost_elsewhere``: number of lost events of the kinds that are traced on all CPUs. ``events``: packed
-    events. ``unlisted``: number of stalls that are not in ``stalls``."""
+    events. ``unlisted``: number of stalls that are not in ``stalls``. ``whole_from``: from this time on (ticks) the
+    trace has all events; those before are left out when it is explained."""
 
     index: int
     start_ns: int
@@ -44,18 +45,21 @@ class TracedBlock:
     events: bytes
     lost_elsewhere: int = 0
     unlisted: int = 0
+    whole_from: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RunTrace:
     """Hold the whole trace of a run. ``tids``: measured thread → kernel thread id. ``strings``: the table of names.
-    ``own``: the thread ids of the workshop that measured, and of its child; () in a trace of an older version."""
+    ``own``: the thread ids of the workshop that measured, and of its child; () in a trace of an older version.
+    ``children``: of a program's trace: the threads that its threads start belong to it."""
 
     info: TraceInfo
     tids: dict[str, int]
     strings: tuple[str, ...]
     blocks: tuple[TracedBlock, ...]
     own: tuple[int, ...] = ()
+    children: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ class _Header:
     strings: tuple[str, ...]
     blocks: tuple[_BlockHeader, ...]
     own: tuple[int, ...] = ()
+    children: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,7 @@ class _BlockHeader:
     event_bytes: int
     lost_elsewhere: int
     unlisted: int = 0
+    whole_from: int = 0
 
 
 def write(file: BinaryIO, trace: RunTrace) -> None:
@@ -92,7 +98,7 @@ def write(file: BinaryIO, trace: RunTrace) -> None:
         )
         for block in trace.blocks
     )
-    header = _Header(trace.info, trace.tids, trace.strings, blocks, trace.own)
+    header = _Header(trace.info, trace.tids, trace.strings, blocks, trace.own, trace.children)
     plain = json.dumps(to_plain(header), separators=(",", ":")).encode()
     file.write(_MAGIC)
     packer = zlib.compressobj(6)
@@ -115,7 +121,7 @@ def read(file: BinaryIO) -> RunTrace:
         blocks = tuple(_block(b, source) for b in header.blocks)
     except (ValueError, CodecError, zlib.error, struct.error, RecursionError) as error:
         raise SessionError("the trace is damaged", "measure again with --evidence") from error
-    return RunTrace(header.info, header.tids, header.strings, blocks, header.own)
+    return RunTrace(header.info, header.tids, header.strings, blocks, header.own, header.children)
 
 
 def _block(header: _BlockHeader, source: _Unpacked) -> TracedBlock:

@@ -11,13 +11,15 @@ import contextlib
 import errno
 import io
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from jitter_workshop import paths
-from jitter_workshop.errors import SessionError
+from jitter_workshop.errors import SessionError, reason
 from jitter_workshop.model.codec import parse_object
+from jitter_workshop.model.text import NAME, PATH, clean
 from jitter_workshop.session import files, ids, traces
 from jitter_workshop.session.traces import RunTrace
 
@@ -29,6 +31,7 @@ FOR_THE_END = 64 << 10
 MOST_BYTES = 64 << 20
 """The size of a journal from which on only its last lines are written: a storm of stalls must not fill the disk."""
 _MOST_LINE = 256 << 10
+_TRACE_NAME = re.compile(r"stall-[0-9]{5,9}\.trace")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -119,6 +122,23 @@ def write_trace(folder: Path, name: str, trace: RunTrace) -> str:
     except OSError as error:
         return "the disk is full" if error.errno in _FULL else (error.strerror or str(error)).lower()
     return ""
+
+
+def read_trace(folder: Path, name: str) -> RunTrace | None:
+    """Read a frozen trace; None if there is none of this name. Raise SessionError for a file that cannot be read or is
+    damaged: a stranger may have made it, and its name."""
+    if not _TRACE_NAME.fullmatch(name):
+        raise SessionError(f"{clean(name, NAME)} is no name of a frozen trace")
+    path = folder / name
+    try:
+        with files.open_regular(path) as file:
+            return traces.read(file)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SessionError(f"cannot read {clean(path, PATH)}: {reason(error)}") from error
+    except SessionError as error:
+        raise SessionError(f"{clean(path, PATH)}: {error.message}", "leave this file out: move it away") from error
 
 
 def remove_trace(folder: Path, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shlex
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,11 +21,14 @@ import pytest
 
 from jitter_workshop.cli import main
 from jitter_workshop.flow.programs import kept as kept_command
+from jitter_workshop.flow.watching.log import MOST_LINES
+from jitter_workshop.model.text import clean
 from jitter_workshop.session import watches
-from tests import livetrace, planted, reportschema
+from tests import livetrace, perfettoread, planted, reportschema
 
 PROGRAM = (sys.executable, "-m", "jitter_workshop", "watch")
 INSTANCES = Path("/sys/kernel/tracing/instances")
+has_perfetto = importlib.util.find_spec("perfetto") is not None
 pytestmark = [pytest.mark.host, pytest.mark.native]
 traced = pytest.mark.skipif(bool(WHY := livetrace.why_not()), reason=WHY or "it can be had")
 
@@ -55,8 +60,20 @@ def journal_with(top: Path, kind: str) -> Path:
     raise AssertionError(f"no journal has the entry {kind}")
 
 
+def tracks_of(said: dict[str, Any], tmp_path: Path) -> Any:
+    """The Perfetto file of a watch that is over, read; None if the package is not installed."""
+    if not has_perfetto:
+        return None
+    file = tmp_path / "x.pftrace"
+    assert str(file) in watch("--show", said["folder"], "--perfetto", str(file))[1]
+    found = perfettoread.read(file.read_bytes())
+    marks = [(one.args["ns"], one.args["thread"]) for one in found.marks("Worst stalls")]
+    assert marks == [(one["duration_ns"], clean(one["thread"])) for one in said["kept"][: len(marks)]]
+    return found
+
+
 @traced
-def test_planted_stalls_are_found_and_named() -> None:
+def test_planted_stalls_are_found_and_named(tmp_path: Path) -> None:
     cpu = max(os.sched_getaffinity(0))
     with planted.thief(cpu, 15, 0.4, 150) as thief:
         said = json.loads(
@@ -78,6 +95,13 @@ def test_planted_stalls_are_found_and_named() -> None:
     for kept in said["kept"]:
         assert kept["parts"] is None or sum(part["ns"] for part in kept["parts"]) == kept["duration_ns"]
         assert kept["file"] is None or (Path(said["folder"]) / kept["file"]).is_file()
+    found = tracks_of(said, tmp_path)
+    if found is not None:
+        causes: Counter[tuple[str, str]] = Counter()
+        for kept in said["kept"][:MOST_LINES]:
+            for part in kept["parts"] or () if kept["file"] else ():
+                causes[part["kind"], clean(part["name"])] += part["ns"]
+        assert found.sums("Stalls", "part") == causes
     there = {path.name for path in Path(said["folder"]).glob("*.trace")}
     assert there == {kept["file"] for kept in said["kept"] if kept["file"]}
 
@@ -218,7 +242,7 @@ PROGRAM_THAT_RUNS = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])})
 
 
 @traced
-def test_a_program_whose_stalls_are_named() -> None:
+def test_a_program_whose_stalls_are_named(tmp_path: Path) -> None:
     cpu = max(os.sched_getaffinity(0))
     words = (
         *("--until", "4s", "--threshold", "12ms", "--keep", "500", "--json"),
@@ -240,6 +264,11 @@ def test_a_program_whose_stalls_are_named() -> None:
     # The program binds itself to the CPU within its first second.
     assert [one for one in lost if one[0] > 1_000_000_000] == []
     assert named >= 2
+    tracks = tracks_of(said, tmp_path)
+    if tracks is not None:
+        spans = [one for one in tracks.slices("Threads") if one.args["state"] == "held up"]
+        for one in said["kept"][:MOST_LINES]:
+            assert one["duration_ns"] in [span.ns for span in spans]
     whole = said["watched_s"] + sum(said["not_watched_ns"].values()) / 1e9
     assert abs(whole - said["duration_s"]) < 0.05
 
@@ -327,6 +356,8 @@ def test_a_process_that_can_be_watched() -> None:
         (("--cpu", "4095", "--until", "1s"), "CPU"),
         (("--verify", "/none"), "cannot be read"),
         (("--show", "/none"), "not the folder of a watch"),
+        (("--perfetto", "x"), "need --show"),
+        (("--show", "/none", "--perfetto", "-"), "name of a file"),
         (("--root", "/proc", "--until", "1s"), "recorded host"),
     ],
 )

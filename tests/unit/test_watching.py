@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.protocol import BlockDone
-from jitter_workshop.errors import HostError
+from jitter_workshop.errors import HostError, SessionError
+from jitter_workshop.flow.reporting.perfetto import of_watch
 from jitter_workshop.flow.watching import log as logs
 from jitter_workshop.flow.watching.log import KILLED, Log, from_journal
 from jitter_workshop.flow.watching.spinning import FlightRecorder, Limits
@@ -22,11 +24,13 @@ from jitter_workshop.model.evidence import Part
 from jitter_workshop.model.program import TimeTaken
 from jitter_workshop.model.run import Clock, Stall, StallTotal
 from jitter_workshop.model.spec import Placement, RunSpec
+from jitter_workshop.model.text import clean
 from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, TraceRead, pack
 from jitter_workshop.model.watch import BETWEEN, READING, SUSPENDED, KeptStall
 from jitter_workshop.presenter.watch import page, progress
 from jitter_workshop.session.watches import read_journal
 from tests import reportschema
+from tests.perfettoread import read
 
 AT = "2026-01-01T00:00:00.000Z"
 EVIL = "evil\x1b[2J\nname"
@@ -184,6 +188,39 @@ def test_only_a_block_with_a_stall_is_read(tmp_path: Path) -> None:
     assert (tmp_path / kept.file).is_file()
     made.leg_ends()
     assert tracer.said[-1] == "end"
+
+
+def test_the_tracks_of_the_kept_stalls_have_the_sums_of_the_page(tmp_path: Path) -> None:
+    pytest.importorskip("perfetto", reason="the extra 'perfetto' is not installed")
+    made, log = recorder(tmp_path, FakeTracer())
+    now = time.monotonic_ns()
+    for number in range(3):
+        made.before_block()
+        # Of three stalls the two longest are kept; the third block's one is the shortest.
+        made.after_block(block(now + number * 2_000_000, (9_000, 62_000 - 1_000 * number)))
+    log.end("the end of its time", now + 6_000_000)
+    log.close()
+    report = from_journal(tmp_path)
+    found = read(of_watch(tmp_path, report))
+    causes: Counter[tuple[str, str]] = Counter()
+    for one in report.kept:
+        for part in one.parts or ():
+            causes[part.kind, clean(part.name)] += part.ns
+    assert found.sums("Stalls", "part") == causes
+    marks = [(one.start - now, one.args["ns"]) for one in found.marks("Worst stalls")]
+    assert marks == [(one.at_ns, one.duration_ns) for one in report.kept] == [(9_000, 53_000), (2_009_000, 52_000)]
+    assert any("evil" in text for text in found.texts())
+    assert all(text.isprintable() for text in found.texts())
+    (tmp_path / str(report.kept[0].file)).write_bytes(b"no trace")
+    with pytest.raises(SessionError, match="not a trace"):
+        of_watch(tmp_path, report)
+    for one in report.kept:
+        (tmp_path / str(one.file)).unlink(missing_ok=True)
+    with pytest.raises(SessionError, match="no frozen trace"):
+        of_watch(tmp_path, report)
+    outside = dataclasses.replace(report.kept[0], file="../journal.jsonl")
+    with pytest.raises(SessionError, match="no name of a frozen trace"):
+        of_watch(tmp_path, dataclasses.replace(report, kept=(outside,)))
 
 
 def test_a_stall_whose_events_were_overwritten_gets_no_cause(tmp_path: Path) -> None:

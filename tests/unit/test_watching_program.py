@@ -10,8 +10,9 @@ import pytest
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.programs.targets import Found
+from jitter_workshop.flow.reporting.perfetto import of_watch
 from jitter_workshop.flow.watching import program
-from jitter_workshop.flow.watching.log import Log
+from jitter_workshop.flow.watching.log import Log, from_journal, start_of
 from jitter_workshop.flow.watching.program import STOLEN, UNDECIDED, _Watcher
 from jitter_workshop.flow.watching.tally import Subject, Tally
 from jitter_workshop.host.root import HostRoot
@@ -20,6 +21,7 @@ from jitter_workshop.model.program import Target
 from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, TraceRead, pack
 from jitter_workshop.model.watch import READING
 from tests import hosttrees
+from tests.perfettoread import read
 
 PID, THIEF, MS = 4242, 77, 1_000_000
 Events = Callable[[int], list[TraceEvent]]
@@ -132,6 +134,25 @@ def test_a_long_wait_is_named_by_the_trace(make: Callable[[FakeFollower | None],
     assert kept.thread == f"victim ({PID})"
     assert report.not_watched_ns[READING] > 0
     assert [(cause.name, cause.total_ns) for cause in report.causes or ()] == [("thief", 5 * MS)]
+
+
+def test_the_tracks_of_its_kept_stalls_have_their_parts(make: Callable[[FakeFollower | None], Made]) -> None:
+    pytest.importorskip("perfetto", reason="the extra 'perfetto' is not installed")
+    made = make(FakeFollower(taken(8, 3)))
+    made.look(5, 2)
+    made.look(10, 3)
+    made.log.close()
+    report = from_journal(made.log.folder)
+    assert len(report.kept) == 2
+    found = read(of_watch(made.log.folder, report))
+    (track,) = found.group("Threads")[1:] or found.group("Threads")
+    start = start_of(made.log.folder)
+    for one in report.kept:
+        low, high = start + one.at_ns, start + one.at_ns + one.duration_ns
+        inside = [s for s in track.slices if s.args["state"] == "waiting" and low <= s.start < high]
+        assert [(s.args["cause"], s.ns) for s in inside] == [(part.name, part.ns) for part in one.parts or ()]
+    marks = [(one.start - start, one.args["ns"]) for one in found.marks("Worst stalls")]
+    assert marks == [(one.at_ns, one.duration_ns) for one in report.kept]
 
 
 def test_many_short_waits_are_no_stall(make: Callable[[FakeFollower | None], Made]) -> None:

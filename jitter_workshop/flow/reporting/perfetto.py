@@ -1,29 +1,37 @@
-"""Make Perfetto files: of the traced runs of a report, of one run, and of a program's time."""
+"""Make Perfetto files: of the traced runs of a report, of one run, of a program's time, and of a watch."""
 
 from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from jitter_workshop.errors import HostError, SessionError, UsageError
-from jitter_workshop.evidence.explain import nothing_cyclic
+from jitter_workshop.evidence.explain import explain_block, nothing_cyclic, windows_of
+from jitter_workshop.evidence.program import explain_program
 from jitter_workshop.evidence.scene import ProgramScene, Rename, Scene, as_it_is, of_block
 from jitter_workshop.evidence.summary import TOP
 from jitter_workshop.flow.attribution import Progress, explained, explained_blocks, unheard
+from jitter_workshop.flow.programs.observing import ITSELF
 from jitter_workshop.flow.reporting.anonymizer import is_private
 from jitter_workshop.flow.reporting.draft import places
 from jitter_workshop.flow.reporting.files import free, write
-from jitter_workshop.model.evidence import FAULT, CounterReport, EvidenceReport, ExplainedStall
+from jitter_workshop.flow.watching.log import start_of
+from jitter_workshop.model.evidence import FAULT, CounterReport, EvidenceReport, ExplainedStall, Span
 from jitter_workshop.model.program import ProgramReport
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import LABEL, clean
+from jitter_workshop.model.trace import EventFields, unpack_fields
+from jitter_workshop.model.watch import WatchReport
 from jitter_workshop.paths import APP
 from jitter_workshop.report.formats.common import Files, as_shown, beside, plain_name, run_names
 from jitter_workshop.report.formats.perfetto import ENDING, Clock, Writer, messages
 from jitter_workshop.session.opened import OpenSession
+from jitter_workshop.session.traces import RunTrace, TracedBlock
+from jitter_workshop.session.watches import read_trace
 
 _NAMING = ("task", "migration")
 _AROUND = "around"
@@ -101,6 +109,74 @@ def of_program(scene: ProgramScene, report: ProgramReport) -> bytes:
     writer = Writer(Clock(True, now_ns, time.time_ns()), f"{APP}: {clean(report.target.name, LABEL)}")
     writer.add(scene)
     return writer.whole()
+
+
+def of_watch(folder: Path, report: WatchReport, progress: Progress = unheard) -> bytes:
+    """Return the Perfetto file of a watch's kept stalls, by CLOCK_MONOTONIC. ``report``: that of the watch in
+    ``folder``. Each stall is marked; those whose frozen trace is there have their tracks. Raises SessionError if there
+    is no such trace or a damaged one, HostError if the package ``perfetto`` is not installed, and the errors of
+    ``progress``."""
+    zero_ns = start_of(folder)
+    writer = Writer(
+        Clock(True, zero_ns, _realtime_ns(report.started_at)), f"{APP}: watch of {clean(report.watching, LABEL)}"
+    )
+    scene, drawn = ProgramScene(joined=True), 0
+    for rank, stall in enumerate(report.kept, 1):
+        at = zero_ns + stall.at_ns
+        scene.mark_worst(rank, at, stall.duration_ns, stall.thread, stall.cpu, stall.parts or ())
+    names = sorted({stall.file for stall in report.kept if stall.file is not None})
+    for done, name in enumerate(names):
+        progress(done, len(names))
+        trace = read_trace(folder, name)
+        if trace is None:
+            continue
+        try:
+            with nothing_cyclic():
+                for block in trace.blocks:
+                    if report.pid is None:
+                        kept = {(one.at_ns, one.duration_ns) for one in report.kept if one.file == name}
+                        _frozen_sampler(scene, trace, block, kept, zero_ns)
+                    else:
+                        _frozen_program(scene, trace, block)
+                writer.add(scene)
+        except ValueError as error:
+            raise SessionError(f"the frozen trace {name} is damaged: {error}") from error
+        drawn += 1
+    if not drawn:
+        raise SessionError("this watch has no frozen trace, and a Perfetto file shows one")
+    return writer.whole()
+
+
+def _frozen_sampler(
+    scene: Scene, trace: RunTrace, block: TracedBlock, kept: Collection[tuple[int, int]], zero_ns: int
+) -> None:
+    """Add the frozen trace of a sampler's block, with those of its stalls that are ``kept`` (start, length)."""
+    length = block.end_ns - block.start_ns
+    span = Span(block.index, block.start_ticks, block.end_ticks, block.start_ns, length)
+    stalls = [one for one in block.stalls if (one.start_ns, one.duration_ns) in kept]
+    windows = windows_of(stalls, span, "spin")
+    found = explain_block(span, windows, _whole(trace, block), trace.info.cpus, trace.tids, {}, frozenset(trace.own))
+    since = min(max(found.timeline.start, block.whole_from), found.timeline.end)
+    of_block(scene, replace(found, timeline=replace(found.timeline, start=since)), zero_ns)
+
+
+def _frozen_program(scene: ProgramScene, trace: RunTrace, block: TracedBlock) -> None:
+    """Add the frozen trace of a program."""
+    explain_program(
+        _whole(trace, block),
+        trace.info.cpus,
+        dict.fromkeys(trace.tids.values(), ""),
+        block.start_ticks,
+        block.end_ticks,
+        children=trace.children,
+        itself=dict.fromkeys(trace.own, ITSELF),
+        scene=scene,
+        top=0,
+    )
+
+
+def _whole(trace: RunTrace, block: TracedBlock) -> list[EventFields]:
+    return [event for event in unpack_fields(block.events, trace.strings) if event[0] >= block.whole_from]
 
 
 def write_run(session: OpenSession, run: Run, report: EvidenceReport | CounterReport) -> Path:

@@ -201,6 +201,16 @@ def new_watch(top: Path | None) -> tuple[str, Path]:
     return folder.name or new_id(), folder
 
 
+def start_of(folder: Path) -> int:
+    """Return the beginning of a watch (ns of the monotonic clock) by its journal. Raise SessionError."""
+    watches.check_folder(folder)
+    for entry in watches.read_journal(folder):
+        began = entry.get("monotonic_ns")
+        if entry.get("kind") == "begin" and isinstance(began, int) and 0 < began < 1 << 63:
+            return began
+    raise SessionError(f"the journal in {folder} does not say when the watch began")
+
+
 def from_journal(folder: Path) -> WatchReport:
     """Return the report on a watch by its journal: that of its end, or the last one before it was killed. Raise
     SessionError."""

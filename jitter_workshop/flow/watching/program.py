@@ -257,8 +257,11 @@ class _Watcher:
         tally.named += len(long)
         file, at_ns = log.new_file(), start - log.start_ns
         kept = [self._kept(one, at_ns, file, end - start) for one in long]
-        block = TracedBlock(0, at_ns, at_ns + end - start, start, end, (), {}, read.events)
-        trace = RunTrace(self._info, {}, read.strings, (block,), tuple(sorted(self._itself())))
+        lasted = at_ns, at_ns + end - start
+        block = TracedBlock(0, *lasted, start, end, (), {}, read.events, whole_from=read.whole_from)
+        tids = {str(tid): tid for tid, _ in self._sums}
+        itself = tuple(sorted(self._itself()))
+        trace = RunTrace(self._info, tids, read.strings, (block,), itself, self._found.children)
         log.froze(kept[: max(MOST_LINES, tally.keep)], len(long), trace)
 
     def _kept(self, one: HoldUp, at_ns: int, file: str, window_ns: int) -> KeptStall:

@@ -208,10 +208,13 @@ class FlightRecorder:
             return None, "its trace was not read: reading took a fifth of the time already"
         with self._failing():
             self._recording = False
-            rate = self._span(block).rate
-            first = min(stall.start_ns for stall in block.stalls)
-            return self._tracer.evidence_read(block.start_ticks + rate.to_ticks(max(first - BEFORE_NS, 0))), ""
+            return self._tracer.evidence_read(self._since(block)), ""
         return None, self._log.subject.notes.get("trace", "")
+
+    def _since(self, block: BlockDone) -> int:
+        """Return the time (ticks) from which on the events of a block's stalls are read."""
+        first = min(stall.start_ns for stall in block.stalls)
+        return block.start_ticks + self._span(block).rate.to_ticks(max(first - BEFORE_NS, 0))
 
     def _whole(self, stall: Stall, block: BlockDone, read: TraceRead) -> bool:
         span = self._span(block)
@@ -259,6 +262,7 @@ class FlightRecorder:
         frozen = TracedBlock(
             *(0, at_ns, at_ns + block.end_ns - block.start_ns, block.start_ticks, block.end_ticks),
             *(tuple(sorted(stalls, key=lambda s: s.start_ns)), {}, read.events),
+            whole_from=max(read.whole_from, self._since(block)),
         )
         return RunTrace(self._info, self._tids, read.strings, (frozen,), tuple(sorted(self._own)))
 

@@ -1,0 +1,57 @@
+"""Hold the options of the verbs that write a Perfetto file, and write it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from jitter_workshop.commands.common.base import say
+from jitter_workshop.errors import UsageError
+from jitter_workshop.model.text import PATH, clean
+
+
+def add_arguments(parser: argparse._ActionsContainer, words: str) -> None:
+    parser.add_argument("--perfetto", metavar="FILE", help=words)
+    parser.add_argument("--force", action="store_true", help="with --perfetto: replace an existing file")
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse a Perfetto file that cannot be made, before anything is observed or explained."""
+    if args.perfetto is None:
+        if args.force:
+            raise UsageError("--force needs --perfetto")
+        return
+    from jitter_workshop.flow.reporting.files import check as check_file
+    from jitter_workshop.report.formats.perfetto import messages
+
+    if args.perfetto in ("", "-"):
+        raise UsageError("--perfetto needs the name of a file")
+    with _advised():
+        check_file(Path(args.perfetto), args.force)
+    messages()
+
+
+def write(args: argparse.Namespace, tracks: bytes) -> None:
+    """Write the file, and say where it can be opened."""
+    from jitter_workshop.flow.reporting.files import write as write_files
+
+    sys.stdout.flush()
+    path = Path(args.perfetto)
+    with _advised():
+        (made,) = write_files({path.name: tracks}, path.parent, force=args.force)
+    say(f"tracks written to {clean(made, PATH)}: open the file at https://ui.perfetto.dev")
+
+
+@contextlib.contextmanager
+def _advised() -> Iterator[None]:
+    """Turn the advice for a file that cannot be written into advice that names this verb's own option."""
+    from jitter_workshop.flow.reporting.files import NotWritten
+
+    try:
+        yield
+    except NotWritten as error:
+        advice = "" if "-o -" in error.advice else error.advice.replace("with -o", "with --perfetto")
+        raise NotWritten(error.message, advice) from error
