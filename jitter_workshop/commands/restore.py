@@ -21,12 +21,14 @@ from typing import Any
 
 from jitter_workshop.commands.common.base import add_json, require_live_host, show
 from jitter_workshop.commands.common.shared import say_if_any
+from jitter_workshop.errors import UsageError
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.record import picked
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("tunables", metavar="TUNABLE", nargs="*", help="only these ids (default: everything)")
+    parser.add_argument("--all", action="store_true", help="restore everything, as without TUNABLE")
     parser.add_argument("--list", action="store_true", help="show what is applied now, and change nothing")
     parser.add_argument(
         "--discard", "--forget", action="store_true", help="drop the settings that others have changed since"
@@ -38,6 +40,8 @@ def run(args: argparse.Namespace) -> int:
     """Restore, or list with ``--list``. Return 1 if a setting was left alone, or a reboot is needed; else 0."""
     if args.list:
         return _list(args)
+    if args.all and args.tunables:
+        raise UsageError("--all restores everything, so no TUNABLE can be named beside it", "leave out one of the two")
     require_live_host(args)
     from jitter_workshop.flow.host_ops import apply
     from jitter_workshop.flow.host_ops.agent_session import AgentSession

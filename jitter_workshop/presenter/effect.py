@@ -16,7 +16,7 @@ from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.effect import Effect, Effects, Relation
-from jitter_workshop.model.run import MEANWHILE, UNSTEADY
+from jitter_workshop.model.run import MEANWHILE, UNSTEADY, Progress
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.presenter.lines import Lines, table, wrap
 from jitter_workshop.report.cause_words import cause_words
@@ -104,11 +104,15 @@ def headline_so_far(curve: PercentileCurve, workload: str, asked: str | None) ->
     return nice_ns(value) if value is not None else ""
 
 
-def so_far(curve: PercentileCurve, workload: str, asked: str | None, width: int) -> Lines:
-    """Return the line with the value so far of the percentile by which the run is judged."""
+def so_far(now: Progress | None, workload: str, asked: str | None, width: int) -> Lines:
+    """Return the line with the value so far of the percentile by which the run is judged, and the blocks that it rests
+    on. ``now``: None before the first block is done."""
     tail = tail_of(workload, asked)
-    value = value_at(curve, float(tail)) if tail[0].isdigit() else None
-    return wrap(Text.assemble((f"p{tail} so far: {nice_ns(value)}", "bold accent")), width)
+    if now is None:
+        return wrap(Text(f"p{tail} so far: no block is done yet", "dim"), width)
+    value = value_at(now.curve, float(tail)) if tail[0].isdigit() else None
+    told = Text.assemble((f"p{tail} so far: {nice_ns(value)}", "bold accent"))
+    return wrap(told.append(f", from {now.done} of {now.total} blocks", "dim"), width)
 
 
 def compared(

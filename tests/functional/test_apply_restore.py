@@ -73,6 +73,17 @@ def test_apply_and_restore_as_json(say: Say, tree: Path) -> None:
     assert (code, json.loads(out)["restored"]) == (0, [])
 
 
+def test_all_restores_everything_and_no_name_stands_beside_it(say: Say, tree: Path) -> None:
+    before = tuned_tree.contents(tree)
+    assert say("apply", "governor", "--yes")[0] == 0
+    code, _, err = say("restore", "--all", "governor")
+    assert code != 0
+    assert "--all restores everything" in err
+    code, out, _ = say("restore", "--all", "--json")
+    assert (code, [one["tunable"] for one in json.loads(out)["restored"]][-1]) == (0, "governor")
+    assert tuned_tree.contents(tree) == before
+
+
 def test_as_text_plan_result_and_way_back_are_told(say: Say, tree: Path) -> None:
     code, out, err = say("apply", "stat-interval", "--cpus", "2-3", "--yes")
     assert code == 0, err

@@ -17,6 +17,7 @@ from jitter_workshop.host.summary import host_line, summarise
 from jitter_workshop.model.cpuset import MAX_CPU
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import Block, Progress
+from jitter_workshop.presenter.effect import so_far
 from jitter_workshop.presenter.lines import bar, table, wrap
 from jitter_workshop.presenter.path import host_column
 from jitter_workshop.presenter.preferences import CHOICES, Settings, load, save
@@ -192,3 +193,13 @@ def test_the_host_column_says_ranges_of_cpus_as_the_kernel_does() -> None:
     lines = [line.plain.split() for line in host_column(host, 40)]
     assert ["isolated", "1-3,5"] in lines
     assert ["nohz_full", "none"] in lines
+
+
+def test_a_figure_so_far_tells_the_blocks_that_it_is_from() -> None:
+    block = Block(0, 0, 1, 1, 1, 1, 1, 1, 0)
+    now = Progress(block, 14, 80, PercentileCurve("", (), 0), 5)
+    (line,) = so_far(now, "ring", "99.9", 78)
+    assert line.plain.startswith("p99.9 so far: ")
+    assert line.plain.endswith(", from 14 of 80 blocks")
+    (before,) = so_far(None, "ring", "99.9", 78)
+    assert before.plain == "p99.9 so far: no block is done yet"

@@ -180,6 +180,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
             "Highlight the next curve; raise the mark by a decade",
         ),
         Action("number", "", "number", "Highlight or choose the one with this number", written="1–9", palette=False),
+        Action("programs", "", "program", "Choose one of the three programs", written="1–3", palette=False),
         *_PAGES,
         Action("home", "escape,q", "home", "Stop the run; else back to the home screen"),
     ),

@@ -48,7 +48,7 @@ class LoopLine(Sheet):
             self._spans.append((line.cell_len, line.cell_len + len(step.shown), step.name))
             line.append(step.shown, style)
         left_out = [step.name for step in self._steps if step.state == "left_out"]
-        note = f"   without {', '.join(left_out)}"
+        note = f"   this chapter has no {', '.join(left_out)}"
         if left_out and line.cell_len + len(note) <= width:
             line.append(note, "faint")
         return [line]

@@ -328,7 +328,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             large.update(figure)
         large.update_classes({"-good": role == "good", "-bad": role == "bad"})
         band = self.query_one("#result-band")
-        band.update_classes({"-empty": not result.lines(self.size.width), "-figure": bool(figure)})
+        # A run has the room of its figure from the start, so that the first block does not push the chart down.
+        large_or_soon = bool(figure) or self._page.run is not None
+        band.update_classes({"-empty": not result.lines(self.size.width), "-figure": large_or_soon})
         self.query_one("#work").border_title = self.step.capitalize()
 
     # -- the way through the loop ----------------------------------------------------------------------------------

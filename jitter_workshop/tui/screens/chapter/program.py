@@ -53,7 +53,7 @@ class ChooseProgram(Look):
         return [*words.choices(self.walk.program.work, width, _OWN), Text(), *super()._lines(width)]
 
     def first_keys(self) -> list[Shown]:
-        return [] if self.reading_first else [("chapter.number", "program"), ("chapter.program", "")]
+        return [] if self.reading_first else [("chapter.programs", ""), ("chapter.program", "")]
 
     def digit(self, index: int) -> bool:
         self.page.view = "work"

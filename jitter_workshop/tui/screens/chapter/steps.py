@@ -407,7 +407,7 @@ class Measure(Step):
         running, seen = self.page.run, self.walk.known(self.name)
         if running is not None:
             now = running.progress
-            return effect.so_far(now.curve, running.request.workload, self.asked, width) if now is not None else []
+            return effect.so_far(now, running.request.workload, self.asked, width)
         if seen is None:
             return []
         return effect.measured(seen, width, self.walk.chapter.shows, self.asked)
