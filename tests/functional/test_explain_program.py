@@ -58,6 +58,27 @@ def test_with_json_the_commands_output_goes_aside(no_trace: None, capfd: pytest.
     assert said["notes"]["trace"] == "tracing needs root's rights"
 
 
+@pytest.mark.parametrize(
+    ("script", "code"), [("exec <&- >&- 2>&-; exit 4", 4), ("yes | head -n 1000000; exit 5", 5), ("kill -9 $$", 137)]
+)
+def test_a_command_may_close_its_terminal_or_fill_it(
+    no_trace: None, capfd: pytest.CaptureFixture[str], script: str, code: int
+) -> None:
+    assert main(["explain", "--", "sh", "-c", script]) == code
+    out, err = capfd.readouterr()
+    assert out.count("y\n") == (1_000_000 if "yes" in script else 0)
+    assert f"exit code {code}" in err
+
+
+def test_a_step_of_the_wall_clock_changes_no_time(
+    no_trace: None, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backwards, real = iter(range(0, 10_000_000, 3_600)), time.time
+    monkeypatch.setattr(time, "time", lambda: real() - next(backwards))
+    assert main(["explain", "--json", "--", "sleep", "0.1"]) == 0
+    assert 0.1e9 <= json.loads(capfd.readouterr().out)["duration_ns"] < 60e9
+
+
 def test_counters_tell_how_long_a_program_ran(no_trace: None, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "--json", "--", sys.executable, "-c", SPIN.format(0.6)]) == 0
     said = told(capfd)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from jitter_workshop.commands import prove
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.proving import proof_run
 from jitter_workshop.session.store import SessionStore
-from tests import livehost, tuned_tree
+from tests import livehost, overflowing, tuned_tree
 
 THP = "sys/kernel/mm/transparent_hugepage/enabled"
 FAST = "grep -q '[[]always' {thp} && echo p99=40 || echo p99=2"
@@ -201,6 +202,25 @@ def test_a_command_that_fails_in_a_later_round_is_a_finding(asked: Ask) -> None:
     assert code == 1
     assert (len(value["rounds"]), value["complete"], value["restored"]) == (1, False, True)
     assert "exit code 1" in value["stopped"]
+
+
+def test_a_run_whose_trace_overflows_is_no_result(asked: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    overflowing.at_run(monkeypatch, 0)
+    code, value, err = asked("true", "--metric", "held-up")
+    assert (code, value) == (2, None)
+    assert "more events than the trace has room for" in err
+    overflowing.at_run(monkeypatch, 3)
+    code, value, _ = asked("true", "--metric", "held-up", rounds=3)
+    assert (code, len(value["rounds"]), value["complete"], value["restored"]) == (1, 1, False, True)
+    assert "more events than the trace has room for" in value["stopped"]
+
+
+def test_a_step_of_the_wall_clock_changes_no_figure(asked: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    backwards, real = iter(range(0, 100_000_000, 3_600)), time.time
+    monkeypatch.setattr(time, "time", lambda: real() - next(backwards))
+    code, value, _ = asked("true", rounds=2)
+    assert (code, value["complete"], value["restored"]) == (0, True, True)
+    assert all(0 < figure < 60e9 for one in value["rounds"] for figure in one["figures"])
 
 
 def test_a_file_that_is_there_before_is_not_taken_for_a_result(asked: Ask, tmp_path: Path) -> None:

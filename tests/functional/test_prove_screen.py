@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.stats.screening import draw_pairs, draw_proofs
 from jitter_workshop.tuning.journal import stack
-from tests import hosttrees, livehost, tuned_tree
+from tests import hosttrees, livehost, overflowing, tuned_tree
 from tests.madeup import make_run
 
 THP = "sys/kernel/mm/transparent_hugepage/enabled"
@@ -282,6 +283,46 @@ def test_a_command_that_fails_later_ends_it_and_what_is_finished_can_go_on(asked
     assert "measurement failed" in value["stopped"]
     code, value, _ = asked(script, *FIGURE, "--rounds", "4", "--resume")
     assert (code, value["runs"], value["complete"]) == (0, 8, True)
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "says"),
+    [
+        ("echo HIST > out.hlog", ["--hlog", "out.hlog"], "has an unknown format"),
+        ("trap '' TERM; exec <&- >&- 2>&-; sleep 100", ["--timeout", "0.1"], "did not end within 0.1 s"),
+        ("yes | head -n 1000000; printf 'a\\033[31mb\\n'; exit 3", FIGURE, "exit code 3 (a [31mb)"),
+    ],
+)
+def test_a_command_that_cannot_be_measured_changes_nothing(
+    asked: Ask, tmp_path: Path, script: str, options: list[str], says: str
+) -> None:
+    code, value, err = asked(script, *options)
+    assert (code, value) == (2, None)
+    assert says in err.splitlines()[-1]
+    assert not list(tmp_path.glob("out.*"))
+
+
+def test_a_run_whose_trace_overflows_ends_it_and_what_is_finished_can_go_on(
+    asked: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overflowing.at_run(monkeypatch, 5)
+    code, value, _ = asked("true", "--metric", "held-up", "--rounds", "3")
+    assert (code, value["runs"], value["complete"], value["restored"]) == (1, 4, False, True)
+    assert "more events than the trace has room for" in value["stopped"]
+    code, value, _ = asked("true", "--metric", "held-up", "--rounds", "3", "--resume")
+    assert (code, value["runs"], value["complete"]) == (0, 6, True)
+
+
+def test_a_step_of_the_wall_clock_changes_neither_figures_nor_the_order(
+    asked: Ask, stopping: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backwards, real = iter(range(0, 100_000_000, 3_600)), time.time
+    monkeypatch.setattr(time, "time", lambda: real() - next(backwards))
+    stopping(3)
+    assert asked("true", "--rounds", "2")[0] != 0
+    stopping(-1)
+    code, value, err = asked("true", "--rounds", "2", "--resume")
+    assert (code, value["runs"], value["complete"], value["restored"]) == (0, 4, True, True), err
 
 
 def test_two_at_once_is_said_and_leaves_nothing(asked: Ask) -> None:

@@ -19,8 +19,10 @@ from typing import Any
 import psutil
 import pytest
 
+from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.cli import main
 from jitter_workshop.flow.programs import kept as kept_command
+from jitter_workshop.flow.watching import log as logs
 from jitter_workshop.flow.watching.log import MOST_LINES
 from jitter_workshop.model.text import clean
 from jitter_workshop.session import watches
@@ -326,6 +328,66 @@ def test_a_program_that_ends(tmp_path: Path) -> None:
     out, err = watch("--accept", "stall < 10s for 60s", "--", "sleep", "0.5", code=2)
     assert out == ""
     assert "no verdict" in err
+
+
+def test_a_process_that_ends_ends_its_watch() -> None:
+    with subprocess.Popen(["sleep", "1"]) as child:
+        said = json.loads(watch("--pid", str(child.pid), "--until", "60s", "--json")[0])
+    assert said["ended_by"] == "the end of the program"
+    assert said["duration_s"] < 30
+
+
+def test_a_step_of_the_wall_clock_changes_no_length(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ahead, real, clock = [0], logs._offsets, time.time
+
+    def offsets() -> tuple[int, int]:
+        ahead[0] += 3_600_000_000_000
+        wall, slept = real()
+        return wall - ahead[0], slept
+
+    monkeypatch.setattr(logs, "_offsets", offsets)
+    monkeypatch.setattr(time, "time", lambda: clock() - ahead[0] / 1e9)
+    assert main(["watch", "--json", "--accept", "stall < 10s for 1s", "--", "sleep", "30"]) == 0
+    said = json.loads(capfd.readouterr().out)
+    assert "wall clock stepped" in said["notes"]["clock_step"]
+    assert 0.9 < said["duration_s"] < 30
+    assert 0.9 < said["watched_s"] < 30
+
+
+@traced
+def test_a_trace_that_overflows_names_no_stall_that_it_does_not_know(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    begin = AgentClient.evidence_begin
+    monkeypatch.setattr(AgentClient, "evidence_begin", lambda *given, **more: begin(*given, **more, buffer_kb=8))
+    cpu = max(os.sched_getaffinity(0))
+    busy = f"import os, time; os.sched_setaffinity(0, {{{cpu}}})\nwhile True: time.sleep(1e-4)"
+    with planted.thief(cpu, 15, 0.1, 150) as thief, subprocess.Popen([sys.executable, "-c", busy]) as waking:
+        assert main(["watch", "--until", "3s", "--threshold", "12ms", "--cpu", str(cpu), "--json"]) == 0
+        thief.kill()
+        waking.kill()
+    said = json.loads(capfd.readouterr().out)
+    assert any("overwritten" in one["why_no_parts"] for one in said["kept"])
+    assert said["named"] < said["stalls"]
+    assert "no named cause" in said["notes"]["named"]
+    for one in said["kept"]:
+        assert not any(part["name"] == "event missing" for part in one["parts"] or ())
+        assert one["parts"] is None or sum(part["ns"] for part in one["parts"]) == one["duration_ns"]
+
+
+@traced
+def test_a_program_is_explained_while_another_is_watched(tmp_path: Path) -> None:
+    with started("--until", "60s", "-o", str(tmp_path / "kept"), "--json", "--", "sleep", "60") as running:
+        journal_with(tmp_path / "kept", "begin")
+        words = [sys.executable, "-m", "jitter_workshop", "explain", "--json", "--", "sh", "-c", "exit 6"]
+        done = subprocess.run(words, stdout=subprocess.PIPE, timeout=60, check=False)
+        assert (done.returncode, json.loads(done.stdout)["evidence"]) == (6, "trace")
+        running.send_signal(signal.SIGINT)
+        out, _ = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert json.loads(out)["evidence"] == "trace"
 
 
 @pytest.mark.parametrize(("pid", "why"), [("999999999", "no process"), ("2", "thread of the kernel")])

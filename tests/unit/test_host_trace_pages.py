@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.host.trace.format import records
+from jitter_workshop.host.trace.format import after_a_loss, records
 from tests import tracedpages as made
 
 WORDS = st.integers(1, 40).flatmap(lambda words: st.binary(min_size=4 * words, max_size=4 * words))
@@ -94,6 +94,10 @@ def test_a_page_after_overwritten_events_is_read_as_any_other() -> None:
     assert len(list(records(made.page(7, entry, flags=1 << 31), made.form()))) == 1
     stored = made.page(7, entry, flags=3 << 30, behind=(77).to_bytes(8, "little"))
     assert len(list(records(stored, made.form()))) == 1
+    told = [
+        after_a_loss(page, made.form()) for page in (stored, made.page(7, entry), made.page(7, entry, flags=1 << 30))
+    ]
+    assert told == [True, False, False]
 
 
 @given(st.binary(max_size=300))

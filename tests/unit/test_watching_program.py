@@ -211,6 +211,31 @@ def test_stolen_time_is_not_watched(
     assert abs(report.watched_s + 0.01 - report.duration_s) < 0.01
 
 
+def test_of_another_users_program_no_trace_is_asked_for(
+    make: Callable[[FakeFollower | None], Made], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "not_ours", lambda root, found: "process 4242 (victim) belongs to root")
+    follower = FakeFollower(taken(8, 3))
+    made = make(follower)
+    made.look(5, 1)
+    report = made.log.report()
+    assert follower.said == []
+    assert (report.stalls, report.evidence) == (1, "counters")
+    assert "belongs to root" in report.notes["trace"]
+
+
+def test_a_thread_number_that_is_used_again_begins_anew(make: Callable[[FakeFollower | None], Made]) -> None:
+    follower = FakeFollower()
+    made = make(follower)
+    made.look(1.5, 2)
+    fields = " ".join(["R", "1", *["0"] * 17, "999", *["0"] * 30])
+    hosttrees.write(made._root, {f"proc/{PID}/task/{PID}/stat": f"{PID} (victim) {fields}\n"})
+    made.look(1.4, 2)
+    assert "read" not in follower.said
+    made.look(1.4 + 2.5, 3)
+    assert "read" in follower.said
+
+
 def test_a_kernel_without_the_sums_is_refused(tmp_path: Path, make: Callable[[FakeFollower | None], Made]) -> None:
     made = make(FakeFollower())
     (tmp_path / "tree" / f"proc/{PID}/task/{PID}/schedstat").unlink()

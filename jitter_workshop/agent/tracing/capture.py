@@ -19,7 +19,7 @@ from jitter_workshop.errors import HostError, UsageError, reason
 from jitter_workshop.host.kernel.release import version_of
 from jitter_workshop.host.root import HostRoot, is_count, line_value, printable
 from jitter_workshop.host.trace.events import Decoder, read_strings
-from jitter_workshop.host.trace.format import PageFormat, parse_event, parse_page, used_bytes
+from jitter_workshop.host.trace.format import PageFormat, after_a_loss, parse_event, parse_page, used_bytes
 from jitter_workshop.host.trace.symbols import KALLSYMS, kernel_symbols
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, pack
@@ -489,18 +489,18 @@ class Capture:
         self._check_handed()
         events: list[TraceEvent] = []
         kept, self._kept = self._kept, {}
-        first: dict[tuple[int, str], int] = {}
+        whole: dict[tuple[int, str], int] = {}
         try:
             for number, instance in enumerate((self._hot, self._senders)):
                 for cpu in instance.cpus:
-                    for page in self._since(since, chain(kept.pop((number, cpu), ()), self._pages(instance, cpu))):
-                        first.setdefault((number, str(cpu)), self._stamp(page))
+                    pages = chain(kept.pop((number, cpu), ()), self._pages(instance, cpu))
+                    for page in self._since(since, self._noting(pages, (number, str(cpu)), whole)):
                         events.extend(self._decoder.events(page, cpu))
         except ValueError as error:
             raise HostError(f"the kernel's trace is damaged: {error}", "please report this fault") from error
         lost, elsewhere = self._hot.newly_lost(), self._senders.newly_lost()
         gone = [(number, cpu) for number, some in enumerate((lost, elsewhere)) for cpu in some]
-        whole_from = max((first.get(place, NEVER) for place in gone), default=0) if self._overwrites else 0
+        whole_from = max((whole.get(place, NEVER) for place in gone), default=0) if self._overwrites else 0
         self._note_handed()
         self._empty = True
         events.sort(key=lambda event: event.ts)
@@ -517,6 +517,17 @@ class Capture:
             before = page
         if before is not None:
             yield before
+
+    def _noting(
+        self, pages: Iterable[bytes], place: tuple[int, str], whole: dict[tuple[int, str], int]
+    ) -> Iterator[bytes]:
+        """Yield the pages, and note the time from which on none of their events is lost. The page that was read last
+        stays with its reader, and is never overwritten: it may be the first one although all behind it are lost."""
+        assert self._form is not None
+        for page in pages:
+            if after_a_loss(page, self._form):
+                whole[place] = self._stamp(page)
+            yield page
 
     def _stamp(self, page: bytes) -> int:
         """Return the time at which a page begins."""

@@ -19,7 +19,7 @@ from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.evidence.explain import nothing_cyclic
 from jitter_workshop.evidence.program import explain_program
 from jitter_workshop.flow.programs.observing import CLOCK, Ends, Started, itself
-from jitter_workshop.flow.programs.targets import Found, threads_of
+from jitter_workshop.flow.programs.targets import Found, not_ours, threads_of
 from jitter_workshop.flow.watching.log import MOST_LINES, Log
 from jitter_workshop.flow.watching.spinning import Limits
 from jitter_workshop.host.cpu.stat import read_stat, steal_between
@@ -156,6 +156,8 @@ class _Watcher:
             raise HostError("this kernel does not count how long threads wait (CONFIG_SCHED_INFO)")
         online = self._root.cpu_list("/sys/devices/system/cpu/online")
         with self._failing():
+            if why := not_ours(self._root, self._found):
+                raise HostError(why)
             self._tracer = tracer()
             self._info = self._tracer.evidence_follow(self._found.pids, str(online), CLOCK, overwrite=True)
             log.subject.missing |= self._info.missing

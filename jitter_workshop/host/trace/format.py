@@ -233,6 +233,8 @@ def _number(text: str) -> int:
 
 _LENGTH = (1 << 27) - 1
 """Mask of the length in the commit field. The bits above are flags: events were overwritten before they were read."""
+_MISSED = 1 << 31
+"""``RB_MISSED_EVENTS`` (kernel/trace/ring_buffer.c)."""
 
 _STAMP_BITS = 59
 """An absolute time stamp has 27 + 32 bits; the missing upper bits are taken from the time so far."""
@@ -257,8 +259,16 @@ def records(page: bytes, form: PageFormat) -> Iterator[tuple[int, int, int]]:
 
 def used_bytes(page: bytes, form: PageFormat) -> int:
     """Return how many bytes of a page are in use, by its header. The page may have fewer if it is damaged."""
-    committed = int.from_bytes(page[form.commit.offset : form.commit.offset + form.commit.size], "little")
-    return form.data_offset + committed % (_LENGTH + 1)
+    return form.data_offset + _committed(page, form) % (_LENGTH + 1)
+
+
+def after_a_loss(page: bytes, form: PageFormat) -> bool:
+    """Return True if events that came just before a page were overwritten before they were read."""
+    return bool(_committed(page, form) & _MISSED)
+
+
+def _committed(page: bytes, form: PageFormat) -> int:
+    return int.from_bytes(page[form.commit.offset : form.commit.offset + form.commit.size], "little")
 
 
 def _entries(words: memoryview, form: PageFormat, now: int) -> Iterator[tuple[int, int, int]]:
