@@ -52,6 +52,8 @@ def path_legend(path: Sequence[PathEntry]) -> str:
     shown = {entry.chance for entry in path if entry.here}
     told = [f"{CHANCE_WORDS[chance]}: {means}" for chance, means in _CHANCE_MEANS.items() if chance in shown]
     told += [f"{GIVEN_BACK}: given back"] if any(entry.given_back for entry in path) else []
+    signs = {sign for entry in path if entry.here for sign in marks(entry)}
+    told += [f"{sign}: {means}" for sign, means in (("·", "not yet"), ("–", "has none")) if sign in signs]
     return " · ".join(told)
 
 
