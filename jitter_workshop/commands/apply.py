@@ -3,7 +3,7 @@
 TUNABLE is ID or ID=VALUE (governor, boost=0); 'jitter-workshop status' lists the ids. If you are not root, the tool
 uses sudo. The plan is shown before anything is written, and only what was shown is written.
 
-  apply governor epp            ask, then change; it stays until 'restore' (or a reboot)
+  apply governor epp            ask, then change; the changes stay until 'restore' (or a reboot)
   apply --profile FILE --yes    FILE has one ID or ID=VALUE a line, # begins a comment; do not ask
   apply --next-boot nohz-full   for the next boot only, if the boot loader can do that: if that boot hangs, switch
                                 the machine off and on to undo the change
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profile", metavar="FILE", type=Path, help="tunables from a file, one a line")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--next-boot", "--once", action="store_true", help="boot parameters for the next boot only")
-    parser.add_argument("--hold", action="store_true", help="only until this program ends")
+    parser.add_argument("--hold", action="store_true", help="keep the changes only until this program ends")
     parser.add_argument("--wait", type=number, default=0.0, metavar="S", help="on a class host: queue for the turn")
     if isinstance(parser, Parser):
         parser.takes_command = True

@@ -51,7 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=FORMATS, help="picture format (default: by FILE's ending, svg on stdout)")
     parser.add_argument("--theme", choices=("light", "dark"), help="the picture's theme")
-    parser.add_argument("--published", action="store_true", help="overlay the laptop's curves published in 2015")
+    parser.add_argument(
+        "--published", action="store_true", help="overlay the curves of a laptop that were published in 2015"
+    )
     parser.add_argument("--imported", action="store_true", help="overlay the curves from 'sessions import'")
     parser.add_argument("--kind", choices=KINDS, default=KINDS[0], help="the kind of chart (percentiles)")
     parser.add_argument("--metric", metavar="M", help="a histogram, such as publisher_interval (default: the main one)")

@@ -50,21 +50,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--workload", choices=tuple(KINDS), default="ring")
     what.add_argument("--label", default="", metavar="L", help="a name for the run")
     what.add_argument("--preset", choices=("quick", "standard", "long"), default="quick", help="5 s, 40 s or 1 h")
-    what.add_argument("--messages", type=int, metavar="N", help="send this many messages instead")
+    what.add_argument("--messages", type=int, metavar="N", help="send this many messages, instead of --preset")
     what.add_argument(
-        "--duration", dest="duration_s", type=number, metavar="S", help="measure for this many seconds instead"
+        "--duration", dest="duration_s", type=number, metavar="S", help="measure for S seconds, instead of --preset"
     )
     what.add_argument(
-        "--for-percentile", "--solid", metavar="P", help="measure for as long as percentile P needs instead"
+        "--for-percentile",
+        "--solid",
+        metavar="P",
+        help="measure for as long as percentile P needs, instead of --preset",
     )
     what.add_argument(
         "--interval-us",
         dest="interval_ns",
         type=_ns,
         metavar="U",
-        help="between messages (10), wake-ups (1000), ACKs (100)",
+        help="time between messages (10), wake-ups (1000) or ACKs (100)",
     )
-    what.add_argument("--pacing", choices=("spin", "schedule"), help="after each message (spin), or by plan")
+    what.add_argument(
+        "--pacing", choices=("spin", "schedule"), help="wait after each message (spin), or send at set times (schedule)"
+    )
     what.add_argument(
         "--duty", type=int, choices=(100, 50, 10), default=100, help="spin samples this share of the time (100)"
     )
@@ -82,10 +87,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="threshold_ns",
         type=_ns,
         metavar="U",
-        help="the length from which a gap is a stall (1; wakeup 10, ack 500)",
+        help="a gap of this length or more is a stall (1; for wakeup 10, for ack 500)",
     )
     what.add_argument(
-        "--matrix", action="store_true", help="measure the time of a cache line between each two CPUs instead"
+        "--matrix",
+        action="store_true",
+        help="instead of a run, measure how long a cache line takes between each two CPUs",
     )
     where = parser.add_argument_group("where")
     where.add_argument("--placement", choices=("auto", "none"), default="auto", help="none: the scheduler decides")
@@ -108,7 +115,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--noise", action=_Once, metavar="KIND", help=f"noise to make during the run: {', '.join(NOISE_KINDS)}"
     )
     how.add_argument(
-        "--wait", dest="wait_s", type=number, default=0.0, metavar="S", help="wait while another run goes on"
+        "--wait",
+        dest="wait_s",
+        type=number,
+        default=0.0,
+        metavar="S",
+        help="wait up to S seconds for another run to end",
     )
     add_json(parser)
 

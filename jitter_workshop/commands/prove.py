@@ -22,8 +22,9 @@ that left its process group. A process that another service started for it canno
   prove thp --pyperf out.json -- ./test                           the mean in pyperf's JSON that it writes
 
 --screen asks which of many settings matter: those that are named, or all that 'status' would improve at run time. Each
-run has half of them, so all are judged by every pair of runs; the few that look largest are then proven. It takes far
-fewer runs than a proof of each. What is finished is kept, and --resume goes on with it. --rounds: the pairs that prove.
+run has half of them, so every pair of runs judges all of them; the few that look largest are then proven. This takes
+far fewer runs than a proof of each setting. Finished pairs are kept, and --resume goes on from there. --rounds sets how
+many pairs prove the few.
 
   prove --screen                  all settings of this host's plan, by our own benchmark
   prove --screen thp governor epp -- ./server-test 1000           some of them, by the wall time of a command
@@ -88,13 +89,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "words", metavar="TUNABLE|placement", nargs="*", help="the change to prove: ID, ID=VALUE or placement"
     )
     parser.add_argument(
-        "--rounds", type=int, metavar="N", help="rounds, 1 to 1000 (10; fewer give no verdict; --screen: pairs, 32)"
+        "--rounds",
+        type=int,
+        metavar="N",
+        help="make N rounds, 1 to 1000 (10, the least for a verdict; with --screen: 32 pairs)",
     )
     parser.add_argument("--screen", action="store_true", help="find which of many settings matter")
-    parser.add_argument("--resume", action="store_true", help="with --screen: go on with the one that was stopped")
+    parser.add_argument(
+        "--resume", action="store_true", help="with --screen: go on with the screening that was stopped"
+    )
     parser.add_argument("--preset", choices=("quick", "standard"), help="each run: 5 s (quick, the default) or 40 s")
     parser.add_argument(
-        "--duration", dest="duration_s", type=number, metavar="S", help="each run: this many seconds instead"
+        "--duration", dest="duration_s", type=number, metavar="S", help="each run: S seconds, instead of --preset"
     )
     parser.add_argument(
         "--workload",
@@ -104,16 +110,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
     parser.add_argument("--seed", type=int, metavar="N", help="seed of the random order (default: drawn)")
     parser.add_argument(
-        "--wait", dest="wait_s", type=number, default=0.0, metavar="S", help="wait while another run goes on"
+        "--wait",
+        dest="wait_s",
+        type=number,
+        default=0.0,
+        metavar="S",
+        help="wait up to S seconds for another run to end",
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--list", action="store_true", help="list the proofs of this session")
     parser.add_argument("--show", metavar="ID", help="show one proof (its id, its change, or @1 for the newest)")
     own = parser.add_argument_group("with a command after --")
-    own.add_argument("--metric", metavar="M", help="wall, user, held-up; a percentile; a benchmark's name (wall)")
-    own.add_argument("--match", metavar="REGEX", help="a figure in its output: the part in brackets")
-    own.add_argument("--hlog", metavar="FILE", help="a histogram that it writes, as .hlog or .hgrm (p99)")
-    own.add_argument("--pyperf", metavar="FILE", help="pyperf's JSON that it writes (the mean)")
+    own.add_argument(
+        "--metric", metavar="M", help="what to compare: wall, user, held-up, a percentile or a benchmark's name (wall)"
+    )
+    own.add_argument(
+        "--match", metavar="REGEX", help="a figure in the command's output: what the brackets of REGEX match"
+    )
+    own.add_argument("--hlog", metavar="FILE", help="a histogram that the command writes, as .hlog or .hgrm (p99)")
+    own.add_argument("--pyperf", metavar="FILE", help="a file of pyperf that the command writes (the mean)")
     own.add_argument("--unit", metavar="U", help="the unit of the figure: ns, us, ms, s, or for --match any word")
     own.add_argument("--timeout", dest="timeout_s", type=number, metavar="S", help="end a run after S seconds (600)")
     if isinstance(parser, Parser):
@@ -337,7 +352,7 @@ def _of_command(proof: Proof) -> dict[str, str]:
         return {
             "preset": "a command takes its own time",
             "duration_s": "a command takes its own time",
-            "rounds.without": "empty, as rounds.with: a command's runs are not kept, its figures are in rounds.figures",
+            "rounds.without": "empty, like rounds.with: no run of a command is kept; the figures are in rounds.figures",
         }
     why = "the runs are of our own benchmark"
     return dict.fromkeys(("command", "metric", "unit", "rounds.figures"), why)

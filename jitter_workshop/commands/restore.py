@@ -31,7 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="restore everything, as without TUNABLE")
     parser.add_argument("--list", action="store_true", help="show what is applied now, and change nothing")
     parser.add_argument(
-        "--discard", "--forget", action="store_true", help="drop the settings that others have changed since"
+        "--discard",
+        "--forget",
+        action="store_true",
+        help="no longer restore the settings that others have changed since",
     )
     add_json(parser)
 

@@ -5,20 +5,20 @@ events. Half a second after a stall of --threshold or longer, the sampler pauses
 started again. Each stall's time is split by cause, to the nanosecond; the traces of the worst stalls are kept. Without
 rights for the trace, stalls are counted without causes.
 
-Time between two blocks, and time in which the trace is read, is not watched. It is told, and counts for nothing: a
-stall in it is unknown. What the watch does is in a journal, which survives a kill and a full disk; 'watch --show DIR'
-tells what it says, and with --perfetto FILE writes the kept traces as tracks, for ui.perfetto.dev.
+Time between two blocks, and time in which the trace is read, is not watched. It is shown, and counts for nothing: a
+stall in it would not be seen. The watch keeps a journal, which survives a kill and a full disk. 'watch --show DIR'
+shows what the journal says, and with --perfetto FILE it writes the kept traces as tracks, for ui.perfetto.dev.
 
 With --pid PID, or a command after --, a program is watched instead: a stall is a time in which one of its threads could
-run and did not. The kernel's sums of these times are read four times a second, and the trace is frozen when one grew
-by the threshold. A command's output goes to stderr. It has no terminal, and it is ended with the watch, together with
-all that it has started.
+run and did not. The kernel's sums of these times are read four times a second, and the trace is frozen when one has
+grown by the threshold. A command's output goes to stderr. The command has no terminal. It is ended with the watch,
+together with all that it has started.
 
 --exec CMD runs a command for each freeze, without a shell: it gets a JSON object on its standard input. --textfile FILE
 keeps the figures for node_exporter's textfile collector.
 
-With --accept "stall < 20us for 12h" the verb watches until so much time was watched, writes a verdict file (JSON, and
-XML for JUnit) with the host, its settings, the counts and their limits, and exits with 1 if the condition is not met.
+With --accept "stall < 20us for 12h" the verb ends when 12 h were watched. It writes a verdict file (JSON, and XML for
+JUnit) with the host, its settings, the counts and their limits, and exits with 1 if the condition is not met.
 --sign KEY has ssh-keygen sign it; 'watch --verify FILE' verifies it.
 """
 
@@ -66,7 +66,7 @@ _MORE = 1.25
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what")
-    what.add_argument("--threshold", metavar="D", help="the length of a stall (20us; of a program's 1ms)")
+    what.add_argument("--threshold", metavar="D", help="stalls last at least this long (20us; for a program 1ms)")
     what.add_argument("--until", metavar="D", help="watch for this long, such as 12h (default: until Ctrl-C)")
     what.add_argument("--cpu", type=int, metavar="N", help="the CPU to watch (default: chosen for you)")
     what.add_argument("--pid", type=int, metavar="PID", help="watch a process of yours instead of a CPU")
@@ -74,7 +74,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--keep", type=int, default=_KEEP, metavar="N", help=f"keep the N worst stalls ({_KEEP})")
     what.add_argument("-o", "--output", metavar="DIR", help="keep the watch in a new folder below DIR")
     what.add_argument(
-        "--wait", dest="wait_s", type=number, default=0.0, metavar="S", help="wait while another run goes on"
+        "--wait",
+        dest="wait_s",
+        type=number,
+        default=0.0,
+        metavar="S",
+        help="wait up to S seconds for another run to end",
     )
     telling = parser.add_argument_group("tell")
     telling.add_argument("--exec", dest="command_line", metavar="CMD", help="run CMD for each freeze")
@@ -85,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verdict.add_argument("--verify", metavar="FILE", help="verify a verdict file instead")
     verdict.add_argument("--signers", metavar="FILE", help="with --verify: the allowed signers (ssh-keygen(1))")
     showing = parser.add_argument_group("show")
-    showing.add_argument("--show", metavar="DIR", help="show a watch of before by its journal instead")
+    showing.add_argument("--show", metavar="DIR", help="show an earlier watch from its journal instead")
     tracks_file.add_arguments(showing, "with --show: also write the tracks of the kept stalls to FILE")
     if isinstance(parser, Parser):
         parser.takes_command = True

@@ -225,8 +225,8 @@ def page(check: Assessment, explained: Explained, recorded: bool, width: int, ch
 
 
 def treated(finding: Finding, key: str) -> Text:
-    """Return a line that names the chapter about a check, and the key that goes there, or one that says why there is
-    none."""
+    """Return a line that names the chapter about a check and the key that goes there. Without a chapter, return a line
+    that says why."""
     if not finding.chapter_id:
         return Text(no_chapter("this", finding), "dim")
     return Text.assemble(("Chapter: ", "dim"), clean(finding.chapter, 60), (f" · {key} goes there", "dim"))

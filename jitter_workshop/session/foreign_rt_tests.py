@@ -54,7 +54,7 @@ _OVERFLOWS = "(including overflows)"
 
 
 def detect(data: bytes) -> bool:
-    """Return True for a file of either tool: by the command line in JSON, by comments or rows in text."""
+    """Return True for a file of cyclictest or oslat. JSON shows it by the command line, text by comments or rows."""
     return _tool(data) is not None
 
 

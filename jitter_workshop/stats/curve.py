@@ -28,12 +28,12 @@ def percentile_curve(
     max_ns: int | None = None,
     min_ns: int | None = None,
 ) -> PercentileCurve:
-    """Return the curve of a histogram, from the smallest value (0 %) to the last sample at 1-1/count, which is the
-    maximum.
+    """Return the curve of a histogram. It begins with the smallest value at 0 % and ends with the largest at
+    1-1/count.
 
     The curve has at most :data:`MAX_POINTS` points, evenly spaced in log10(1/(1-p)). The table's percentiles are among
-    them, so that chart and table agree. ``max_ns`` and ``min_ns``: the true extremes; None means the bounds of the
-    outer counters."""
+    them, so that chart and table agree. ``max_ns`` and ``min_ns``: the true extremes; None takes the bounds of the
+    first and the last counter instead."""
     return curve_from_bins(non_zero(histogram), label, max_ns=max_ns, min_ns=min_ns)
 
 

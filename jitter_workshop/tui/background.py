@@ -134,7 +134,8 @@ class Watching:
         return self.cancel.reason is not None
 
     def stop(self, reason: str = "cancelled") -> None:
-        """Ask the measurement to end now, without waiting. Finished blocks are kept. A proof tells the ``reason``."""
+        """Ask the measurement to end now, and do not wait for that. Finished blocks are kept. A proof shows the
+        user the ``reason``."""
         self.cancel.cancel(reason)
         self._painted.set()
 

@@ -73,7 +73,7 @@ class Switched:
     def opened(self) -> set[CpuSet]:
         """Return every affinity that the kernel may have given to a task that could use every CPU.
 
-        The short moments within a CPU's cycle are left out.
+        Affinities that last only while a CPU goes offline and comes back are left out.
         """
         return {cpus for cpus in self._less_taken({*self.lasting, self.possible}) if cpus} | set(self.rest)
 

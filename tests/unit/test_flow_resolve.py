@@ -58,7 +58,7 @@ def ask(**fields: Any) -> MeasureRequest:
         (ask(noise="stall", noise_period_ns=50_000_000), "the noise stall comes only once"),
         (
             ask(noise="stall", duration_s=0.1),
-            "a stop needs blocks of at least 200 ms, and the blocks of this run take 100 ms",
+            "the noise stall needs blocks of at least 200 ms, and the blocks of this run take 100 ms",
         ),
         (ask(noise="stall", messages=10_000), "run take 100 ms; measure for longer"),
         (ask(noise="stall", interval_ns=150), "run take 147.059 ms"),

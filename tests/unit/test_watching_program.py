@@ -168,7 +168,7 @@ def test_a_wait_that_a_freeze_cuts_is_counted_once(make: Callable[[FakeFollower 
     made = make(follower)
     made.look(3, 2)
     (kept,) = made.log.report().kept
-    assert any("at least so long" in note for note in kept.notes)
+    assert any("at least this long" in note for note in kept.notes)
 
     def back(now: int) -> list[TraceEvent]:
         at = now - MS

@@ -79,9 +79,9 @@ def altered(**changes: Any) -> Callable[[Path], None]:
     [
         (altered(stalls=0), "by its own figures the verdict is accepted"),
         (altered(verdict="accepted"), "by its own figures the verdict is rejected"),
-        (altered(limit_ns=40_000), "numbers are not those of its condition"),
-        (altered(accept="stall < 1s for 1h"), "numbers are not those of its condition"),
-        (altered(per_hour_high=0.1), "limits are not those of its figures"),
+        (altered(limit_ns=40_000), "numbers differ from those in its condition"),
+        (altered(accept="stall < 1s for 1h"), "numbers differ from those in its condition"),
+        (altered(per_hour_high=0.1), "limits do not follow from its figures"),
         (altered(reason="fine"), "by its own figures"),
         (lambda path: (path.parent / verdicts.JUNIT).write_text("<x/>"), "says something else"),
     ],

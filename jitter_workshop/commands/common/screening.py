@@ -169,7 +169,7 @@ def as_json(made: Screening) -> dict[str, Any]:
         one = to_plain(row)
         ranked.append({"tunable": one.pop("setting"), **one, "p_adjusted": row.p_adjusted if row.chosen else None})
     if found is None:
-        notes["measure"] = "the pairs that choose are not all there, so nothing is ranked"
+        notes["measure"] = "not all of the pairs that choose were measured, so nothing is ranked"
     if any(row["high"] is None for row in ranked):
         notes["ranked.high"] = "null: this side of the interval has no bound"
     if any(row["ratio"] is None for row in ranked):
@@ -179,7 +179,7 @@ def as_json(made: Screening) -> dict[str, Any]:
     if not made.ended_at:
         notes["ended_at"] = "this screening is running, or it was killed"
     if made.duration_s is None:
-        notes["duration_s"] = "the length is the preset's, or that of the command"
+        notes["duration_s"] = "each run lasted as long as the preset says, or as the command took"
     if not made.preset:
         notes["preset"] = "a command takes its own time, or each run lasted for the duration that was asked for"
     if not made.command:

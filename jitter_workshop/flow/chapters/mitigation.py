@@ -29,7 +29,7 @@ quiet runs may differ by as much.
 """
 _SOME = 0.25
 _GONE, _LESS = 0.1, 0.6
-_BY_ONE_RUN = "This is by one run of each kind: other runs may differ."
+_BY_ONE_RUN = "Each kind has only one run here: other runs may differ."
 
 
 def request(walk: ChapterSession, cpu: int | None = None) -> MeasureRequest:

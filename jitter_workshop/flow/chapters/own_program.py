@@ -129,7 +129,7 @@ class ChapterProgram:
             ended = command.ended
         if ended is not None and ended.why == "timeout":
             report = dataclasses.replace(
-                report, exit_code=None, notes={**report.notes, "exit_code": "it was ended after its time"}
+                report, exit_code=None, notes={**report.notes, "exit_code": "the command took too long and was ended"}
             )
         output = ended.output if ended is not None else ""
         said = [line for line in output.splitlines() if line.strip()]

@@ -211,7 +211,8 @@ class _Runs:
 
 @contextmanager
 def _workshop(course: Course, session_name: str | None) -> Iterator[Workshop]:
-    """Open the workshop with the session of this name, or with one that is gone afterwards; restore and close it."""
+    """Give a workshop with the session of this name, or with a temporary session if there is no name. At the end,
+    restore the host and close the workshop."""
     with TemporaryDirectory(prefix="jitter-workshop-try-") as folder:
         root = HostRoot()
         topology, host = look_at(root)

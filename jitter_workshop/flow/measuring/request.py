@@ -276,7 +276,7 @@ def _room_for_a_stall(request: MeasureRequest) -> None:
         length_ns = min(length_ns, cut.messages // cut.count * interval_ns(request))
     if length_ns < SHORTEST_BLOCK_NS:
         raise UsageError(
-            f"a stop needs blocks of at least {SHORTEST_BLOCK_NS // 1_000_000} ms, and the blocks of this run "
+            f"the noise stall needs blocks of at least {SHORTEST_BLOCK_NS // 1_000_000} ms, and the blocks of this run "
             f"take {length_ns / 1e6:g} ms",
             "measure for longer, or with a longer interval",
         )

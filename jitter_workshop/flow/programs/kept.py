@@ -127,7 +127,7 @@ class KeptCommand:
             said = f"the command {_ending(ended.code)}{_last_line(ended.output)}"
         if ended.stuck:
             pids = ", ".join(map(str, ended.stuck))
-            stuck = f"processes below it could not be ended: {pids}"
+            stuck = f"processes that the command started could not be ended: {pids}"
             return f"{said}; {stuck}" if said else stuck
         return said
 

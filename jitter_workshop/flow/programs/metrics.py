@@ -82,7 +82,7 @@ class Metric:
         except ValueError:
             value = math.nan
         if not 0 <= value < _LARGEST:
-            raise MeasureError(f"--match finds '{clean(text, WORD)}', and that is no number of zero or more")
+            raise MeasureError(f"--match finds '{clean(text, WORD)}', which is not a number of zero or more")
         if self.unit in UNITS:
             return _time(MATCH, value * UNITS[self.unit], "the figure that --match finds")
         return Figure(MATCH, self.unit, value)

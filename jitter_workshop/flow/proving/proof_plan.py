@@ -383,8 +383,8 @@ def measured_on(
             asked = "spin"
     if "isolation" in ids and len(hot) < 2 and asked == "ring":
         why = (
-            "With the change only the accumulator is on the isolated CPU: percentiles are its own, but stalls count "
-            "the producer's, too."
+            "With the change only the accumulator is on the isolated CPU. The percentiles show this thread alone, but "
+            "the stalls include those of the producer."
         )
     base = _base(request, asked)
     if base.placement == "none":

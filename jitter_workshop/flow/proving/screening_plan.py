@@ -43,7 +43,7 @@ from jitter_workshop.tuning.planning import digest
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.tunables.registry import find, parse_wanted
 
-_OFFLINE = "it takes CPUs offline, and without these CPUs every other setting is another one; prove it by itself"
+_OFFLINE = "it takes CPUs offline, and then the other settings act on fewer CPUs; prove it by itself"
 _UNUSABLE = "with the isolation the command could not use the isolated CPUs; name them with --cpus"
 
 

@@ -398,7 +398,7 @@ class _Series:
             stood = {item["id"]: item.get("value", "") for item in taken.applied}
             odd = sorted((stood.keys() & ours) ^ wanted)
             if odd:
-                return f"{', '.join(odd[:6])} was not in a run as it was meant to be"
+                return f"{', '.join(odd[:6])} did not have its planned state in a run"
             rests.append({name: value for name, value in stood.items() if name not in ours})
         names = sorted(name for name in rests[0].keys() | rests[1].keys() if rests[0].get(name) != rests[1].get(name))
         return f"{', '.join(names[:6])} changed between the two runs of a pair" if names else ""

@@ -170,7 +170,7 @@ class Log:
         if gone >= _SLEPT_NS:
             self.note("suspend", f"the host slept for {nice_ns(gone)}: this time is no part of the watch")
         if abs(moved - gone) >= _STEP_NS:
-            words = f"the wall clock stepped by {nice_ns(moved - gone)}; lengths of time are of another clock"
+            words = f"the wall clock stepped by {nice_ns(moved - gone)}; lengths of time come from another clock"
             self.note("clock_step", words)
 
     def _write(self, kind: str, *, last: bool = False, **entry: Any) -> None:

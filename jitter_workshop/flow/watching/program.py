@@ -41,7 +41,7 @@ COMMAND_ENDS_S = 10.0
 """Seconds within which a command that has ended, and all that it started, is gone."""
 NICE = 5
 """Less than the program's weight, and enough on a busy host to read before the buffers are overwritten."""
-STOLEN, UNDECIDED = "stolen by the hypervisor", "not decided: the trace did not tell it"
+STOLEN, UNDECIDED = "stolen by the hypervisor", "not decided: the trace does not show it"
 """Reasons of time that was not watched (``model.watch``). STOLEN: by the steal clock; a stall in it shows nowhere.
 UNDECIDED: a thread waited for at least the threshold in all, and it is not known if it did so at once."""
 
@@ -275,7 +275,7 @@ class _Watcher:
             cpu=one.cpu,
             thread=f"{one.thread} ({one.tid})",
             parts=one.parts,
-            notes=("it was still going on when the trace was frozen: it lasted at least so long",) if cut else (),
+            notes=("the stall had not ended when the trace was frozen: it lasted at least this long",) if cut else (),
             file=file,
         )
 
@@ -289,7 +289,7 @@ class _Watcher:
         for one in sorted(sure, key=lambda one: -one.ns):
             least = one.ns // max(one.times, 1)
             at_ns = max(since - log.start_ns, 0)
-            words = f"at least so long, by the kernel's counters; {why}"
+            words = f"at least this long, by the kernel's counters; {why}"
             stalls.append(KeptStall(at_ns, log.wall(at_ns), least, None, f"thread {one.tid}", None, why_no_parts=words))
         tally.count_lengths(one.duration_ns for one in stalls)
         if len(sure) < len(late):

@@ -205,7 +205,7 @@ class FlightRecorder:
         if self._tracer is None or not self._on or not self._recording:
             return None, self._log.subject.notes.get("trace", "there is no trace of this time")
         if not self._log.tally.may_read(longest_ns):
-            return None, "its trace was not read: reading took a fifth of the time already"
+            return None, "its trace was not read: reading traces had already taken a fifth of the time"
         with self._failing():
             self._recording = False
             return self._tracer.evidence_read(self._since(block)), ""

@@ -47,8 +47,8 @@ def messages() -> ModuleType:
 
 
 class Writer:
-    """Write scenes as one file. ``title``: says in the file what it is about (a clean text). Raises HostError if the
-    package ``perfetto`` is not installed."""
+    """Write scenes as one file. ``title``: a clean text in the file that says what the scenes show. Raises HostError
+    if the package ``perfetto`` is not installed."""
 
     def __init__(self, clock: Clock, title: str) -> None:
         self._proto = messages()

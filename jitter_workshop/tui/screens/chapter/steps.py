@@ -96,7 +96,7 @@ class Step:
 
     @property
     def both(self) -> bool:
-        """Return True if the chart and the figures are shown at once, and the lesson's page never above the figures."""
+        """Return True if the step shows the chart and the figures together, and no page of the lesson above them."""
         return False
 
     @property
