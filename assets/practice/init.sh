@@ -27,6 +27,11 @@ share() { # share TAG PATH: a folder of the host, read-only, at the same place
 . /lab/kept/options
 eval "$shares"
 
+if [ -n "$kept" ]; then
+    # What is written here stays on the host, whatever becomes of the machine.
+    mkdir -p "/root$kept"
+    mount -t 9p -o trans=virtio,version=9p2000.L,msize=500000,cache=mmap kept "/root$kept" || poweroff -f
+fi
 if [ "$disk" = yes ]; then
     mkdir /root/disk
     mount -t ext4 /dev/vda /root/disk || poweroff -f

@@ -8,6 +8,7 @@ The types, from the bottom up, and the path of the data::
     Programs (images) ──┘                  what the guest runs: this host's folders read-only, or a tree of its own
     Qemu (qemu)                            the process, its control stream, its monitor; it dies with its parent
     Machine (machine)                      booted: start, run, signals, temperature; JSON lines over the control stream
+    relay, running                         this process's terminal or streams, inside; whose machines run now
     server.py (assets/practice)            the other end of that stream, inside the guest
 
 Nothing here is installed on the host or changes it. ``tests/lab`` drives the same machines and adds what

@@ -7,6 +7,7 @@ guest loads. A kernel of another suite, or for another processor, comes by an ap
 
 from __future__ import annotations
 
+import hashlib
 import lzma
 import os
 import platform
@@ -49,6 +50,8 @@ MODULES = [
 
 # Goes up when what is kept of a package changes, so that an older cache is fetched anew.
 LAYOUT = "1"
+SUMS = "sums"
+"""The file with the checksums of what is kept."""
 
 EMULATORS = {"aarch64": ("qemu-system-aarch64", "qemu-system-arm")}
 """Of other processors: the program, and its package."""
@@ -78,6 +81,10 @@ class Kernel:
     vmlinux: Path
     config: Path
     modules: tuple[Path, ...]
+
+    @property
+    def folder(self) -> Path:
+        return self.vmlinux.parent
 
 
 def cache_dir() -> Path:
@@ -135,9 +142,7 @@ def fetch(flavour: str, cache: Path) -> Kernel:
             raise NotHere(str(reason)) from None
         unpacked = work / "unpacked"
         _unpack(sorted(work.glob("*.deb")), unpacked)
-        target = cache / f"{flavour}-{LAYOUT}"
-        shutil.rmtree(target, ignore_errors=True)
-        unpacked.rename(target)
+        _replace(unpacked, cache / f"{flavour}-{LAYOUT}")
     return find(flavour, cache)
 
 
@@ -156,17 +161,78 @@ def _newest(repository: apt.Apt, metapackage: str) -> list[str]:
 
 def _unpack(packages: list[Path], target: Path) -> None:
     """Keep kernel, configuration and the wanted modules of a kernel's packages."""
-    target.mkdir()
-    (target / "modules").mkdir()
+    (target / "modules").mkdir(parents=True)
     modules: dict[str, bytes] = {}
     for package in packages:
         modules |= _unpack_one(package, target)
     if not (target / "vmlinux").exists():
         raise NotHere(f"{', '.join(one.name for one in packages)} hold no kernel that can be unpacked")
+    _keep_modules(modules, target)
+    write_sums(target, packages)
+
+
+def _keep_modules(modules: dict[str, bytes], target: Path) -> None:
     order = load_order(MODULES, modules)
     for name in order:
         (target / "modules" / f"{name}.ko").write_bytes(unpacked_module(modules[name]))
     (target / "order").write_text("\n".join(order) + "\n")
+
+
+def take(image: Path, folder: Path, flavour: str, cache: Path) -> Kernel:
+    """Keep a kernel of the user's own: its image (a vmlinuz or a vmlinux) and its folder of modules, which is named
+    after its release, as below /lib/modules. Raises NotHere."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="fetch-", dir=cache) as scratch:
+        work = Path(scratch) / "unpacked"
+        (work / "modules").mkdir(parents=True)
+        try:
+            (work / "vmlinux").write_bytes(vmlinux(image.read_bytes()))
+            found = [file for end in ("ko", "ko.xz", "ko.zst") for file in folder.rglob(f"*.{end}")]
+            modules = {file.name.split(".ko")[0]: file.read_bytes() for file in found}
+            configs = [
+                place for place in (folder / "config", image.with_name(f"config-{folder.name}")) if place.is_file()
+            ]
+            (work / "config").write_bytes(configs[0].read_bytes() if configs else b"")
+        except (OSError, IndexError, lzma.LZMAError, zlib.error, subprocess.CalledProcessError) as error:
+            raise NotHere(f"this kernel cannot be taken: {error}") from None
+        if not modules:
+            raise NotHere(f"there is no module below {folder}", "name the kernel's own folder below /lib/modules")
+        (work / "release").write_text(folder.resolve().name + "\n")
+        _keep_modules(modules, work)
+        write_sums(work, [image])
+        _replace(work, cache / f"{flavour}-{LAYOUT}")
+    return find(flavour, cache)
+
+
+def _replace(made: Path, target: Path) -> None:
+    shutil.rmtree(target, ignore_errors=True)
+    made.rename(target)
+
+
+def write_sums(folder: Path, sources: list[Path]) -> None:
+    """Write down the SHA-256 of each file that is kept, as sha256sum(1) does, and as comments those of the sources."""
+    lines = [f"# {_sum(source)}  {source.name}" for source in sources]
+    kept = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SUMS)
+    lines += [f"{_sum(path)}  {path.relative_to(folder)}" for path in kept]
+    (folder / SUMS).write_text("\n".join(lines) + "\n")
+
+
+def verify(kernel: Kernel) -> None:
+    """Compare a kernel's files with their checksums. Raises NotHere if one is damaged or missing."""
+    try:
+        lines = (kernel.folder / SUMS).read_text("utf-8", "replace").splitlines()
+        pairs = [line.partition("  ") for line in lines if line and not line.startswith("#")]
+        wrong = [name for digest, _, name in pairs if _sum(kernel.folder / name) != digest]
+    except OSError as error:
+        raise NotHere(f"the {kernel.flavour} kernel in {kernel.folder} is not whole: {error}", HOW_TO_FETCH) from None
+    if wrong or "vmlinux" not in [name for _, _, name in pairs]:
+        named = ", ".join(wrong[:3]) or SUMS
+        raise NotHere(f"the {kernel.flavour} kernel in {kernel.folder} is damaged ({named})", HOW_TO_FETCH)
+
+
+def _sum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _unpack_one(package: Path, target: Path) -> dict[str, bytes]:
@@ -234,7 +300,7 @@ def dependencies(module: bytes) -> Iterator[str]:
 def vmlinux(bzimage: bytes) -> bytes:
     """The uncompressed kernel inside a bzImage (Documentation/arch/x86/boot.rst: setup_sects, payload_offset). An Image
     of arm64 is one already (Documentation/arch/arm64/booting.rst: its magic number)."""
-    if bzimage[0x38:0x3C] == b"ARM\x64":
+    if bzimage[0x38:0x3C] == b"ARM\x64" or bzimage.startswith(b"\x7fELF"):
         return bzimage
     start = (bzimage[0x1F1] + 1) * 512 + int.from_bytes(bzimage[0x248:0x24C], "little")
     payload = bzimage[start : start + int.from_bytes(bzimage[0x24C:0x250], "little")]

@@ -6,7 +6,6 @@ import base64
 import contextlib
 import json
 import select
-import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +21,10 @@ BOOT_TIMEOUT_S = 180.0
 MOST_CPUS = 32
 """The most CPUs of a guest that boots within the patience on two CPUs of this host."""
 RUN_TIMEOUT_S = 120.0
+
+
+Sink = Callable[[bytes, bytes], None]
+"""Gets what a program wrote to stdout and to stderr."""
 
 
 @dataclass(frozen=True)
@@ -41,24 +44,36 @@ class Done:
 class Guest:
     """Follow a program that runs in the guest (see ``Machine.start``)."""
 
-    def __init__(self, machine: Machine, ident: int, argv: Sequence[str]) -> None:
-        self._machine, self._ident, self.argv = machine, ident, tuple(argv)
+    def __init__(self, machine: Machine, ident: int, argv: Sequence[str], sink: Sink | None = None) -> None:
+        self._machine, self._ident, self._sink, self.argv = machine, ident, sink, tuple(argv)
         self.pid = 0
         self.stdout, self.stderr = b"", b""
         self.code: int | None = None
+        self.untaken = 0
 
     def event(self, event: dict[str, Any]) -> None:
+        """Take an event of the guest's server."""
         self.pid = event.get("pid", self.pid)
-        self.stdout += base64.b64decode(event.get("out", ""))
-        self.stderr += base64.b64decode(event.get("err", ""))
+        out, err = base64.b64decode(event.get("out", "")), base64.b64decode(event.get("err", ""))
+        if self._sink is None:
+            self.stdout += out
+            self.stderr += err
+        elif out or err:
+            self._sink(out, err)
+        self.untaken -= event.get("taken", 0)
         self.code = event.get("code", self.code)
 
     def send(self, data: bytes) -> None:
-        """Write to its stdin."""
+        """Write to its stdin, or type into its terminal. ``untaken`` is what it has not read yet, in bytes."""
+        self.untaken += len(data)
         self._machine.tell({"id": self._ident, "stdin": base64.b64encode(data).decode("ascii")})
 
     def close_stdin(self) -> None:
         self._machine.tell({"id": self._ident, "stdin": None})
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Tell its terminal another size."""
+        self._machine.tell({"id": self._ident, "size": [rows, columns]})
 
     def signal(self, number: int, group: bool = False) -> None:
         """Send it a signal (its whole process group with ``group``)."""
@@ -92,7 +107,7 @@ class Guest:
 class Machine:
     """Run one machine. Everything has a timeout; ``close``, or the end of this process, ends QEMU.
 
-    ``work``: a folder for this machine alone, which ``close`` removes. ``cwd``: the folder in which programs start."""
+    ``work``: a folder for this machine alone. ``cwd``: the folder in which programs start."""
 
     def __init__(self, options: Options, cache: Path, work: Path, cwd: str = "/root") -> None:
         self.options = options
@@ -148,8 +163,8 @@ class Machine:
             self.pump(lambda: False, timeout_s, "the guest to power off")
 
     def close(self) -> None:
+        """End QEMU, if it runs."""
         self._off()
-        shutil.rmtree(self.work, ignore_errors=True)
 
     def _off(self) -> None:
         if self._qemu is not None:
@@ -175,13 +190,26 @@ class Machine:
     # --- programs and files
 
     def start(
-        self, argv: Sequence[str], *, user: str = "root", cwd: str = "", env: dict[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        user: str = "root",
+        cwd: str = "",
+        env: dict[str, str] | None = None,
+        terminal: tuple[int, int] | None = None,
+        sink: Sink | None = None,
     ) -> Guest:
-        """Start a program in the guest, its stdin open. Use ``run`` where only its end matters."""
+        """Start a program in the guest, its stdin open. Use ``run`` where only its end matters.
+
+        ``terminal``: give it a terminal of so many rows and columns. ``sink``: gets its output as it comes, instead of
+        ``stdout`` and ``stderr``.
+        """
         ident = self._next()
-        guest = self._guests[ident] = Guest(self, ident, argv)
+        guest = self._guests[ident] = Guest(self, ident, argv, sink)
         own = environment(user) | (env or {})
         request = {"id": ident, "start": list(argv), "user": user, "cwd": cwd or self.cwd, "env": own}
+        if terminal is not None:
+            request["terminal"] = list(terminal)
         self.tell(request)
         self.pump(lambda: guest.pid > 0 or ident in self._answers, RUN_TIMEOUT_S, f"the start of {argv}")
         self._raise(ident)
@@ -220,11 +248,16 @@ class Machine:
     def pump(self, until: Callable[[], bool], timeout_s: float, what: str) -> None:
         """Take events from the guest until something is true."""
         ends = time.monotonic() + timeout_s
-        control = self._running().control
         while not until():
-            ready, _, _ = select.select([control], [], [], max(0.0, ends - time.monotonic()))
-            if not ready:
+            if not self.turn(max(0.0, ends - time.monotonic()), what=what):
                 raise qemu.late(f"waited {timeout_s:.0f} s for {what}\n{self._console()}", self.work)
+
+    def turn(self, timeout_s: float | None, others: Sequence[int] = (), what: str = "its next word") -> list[int]:
+        """Wait until the guest tells something, which is taken, or one of the ``others`` can be read. Return the ready
+        descriptors; none after ``timeout_s``. Raises PowerLost."""
+        control = self._running().control
+        ready, _, _ = select.select([control.fileno(), *others], [], [], timeout_s)
+        if control.fileno() in ready:
             try:
                 data = control.recv(1 << 20)
             except ConnectionResetError:
@@ -236,11 +269,12 @@ class Machine:
             *lines, self._buffer = self._buffer.split(b"\n")
             for line in lines:
                 self._event(json.loads(line))
+        return ready
 
     def _event(self, event: dict[str, Any]) -> None:
         if "ready" in event:
             self.release = event["ready"]
-        elif event.keys() & {"pid", "out", "err", "code"}:
+        elif event.keys() & {"pid", "out", "err", "code", "taken"}:
             self._guests[event["id"]].event(event)
         else:
             self._answers[event["id"]] = event

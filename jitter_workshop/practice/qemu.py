@@ -45,13 +45,17 @@ class PowerLost(MachineError):
     """Report that QEMU ended before an answer came: its power was cut, or the guest panicked (see its console)."""
 
 
+KEPT = "/root/kept"
+"""The folder in the guest that outlives it."""
+
+
 @dataclass(frozen=True)
 class Options:
     """Hold what one machine is made of.
 
     ``append`` is added to the kernel's command line. ``init``: busybox, or systemd, this host's own. ``programs``: what
     a guest with another processor runs. ``extra``: files that the guest has in /lab besides. ``devices``: QEMU's
-    arguments for devices besides."""
+    arguments for devices besides. ``kept``: a folder of this host that the guest may write, at ``KEPT``."""
 
     kernel: str = "stock"
     append: str = ""
@@ -64,6 +68,7 @@ class Options:
     programs: images.Programs | None = None
     extra: tuple[Path, ...] = ()
     devices: tuple[str, ...] = ()
+    kept: Path | None = None
 
     @property
     def foreign(self) -> bool:
@@ -100,31 +105,42 @@ def command_line(
     # Never KVM: it has no such registers, and nested it crawls.
     arguments += ["-accel", "tcg,thread=multi", "-machine", "virt" if options.foreign else "q35", "-cpu", has.cpu]
     arguments += ["-smp", f"{has.cpus},sockets={has.sockets},cores={has.cores},threads={has.threads}"]
-    arguments += ["-m", str(has.memory_mib), "-serial", f"file:{work / 'console'}"]
+    arguments += ["-m", str(has.memory_mib), "-serial", f"file:{_value(work / 'console')}"]
     if has.nodes > 1:
         for node, cpus in enumerate(has.nodes_cpus()):
             arguments += ["-object", f"memory-backend-ram,id=m{node},size={has.memory_mib // has.nodes}M"]
             arguments += ["-numa", f"node,nodeid={node},cpus={cpus},memdev=m{node}"]
     if table is not None:
-        arguments += ["-acpitable", f"file={table}", "-device", "pc-testdev"]
+        arguments += ["-acpitable", f"file={_value(table)}", "-device", "pc-testdev"]
         # The second UART's scratch register (0x2ff) is where the ACPI table reads the temperature.
         arguments += ["-chardev", "null,id=scratch", "-device", "isa-serial,index=1,chardev=scratch"]
     arguments += options.devices
     if options.disk:
         # A power cut loses the guest's page cache; the host's outlives QEMU, so QEMU's own flushes would only cost.
-        arguments += ["-drive", f"file={options.disk},format=raw,if=none,id=disk,cache=unsafe"]
+        arguments += ["-drive", f"file={_value(options.disk)},format=raw,if=none,id=disk,cache=unsafe"]
     else:
         arguments += ["-drive", "driver=null-co,size=64M,if=none,id=disk"]
     arguments += ["-device", "virtio-blk-pci,drive=disk,num-queues=4"]
     arguments += ["-drive", "driver=null-co,size=64M,if=none,id=fast", "-device", "nvme,drive=fast,serial=lab"]
     arguments += ["-netdev", "hubport,hubid=0,id=net", "-device", "virtio-net-pci,netdev=net,mac=52:54:00:12:34:56"]
     for number, folder in enumerate(shares):
-        arguments += ["-fsdev", f"local,id=s{number},path={folder},security_model=none,readonly=on,multidevs=remap"]
+        arguments += [
+            "-fsdev",
+            f"local,id=s{number},path={_value(folder)},security_model=none,readonly=on,multidevs=remap",
+        ]
         arguments += ["-device", f"virtio-9p-pci,fsdev=s{number},mount_tag=s{number}"]
+    if options.kept is not None:
+        arguments += ["-fsdev", f"local,id=kept,path={_value(options.kept)},security_model=none,multidevs=remap"]
+        arguments += ["-device", "virtio-9p-pci,fsdev=kept,mount_tag=kept"]
     append = (
         f"console={'ttyAMA0' if options.foreign else 'ttyS0'} quiet panic=-1 mitigations=off {options.append}".strip()
     )
     return [*arguments, "-kernel", str(kernel.vmlinux), "-initrd", str(work / "initrd"), "-append", append]
+
+
+def _value(path: Path) -> str:
+    """Return a path as a value among QEMU's options, where a comma is written twice."""
+    return str(path).replace(",", ",,")
 
 
 def _die_with(parent: int) -> None:
@@ -229,6 +245,7 @@ def launch(options: Options, work: Path, cache: Path) -> Qemu:
         "disk": "yes" if options.disk else "no",
         "cgroup": options.cgroup,
         "init": options.init,
+        "kept": KEPT if options.kept is not None else "",
         "project": str(images.PROJECT),
         "python": str(Path(options.python).resolve()) if options.programs is None else options.python,
     }

@@ -64,7 +64,7 @@ class Shape:
 
 
 _SHAPES = (
-    Shape("laptop", "Two cores with SMT: a governor, boost by P-states, idle states, a thermal zone."),
+    Shape("laptop", "Two cores with SMT: a governor, idle states, a thermal zone."),
     Shape(
         "server",
         "Two sockets of two cores with SMT, a NUMA node each: 8 CPUs.",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import shutil
 import tarfile
 import tempfile
 import textwrap
@@ -41,6 +42,10 @@ class Machine(machine.Machine):
 
     def started_again(self, late: Exception) -> None:
         warnings.warn(f"the lab machine is started again: {late}", stacklevel=3)
+
+    def close(self) -> None:
+        super().close()
+        shutil.rmtree(self.work, ignore_errors=True)
 
     def power_cut(self) -> None:
         """Take the power away now. What the guest had not synced to its disk is gone, what it had synced is there."""

@@ -57,6 +57,7 @@ VERBS: dict[str, str] = {
     "chart": "draw the percentile curves of runs",
     "report": "write a report of the session that can be read without this tool",
     "sessions": "list, show, choose or remove sessions",
+    "practice": "run a disposable machine with a kernel of its own, where anything may be changed",
     "record-host": "record this host into a folder that every verb can read with --root",
     "lessons": "list the chapters, or check a course for mistakes",
     "serve": "show the workshop in a browser, on loopback, behind a token",

@@ -1,0 +1,69 @@
+"""Open a practice machine for a verb: boot it, run one program inside on this process's streams, throw it away."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from jitter_workshop import paths
+from jitter_workshop.commands.common.base import say
+from jitter_workshop.errors import HostError, reason
+from jitter_workshop.model.text import clean
+from jitter_workshop.practice import kernels, qemu, relay, running
+from jitter_workshop.practice.machine import Machine, booted
+from jitter_workshop.practice.qemu import KEPT, MachineError, Options
+from jitter_workshop.practice.shape import Shape
+
+EMULATED = "its kernel and its counters are real, and its latencies are those of an emulator, which mean nothing"
+"""What is said of each emulated machine before it starts."""
+
+
+def run_inside(shape: Shape, argv: Sequence[str], environment: dict[str, str], terminal: bool, own: bool) -> int:
+    """Boot a machine, run a program in it to its end, and return its exit code, -N for signal N.
+
+    ``own``: the words are those of this host's interpreter. ``terminal``: the program gets this process's terminal.
+    Raises HostError, MachineError.
+    """
+    cache = kernels.cache_dir()
+    options = Options.of(shape)
+    qemu.check(options, cache)
+    kernels.verify(kernels.find(options.kernel, cache))
+    kept = paths.state_dir() / "practice" / shape.name
+    try:
+        kept.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise HostError(f"{kept} cannot be made: {reason(error)}", "set XDG_STATE_HOME") from error
+    hardware = shape.hardware
+    say(f"Starting a practice machine ({shape.name}: {hardware.cpus} CPUs, {hardware.memory_mib} MiB); {EMULATED}.")
+    places = {f"XDG_{name}_HOME": f"{KEPT}/{name.lower()}" for name in ("STATE", "CONFIG")}
+    with running.folder(shape.name, cache) as work, _told(cache / running.LAST_LOG):
+        machine = booted(Machine(replace(options, kept=kept), cache, work, cwd=KEPT))
+        try:
+            with _guarded() if terminal else contextlib.nullcontext():
+                words = [machine.python, *argv] if own else argv
+                return relay.run(machine, words, environment | places, terminal)
+        except FileNotFoundError as error:
+            raise HostError(f"there is no {clean(str(error.filename or argv[0]), 200)} in the machine") from None
+        except PermissionError as error:
+            raise HostError(f"{clean(str(error.filename or argv[0]), 200)} is no program") from None
+        finally:
+            machine.close()
+
+
+@contextlib.contextmanager
+def _told(log: os.PathLike[str]) -> Iterator[None]:
+    """Make one sentence of what the machine did not do, and name the file with its console."""
+    try:
+        yield
+    except MachineError as error:
+        raise MachineError(error.message.partition("\n")[0], f"its console is in {os.fspath(log)}") from None
+
+
+@contextlib.contextmanager
+def _guarded() -> Iterator[None]:
+    from jitter_workshop.tui.terminal.terminal_restore import guarded_terminal
+
+    with guarded_terminal():
+        yield

@@ -1,0 +1,153 @@
+"""Run a disposable machine with a kernel of its own, without rights, where anything may be changed.
+
+  practice               open the workshop inside, in this terminal (--plain: line by line)
+  practice -- CMD…       run a command inside as root; its output and its exit code are returned
+  practice list          the machines' shapes, and what is there to run them (or --list)
+  practice fetch         get the kernel once: Debian's package, downloaded by apt and not installed; with --kernel FILE
+                         --modules DIR a kernel of your own
+  practice stop          end this user's machines (with --shape those of one shape)
+
+The machine is emulated by QEMU: its kernel, its settings, what it counts and what it refuses are real, and its times
+mean nothing. It sees /usr, the Python environment and this program, all read-only, and has no network. It ends with the
+command that opened it. What is written below /root/kept, such as the sessions of the workshop, stays on this host in
+the state folder (~/.local/state/jitter-workshop/practice/SHAPE).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jitter_workshop.commands.common.base import PROGRAM, add_json, require_live_host, say, show
+from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.model.text import clean, many
+
+if TYPE_CHECKING:
+    from jitter_workshop.practice.shape import Shape
+
+ACTIONS = ("list", "fetch", "stop")
+TAKEN_ALONG = ("TERM", "COLORTERM", "NO_COLOR")
+"""Variables that tell programs inside what this terminal can show."""
+WHY_EMULATED = "this version starts no machine with KVM"
+
+
+def add_arguments(parser: Any) -> None:
+    parser.add_argument("action", nargs="?", choices=ACTIONS, help="without one the workshop opens inside")
+    parser.add_argument("--list", action="store_true", help="the same as the action list")
+    parser.add_argument("--shape", metavar="NAME", default="", help="the machine's shape (default: laptop)")
+    parser.add_argument("--plain", action="store_true", help="open the workshop line by line")
+    parser.add_argument("--kernel", metavar="FILE", type=Path, help="fetch: a kernel's image, vmlinuz or vmlinux")
+    parser.add_argument("--modules", metavar="DIR", type=Path, help="fetch: its folder below /lib/modules")
+    add_json(parser)
+    parser.takes_command = True
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do the action. A command's exit code is returned as it is; a signal N that ended it becomes 128 + N."""
+    require_live_host(args)
+    action = args.action or ("list" if args.list else "")
+    command = getattr(args, "command", [])
+    if command and action:
+        raise UsageError(f"'practice {action}' takes no command", f"see '{PROGRAM} practice --help'")
+    if (args.kernel or args.modules) and action != "fetch":
+        raise UsageError("--kernel and --modules are for 'practice fetch'", f"see '{PROGRAM} practice --help'")
+    if args.json and not action:
+        raise UsageError("--json is for 'practice list', 'fetch' and 'stop'", f"see '{PROGRAM} practice --help'")
+    if action == "list":
+        return _list(args)
+    if action == "fetch":
+        return _fetch(args)
+    shape = _shape(args.shape)
+    if action == "stop":
+        return _stop(args, shape)
+    return _open(shape, command, args)
+
+
+def _shape(name: str) -> Shape:
+    from jitter_workshop.practice.shape import PLANNED, SHAPES
+
+    wanted = name or "laptop"
+    if wanted in SHAPES:
+        return SHAPES[wanted]
+    built = ", ".join(SHAPES)
+    if wanted in PLANNED:
+        raise HostError(f"the shape '{wanted}' is not built yet", f"there are {built}")
+    raise UsageError(f"there is no shape '{clean(wanted, 40)}'", f"there are {built}")
+
+
+def _open(shape: Shape, command: list[str], args: argparse.Namespace) -> int:
+    from jitter_workshop.commands.common.guest import run_inside
+    from jitter_workshop.practice import relay
+
+    terminal = relay.on_terminal()
+    if not command and not terminal:
+        raise HostError("the workshop inside needs a terminal", f"without one: {PROGRAM} practice -- CMD…")
+    argv = command or ["-m", "jitter_workshop", *(["--plain"] if args.plain else [])]
+    environment = {name: os.environ[name] for name in TAKEN_ALONG if name in os.environ}
+    code = run_inside(shape, argv, environment, terminal, own=not command)
+    return 128 - code if code < 0 else code
+
+
+def _list(args: argparse.Namespace) -> int:
+    from jitter_workshop.practice import kernels, qemu, running
+    from jitter_workshop.practice.shape import SHAPES
+
+    cache = kernels.cache_dir()
+    rows: list[dict[str, Any]] = []
+    for shape in SHAPES.values():
+        why, release = "", None
+        try:
+            release = kernels.find(shape.kernel, cache).release
+            qemu.check(qemu.Options.of(shape), cache)
+        except kernels.NotHere as reason:
+            why = reason.sentence()
+        rows.append(
+            {
+                "name": shape.name,
+                "cpus": shape.hardware.cpus,
+                "memory_mib": shape.hardware.memory_mib,
+                "kernel": release,
+                "ready": not why,
+                "why": why,
+                "sentence": shape.sentence,
+            }
+        )
+    going = [{"shape": one.shape, "pid": one.pid} for one in running.owners(cache)]
+    lines = [f"{row['name']:<8} {row['sentence']} {row['memory_mib']} MiB" for row in rows]
+    lines += ["", f"Machines are emulated, so their times mean nothing: {WHY_EMULATED}."]
+    lines += [f"Kernel: {rows[0]['kernel']}." if rows[0]["ready"] else f"Not ready: {clean(rows[0]['why'], 400)}."]
+    lines += [f"Running: {one['shape']} (pid {one['pid']})." for one in going]
+    payload = {"shapes": rows, "accelerator": "tcg", "why": WHY_EMULATED, "running": going}
+    show(args, payload, "\n".join(lines) + "\n")
+    return 0
+
+
+def _fetch(args: argparse.Namespace) -> int:
+    from jitter_workshop.practice import kernels
+
+    if bool(args.kernel) != bool(args.modules):
+        raise UsageError("--kernel and --modules belong together", "name both")
+    cache, flavour = kernels.cache_dir(), "stock"
+    if args.kernel:
+        kernel = kernels.take(args.kernel, args.modules, flavour, cache)
+    else:
+        say(f"Getting Debian's package {kernels.SOURCES[flavour].package} (70 MB) into {cache}.")
+        kernel = kernels.fetch(flavour, cache)
+    kernels.verify(kernel)
+    payload = {"kernel": kernel.release, "folder": str(kernel.folder), "modules": len(kernel.modules)}
+    text = f"Kernel {clean(kernel.release, 80)} with {many(len(kernel.modules), 'module')} is in {kernel.folder}.\n"
+    show(args, payload, text)
+    return 0
+
+
+def _stop(args: argparse.Namespace, shape: Shape) -> int:
+    from jitter_workshop.practice import kernels, running
+
+    ended, going = running.stop(kernels.cache_dir(), shape.name if args.shape else "")
+    payload = {"stopped": [one.pid for one in ended], "running": [one.pid for one in going]}
+    lines = [f"Stopped: {one.shape} (pid {one.pid})." for one in ended]
+    lines += [f"Still running: {one.shape} (pid {one.pid})." for one in going]
+    show(args, payload, "\n".join(lines or ["No machine is running."]) + "\n")
+    return 1 if going else 0

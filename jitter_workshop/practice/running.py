@@ -1,0 +1,123 @@
+"""Keep this user's running machines apart: a folder for each in the cache, locked by its owner's process.
+
+The kernel releases the lock when the owner ends, however it ends; QEMU ends with its owner. A folder without a lock is
+therefore what a killed owner has left, and the next start removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from jitter_workshop.errors import HostError, reason
+
+FOLDER = "running"
+OWNER = "owner.json"
+LAST_LOG = "last.log"
+"""The console of the machine that ended last, in the cache."""
+STOP_S = 10.0
+_STEP_S = 0.05
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Hold the process that has a machine. ``since``: seconds since the epoch."""
+
+    shape: str
+    pid: int
+    since: float
+
+
+@contextlib.contextmanager
+def folder(shape: str, cache: Path) -> Iterator[Path]:
+    """Give a new machine a folder, which is removed at the end; its console stays as ``LAST_LOG``. Raises HostError."""
+    place = cache / FOLDER
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        sweep(cache)
+        own = Path(tempfile.mkdtemp(prefix=f"{shape}-", dir=place))
+        lock = os.open(own / OWNER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        os.write(lock, json.dumps(asdict(Owner(shape, os.getpid(), time.time()))).encode())
+    except OSError as error:
+        raise HostError(
+            f"no machine can be started: {place}: {reason(error)}", "make room, or set XDG_CACHE_HOME"
+        ) from error
+    try:
+        yield own
+    finally:
+        with contextlib.suppress(OSError):
+            (own / "console").replace(cache / LAST_LOG)
+        shutil.rmtree(own, ignore_errors=True)
+        os.close(lock)
+
+
+def owners(cache: Path) -> list[Owner]:
+    """Return who has a machine now, the oldest first."""
+    found = [owner for _, owner in _each(cache) if owner is not None]
+    return sorted(found, key=lambda owner: owner.since)
+
+
+def sweep(cache: Path) -> int:
+    """Remove what killed owners have left, and return how many folders that were."""
+    left = [own for own, owner in _each(cache) if owner is None]
+    for own in left:
+        shutil.rmtree(own, ignore_errors=True)
+    return len(left)
+
+
+def stop(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
+    """Ask the owners of this shape, or of all, to end. Return those that have ended, and the others."""
+    asked = [owner for owner in owners(cache) if shape in ("", owner.shape)]
+    for owner in asked:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(owner.pid, signal.SIGTERM)
+    ends = time.monotonic() + STOP_S
+    while True:
+        going = [owner for owner in owners(cache) if owner in asked]
+        if not going or time.monotonic() > ends:
+            return [owner for owner in asked if owner not in going], going
+        time.sleep(_STEP_S)
+
+
+def _each(cache: Path) -> Iterator[tuple[Path, Owner | None]]:
+    """Yield each machine's folder with its owner, None where the owner has gone."""
+    for own in sorted((cache / FOLDER).glob("*/")):
+        try:
+            lock = os.open(own / OWNER, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            # Its owner is just making it, or was killed then: a minute is long enough for the first.
+            with contextlib.suppress(OSError):
+                if time.time() - own.stat().st_mtime > 60:
+                    yield own, None
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            yield own, None
+        except BlockingIOError:
+            owner = parsed(os.pread(lock, 1000, 0))
+            if owner is not None:
+                yield own, owner
+        finally:
+            os.close(lock)
+
+
+def parsed(text: bytes) -> Owner | None:
+    """Return the owner that a file names; None if the file is not whole."""
+    try:
+        said = json.loads(text)
+        shape, pid, since = said["shape"], said["pid"], said["since"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    if not (isinstance(shape, str) and type(pid) is int and pid > 1 and isinstance(since, int | float)):
+        return None
+    return Owner(shape, pid, float(since))

@@ -1,0 +1,139 @@
+"""The verb ``practice``: a command's output and code, the learner's terminal, what stays on the host, and what a killed
+one leaves: nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from jitter_workshop.practice import kernels, running
+from tests.lab import fetch
+from tests.terminal import Terminal
+
+pytestmark = pytest.mark.lab
+
+CACHE = fetch.cache_dir()
+VERB = [sys.executable, "-m", "jitter_workshop", "practice"]
+MAIN = "import sys; from jitter_workshop import cli; sys.exit(cli.main(sys.argv[1:]))"
+GOVERNOR = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
+PATIENCE_S = 120.0
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    """An environment with a home of its own, whose cache has the lab's kernel."""
+    try:
+        kernels.check_tools()
+        kernel = kernels.find("stock", CACHE)
+    except kernels.NotHere as reason:
+        if os.environ.get("JITTER_WORKSHOP_LAB") == "required":
+            pytest.fail(f"the lab machine is required and not here: {reason}", pytrace=False)
+        pytest.skip(f"the lab machine is not here: {reason}")
+    own = tmp_path / "cache" / "jitter-workshop" / "practice" / kernel.folder.name
+    (own / "modules").mkdir(parents=True)
+    for file in (kernel.vmlinux, kernel.config, *kernel.modules, kernel.folder / "release", kernel.folder / "order"):
+        (own / file.relative_to(kernel.folder)).symlink_to(file)
+    kernels.write_sums(own, [])
+    places = {f"XDG_{name}_HOME": str(tmp_path / name.lower()) for name in ("CACHE", "STATE", "CONFIG")}
+    return {**os.environ, **places, "HOME": str(tmp_path)}
+
+
+def cache_of(home: dict[str, str]) -> Path:
+    return Path(home["XDG_CACHE_HOME"]) / "jitter-workshop" / "practice"
+
+
+def machines(home: dict[str, str]) -> list[int]:
+    """The processes of QEMU whose folders are below this home."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (place / "cmdline").read_bytes()
+            if words.startswith(b"/usr/bin/qemu") and str(cache_of(home)).encode() in words:
+                found.append(int(place.name))
+    return found
+
+
+def wait_until(true: object, what: str) -> None:
+    ends = time.monotonic() + PATIENCE_S
+    while not true():  # type: ignore[operator]
+        assert time.monotonic() < ends, what
+        time.sleep(0.1)
+
+
+def test_a_command_has_its_streams_and_its_code_and_changes_nothing_outside(home: dict[str, str]) -> None:
+    script = f"echo performance >{GOVERNOR}; cat {GOVERNOR}; wc -c; echo to stderr >&2; echo stays >stays; exit 7"
+    typed = b"0123456789" * 50_000
+    done = subprocess.run([*VERB, "--", "sh", "-c", script], env=home, input=typed, capture_output=True, check=False)
+    assert (done.returncode, done.stdout.split()) == (7, [b"performance", b"500000"]), done
+    assert b"an emulator" in done.stderr.splitlines()[0]
+    assert done.stderr.splitlines()[1:] == [b"to stderr"]
+    kept = Path(home["XDG_STATE_HOME"]) / "jitter-workshop" / "practice" / "laptop"
+    assert [path.name for path in kept.iterdir()] == ["stays"]
+    assert (machines(home), list((cache_of(home) / running.FOLDER).iterdir())) == ([], [])
+
+
+def test_kill_9_leaves_no_process_and_stop_ends_one_in_order(home: dict[str, str]) -> None:
+    for how in ("kill", "stop"):
+        verb = subprocess.Popen([*VERB, "--", "sh", "-c", "echo up; sleep 1000"], env=home, stdout=subprocess.PIPE)
+        try:
+            assert verb.stdout is not None
+            assert verb.stdout.readline() == b"up\n"
+            (owner,) = running.owners(cache_of(home))
+            assert owner.pid == verb.pid
+            assert len(machines(home)) == 1
+            if how == "kill":
+                verb.kill()
+                verb.wait(PATIENCE_S)
+                wait_until(lambda: not machines(home), "QEMU outlives its parent")
+                assert running.owners(cache_of(home)) == []
+            else:
+                done = subprocess.run([*VERB, "stop"], env=home, capture_output=True, text=True, check=True)
+                assert f"pid {verb.pid}" in done.stdout
+                assert verb.wait(PATIENCE_S) == 128 + signal.SIGTERM
+                assert machines(home) == []
+                # What the killed one had left went when this one started.
+                assert list((cache_of(home) / running.FOLDER).iterdir()) == []
+        finally:
+            verb.kill()
+            verb.wait()
+            verb.stdout.close()
+
+
+def test_the_terminal_goes_inside_with_its_size_and_signals_and_comes_back(home: dict[str, str]) -> None:
+    import fcntl
+    import struct
+    import termios
+
+    keep = {name: home[name] for name in home if name.startswith("XDG_") or name == "HOME"}
+    shell = Terminal(MAIN, ["practice", "--", "sh"], **keep)
+    try:
+
+        def answers(line: str, expected: str) -> None:
+            shell.type(f"{line}\n")
+            ends = time.monotonic() + PATIENCE_S
+            while not re.search(expected, shell.seen.decode(errors="replace")):
+                assert time.monotonic() < ends, (expected, shell.seen)
+                shell.read()
+
+        answers("", "# ")
+        answers("stty size; echo $TERM; id -u", r"24 80\r\nxterm-256color\r\n0\r\n")
+        fcntl.ioctl(shell.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 48, 160, 0, 0))
+        os.kill(shell.child.pid, signal.SIGWINCH)
+        answers("sleep 0.3; stty size", r"48 160\r\n")
+        shell.type("sleep 1000\n")
+        time.sleep(1)
+        shell.type("\x03")
+        answers("echo code $?", r"code 130\r\n")
+        answers("exit 3", "exit 3")
+        assert shell.ended() == 3
+        assert termios.tcgetattr(shell.slave) == shell.before
+    finally:
+        shell.close()

@@ -1,0 +1,221 @@
+"""Practice machines without one: whose they are, if a kernel is whole, what QEMU is told, what the verb refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jitter_workshop import cli
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.practice import kernels, qemu, running
+from jitter_workshop.practice.kernels import Kernel, NotHere
+from jitter_workshop.practice.qemu import Options
+from jitter_workshop.practice.running import Owner
+from jitter_workshop.practice.shape import SHAPES
+
+HOLDER = """
+import signal, sys, threading
+from pathlib import Path
+from jitter_workshop.practice import running
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+with running.folder(sys.argv[1], Path(sys.argv[2])):
+    print("held", flush=True)
+    threading.Event().wait(60)
+"""
+
+
+def holder(shape: str, cache: Path) -> subprocess.Popen[str]:
+    """A process that has a machine's folder."""
+    words = [sys.executable, "-c", HOLDER, shape, str(cache)]
+    child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "held\n"
+    child.stdout.close()
+    return child
+
+
+def made_kernel(cache: Path, image: bytes = b"\x7fELF kernel") -> Kernel:
+    folder = cache.parent / "6.1.0-made"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "virtio_pci.ko").write_bytes(b"\0depends=virtio\0")
+    (folder / "virtio.ko").write_bytes(b"\0depends=\0")
+    (cache.parent / "vmlinuz").write_bytes(image)
+    return kernels.take(cache.parent / "vmlinuz", folder, "stock", cache)
+
+
+VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
+SAID = st.dictionaries(st.sampled_from(["shape", "pid", "since"]), VALUES).map(lambda said: json.dumps(said).encode())
+
+
+@given(st.binary(max_size=60) | SAID)
+def test_whatever_an_owners_file_says_it_names_a_process_or_none(text: bytes) -> None:
+    owner = running.parsed(text)
+    assert owner is None or (owner.pid > 1 and isinstance(owner.shape, str))
+
+
+@given(st.text(max_size=10), st.integers(2, 1 << 22), st.floats(0, 2e9))
+def test_an_owners_file_is_read_as_it_was_written(shape: str, pid: int, since: float) -> None:
+    text = json.dumps({"shape": shape, "pid": pid, "since": since}).encode()
+    assert running.parsed(text) == Owner(shape, pid, since)
+
+
+def test_a_machine_is_its_owners_until_that_ends_and_then_swept(tmp_path: Path) -> None:
+    one, two = holder("laptop", tmp_path), holder("server", tmp_path)
+    try:
+        assert [(owner.shape, owner.pid) for owner in running.owners(tmp_path)] == [
+            ("laptop", one.pid),
+            ("server", two.pid),
+        ]
+        one.send_signal(signal.SIGKILL)
+        one.wait(20)
+        assert [owner.pid for owner in running.owners(tmp_path)] == [two.pid]
+        assert (running.sweep(tmp_path), running.sweep(tmp_path)) == (1, 0)
+        ended, going = running.stop(tmp_path, "laptop")
+        assert (ended, going) == ([], [])
+        ended, going = running.stop(tmp_path)
+        assert ([owner.pid for owner in ended], going) == ([two.pid], [])
+        assert list((tmp_path / running.FOLDER).iterdir()) == []
+    finally:
+        for child in (one, two):
+            child.kill()
+            child.wait()
+
+
+def test_the_console_outlives_the_machine(tmp_path: Path) -> None:
+    with running.folder("bare", tmp_path) as own:
+        (own / "console").write_text("panic")
+    assert (tmp_path / running.LAST_LOG).read_text() == "panic"
+    assert not own.exists()
+
+
+@given(st.data())
+def test_a_damaged_byte_is_found_in_any_kept_file(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    cache = tmp_path_factory.mktemp("kernel") / "cache"
+    kernel = made_kernel(cache)
+    kernels.verify(kernel)
+    assert [module.stem for module in kernel.modules] == ["virtio", "virtio_pci"]
+    assert kernel.release == "6.1.0-made"
+    kept = sorted(path for path in kernel.folder.rglob("*") if path.is_file() and path.stat().st_size)
+    file = data.draw(st.sampled_from([path for path in kept if path.name != kernels.SUMS]))
+    content = bytearray(file.read_bytes())
+    content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
+    file.write_bytes(content)
+    with pytest.raises(NotHere, match="damaged") as told:
+        kernels.verify(kernel)
+    assert file.name in told.value.message
+    assert "practice fetch" in told.value.advice
+
+
+@pytest.mark.parametrize("cut", ["vmlinux", kernels.SUMS])
+def test_a_kernel_that_was_half_deleted_is_not_whole(tmp_path: Path, cut: str) -> None:
+    kernel = made_kernel(tmp_path / "cache")
+    (kernel.folder / cut).unlink()
+    with pytest.raises(NotHere, match="not whole"):
+        kernels.verify(kernel)
+    (kernel.folder / kernels.SUMS).write_text("")
+    with pytest.raises(NotHere, match="damaged"):
+        kernels.verify(kernel)
+
+
+@given(st.binary(max_size=1200))
+def test_whatever_is_given_as_a_kernel_it_is_taken_or_refused_in_words(
+    tmp_path_factory: pytest.TempPathFactory, image: bytes
+) -> None:
+    cache = tmp_path_factory.mktemp("own") / "cache"
+    try:
+        kernels.verify(made_kernel(cache, image))
+    except WorkshopError:
+        assert not (cache / f"stock-{kernels.LAYOUT}").exists()
+
+
+def words_of(options: Options, tmp_path: Path) -> list[str]:
+    kernel = made_kernel(tmp_path / "cache")
+    return qemu.command_line(options, kernel, tmp_path, None, [Path("/usr"), Path("/a,b")])
+
+
+def test_shares_are_read_only_but_for_the_one_that_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "tool", lambda name: f"/usr/bin/{name}")
+    words = words_of(Options.of(SHAPES["laptop"]), tmp_path)
+    shares = [word for word in words if word.startswith("local,")]
+    assert len(shares) == 2
+    assert all("readonly=on" in share for share in shares)
+    # QEMU reads a comma in a path where it is written twice.
+    assert "path=/a,,b," in shares[1]
+    kept = Options(kept=Path("/home/l/kept"))
+    (written,) = [word for word in words_of(kept, tmp_path) if word.startswith("local,") and "readonly" not in word]
+    assert "path=/home/l/kept," in written
+    assert not any(word.startswith(("user,", "tap,")) for word in words), "no network"
+    assert words[words.index("-accel") + 1].startswith("tcg")
+
+
+@pytest.fixture
+def verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = cli.main(["practice", *words])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--shape", "rt", "--", "true"], "'rt' is not built yet"),
+        (["--shape", "../x", "--", "true"], "there is no shape"),
+        (["list", "--", "true"], "takes no command"),
+        (["--kernel", "x", "--", "true"], "are for 'practice fetch'"),
+        (["fetch", "--kernel", "/no"], "belong together"),
+        (["--json"], "--json is for"),
+        (["fetch", "--kernel", "/no/such", "--modules", "/no"], "cannot be taken"),
+        (["--", "true"], "practice fetch"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(
+    verb: Any, monkeypatch: pytest.MonkeyPatch, words: list[str], told: str
+) -> None:
+    monkeypatch.setattr(kernels, "TOOLS", {})
+    code, out, err = verb(*words)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert told in err
+
+
+def test_a_missing_emulator_is_named_with_its_package(verb: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "TOOLS", {"no-such-emulator": "its-package"})
+    code, _, err = verb("--", "true")
+    assert code == 2
+    assert "no-such-emulator" in err
+    assert "apt install its-package" in err
+
+
+def test_the_list_says_what_is_missing_and_what_runs(
+    verb: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernels, "TOOLS", {})
+    code, out, _ = verb("--list", "--json")
+    said = json.loads(out)
+    assert (code, said["accelerator"], said["running"]) == (0, "tcg", [])
+    assert [shape["name"] for shape in said["shapes"]] == list(SHAPES)
+    assert {shape["ready"] for shape in said["shapes"]} == {False}
+    assert "practice fetch" in said["shapes"][0]["why"]
+    cache = tmp_path / "cache" / "jitter-workshop" / "practice"
+    made_kernel(cache)
+    with running.folder("bare", cache):
+        said = json.loads(verb("list", "--json")[1])
+    assert {shape["ready"] for shape in said["shapes"]} == {True}
+    assert {shape["kernel"] for shape in said["shapes"]} == {"6.1.0-made"}
+    assert said["running"] == [{"shape": "bare", "pid": os.getpid()}]
