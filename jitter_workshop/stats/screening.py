@@ -190,14 +190,13 @@ def measure_of(pairs: Sequence[ScreenedPair], workload: str) -> tuple[str, str]:
 def choose(
     pairs: Sequence[ScreenedPair], screened: Sequence[int], most: int, measure: str, workload: str
 ) -> tuple[int, ...]:
-    """Return the ``most`` settings that look largest, in their order. After each, the others are looked at again with
-    the effects of the found ones taken out: otherwise a large effect hides a smaller one."""
+    """Return the ``most`` settings that look largest, in their order. The effects of the others are not taken out: over
+    all pairs they cancel, and an estimate of them would only add its own error."""
     seen = _seen(pairs, screened, measure, workload)
-    found: dict[int, float] = {}
-    while seen is not None and len(found) < min(most, len(screened)):
-        sums = {n: abs(math.fsum(seen.of(n, found).contributions(0.0))) for n in sorted(set(screened) - found.keys())}
-        found = seen.fitted((*found, max(sums, key=sums.__getitem__)))
-    return tuple(sorted(found))
+    if seen is None:
+        return ()
+    sums = {n: abs(math.fsum(seen.of(n, {}).contributions(0.0))) for n in screened}
+    return tuple(sorted(sorted(sums, key=lambda n: -sums[n])[:most]))
 
 
 # -- the result --------------------------------------------------------------------------------------------------------

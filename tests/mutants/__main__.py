@@ -82,7 +82,10 @@ def main() -> int:
     with copy() as first, ThreadPoolExecutor(wanted.j) as pool:
         for room in dict.fromkeys(one.room for one in chosen):
             began = time.monotonic()
-            done = run(first, unit_tests(room))
+            try:
+                done = run(first, unit_tests(room))
+            except subprocess.TimeoutExpired:
+                raise SystemExit(f"{room}: its tests take longer than {TEST_S} s without any mutant") from None
             if done.returncode:
                 raise SystemExit(f"{room}: its tests fail without any mutant:\n{done.stdout[-3000:]}")
             print(f"{room}: unit tests pass in {time.monotonic() - began:.1f} s", flush=True)

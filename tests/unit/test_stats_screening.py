@@ -156,6 +156,22 @@ def test_figures_that_never_vary_choose_and_claim_nothing_by_luck() -> None:
     assert {row.verdict for row in found.ranked} <= {"no_change", "cannot_tell"}
 
 
+def test_among_many_an_interval_within_the_band_is_not_yet_no_change() -> None:
+    """One error rate over all settings holds for "no change", too."""
+    chance, chosen = random.Random(7), tuple(range(FEW))
+
+    def run(on: tuple[int, ...]) -> ScreenedRun:
+        return ScreenedRun(on, side_of_figure(Figure("wall_time", "ns", 1e9 * chance.lognormvariate(0, 0.05))))
+
+    proofs = tuple(ScreenedPair(run(first), run(second)) for first, second in draw_proofs(chosen, 12, 7))
+    made = blank(FEW, 7, proofs=12, workload="command", chosen=chosen, measure="wall_time")
+    found = result(dataclasses.replace(made, proofs=proofs, command=("true",)))
+    assert found is not None
+    within = [row for row in found.ranked if row.low >= 1 / 1.1 and row.high is not None and row.high <= 1.1]
+    assert within
+    assert {row.verdict for row in within} == {"cannot_tell"}
+
+
 def test_a_setting_that_was_left_out_is_not_ranked() -> None:
     from jitter_workshop.model.change import Skipped
 
