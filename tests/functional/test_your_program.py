@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -14,6 +16,14 @@ from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters import own_program
 from jitter_workshop.flow.chapters.own_program import SAMPLES
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.host_ops.hotcpus import HotCpus
+from jitter_workshop.flow.programs import metrics, observing
+from jitter_workshop.flow.proving import proof_plan
+from jitter_workshop.flow.proving.command_meter import CommandRequest
+from jitter_workshop.flow.proving.proof_plan import ProveRequest
+from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.presenter.path import marks
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
@@ -110,6 +120,37 @@ async def test_what_fails_or_is_stopped_is_a_sentence_and_leaves_nothing(tmp_pat
         assert not (tmp_path / "ended").exists()
 
 
+async def test_adding_up_is_left_at_once_and_nothing_of_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_on, real = threading.Event(), observing._counted
+
+    def long(*given: object) -> object:
+        goes_on.wait(30)
+        return real(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(observing, "_counted", long)
+    workshop = whole()
+    walk = workshop.walk(ID)
+    walk.program.choose(("true",))
+    walk.go("measure")
+    app = WorkshopApp(workshop, ID)
+    async with app.run_test(size=(132, 40)) as pilot:
+        await settled(pilot)
+        await pilot.press("m")
+        for _ in range(1_000):
+            await pilot.pause(0.01)
+            if "Adding up" in text_of(app):
+                break
+        assert "Adding up" in text_of(app)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert "The program was ended" in " ".join(text_of(app).split())
+        assert app.stop_run is None
+        goes_on.set()
+        await app.workers.wait_for_complete()
+        await settled(pilot)
+        assert chapter_of(app).walk.program.work.observed is None
+
+
 async def test_enter_alone_goes_through_it() -> None:
     workshop = whole()
     workshop.walk(ID).program.choose(("true",))
@@ -141,6 +182,23 @@ def test_line_by_line_it_is_observed_proven_and_made_to_last(tmp_path: Path, mon
     assert "(program observed, change proven)" in " ".join(said.split())
     (proof,) = workshop.handle.proofs()
     assert (proof.chapter, proof.subject, proof.metric) == (ID, "placement", "wall_time")
+
+
+@pytest.mark.parametrize(("chapter", "verb"), [("", True), (ID, False)])
+def test_what_to_do_is_said_in_the_words_of_the_place(chapter: str, verb: bool) -> None:
+    command = CommandRequest(("true",), metrics.chosen(None))
+    request = ProveRequest(("thp",), chapter=chapter, command=command)
+    root, cpus = HostRoot(), CpuSet((0,))
+    said = proof_plan.command_measured(request, command, root, read_topology(root), cpus)[1]
+    hot = HotCpus(cpus, "it is asked for", "asked", "CPU 0 is hot; --cpus 0-1 takes whole cores")
+    said += " ".join(proof_plan._on_hot(request, hot))
+    with pytest.raises(HostError) as refused:
+        proof_plan.draw(dataclasses.replace(request, words=("isolation",)), AgentSession())
+    said += refused.value.sentence()
+    assert said.count("--cpus") == (3 if verb else 0)
+    assert said.count("another change") == (0 if verb else 1)
+    assert ("'placement' binds it" in said) != verb
+    assert "CPU 0 is hot" in said
 
 
 def test_what_does_not_end_is_ended_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,6 +133,7 @@ class ChapterProgram:
             )
         output = ended.output if ended is not None else ""
         said = [line for line in output.splitlines() if line.strip()]
+        progress(0.0)  # nothing is kept of one that was stopped meanwhile
         self.report = report
         self.keep(summed(report, clean(said[-1], REASON) if said else ""))
 

@@ -11,7 +11,7 @@ from jitter_workshop.bench.placement import Wish, choose
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession, standing
 from jitter_workshop.flow.host_ops.host_status import draw_up
-from jitter_workshop.flow.host_ops.hotcpus import choose_hot, listed
+from jitter_workshop.flow.host_ops.hotcpus import HotCpus, choose_hot, listed
 from jitter_workshop.flow.measuring.host_warnings import warnings
 from jitter_workshop.flow.measuring.isolated_set import own_cpus, room, takes_threads, with_allowed
 from jitter_workshop.flow.measuring.placement_plan import plan_on
@@ -37,6 +37,7 @@ CHANGE_S = 0.5
 """Seconds to apply and restore a change; the first measured time replaces this estimate."""
 
 HERE = Path("/")
+_ELSEWHERE = "choose another change; the verb 'prove' takes other CPUs"
 
 
 @dataclass(frozen=True)
@@ -203,21 +204,27 @@ def _command_placement(request: ProveRequest, command: CommandRequest, root: Hos
     hot = chosen.cpus
     free = topology.allowed | own_cpus(root)
     if hot - free:
-        raise HostError(f"this process may not use CPU {hot - free}", "choose other CPUs with --cpus")
+        advice = _ELSEWHERE if request.chapter else "choose other CPUs with --cpus"
+        raise HostError(f"this process may not use CPU {hot - free}", advice)
     if hot == free:
         raise HostError(
             f"the hot CPUs {hot} are all CPUs that the command may use, so it runs there, bound or not",
-            "choose fewer CPUs with --cpus",
+            _ELSEWHERE if request.chapter else "choose fewer CPUs with --cpus",
         )
     why = "The scheduler moves the command to no other CPU. Work that you keep off these CPUs does not hold it up."
     change = Change(
         1, PLACEMENT, "sched_setaffinity(command)", f"any ({topology.allowed})", str(hot), "run", "low", why
     )
-    notices = [f"Hot {hot.named}: {chosen.why}."]
-    notices += [f"{chosen.note[0].upper()}{chosen.note[1:]}."] if chosen.note else []
-    notices += [*warnings(summarise(root, topology)), *beside(root, frozenset())]
+    notices = [*_on_hot(request, chosen), *warnings(summarise(root, topology)), *beside(root, frozenset())]
     meter = CommandMeter(command, {"without": None, "with": hot}, root)
     return _planned(request, Sides(), meter, PLACEMENT, hot, (change,), notices, 0.0)
+
+
+def _on_hot(request: ProveRequest, hot: HotCpus) -> list[str]:
+    """Return the notices on the hot CPUs. A chapter has no options, so what names one is left out there."""
+    parts = [part for part in hot.note.split("; ") if part and not (request.chapter and part.startswith("--"))]
+    note = "; ".join(parts)
+    return [f"Hot {hot.cpus.named}: {hot.why}.", *([f"{note[0].upper()}{note[1:]}."] if note else [])]
 
 
 def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:
@@ -253,7 +260,7 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
     if request.command is not None and request.cpus is None and "isolation" in ids:
         raise HostError(
             "with the isolation the command could not use the isolated CPUs",
-            "name them with --cpus: the command is then bound to them in all runs",
+            _ELSEWHERE if request.chapter else "name them with --cpus: the command is then bound to them in all runs",
         )
     ours = _ours(standing(root), ids, agent_session)
     _must_be_asked_for(ours, wanted, root)
@@ -261,8 +268,7 @@ def _settings(request: ProveRequest, wanted: tuple[Wanted, ...], agent_session: 
     hot, topology = drawn.hot.cpus, drawn.host.topology
     fresh = tuple(one for one in wanted if one.id not in {entry.tunable for entry in ours})
     changes = tuple(_change_of(entry) for entry in ours)
-    notices = [f"Hot {hot.named}: {drawn.hot.why}."]
-    notices += [f"{drawn.hot.note[0].upper()}{drawn.hot.note[1:]}."] if drawn.hot.note else []
+    notices = _on_hot(request, drawn.hot)
     if fresh:
         plan = drawn.plan if not ours else draw_up(HERE, fresh, request.cpus).plan
         _must_change(plan)
@@ -355,7 +361,8 @@ def command_measured(
 ) -> tuple[CommandMeter, str]:
     """Return the meter of a command, and a sentence on its CPUs. Raises HostError."""
     if request.cpus is None:
-        why = "The scheduler may move the command in all runs; --cpus binds it to these CPUs."
+        how = f"the change '{PLACEMENT}' binds it" if request.chapter else "--cpus binds it to these CPUs"
+        why = f"The scheduler may move the command in all runs; {how}."
         return CommandMeter(command, {"without": None, "with": None}, root), why
     if hot - (topology.allowed | own_cpus(root)):
         raise HostError(f"this process may not use all of CPU {hot}", "choose other CPUs with --cpus")

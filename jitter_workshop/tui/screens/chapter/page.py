@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from functools import cached_property
 from typing import Literal
 
@@ -36,14 +37,18 @@ Tried = tuple[ApplyView, tuple[Fact, ...]] | WorkshopError
 
 @dataclasses.dataclass(eq=False)
 class Observing:
-    """Hold the observation of the learner's program that goes on. ``rest_s``: the seconds that it may still last."""
+    """Hold the observation of the learner's program that goes on. ``rest_s``: the seconds that it may still last, 0
+    while its time is added up. ``left``: is called when it is stopped at that time: adding up is not waited for."""
 
     rest_s: float
+    left: Callable[[], None]
     stopping: bool = False
 
     def stop(self) -> None:
         """Ask it to end now, without waiting."""
         self.stopping = True
+        if not self.rest_s:
+            self.left()
 
 
 class ChapterPage:

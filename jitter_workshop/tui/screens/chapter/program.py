@@ -209,7 +209,7 @@ class ChapterObserver:
 
     def _observe_now(self) -> None:
         page, screen = self._page, self._page.screen
-        running = page.observing = Observing(float(OBSERVED_S))
+        running = page.observing = Observing(float(OBSERVED_S), self._left)
         # A stopped process would go on observing: Ctrl-Z waits for the end.
         page.frame.begin_run(running.stop, lambda: None, lambda: None)
         page.view = "work"
@@ -232,7 +232,15 @@ class ChapterObserver:
             then = partial(self._failed, error)
         else:
             then = self._done
-        self._page.screen.call_later(self._over, then)
+        self._page.screen.call_later(self._ended, running, then)
+
+    def _left(self) -> None:
+        """End it for the screen; the thread drops what it adds up."""
+        self._over(partial(self._failed, Cancelled("cancelled")))
+
+    def _ended(self, running: Observing, then: Callable[[], None]) -> None:
+        if self._page.observing is running:
+            self._over(then)
 
     def _over(self, then: Callable[[], None]) -> None:
         self._page.observing = None
