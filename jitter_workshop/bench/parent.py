@@ -20,8 +20,8 @@ from jitter_workshop.model.codec import CodecError, from_plain
 M = TypeVar("M")
 
 PATIENCE_S = 30
-"""The time for which a child waits for a message after it has sent one: a parent that was stopped does not close its
-pipes."""
+"""The time in s for which a child waits for an answer. After it the child ends, because a parent that is stopped never
+closes its pipes."""
 
 _STACK_BYTES = 256 * 1024
 _LONGEST_LINE = 1 << 20

@@ -35,7 +35,8 @@ _VERSION = re.compile(r"([a-z]+)[ (]+([0-9][0-9.]*)")
 
 
 def may_ask(environment: Mapping[str, str]) -> bool:
-    """Return True if the environment names a terminal that may draw octants, and nothing speaks against a question."""
+    """Return True if the environment names a terminal that may draw octants, and no setting of the
+    environment forbids to ask it."""
     term = environment.get("TERM", "")
     if term in ("", "dumb", "linux") or environment.get("CI") or environment.get(marks.VARIABLE):
         return False

@@ -105,7 +105,7 @@ def _show(
     svg: Callable[[], str],
     png: Callable[[ModuleType], bytes],
 ) -> int:
-    """Draw a chart in the wanted form, tell the notices, and return 0."""
+    """Write a chart in the wanted form, print the notices, and return 0."""
     if form is None:
         sys.stdout.write(text())
     else:

@@ -84,8 +84,8 @@ def _list(args: argparse.Namespace) -> int:
 def _as_json(entry: PathEntry, chapter: Chapter) -> dict[str, object]:
     """Return a chapter of the path as JSON fields. ``here``: "yes", or "recorded" if the chapter cannot be done on this
     host (``reason`` tells why). ``chance``: what it can show here (``model.walk.Chance``). ``setting``: null if the
-    chapter changes no setting. ``notes`` tells so, and why a chance is ``held``. ``seconds``: the computed time of each
-    step (``course.pace``)."""
+    chapter changes no setting. ``notes`` gives the reasons for this null and for a chance that is ``held``.
+    ``seconds``: the computed time of each step (``course.pace``)."""
     from jitter_workshop.course.pace import pace
 
     notes = {"setting": "this chapter changes nothing"} if entry.setting is None else {}

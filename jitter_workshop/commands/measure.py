@@ -259,8 +259,8 @@ class ProgressLine(Line):
 
 def _told(request: MeasureRequest, solid: str | None, session: OpenSession | None) -> tuple[MeasureRequest, str]:
     """Return the request, and a sentence to print when the run begins ("" for none). ``solid``: the percentile of
-    ``--for-percentile``; the request gets the length that the percentile needs, and the sentence tells it. Without
-    ``solid`` the sentence tells, on a terminal, which percentiles the run will reach. Raises UsageError."""
+    ``--for-percentile``; the request gets the length that the percentile needs, and the sentence names this length.
+    Without ``solid`` the sentence names, on a terminal, the percentiles that the run will reach. Raises UsageError."""
     from jitter_workshop.flow.measuring import run_length
 
     said = ""

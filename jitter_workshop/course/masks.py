@@ -57,7 +57,7 @@ def _slip(wanted: Mask, answer: CpuSet, out: CpuSet) -> tuple[Slip, int]:
 
 
 def _mirrored(cpus: CpuSet, bits: int, unit: int) -> CpuSet:
-    """Return the CPUs that are meant by somebody who counts from the left: in each group of ``bits`` bits, by units of
+    """Return the CPUs of a mask that somebody counted from the left: in each group of ``bits`` bits, by units of
     4 bits (digits) or of 1."""
     found = []
     for cpu in cpus:

@@ -135,7 +135,7 @@ def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list
 def by_state(thread: ThreadTrack, timeline: Timeline, start: int, end: int) -> Iterator[tuple[str, Piece]]:
     """Yield (state, piece) for all of a thread's time from ``start`` to before ``end``, in order of time and without
     gaps. The state is one of ``evidence.tracks``. A piece of a sleep is ``no_event asleep``; in all other states the
-    kind OWN says that the thread itself ran, and ``no_event`` that the trace does not tell.
+    kind OWN says that the thread itself ran, and ``no_event`` that the trace does not show what ran.
 
     If a thread was moved and waits for its new CPU, the task that has this CPU is the cause. Only time in which the new
     CPU was free is ``migration``.

@@ -1,4 +1,4 @@
-"""Define the effect of a change: by how much each figure differs between two runs, and which figure tells it."""
+"""Define the effect of a change: by how much each figure differs between two runs, and which figure is the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watch the learner make a plan's writes by hand, line by line: what changed is told after Enter, or each second."""
+"""Watch the learner make a plan's writes by hand, line by line: print what changed after Enter, or each second."""
 
 from __future__ import annotations
 

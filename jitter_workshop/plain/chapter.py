@@ -454,7 +454,7 @@ class PlainChapter:
             self._tell_outcome()
 
     def _tell_outcome(self, *, explained: bool = True) -> None:
-        """Tell whether the guess was near. ``explained``: also why, which is told once only."""
+        """Tell whether the guess was near. ``explained``: also say why, which is done only once."""
         outcome = self._walk.outcome()
         if outcome is None:
             return

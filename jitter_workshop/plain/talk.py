@@ -39,7 +39,7 @@ LOOK_EVERY_S = 1.0
 def _read_line(prompt: str, idle: Callable[[], bool] = lambda: False) -> str:
     """Print the prompt on stdout and read a line: ``input`` alone would write the prompt to stderr on a terminal.
 
-    ``idle``: called each second while the terminal has no line; if it has told something, it returns True, and the
+    ``idle``: called each second while the terminal has no line; if it has printed something, it returns True, and the
     prompt is printed again.
     """
     sys.stdout.write(prompt)

@@ -21,7 +21,7 @@ class AptFailed(HostError):
 
 
 class Apt:
-    """One configuration. ``suites``: none for this system's own; ``architecture``: "" for this system's."""
+    """Hold one configuration of apt. ``suites``: none for this system's own; ``architecture``: "" for this system's."""
 
     def __init__(self, folder: Path, suites: tuple[str, ...] = (), architecture: str = "") -> None:
         self._options: list[str] = []
@@ -51,7 +51,7 @@ class Apt:
         self._run("apt-get", "update", "-qq")
 
     def newest(self, package: str) -> str:
-        """The highest version that is no release candidate."""
+        """Return the highest version that is no release candidate."""
         versions = []
         for line in self._run("apt-cache", "madison", package).splitlines():
             fields = [field.strip() for field in line.split("|")]
@@ -70,7 +70,7 @@ class Apt:
         return []
 
     def needed(self, *packages: str) -> list[str]:
-        """These packages and all that they depend on, recommended ones left out."""
+        """Return these packages and all that they depend on, without the recommended ones."""
         options = [
             "--no-recommends",
             "--no-suggests",

@@ -74,7 +74,7 @@ class NotHere(HostError):
 
 @dataclass(frozen=True)
 class Kernel:
-    """One unpacked kernel: ``vmlinux`` for QEMU's ``-kernel``, ``modules`` in the order in which they load."""
+    """Hold one unpacked kernel: ``vmlinux`` for QEMU's ``-kernel``, ``modules`` in the order in which they load."""
 
     flavour: str
     release: str
@@ -93,7 +93,7 @@ def cache_dir() -> Path:
 
 
 def tool(name: str) -> str:
-    """The path of a program that is needed, also where an ordinary user's PATH leaves out the sbin folders."""
+    """Return the path of a program that is needed, also where an ordinary user's PATH leaves out the sbin folders."""
     found = shutil.which(name, path=os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin:/sbin")
     if found is None:
         package = (TOOLS | dict(EMULATORS.values()) | COMPILERS).get(name, name)
@@ -147,8 +147,8 @@ def fetch(flavour: str, cache: Path) -> Kernel:
 
 
 def _newest(repository: apt.Apt, metapackage: str) -> list[str]:
-    """The packages, each with its version, that the newest version of Debian's metapackage depends on for a kernel.
-    From Linux 7.0 on its image, modules and configuration are packages of their own."""
+    """Return the packages, each with its version, that the newest version of Debian's metapackage depends on for a
+    kernel. From Linux 7.0 on a kernel's image, modules and configuration are packages of their own."""
     version = repository.newest(metapackage)
     image = next((n for n in repository.depends(metapackage, version) if n.startswith("linux-image-")), None)
     if image is None:
@@ -261,7 +261,7 @@ def _unpack_one(package: Path, target: Path) -> dict[str, bytes]:
 
 
 def unpacked_module(data: bytes) -> bytes:
-    """A module as the kernel loads it: some kernels have them packed."""
+    """Return a module as the kernel loads it: in some kernels modules are packed."""
     if data.startswith(b"\xfd7zXZ\0"):
         return lzma.decompress(data)
     if data.startswith(b"\x28\xb5\x2f\xfd"):
@@ -270,7 +270,8 @@ def unpacked_module(data: bytes) -> bytes:
 
 
 def load_order(wanted: list[str], modules: dict[str, bytes]) -> list[str]:
-    """The wanted modules and what they depend on, in an order in which each one loads; unknown names are left out."""
+    """Return the wanted modules and those that they depend on, in an order in which each can be loaded. Unknown names
+    are left out."""
     # A file is named with - or _, its dependants always say _.
     files = {name.replace("-", "_"): name for name in modules}
     order: list[str] = []
@@ -298,8 +299,8 @@ def dependencies(module: bytes) -> Iterator[str]:
 
 
 def vmlinux(bzimage: bytes) -> bytes:
-    """The uncompressed kernel inside a bzImage (Documentation/arch/x86/boot.rst: setup_sects, payload_offset). An Image
-    of arm64 is one already (Documentation/arch/arm64/booting.rst: its magic number)."""
+    """Return the uncompressed kernel inside a bzImage (Documentation/arch/x86/boot.rst: setup_sects, payload_offset).
+    An Image of arm64 is uncompressed already (Documentation/arch/arm64/booting.rst: its magic number)."""
     if bzimage[0x38:0x3C] == b"ARM\x64" or bzimage.startswith(b"\x7fELF"):
         return bzimage
     start = (bzimage[0x1F1] + 1) * 512 + int.from_bytes(bzimage[0x248:0x24C], "little")

@@ -280,7 +280,7 @@ class Machine:
             self._answers[event["id"]] = event
 
     def _raise(self, ident: int) -> Any:
-        """The answer to a request, or the guest's exception as ours."""
+        """Return the answer to a request, or raise the guest's exception here."""
         answer = self._answers.pop(ident, {})
         if "os_error" in answer:
             number, message, file = answer["os_error"]

@@ -77,7 +77,7 @@ class Options:
 
     @property
     def python(self) -> str:
-        """The guest's interpreter."""
+        """Return the path of the guest's Python."""
         return sys.executable if self.programs is None else self.programs.python
 
     @classmethod
@@ -151,7 +151,7 @@ def _die_with(parent: int) -> None:
 
 
 class Qemu:
-    """A running QEMU. ``control`` is the stream to the guest's server."""
+    """Hold a running QEMU. ``control`` is the stream to the guest's server."""
 
     def __init__(self, arguments: list[str], work: Path) -> None:
         self.work = work

@@ -111,8 +111,8 @@ def proven(proof: Proof | None, width: int) -> Lines:
 
 
 def lasting(work: ProgramWork, proof: Proof | None, cpus: str, width: int) -> Lines:
-    """Return how to make the change last for this program: whether to, by its proof, and the lines for it. ``cpus``:
-    the hot CPUs, as a list."""
+    """Return what the proof advises (to keep the change or not), and the lines that make it last for this program.
+    ``cpus``: the hot CPUs, as a list."""
     lines = [heading("MAKE IT LAST"), *program(work, width)]
     lines += labelled("change", clean(work.change, LABEL), width, 10)
     verdict = proof.judgement.headline.verdict if proof is not None and proof.judgement is not None else None
@@ -146,8 +146,8 @@ def _steps(work: ProgramWork, cpus: str) -> list[str]:
     change = shlex.quote(clean(work.change, LABEL))
     return [
         f"Now, until restore: sudo jitter-workshop apply {change}",
-        "At each boot: a unit with this command before the program's own unit (Before= in the unit). The chapter Make "
-        "it last has one to copy, and names the files that do the same without this tool.",
+        "At each boot: write a unit that runs this command before the program's own unit (Before= in the unit). You "
+        "can copy one from the chapter 'Make it last', which also names files that do the same without this tool.",
         f"Check after the boot: jitter-workshop status {change}; echo $? (0: as it should be)",
         f"Undo: disable the unit, then sudo jitter-workshop restore {change}",
     ]

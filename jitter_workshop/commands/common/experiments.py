@@ -1,5 +1,5 @@
-"""Share what ``prove`` does for a proof and for a screening: it asks first, shows how the runs go on, and tells the
-end."""
+"""Share what ``prove`` does for a proof and for a screening: it asks first, shows how the runs go on, and prints
+how they ended."""
 
 from __future__ import annotations
 

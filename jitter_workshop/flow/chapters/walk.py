@@ -463,7 +463,7 @@ class ChapterSession:
 
     def _without_trace(self, step: StepName) -> str:
         """Return the reason why a run that would be traced has no trace, and the command that helps; "" if there is
-        none. It is told before the run, because no run can be traced afterwards."""
+        none. The reason is shown before the run, because no run can be traced afterwards."""
         if not self.unmeasured(step) or not (self.hunts or self.diagnosis.traces(step)):
             return ""
         command = self._context.mount_command

@@ -136,9 +136,9 @@ class AgentSession:
         return result
 
     def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
-        """Record as made those announced changes of a journal that the learner has made by hand. ``end``: stop waiting
-        for the rest of these changes. ``wrong``: the learner typed values that differ from the announced ones; record
-        these, too. Raises HostError."""
+        """Mark the announced changes of a journal that the learner has made by hand: they count as ours. ``end``:
+        stop waiting for the rest of these changes. ``wrong``: the learner typed values that differ from the announced
+        ones; record these, too. Raises HostError."""
         agent = self._living()
         if agent is None:
             raise HostError("the agent ended, so the changes made by hand have been restored", "begin again")

@@ -36,8 +36,8 @@ _MOST_NAMED = 8
 
 
 def at_start() -> HostLoad | None:
-    """Look at this host's load for WINDOW_S. Return None if nothing can be told, if a measurement began meanwhile,
-    which looks at other tasks itself, and if the user wants no look."""
+    """Look at this host's load for WINDOW_S. Return None if the load cannot be read or the user wants no look, and if
+    a measurement began meanwhile, because it looks at other tasks itself."""
     if os.environ.get(VARIABLE) == "off":
         return None
     stop, root = threading.Event(), HostRoot()
@@ -52,8 +52,8 @@ def at_start() -> HostLoad | None:
 def judged(
     average: float | None, earlier: CpuStat, later: CpuStat, tasks: tuple[ForeignLoad, ...], own_s: float
 ) -> HostLoad | None:
-    """Return the load between two readings of /proc/stat; None if they tell nothing. ``tasks``: other tasks that ran
-    meanwhile. ``own_s``: the CPU seconds of this process, which are no load."""
+    """Return the load between two readings of /proc/stat; None if no CPU time passed between them. ``tasks``: other
+    tasks that ran meanwhile. ``own_s``: the CPU seconds of this process, which are no load."""
     cpus = [cpu for cpu in later.per_cpu if cpu in earlier.per_cpu]
     whole = sum(later.per_cpu[cpu].total - earlier.per_cpu[cpu].total for cpu in cpus)
     if whole <= 0:

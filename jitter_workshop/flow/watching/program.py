@@ -2,7 +2,7 @@
 
 The kernel adds up how long each thread waits for a CPU (``/proc/PID/task/TID/schedstat``). These sums are read four
 times a second; only when one of them grew by the threshold is the trace frozen and read. The sums go on meanwhile, so a
-growth that the trace cannot split is told as time that is not decided.
+growth that the trace cannot split is reported as time that is not decided.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Watch one CPU beside a sampler that reads the clock without pause, for hours, and freeze the trace at each stall.
 
 The sampler works in blocks. The trace goes on through them and overwrites its oldest events. A stall ends its block
-soon; then the trace is stopped, read, and started again. The time between two blocks is not watched, and is told so.
+soon; then the trace is stopped, read, and started again. The time between two blocks is not watched, and the
+report shows how long it was.
 """
 
 from __future__ import annotations

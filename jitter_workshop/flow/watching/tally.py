@@ -91,11 +91,11 @@ class Tally:
         return self.kept[-1].duration_ns if len(self.kept) >= self.keep and self.kept else 0
 
     def may_read(self, longest_ns: int) -> bool:
-        """Return True if a trace may be read whose longest stall is so long. One that would be kept always may."""
+        """Return True if a trace whose longest stall has this length may be read. One that would be kept always may."""
         return self.allowance.credit_ns > 0 or longest_ns > self.least_kept_ns
 
     def froze(self, ns: int) -> None:
-        """Count a freeze that took so long."""
+        """Count a freeze that took this time."""
         self.freezes += 1
         self.frozen_ns += ns
         self.allowance.read(ns)

@@ -295,7 +295,7 @@ class MemoryNodes(Observed):
             return self.answer(
                 "improve",
                 value,
-                f"the hot CPUs are on nodes {names}: messages between them cross the link",
+                f"the hot CPUs are on nodes {names}: messages between these nodes cross the link",
                 wanted="one node",
                 paths=paths,
                 fix="choose hot CPUs of one node with --cpus",
