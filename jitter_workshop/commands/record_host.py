@@ -1,4 +1,4 @@
-"""Record this host into DIR, so that verbs that only read can use it elsewhere with --root DIR.
+"""Record this host into DIR. Verbs that only read can use the recording elsewhere, with --root DIR.
 
 DIR must not exist yet, or be empty. Only the files that this program reads are recorded. Process arguments, MAC and IP
 addresses and serial numbers are left out, as are the names of user tasks except known services, and the boot parameters

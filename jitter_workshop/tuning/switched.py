@@ -49,11 +49,11 @@ class Switched:
     """Hold the CPUs and cpusets that we switched, and the states of the host that followed.
 
     ``possible``: all CPUs that this kernel can have. ``online``: the CPUs that were online together, one item for each
-    moment since our first write. ``lasting``: as ``online``, without the moments within a CPU's cycle. ``taken``: the
-    lists of CPUs that our cpusets had. ``rest``: the lists of our version 1 cpuset for everything else. ``isolated``:
-    all CPUs that our cpusets kept from other tasks. ``others``: the CPUs of other programs' partitions now; the kernel
-    keeps tasks off these CPUs as well. ``gone``: the CPUs of partitions that other programs had when we wrote, and no
-    longer have. ``cpus``, ``sets``: True if we switched a CPU, a cpuset.
+    moment since our first write. ``lasting``: as ``online``, without the moments in which a CPU was offline only to
+    come back. ``taken``: the lists of CPUs that our cpusets had. ``rest``: the lists of our version 1 cpuset for
+    everything else. ``isolated``: all CPUs that our cpusets kept from other tasks. ``others``: the CPUs of other
+    programs' partitions now; the kernel keeps tasks off these CPUs as well. ``gone``: the CPUs of partitions that other
+    programs had when we wrote, and no longer have. ``cpus``, ``sets``: True if we switched a CPU, a cpuset.
     """
 
     possible: CpuSet

@@ -20,7 +20,7 @@ _WORDS_S = 5
 
 
 def leave(first_to_close: int) -> None:
-    """Reset all that a process inherits and that could slow this one down, block its signals or end it.
+    """Reset everything inherited that could slow this process down, block its signals or end it.
 
     Afterwards no compiled files are written, no descriptor from ``first_to_close`` on is open, the folder is ``/``, new
     files have mode 0644, and a terminal's signals are ignored. Limits, timers, blocked and ignored signals and a low
