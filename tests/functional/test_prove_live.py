@@ -45,8 +45,8 @@ def _why_not() -> str:
 pytestmark = [pytest.mark.host, pytest.mark.skipif(bool(WHY := _why_not()), reason=WHY or "it can be had")]
 
 
-def start(tmp_path: Path, *words: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "jitter_workshop", "prove", "stat-interval", "--yes", "--json", *words]
+def start(tmp_path: Path, *words: str, what: tuple[str, ...] = ("stat-interval",)) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "jitter_workshop", "prove", *what, "--yes", "--json", *words]
     environment = os.environ | {TURN_VARIABLE: turn_of(tmp_path)}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
@@ -82,6 +82,33 @@ def test_it_is_set_for_one_run_of_a_round_and_given_back(tmp_path: Path) -> None
         (one,) = value["rounds"]
         assert session.find(one["without"]).applied == ()
         assert [item["id"] for item in session.find(one["with"]).applied] == ["stat-interval"]
+
+
+HGRM = Path(__file__).parents[1] / "imports" / "percentiles.hgrm"
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "measure"),
+    [
+        (f"echo p99=$(cat {STAT})", ("--match", "p99=([0-9]+)", "--unit", "us"), "match"),
+        (f"cp {HGRM} {{out}}", ("--hlog", "{out}", "--metric", "p90", "--unit", "us"), "p90"),
+    ],
+)
+def test_two_settings_are_screened_by_a_figure_of_a_command_and_given_back(
+    tmp_path: Path, script: str, options: tuple[str, ...], measure: str
+) -> None:
+    before, out = STAT.read_text(), tmp_path / "out.hgrm"
+    words = (*(word.format(out=out) for word in options), "--rounds", "1", "--", "sh", "-c", script.format(out=out))
+    told, said = start(tmp_path, *words, what=("--screen", "stat-interval", OTHER)).communicate(timeout=PATIENCE_S)
+    value = json.loads(told or b"{}")
+    assert (value.get("measure"), value.get("complete"), value.get("restored")) == (measure, True, True), said
+    assert STAT.read_text() == before
+    assert not out.exists()
+    assert not read_journals(HostRoot())
+    with SessionStore().open("@1") as session:
+        (one,) = session.screenings()
+    figures = {run.side.figure for pair in (*one.pairs, *one.proofs) for run in (pair.first, pair.second)}
+    assert len(figures) == (2 if measure == "match" else 1)
 
 
 def killed(process: subprocess.Popen[bytes], kind: str, before: str) -> None:
