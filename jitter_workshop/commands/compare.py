@@ -5,7 +5,8 @@ Several runs are shown in one table, each against the first.
 
 With --gate P the exit code is 1 if P of a later run is higher than P of the first run by more than the clock's
 resolution, and by more than --tolerance. P is a percentile such as 99.9, or stolen, or stalls:100us (the rate of stalls
-over 100 µs). If a run cannot be judged, nothing is printed and the exit code is 2. docs/compare.md has a gate's limits.
+over 100 µs). If a run cannot be judged, nothing is printed and the exit code is 2.
+The limits of gates are in docs/compare.md.
 """
 
 from __future__ import annotations

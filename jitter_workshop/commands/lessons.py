@@ -11,7 +11,7 @@
 Without --course, list, check and try use the built-in course. A check reads the files and more: each check of a tunable
 must fail on the chapter's recording and pass on recording_after, and every mark must be possible to earn. Only 'try'
 measures this host and changes it. It asks nothing, prints each write before it makes it, and restores all of them. Its
-runs are kept in the session that --session names, else nowhere. docs/writing-lessons.md explains how to write lessons.
+runs are kept only if --session names a session. docs/writing-lessons.md explains how to write lessons.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ plan has all tunables that can be improved while the host runs. Nothing is writt
 
 With --next-boot, boot parameters are for the next boot only. If only root can read the boot loader's menu, use sudo.
 
-With --sh the plan is a shell script for an administrator: 'sh plan.sh apply' and 'sh plan.sh undo'. It writes only
-files that still have the value from when the plan was made.
+With --sh the plan is a shell script for an administrator: 'sh plan.sh apply' and 'sh plan.sh undo'. It writes only to
+files whose values have not changed since the plan was made.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@
   json    every figure, for scripts (docs/report.md says what each field is)
   pyperf  for 'pyperf show' and 'pyperf compare_to'
   perfetto  the tracks of each run with --evidence, for ui.perfetto.dev
-  hlog    every block's histograms, hgrm percentile distributions: for HdrHistogram's readers and plotters
+  hlog    every block's histograms, for HdrHistogram's readers
+  hgrm    percentile distributions, for HdrHistogram's plotters
 
 Without -o the file is made in this folder, named after the session and the day; '-o -' writes to standard output. An
 existing file is overwritten only with --force, and a link in its place is never followed. RUN is an id, its unique

@@ -9,7 +9,7 @@ the isolated CPUs, else the cores on which the workshop would place its own thre
   not here    this host does not have it; the text says why (in a guest often: only the hypervisor's owner can)
   info        for information: there is nothing to judge, or both settings have good reasons
 
-The table sums up in two lines the checks that need no action; name a check to read all of it.
+The table sums up in two lines the checks that need no action; name a check to read its full text.
 
 Exit codes: 0 all that applies is good, 1 something can be improved, 2 nothing could be read.
 """
