@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,11 @@ def test_the_map_names_the_verbs_that_reach_the_screen() -> None:
     code = REPOSITORY / "jitter_workshop" / "commands"
     reach = {file for file in code.rglob("*.py") if "jitter_workshop.tui" in file.read_text()}
     assert set(re.findall(r"`([\w/]+)`", sentence)) == {f.relative_to(code).with_suffix("").as_posix() for f in reach}
+
+
+def test_an_installed_copy_has_each_package() -> None:
+    """A checkout finds its packages by itself; a wheel has those that are listed."""
+    listed = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    found = {file.parent for file in (REPOSITORY / "jitter_workshop").rglob("__init__.py")}
+    names = {".".join(folder.relative_to(REPOSITORY).parts) for folder in found}
+    assert set(listed) == names | {"jitter_workshop.assets", "jitter_workshop.lessons"}
