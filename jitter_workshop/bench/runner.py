@@ -28,7 +28,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.run import Progress, RunObserver, RunStarted
-from jitter_workshop.model.spec import RunSpec
+from jitter_workshop.model.spec import RunSpec, clock_seconds
 
 M = TypeVar("M")
 
@@ -37,7 +37,6 @@ PAUSE_S = 0.040
 
 _READY_WITHIN_S = 60.0
 _NOISE_OUTLASTS_S = 1800.0
-_FIRST_SETTLE_S = 2.0
 
 _TOO_SLOW = 4
 _LEAST_LIMIT_S = 45.0
@@ -118,7 +117,8 @@ def run(
 
 def expected_seconds(spec: RunSpec) -> float:
     """Estimate the seconds that a run takes, with calibration, pauses and settling."""
-    return _FIRST_SETTLE_S + spec.settle_s + spec.blocks * (spec.block_length_ns / 1e9 + PAUSE_S + 0.1)
+    measured_s = spec.blocks * spec.block_length_ns / 1e9
+    return spec.settle_s + clock_seconds(measured_s, spec.blocks, traced=spec.traced)
 
 
 def fitting_blocks(spec: RunSpec, done: int, elapsed_s: float) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from jitter_workshop.course.recall import AT_ONCE
 from jitter_workshop.model.course import OPEN, Chapter, Measurement, PredictionTask, StepName
 from jitter_workshop.model.program import OBSERVED_S
-from jitter_workshop.model.spec import BETWEEN_S, PRESETS, START_S
+from jitter_workshop.model.spec import PRESETS, clock_seconds
 from jitter_workshop.model.text import split_code
 
 WORDS_A_MINUTE = 180
@@ -74,7 +74,7 @@ def run_s(measurement: Measurement) -> float:
     preset = PRESETS[measurement.preset]
     block_s = preset.block_ns / 1e9
     length_s = measurement.duration_s or preset.blocks * block_s
-    return START_S + length_s * (1 + BETWEEN_S / block_s)
+    return clock_seconds(length_s, length_s / block_s)
 
 
 def words_of_page(page: str) -> int:

@@ -25,7 +25,7 @@ def test_a_run_as_long_as_a_percentile_needs(capsys: pytest.CaptureFixture[str])
     captured = capsys.readouterr()
     run = json.loads(captured.out)
     # A program that waits for the turn is told behind which one before that.
-    assert any(re.fullmatch(r"p99 needs 1,000 messages .*: 1 s\.", line) for line in captured.err.splitlines())
+    assert any(re.fullmatch(r"p99 needs 1,000 messages .*: 1 s\. By the clock .*", line) for line in captured.err.splitlines())
     assert [s["percentile"] for s in run["standings"]] == list(PERCENTILES)
     by_name = {s["percentile"]: s for s in run["standings"]}
     assert by_name["99"]["solid"] is True
@@ -63,7 +63,10 @@ def test_on_a_terminal_one_line_says_how_far_a_preset_reaches(
     request = MeasureRequest()
     assert measure._told(request, None, None) == (request, "")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    assert measure._told(request, None, None) == (request, "5 s, about 500,000 messages: enough to know p99.99.")
+    told, said = measure._told(request, None, None)
+    assert told == request
+    assert said.startswith("5 s, about 500,000 messages: ")
+    assert "By the clock" in said
 
 
 def test_of_a_run_that_is_not_made_nothing_is_foretold(

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop.bench import runner
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.measuring import run_length
 from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
 from jitter_workshop.model.run import PERCENTILES, Stall
+from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.plain import views as plain_views
 from jitter_workshop.presenter.run import about_to_measure
 from tests import madeup
@@ -35,12 +37,13 @@ def stalled(run: Any, values_ns: list[int], messages: int) -> Any:
 def test_a_preset_is_reckoned_by_its_interval() -> None:
     found = run_length.outlook(MeasureRequest(), ())
     assert (found.seconds, found.messages, found.solid, found.distinct) == (5.0, 500_000, "99.99", None)
-    assert run_length.sentence(found) == "5 s, about 500,000 messages: enough to know p99.99."
+    said = "5 s, about 500,000 messages: enough to know p99.99."
+    assert run_length.sentence(found) == f"{said} By the clock it takes about 8 s, with its start and pauses."
     sleeper = run_length.outlook(MeasureRequest(workload="wakeup"), ())
     assert (sleeper.messages, sleeper.solid) == (5_000, "99")
     assert "wake-ups" in run_length.sentence(sleeper)
     few = run_length.outlook(MeasureRequest(messages=2_000), ())
-    assert run_length.sentence(few) == "20 ms, about 2,000 messages: enough to know p99."
+    assert run_length.sentence(few).startswith("20 ms, about 2,000 messages: enough to know p99. ")
     assert "too few for any percentile" in run_length.sentence(run_length.outlook(MeasureRequest(messages=9), ()))
 
 
@@ -61,7 +64,35 @@ def test_stalls_of_a_run_like_it_say_how_many_distinct_ones_there_will_be(make_r
     assert found.messages == pytest.approx(500_000, rel=0.01)
     assert (found.solid, found.distinct) == ("99.99", "99.9")
     said = "enough to know p99.9, if stalls come as often as in 'mine'; the values up to p99.99 rest on few stalls."
-    assert run_length.sentence(found).endswith(said)
+    assert said in run_length.sentence(found)
+
+
+def test_the_time_by_the_clock_counts_what_is_beside_the_blocks(make_run: MakeRun) -> None:
+    plain, traced = (run_length.outlook(MeasureRequest(evidence=evidence), ()) for evidence in (False, True))
+    assert plain.seconds == traced.seconds == 5.0
+    assert traced.clock_s - plain.clock_s == pytest.approx(20 * 0.09)
+    settling = run_length.outlook(MeasureRequest(settle_s=3.0), ())
+    assert settling.clock_s - plain.clock_s == pytest.approx(3.0)
+    spec = RunSpec("ring", Placement("none"), 20, 250_000_000, traced=True)
+    assert runner.expected_seconds(spec) == pytest.approx(traced.clock_s)
+
+
+def test_the_time_by_the_clock_follows_the_pace_of_a_run_like_it(make_run: MakeRun) -> None:
+    usual = run_length.outlook(MeasureRequest(), ()).clock_s
+    run = placed(make_run([[100] * 1_000] * 3))
+    for beside_s in (0.05, 0.4):
+        blocks = tuple(
+            dataclasses.replace(block, start_ns=round(n * (block.duration_ns + beside_s * 1e9)))
+            for n, block in enumerate(run.blocks)
+        )
+        paced = dataclasses.replace(run, blocks=blocks)
+        found = run_length.outlook(MeasureRequest(), (paced,))
+        assert found.clock_s - usual == pytest.approx(20 * (beside_s - 0.11))
+        # A trace takes its time, whatever a run without one has shown.
+        traced = run_length.outlook(MeasureRequest(evidence=True), (paced,))
+        assert traced.clock_s - usual == pytest.approx(20 * (max(beside_s, 0.2) - 0.11))
+    one = dataclasses.replace(run, blocks=run.blocks[:1])
+    assert run_length.outlook(MeasureRequest(), (one,)).clock_s == usual
 
 
 @pytest.mark.parametrize(
@@ -86,7 +117,7 @@ def test_a_run_of_another_kind_says_nothing(make_run: MakeRun, change: dict[str,
 def test_until_a_percentile_is_solid() -> None:
     request, said = run_length.until(MeasureRequest(), "p99.999%", ())
     assert said.startswith("p99.999 needs 1,000,000 messages")
-    assert said.endswith("beyond this percentile): 10 s.")
+    assert "beyond this percentile): 10 s. By the clock it takes about " in said
     assert request.duration_s == pytest.approx(10.5)
     assert run_length.until(MeasureRequest(), "50", ())[0].duration_s == 1.0
     long, _ = run_length.until(MeasureRequest(), "99.9999", ())
@@ -143,12 +174,12 @@ def test_what_is_asked_for_is_reached(percentile: str, interval_ns: int, workloa
 
 def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
     request = MeasureRequest(label="after", noise="spinners")
-    said = "5 s, at most 500,000 messages: enough to know p99.99."
-    assert run_length.reach(request, ()) == said
+    said = run_length.reach(request, ())
+    assert said.startswith("5 s, at most 500,000 messages: enough to know p99.99. By the clock ")
     what, how = plain_views.to_be_measured(request, ()).split(". ", 1)
     assert what.split(", ") == ["To be measured: 'after'", "ring", "quick", "with spinners"]
     assert how == said
-    lines = [line.plain for line in about_to_measure(request, False, 72, said)]
+    lines = [line.plain for line in about_to_measure(request, False, 150, said)]
     whole = about_to_measure(dataclasses.replace(request, workload="spin", preset="quick", duration_s=10.0), False, 60)
     assert "40 blocks of 0.25 s" in "\n".join(line.plain for line in whole)
     assert f"gives    {said}" in lines

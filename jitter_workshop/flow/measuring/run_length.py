@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.measuring.request import LONGEST_S, MeasureRequest, blocks, interval_ns, pacing
 from jitter_workshop.model.run import PERCENTILES, Run
-from jitter_workshop.model.spec import KINDS
+from jitter_workshop.model.spec import KINDS, clock_seconds
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import Budget
 from jitter_workshop.stats.sample_size import budget, budget_from
@@ -24,13 +24,15 @@ _LONG_S = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Hold the expected figures of a run of ``seconds``. ``messages``: about how many messages, None if unknown.
+    """Hold the expected figures of a run that measures for ``seconds`` and takes ``clock_s`` by the clock, with its
+    start and pauses. ``messages``: about how many messages, None if unknown.
     ``solid``: the highest percentile with ten messages beyond it. ``distinct``: the highest percentile with ten
     distinct stalls beyond it, known only from an earlier run of the same kind. ``like``: the name of that run.
     ``noisy``: a noise runs beside it."""
 
     workload: str
     seconds: float
+    clock_s: float
     messages: int | None
     solid: str | None
     distinct: str | None
@@ -54,12 +56,25 @@ def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
         solid = _furthest(messages, [(p, budget(p, 1.0)) for p in PERCENTILES])
         if before is not None:
             distinct = _furthest(messages, [(p, _of(p, 1.0, before)) for p in PERCENTILES])
+    clock_s = request.settle_s + clock_seconds(
+        seconds, cut.count, traced=request.evidence, between_s=_between_blocks(before)
+    )
     known = _name(before) if before else None
-    return Outlook(request.workload, seconds, messages, solid, distinct, known, bool(request.noise))
+    return Outlook(request.workload, seconds, clock_s, messages, solid, distinct, known, bool(request.noise))
 
 
 def sentence(found: Outlook) -> str:
-    """Return the line that is shown before a run: its time, its messages and the percentile that they reach."""
+    """Return the sentences that are shown before a run: its measured time, its messages, the percentile that they
+    reach, and its time by the clock."""
+    return f"{_reached(found)} {_by_the_clock(found)}"
+
+
+def _by_the_clock(found: Outlook) -> str:
+    return f"By the clock it takes about {_takes(max(round(found.clock_s), 1))}, with its start and pauses."
+
+
+def _reached(found: Outlook) -> str:
+    """Return the sentence on a run's measured time, its messages, and the percentile that they reach."""
     what = KINDS[found.workload].makes
     if found.messages is None:
         return f"{_takes(found.seconds)}; the first run shows how many {what} this makes."
@@ -119,7 +134,8 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
     if seconds > LONGEST_S:
         raise UsageError(f"{said}, but a run lasts at most a day", "choose a lower percentile or a shorter interval")
     preset = "standard" if seconds > _LONG_S and request.preset == "quick" else request.preset
-    return dataclasses.replace(request, duration_s=seconds, preset=preset), f"{said}."
+    longer = dataclasses.replace(request, duration_s=seconds, preset=preset)
+    return longer, f"{said}. {_by_the_clock(outlook(longer, runs))}"
 
 
 def like(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:
@@ -137,6 +153,15 @@ def like(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:
         ):
             return run
     return None
+
+
+def _between_blocks(before: Run | None) -> float | None:
+    """Return the mean seconds between two blocks of a run, lead-in included; None without two blocks."""
+    if before is None or len(before.blocks) < 2:
+        return None
+    first, last = before.blocks[0], before.blocks[-1]
+    measured_ns = sum(block.duration_ns for block in before.blocks[:-1])
+    return max(last.start_ns - first.start_ns - measured_ns, 0) / 1e9 / (len(before.blocks) - 1)
 
 
 def _per_second(request: MeasureRequest, before: Run | None) -> float | None:

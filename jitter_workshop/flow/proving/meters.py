@@ -16,7 +16,7 @@ from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
 from jitter_workshop.flow.proving.experiment_arms import SideName
 from jitter_workshop.model.run import UNSTEADY, Run, RunObserver
-from jitter_workshop.model.spec import BETWEEN_S, START_S, Placement
+from jitter_workshop.model.spec import Placement, clock_seconds
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.verdict import Side
 from jitter_workshop.session.opened import OpenSession
@@ -128,7 +128,7 @@ def run_seconds(request: MeasureRequest) -> tuple[float, float]:
     """Return the seconds that one run's blocks take, and the approximate seconds of the whole run."""
     cut = blocks(request)
     blocks_s = cut.count * cut.block_ns / 1e9
-    return blocks_s, START_S + request.settle_s + blocks_s + cut.count * BETWEEN_S
+    return blocks_s, request.settle_s + clock_seconds(blocks_s, cut.count, traced=request.evidence)
 
 
 def _places(run: Run) -> tuple[int | None, ...]:
