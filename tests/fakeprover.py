@@ -129,7 +129,7 @@ class FakeProver(Prover):
             if cancel.reason is not None:
                 raise Cancelled(cancel.reason)
             made = Block(block, 0, 250_000_000, 1, 1, 1, 1, 1, 0)
-            watcher.block_done(Progress(made, block + 1, BLOCKS, PercentileCurve("", (), 0), 1.0))
+            watcher.block_done(Progress(made, block + 1, BLOCKS, PercentileCurve("", (), 0), 1.0, 1_000))
 
     def _keep(self, shown: ProofPlan, done: Sequence[Round], stopped: str, ended: str) -> Proof:
         complete = len(done) == shown.rounds

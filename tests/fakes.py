@@ -142,7 +142,7 @@ class FakeWorkshop(Workshop):
             done = index + 1
             run = _run(request, seed, blocks[:done])
             curve = percentile_curve(whole, request.label, max_ns=max(max(b) for b in blocks[:done]))
-            observer.block_done(Progress(run.blocks[-1], done, BLOCKS, curve, (BLOCKS - done) * 0.3))
+            observer.block_done(Progress(run.blocks[-1], done, BLOCKS, curve, (BLOCKS - done) * 0.3, 1_000))
         if not done:
             raise MeasureError("the run was stopped before its first block")
         run, parts = madeup.make_run(blocks[:done], **_fields(request, seed, blocks[:done]), complete=done == BLOCKS)

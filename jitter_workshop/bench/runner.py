@@ -268,7 +268,8 @@ class RunController:
             total = self.blocks_wanted = min(self.blocks_wanted, fitting_blocks(self.spec, count, elapsed_s))
             main = self.gathered.merged[self.gathered.main_name]
             left_s = elapsed_s / count * (total - count)
-            self.observer.block_done(Progress(headline, count, total, main.curve("this run"), left_s))
+            curve = main.curve("this run")
+            self.observer.block_done(Progress(headline, count, total, curve, left_s, self.spec.threshold_ns))
             if not self._finished:
                 self._pause(received + self.pause_s)
 

@@ -110,9 +110,11 @@ def legend(
     marks: Sequence[Mark] = (),
     width: int = 80,
     asked: float = 99.9,
+    most: int | None = None,
 ) -> list[Text]:
     """Return the legend: mark, label, p50, the percentile ``asked`` and maximum of each curve, and the learner's
-    guesses. No line is wider than ``width``.
+    guesses. No line is wider than ``width``. ``most``: the lines that there is room for; where they are too few for the
+    figures, each curve has its name alone.
 
     A wide legend has one line per curve. A narrow one has two lines per curve, below a line of column heads. A value
     that the samples cannot give is ``–``.
@@ -126,6 +128,11 @@ def legend(
     for number, (curve, look) in enumerate(zip(curves, every, strict=True)):
         made = _wide_line if wide and _fits(curve, width, asked) else _narrow_lines
         lines += made(curve, look, style, width, number == highlight, asked)
+    if most is not None and len(lines) + len(marks) > most:
+        lines = [
+            _narrow_lines(curve, look, style, width, number == highlight, asked)[0]
+            for number, (curve, look) in enumerate(zip(curves, every, strict=True))
+        ]
     for percentile, value_ns in marks:
         line = Text(no_wrap=True, end="")
         line.append(MARK_GLYPH, plain_style(style.mark, bold=True))

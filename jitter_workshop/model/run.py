@@ -410,13 +410,15 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Hold the state after one more block. ``curve``: the main histogram's curve over all blocks so far."""
+    """Hold the state after one more block. ``curve``: the main histogram's curve over all blocks so far.
+    ``threshold_ns``: the shortest length of a stall."""
 
     block: Block
     done: int
     total: int
     curve: PercentileCurve
     seconds_left: float
+    threshold_ns: int
 
 
 class RunObserver(Protocol):

@@ -114,22 +114,23 @@ def progress(now: Progress | None, waiting: str, stopping: bool, width: int) -> 
     left = f" · {max(now.seconds_left, 0):.0f} s left" if now.done < now.total else " · done"
     room = max(width - max(len(count) + len(left), 32), 10)
     told = [filled(now.done, now.total, room).append(count, "text").append(left, "dim")]
-    told.append(Text(_block_told(now.block, width), "dim"))
+    told.append(Text(_block_told(now, width), "dim"))
     if now.block.temperature_celsius is not None:
         told.append(Text(now_told(now.block)[:width], "dim"))
     return told
 
 
-def _block_told(block: Block, width: int) -> str:
+def _block_told(now: Progress, width: int) -> str:
     """Return the newest block in one line. Where not all figures fit, p99 is left out first, then p50, then p99.9."""
+    block, over = now.block, f"stalls over {nice_ns(now.threshold_ns)}"
     times = {"p50": block.p50, "p99": block.p99, "p99.9": block.p999, "worst": block.max}
     parts = {name: f"{name} {nice_ns(value)}" for name, value in times.items()}
     # Each part is as wide as the longest time, so that the same figures are shown for every block.
     widths = {name: max(len(part), len(name) + len(" 99.9 µs")) for name, part in parts.items()}
-    stalls = f"{block.stalls:,} stalls"
-    lead = "this block: " if width >= _WITH_LEAD else ""
+    stalls = f"{block.stalls:,} {over}"
+    lead = "block: " if width >= _WITH_LEAD else ""
     for name in ("p99", "p50", "p99.9"):
-        if len(lead) + sum(widths[n] + 3 for n in parts) + max(len(stalls), len("9,999 stalls")) > width:
+        if len(lead) + sum(widths[n] + 3 for n in parts) + max(len(stalls), len(f"9,999 {over}")) > width:
             del parts[name]
     return lead + " · ".join([*parts.values(), stalls])
 

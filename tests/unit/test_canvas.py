@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -274,6 +275,15 @@ def test_the_legend_says_value_origin_and_guess() -> None:
     narrow = [line.plain for line in canvas.legend([LOW, PUBLISHED], width=36)]
     assert narrow[0].split() == ["p50", "p99.9", "max"]
     assert narrow[2].split() == ["100", "ns", "4", "µs", "4", "µs"]
+
+
+def test_a_legend_without_room_for_figures_names_each_curve() -> None:
+    legend = partial(canvas.legend, [LOW, PUBLISHED], marks=[(99.9, 200_000)], width=36)
+    assert [line.plain for line in legend(most=6)] == [line.plain for line in legend()]
+    few = [line.plain for line in legend(most=5)]
+    assert [line[0] for line in few] == ["●", "○", "×"]
+    assert "pinned" in few[0]
+    assert "published 2015" in few[1]
 
 
 def test_hostile_labels_stay_text() -> None:

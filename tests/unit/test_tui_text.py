@@ -164,20 +164,20 @@ def test_progress_fits_its_width(
     width: int,
 ) -> None:
     block = Block(0, 0, 1, 1, p50, p99, p999, worst, stalls)
-    now = Progress(block, total - 1, total, PercentileCurve("", (), 0), left)
+    now = Progress(block, total - 1, total, PercentileCurve("", (), 0), left, 10_000)
     lines = progress(now, "", False, width)
     assert all(line.cell_len <= width for line in lines)
     assert lines[0].plain.endswith(f"block {total - 1} of {total} · {left:.0f} s left")
-    assert lines[1].plain.endswith(f"{stalls:,} stalls")
+    assert lines[1].plain.endswith(f"{stalls:,} stalls over 10 µs")
 
 
 def test_80_columns_show_what_matters_of_a_block() -> None:
     block = Block(0, 0, 1, 1, 1_230, 12_300, 123_000, 1_230_000, 12_345)
-    _, told = progress(Progress(block, 1, 20, PercentileCurve("", (), 0), 5), "", False, 78)
-    lead, shown = told.plain[:12], told.plain[12:]
-    assert lead == "this block: ", "the legend's p50 is of all blocks"
-    assert shown.split(" · ") == ["p50 1.23 µs", "p99.9 123 µs", "worst 1.23 ms", "12,345 stalls"]
-    _, told = progress(Progress(block, 1, 20, PercentileCurve("", (), 0), 5), "", False, 100)
+    _, told = progress(Progress(block, 1, 20, PercentileCurve("", (), 0), 5, 10_000), "", False, 78)
+    lead, shown = told.plain[:7], told.plain[7:]
+    assert lead == "block: ", "the legend's p50 is of all blocks"
+    assert shown.split(" · ") == ["p50 1.23 µs", "p99.9 123 µs", "worst 1.23 ms", "12,345 stalls over 10 µs"]
+    _, told = progress(Progress(block, 1, 20, PercentileCurve("", (), 0), 5, 10_000), "", False, 100)
     assert "p99 12.3 µs" in told.plain
 
 
@@ -197,7 +197,7 @@ def test_the_host_column_says_ranges_of_cpus_as_the_kernel_does() -> None:
 
 def test_a_figure_so_far_tells_the_blocks_that_it_is_from() -> None:
     block = Block(0, 0, 1, 1, 1, 1, 1, 1, 0)
-    now = Progress(block, 14, 80, PercentileCurve("", (), 0), 5)
+    now = Progress(block, 14, 80, PercentileCurve("", (), 0), 5, 10_000)
     (line,) = so_far(now, "ring", "99.9", 78)
     assert line.plain.startswith("p99.9 so far: ")
     assert line.plain.endswith(", from 14 of 80 blocks")

@@ -95,15 +95,15 @@ class ChartView(Widget):
         beside = width >= max(_LEGEND_BESIDE_FROM, _FLAT * height)
         legend_width = _LEGEND_WIDTH if beside else width
         told = partial(canvas.legend, theme=theme, highlight=self.highlight, marks=self.marks, asked=self._asked)
-        legend = list(told(drawn, width=legend_width))
+        most = None if beside else min(max(_MOST_LEGEND_LINES, height // 3), height - _LEAST_CHART_HEIGHT)
+        legend = list(told(drawn, width=legend_width, most=most))
         origins = {clean(curve.origin, 30) for curve in drawn if curve.origin}
         read = " ".join(line.plain for line in legend)
         missing = sorted(origin for origin in origins if origin not in read)
         # A narrow legend cuts off the origin of a curve, but the origin must be visible.
         note = [Text(f"hollow marks (○ □ ◇): {', '.join(missing)}", style=app.palette.dim)] if missing else []
-        if beside:
+        if most is None:
             return _side_by_side(render(width - _LEGEND_WIDTH - 2, height), [*legend, *note], width - _LEGEND_WIDTH)
-        most = min(max(_MOST_LEGEND_LINES, height // 3), height - _LEAST_CHART_HEIGHT)
         legend = [*legend[: max(0, most - len(note))], *note] if most > 0 else []
         return Text("\n", no_wrap=True, end="").join([render(width, height - len(legend)), *legend])
 
