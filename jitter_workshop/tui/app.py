@@ -208,14 +208,19 @@ class WorkshopApp(Frame):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if (self.measuring or self.at_work) and action in _NOT_WHILE_MEASURING:
-            return False
+            # A newcomer who asks for help during a run is told why none comes.
+            return self.measuring and not self.at_work and (action, *parameters) == ("show", "help")
         if action in ("turn", "jump") and self.workshop.class_view is None:
             return False
         return super().check_action(action, parameters)
 
     def action_show(self, name: str) -> None:
         """Open the screen with this name. Do nothing if it is open, or (help and words excepted) if a page waits for
-        an answer."""
+        an answer. While something is measured, let the screen say why nothing opens."""
+        if self.measuring:
+            if isinstance(self.screen, WorkshopScreen):
+                self.screen.tell_busy()
+            return
         module, _, kind = f"jitter_workshop.tui.screens.{_SCREENS[name]}".rpartition(".")
         screen: type[Screen[None]] = getattr(import_module(module), kind)
         if not isinstance(self.screen, screen) and (name in ("help", "glossary") or not self.screen.is_modal):

@@ -13,7 +13,8 @@ from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.course import Answer, PredictionTask
 from jitter_workshop.presenter.chapter import HINTS_OVER
 from jitter_workshop.tui.app import WorkshopApp
-from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.screens.chapter.chapter import RUN_IS_ON, ChapterScreen
+from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
 from jitter_workshop.tui.screens.chapter.steps import FIRST_MARK_NS, Compare
 from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
 from jitter_workshop.tui.screens.home.home import HomeScreen
@@ -191,6 +192,33 @@ async def test_nothing_else_opens_while_a_block_is_measured() -> None:
         assert app.screen.step == "measure"
         await pilot.press("escape")
         await settled(pilot)
+
+
+@pytest.mark.parametrize("key", ["enter", "question_mark"])
+async def test_a_key_in_a_run_is_answered_behind_the_block(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    drawn = ChapterRuns._block_drawn
+
+    def block_drawn(runs: ChapterRuns) -> None:
+        drawn(runs)
+        told.append(chapter_of(app).sheet("#say").plain())
+
+    monkeypatch.setattr(ChapterRuns, "_block_drawn", block_drawn)
+    gate = threading.Event()
+    workshop = open_workshop(gate=gate)
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("m")
+        await reached(workshop)
+        await pilot.press(key)
+        await pilot.pause()
+        assert RUN_IS_ON not in chapter_of(app).sheet("#say").plain(), "nothing is painted within a block"
+        assert len(told) == 2
+        gate.set()
+        await settled(pilot)
+        assert [RUN_IS_ON in said for said in told] == [False] * 2 + [True] * (BLOCKS - 2)
+        assert RUN_IS_ON not in text_of(app)
 
 
 @pytest.mark.parametrize("key", ["escape", "ctrl+c"])

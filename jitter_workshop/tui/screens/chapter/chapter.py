@@ -65,7 +65,9 @@ _CHANGES_OR_RUNS = {
 }
 _MOST_ABOVE_CHART = 4
 """The most lines of a comparison's result above its chart on a small screen; the table shows all of them."""
-_NOT_DURING_A_RUN = _CHANGES_OR_RUNS | {"enter", "back", "lesson", "imported"}
+_NOT_DURING_A_RUN = _CHANGES_OR_RUNS | {"back", "lesson", "imported"}
+RUN_IS_ON = "A run is on: Esc stops it."
+OBSERVES = "Your program is being observed: Esc stops that."
 
 
 class ChapterScreen(HostChangeScreen, scope="chapter"):
@@ -335,7 +337,21 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     # -- the way through the loop ----------------------------------------------------------------------------------
 
+    def tell_busy(self) -> None:
+        """Say why the key that was pressed does nothing. During a block nothing is painted: the sentence comes behind
+        it."""
+        running = self._page.run
+        if running is None:
+            self.tell(OBSERVES)
+        elif not running.waiting and not running.stopping:
+            self.said = RUN_IS_ON
+            if not running.in_block:
+                self.redraw()
+
     def action_enter(self) -> None:
+        if self._page.run is not None or self._page.observing is not None:
+            self.tell_busy()
+            return
         if self.now.reading_first:
             self._page.view = "work"
             self.now.figures_opened()

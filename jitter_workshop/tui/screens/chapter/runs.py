@@ -101,7 +101,8 @@ class ChapterRuns:
 
     def _block_drawn(self) -> None:
         self._draw_chart()
-        self._page.screen.query_one("#progress", Sheet).renew()
+        for changing in ("#progress", "#say"):
+            self._page.screen.query_one(changing, Sheet).renew()
         self._page.frame.class_turn.look_between_blocks()
 
     # -- ending ----------------------------------------------------------------------------------------------------

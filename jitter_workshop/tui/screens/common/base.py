@@ -199,6 +199,9 @@ class WorkshopScreen(KeyedScreen):
         self.said = text
         self.redraw()
 
+    def tell_busy(self) -> None:
+        """Say why a key does nothing while something is measured; a screen without such a sentence says nothing."""
+
     def copy(self, lines: Iterable[str], what: str) -> None:
         """Copy lines, and tell the user. ``what``: the beginning of the message, such as "The commands are"."""
         self.app.copy_to_clipboard("\n".join(lines))
