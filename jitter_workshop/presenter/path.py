@@ -36,6 +36,15 @@ _CHANCE_MEANS: dict[Chance, str] = {
 }
 """What the words on the path mean that do not say it themselves."""
 
+_SIGN_MEANS = {"·": "not yet", "–": "has none", GIVEN_BACK: "given back"}
+"""What the signs on the path mean that are not plain."""
+_SIGNED = (
+    {"✓": "setting changed", GIVEN_BACK: "setting given back", "·": "no setting yet", "–": "no setting"},
+    {"✓": "curve made", "·": "no curve yet", "–": "no curve"},
+    {"✓": "guess near", "✗": "guess wrong", "·": "no guess yet"},
+)
+"""What each sign means for the setting, the curve and the guess of a chapter."""
+
 _LOUD: dict[Chance, str] = {"moves": "good", "measures": "text", "reads": "text"}
 CHANCES = {chance: (words, _LOUD.get(chance, "dim")) for chance, words in CHANCE_WORDS.items()}
 """What a chapter can show on this host: the words, and their style."""
@@ -51,9 +60,9 @@ def path_legend(path: Sequence[PathEntry]) -> str:
     """Return the meaning of the words and of the sign that this path shows; "" where it shows none."""
     shown = {entry.chance for entry in path if entry.here}
     told = [f"{CHANCE_WORDS[chance]}: {means}" for chance, means in _CHANCE_MEANS.items() if chance in shown]
-    told += [f"{GIVEN_BACK}: given back"] if any(entry.given_back for entry in path) else []
+    told += [f"{GIVEN_BACK}: {_SIGN_MEANS[GIVEN_BACK]}"] if any(entry.given_back for entry in path) else []
     signs = {sign for entry in path if entry.here for sign in marks(entry)}
-    told += [f"{sign}: {means}" for sign, means in (("·", "not yet"), ("–", "has none")) if sign in signs]
+    told += [f"{sign}: {_SIGN_MEANS[sign]}" for sign in "·–" if sign in signs]
     return " · ".join(told)
 
 
@@ -71,6 +80,17 @@ def marks(entry: PathEntry) -> tuple[str, str, str]:
     """Return a chapter's signs for its setting, its curve (each – if the chapter has none) and its guess."""
     setting = "–" if entry.setting is None else GIVEN_BACK if entry.given_back else mark(entry.setting or None)
     return setting, mark(entry.curve or None) if entry.measures else "–", mark(entry.guess)
+
+
+def row_told(entry: PathEntry) -> str:
+    """Return in words what the row of a chapter says in a word and three signs; "" for a chapter that this host cannot
+    show. A small screen has no room for the legend."""
+    if not entry.here:
+        return ""
+    means = _CHANCE_MEANS.get(entry.chance)
+    word = f"{CHANCE_WORDS[entry.chance]}: {means}" if means else CHANCE_WORDS[entry.chance]
+    signs = zip(_SIGNED, marks(entry), strict=True)
+    return f"{word} · {', '.join(words[sign] for words, sign in signs)}"
 
 
 def host_column(host: HostSummary, width: int) -> Lines:

@@ -9,6 +9,7 @@ import threading
 import pytest
 from rich.text import Text
 
+from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.course import Answer, PredictionTask
 from jitter_workshop.presenter.chapter import HINTS_OVER
@@ -149,6 +150,32 @@ async def test_a_choice_is_made_by_arrow_or_number() -> None:
         kept = screen.walk.progress.prediction
         assert kept is not None
         assert kept.choice == task.answers[0].id
+
+
+async def test_the_footer_names_the_key_that_scrolls_while_there_is_more_below() -> None:
+    app = WorkshopApp(open_workshop(course=builtin_course()), "migration")
+    more = ("chapter.page_down", "more below")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        bar = app.screen.query_one(KeyBar)
+        seen = text_of(app)
+        assert more in bar.shown
+        for _ in range(20):
+            if more not in bar.shown:
+                break
+            await pilot.press("pagedown")
+            await settled(pilot)
+            seen += text_of(app)
+        assert more not in bar.shown
+        pane = chapter_of(app).pane()
+        assert pane.scroll_offset.y == pane.max_scroll_y > 0
+        assert "ON THIS HOST" in seen
+        await pilot.press("up")
+        await settled(pilot)
+        assert more in bar.shown
+        await pilot.resize_terminal(160, 90)
+        await settled(pilot)
+        assert more not in bar.shown
 
 
 async def test_the_curve_grows_block_by_block_past_the_mark() -> None:

@@ -17,7 +17,7 @@ from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.host_ops.settings import StateHere
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.presenter.path import WHAT_THIS_IS
+from jitter_workshop.presenter.path import WHAT_THIS_IS, row_told
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home.home import HomeScreen
@@ -273,9 +273,28 @@ async def test_the_path_explains_its_words_where_there_is_room(size: tuple[int, 
         assert ("moves here: its change shows" in flat) == (size[0] > 100)
         path = " ".join(app.screen.query_one(PathList).plain().split())
         assert ("·: not yet" in path) == (size[0] > 100)
+        about = app.screen.query_one("#about", Sheet).plain()
+        assert ("moves here" in about or "measures" in about) == (size[0] < 100)
         await pilot.press("g")
         await settled(pilot)
         assert "moves here, measures, cannot show: What" in " ".join(text_of(app).split())
+
+
+async def test_a_small_screen_says_in_words_what_the_row_under_the_cursor_says_in_signs() -> None:
+    workshop = open_workshop()
+    async with opened(workshop, (80, 24)) as (app, pilot):
+        about = app.screen.query_one("#about", Sheet)
+        row = app.screen.query_one(PathList)
+        said = set()
+        for _ in workshop.path():
+            assert row.entry is not None
+            first, *more = about.plain().splitlines()
+            assert (row_told(row.entry) or row.entry.reason) in " ".join(first.split())
+            assert not more or all(line in text_of(app) for line in more)
+            said.add(first)
+            await pilot.press("down")
+            await settled(pilot)
+        assert len(said) > 1
 
 
 async def test_our_own_isolation_leaves_the_path_as_it_is() -> None:

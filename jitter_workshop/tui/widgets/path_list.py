@@ -20,7 +20,7 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 _COLUMNS = (("setting", 8), ("curve", 6), ("guess", 6))
 _MARKS_WIDTH = sum(width for _, width in _COLUMNS)
 _CHANCE_WIDTH = max(len(words) for words, _ in CHANCES.values()) + 1
-_TALL = 34
+LEGEND_FROM = 34
 """The least height of a terminal at which the path explains its words."""
 _NARROW = 68
 """Below this width a chapter's minutes are shown only where the cursor is, in the line below the path."""
@@ -78,7 +78,7 @@ class PathList(Sheet):
         rows: list[tuple[int | None, str]] = []
         for group in in_groups(self._entries):
             rows.append((None, PATH_HEADINGS[group.state]))
-            if group.state == "here" and self.app.size.height >= _TALL:
+            if group.state == "here" and self.app.size.height >= LEGEND_FROM:
                 legend = path_legend(self._entries)
                 rows += [(None, line.plain) for line in wrap(legend, self._wide, "  ")] if legend else []
             rows += [(None, f"  {clean(group.reason, 200)}")] if group.reason else []

@@ -125,6 +125,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return clean(self.walk.chapter.title, 60)
 
     def on_mount(self) -> None:
+        for pane in self.query(Pane):
+            # The footer names the key that scrolls as long as there is more below.
+            self.watch(pane, "scroll_y", self.refresh_keys, init=False)
+            self.watch(pane, "virtual_size", self.refresh_keys, init=False)
         self.enter_step()
         self._hunt.watch()
         self._hands.watch()
@@ -304,9 +308,16 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self.walk.measures(self.step) and self.walk.run_in(self.step) is not None:
             shown.append(("chapter.again", "again"))
         shown += [*self._view_keys(step), *step.last_keys()]
+        if self._more_below():
+            shown.append(("chapter.page_down", "more below"))
         if self.walk.chapter.hints and not self.walk.hints_are_over:
             shown.append(("chapter.hint", ""))
         return [*shown, ("chapter.back", ""), ("app.glossary", ""), ("app.help", ""), ("chapter.home", "")]
+
+    def _more_below(self) -> bool:
+        """Return True if the pane that the keys scroll has lines below those that are seen."""
+        pane = self.pane()
+        return bool(pane.region.area) and pane.scroll_offset.y < pane.max_scroll_y
 
     def _view_keys(self, step: Step) -> list[Shown]:
         """Return the keys that switch between page, chart and table."""

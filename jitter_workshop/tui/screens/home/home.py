@@ -32,14 +32,14 @@ from jitter_workshop.presenter.changes import (
     stands,
 )
 from jitter_workshop.presenter.lines import MANY_CPUS, cpus_in_short, keyed, log_bar, two_ends, wrap
-from jitter_workshop.presenter.path import WHAT_THIS_IS, host_column, is_new
+from jitter_workshop.presenter.path import WHAT_THIS_IS, host_column, is_new, row_told
 from jitter_workshop.presenter.plan import NO_RIGHTS
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
-from jitter_workshop.tui.widgets.path_list import PathList, PathPane
+from jitter_workshop.tui.widgets.path_list import LEGEND_FROM, PathList, PathPane
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 T = TypeVar("T")
@@ -155,7 +155,10 @@ class HomeScreen(HostChangeScreen, scope="home"):
         lead = "It has to wait" if entry.chance == "later" else "It cannot show here"
         held = f"{lead}: {entry.held}. " if entry.held else ""
         said = f"{entry.minutes} min of reading and runs · {held}{entry.summary}" if told else entry.reason
-        return wrap(Text(clean(said, 400), "dim"), width, "  ")
+        lines = wrap(Text(clean(said, 400), "dim"), width, "  ")
+        if self.wide or self.size.height >= LEGEND_FROM:
+            return lines
+        return [*wrap(Text(row_told(entry), "dim"), width, "  ")[:1], *lines]
 
     def _host(self, width: int) -> Iterable[Text]:
         """Return the host's facts, for which only a wide screen has room."""
