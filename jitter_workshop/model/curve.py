@@ -56,7 +56,7 @@ IMPORT_FORMAT = 1
 @dataclass(frozen=True, slots=True)
 class ImportedRun:
     """Hold the times that another tool measured, as stored in a session's ``imports/ID.json``. They are shown beside
-    our own curves and never part of a verdict.
+    our own curves; no verdict includes them.
 
     ``origin``: the note that tables and charts show with the curve, never empty. ``measures``: the quantity that the
     tool measured, in a few words. ``unit``: the unit of the values in the file (ns | us | ms | s). ``unit_stated``:

@@ -9,12 +9,12 @@ from jitter_workshop.model.record import dataclass
 Direction = Literal["better", "worse", "same"]
 
 Sort = Literal["latency", "stalls", "cause"]
-"""What a figure tells. ``latency``: how long something took: a percentile, the maximum, or the time that stalls took.
-``stalls``: how often there were stalls. ``cause``: how often something came that may make a stall, or what was set;
-more of it or less is neither better nor worse."""
+"""The sorts of figures. ``latency``: a percentile, the maximum, or the time that stalls took. ``stalls``: a number or a
+rate of stalls. ``cause``: a rate of events that may make a stall, or a setting; a larger value is neither better nor
+worse."""
 
 Relation = Literal["changed", "alike", "hunted", "unsteady"]
-"""How two runs belong together. ``alike``: both were made in the same way, so they differ by luck. ``hunted``: a hidden
+"""The relations of two runs. ``alike``: both were made in the same way, so they differ by luck. ``hunted``: a hidden
 noise ran during one of them. ``unsteady``: settings changed during one of them, so they cannot be compared."""
 
 
@@ -22,10 +22,10 @@ noise ran during one of them. ``unsteady``: settings changed during one of them,
 class Effect:
     """Hold one figure of two runs. ``name``: the figure in words. ``values``: both values in words. ``factor``: how far
     they differ, at least 1. ``how``: a word for the difference (shorter, more, lower); "" where they are the same.
-    ``one_event``: a single event decides the figure. ``at_least``: one run counted nothing, so its true rate may be
-    anything below one event, and the factor is the least possible one. ``few``: fewer than ten distinct stalls lie
-    beyond a percentile in one of the runs, so chance may explain the difference. ``in_no_more_time``: more stalls were
-    counted, and they took no more time in all. ``sort``: a ``cause`` has the direction "same"."""
+    ``one_event``: a single event decides the figure. ``at_least``: one run counted no event. Its rate is then taken as
+    one event, so the true factor may be larger. ``few``: fewer than ten distinct stalls lie beyond a percentile in one
+    of the runs, so chance may explain the difference. ``in_no_more_time``: more stalls were counted, and they took no
+    more time in all. ``sort``: a ``cause`` has the direction "same"."""
 
     name: str
     values: tuple[str, str]
@@ -42,10 +42,10 @@ class Effect:
 @dataclass(frozen=True, slots=True)
 class Effects:
     """Hold the effect to show first. ``lead``: the largest effect on latency or stalls; None if none of them moved.
-    ``but``: the largest effect in the other direction, or beside a gain the largest count of stalls that rose; None if
-    there is none. ``nearest``: the largest difference of all, moved or not; None if nothing could be compared.
-    ``shown``: the chapter's figure if it moved as the chapter says and is not the ``lead``. ``tail``: the percentile by
-    which the runs are judged. ``stalls``: the count of stalls that differs most."""
+    ``but``: the largest effect in the other direction. If ``lead`` is a gain, it can also be the count of stalls that
+    rose most. None if there is none. ``nearest``: the largest difference of all, moved or not; None if nothing could be
+    compared. ``shown``: the chapter's figure if it moved as the chapter says and is not the ``lead``. ``tail``: the
+    percentile by which the runs are judged. ``stalls``: the count of stalls that differs most."""
 
     lead: Effect | None
     but: Effect | None

@@ -53,8 +53,8 @@ cgroup, or of real-time tasks)."""
 
 NOT_OURS = " (not our thread)"
 ANOTHER_WORKSHOP, THIS_WORKSHOP = " (another workshop)", " (this workshop)"
-"""The ends of the names of tasks that are called like a measured thread, or like the workshop: by the thread id it is
-known whether they are the run's own. A name of the kernel is too short to hold one of these ends."""
+"""Suffixes of names of tasks that are called like a measured thread or like the workshop. The thread id decides which
+suffix is added. The kernel's own names are too short to contain a suffix."""
 
 
 @dataclass(frozen=True, slots=True)

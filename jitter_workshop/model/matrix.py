@@ -1,4 +1,4 @@
-"""Define the matrix of a host: how long a cache line takes from each CPU to each other one."""
+"""Define the matrix of a host: the time that a cache line takes from each CPU to each other CPU."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Hold all measured pairs of CPUs that are equally near by the topology. ``name``: such as "same core". ``pairs``:
-    their number."""
+    """Hold the measured pairs of one nearness, which the topology gives. ``name``: the nearness, such as "same core".
+    ``pairs``: the number of pairs."""
 
     name: str
     pairs: int
@@ -36,9 +36,9 @@ class Matrix:
     """Hold the median times in ns that a cache line takes one way between two CPUs. ``cpus``: the measured ones, in
     ascending order. ``one_way_ns``: a row for each measured CPU, with a value for each measured CPU. A value is None
     for a CPU and itself, and for pairs that were not measured (``complete`` is then False). A pair is measured once for
-    both directions. ``clusters``: the nearest pairs first. ``groups``: all CPUs that could have been measured, by
-    last-level cache. ``sampled``: ``cpus`` stand for other CPUs, too. ``topology``: an id of this host's CPUs; a matrix
-    is used only on a host with the same CPUs."""
+    both directions. ``clusters``: the nearest pairs first. ``groups``: the CPUs of each last-level cache, measured or
+    not. ``sampled``: ``cpus`` are a sample that stands for other CPUs, too. ``topology``: an id of this host's CPUs; a
+    matrix is used only on a host with the same CPUs."""
 
     format_version: int
     id: str

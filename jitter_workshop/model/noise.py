@@ -219,8 +219,8 @@ NOISES = (
 
 NOISE_KINDS = tuple(noise.id for noise in NOISES)
 HIDEABLE = tuple(noise.id for noise in NOISES if noise.hides and noise.by == "child" and not noise.aimed)
-"""The kinds that a hunt can hide: a noise that needs the measured threads, or is made in their process, ends with one
-run, and a hunt has several."""
+"""The kinds that a hunt can hide. A hunt has several runs, but a noise that needs the measured threads, or is made in
+their process, ends with one run."""
 
 
 def noise(kind: str) -> Noise:

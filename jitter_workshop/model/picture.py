@@ -13,7 +13,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 
 PREFIX = "draw-"
-"""How the word behind a fence begins if the block is a picture."""
+"""The beginning of the word behind a fence, if the block is a picture."""
 
 TOPOLOGY = "draw-topology"
 KINDS = ("draw-mask", "draw-knees", "draw-second", "draw-ring", TOPOLOGY)
@@ -61,7 +61,7 @@ class Knees:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Hold what happens on a CPU ``count`` times in a second, for ``length_ns`` each time."""
+    """Hold a kind of event on a CPU: it comes ``count`` times in a second and lasts ``length_ns`` each time."""
 
     words: str
     count: int
@@ -94,8 +94,8 @@ def is_picture(word: str) -> bool:
 
 
 def parse(kind: str, lines: Sequence[str]) -> LessonPicture:
-    """Return the picture in a fenced block. ``kind``: the word behind the fence. Raises ValueError, with what is wrong
-    as a sentence without its full stop."""
+    """Return the picture in a fenced block. ``kind``: the word behind the fence. Raise ValueError; its message is a
+    sentence without a full stop."""
     rows = [line.split() for line in lines if line.strip()]
     if len(rows) > MOST_ROWS:
         raise ValueError(f"a picture has at most {MOST_ROWS} lines")
@@ -127,7 +127,7 @@ def _mask(rows: Sequence[Sequence[str]]) -> Mask:
 
 
 def mask(cpus: int, out: str) -> Mask:
-    """Return a mask of ``cpus`` CPUs without those of the list ``out``. Raises ValueError like :func:`parse`."""
+    """Return a mask of ``cpus`` CPUs without those of the list ``out``. Raise ValueError as :func:`parse` does."""
     taken = CpuSet.parse_list(out, MOST_CPUS - 1)
     if any(cpu >= cpus for cpu in taken):
         raise ValueError("a mask takes out a CPU that it does not have")

@@ -36,23 +36,23 @@ CALLS_THAT_WAIT: dict[str, tuple[str, ...]] = {
     "child": ("wait4", "waitid", "vfork", "clone", "clone3"),
     "kernel": ("mmap", "munmap", "madvise", "execve"),
 }
-"""The system calls in which a program may wait, by the kind of the wait. The trace has no others. Of ``futex`` it has
-only the begin, and only where the call may wait (see ``evidence.lives``)."""
+"""The system calls in which a program may wait, by the kind of the wait. The trace has no other calls. It has only the
+beginnings of ``futex`` calls, and only of those that may wait (see ``evidence.lives``)."""
 
 FUTEX = "futex"
 
 MOST_PROCESSES = 256
-"""The most processes of a program that are followed."""
+"""The largest number of a program's processes that are observed."""
 
 OBSERVED_S = 10
 """Seconds for which a running program is observed, unless another time is asked for."""
 
 REAL_TIME_THROTTLED = "real-time throttling"
-"""The name of a ``task`` for time in which an ordinary task or none had the CPU of a real-time thread that could run:
-the kernel keeps a part of each second for ordinary tasks (``sched_rt_runtime_us``, the fair server)."""
+"""The name of a ``task`` for time in which a real-time thread could run, but an ordinary task or no task had its CPU.
+The kernel keeps a part of each second for ordinary tasks (``sched_rt_runtime_us``, the fair server)."""
 
 NOT_WOKEN = "not woken"
-"""The name of a sleep in which the thread was before the trace began and still at its end: its call is not known."""
+"""The name of a sleep that began before the trace and lasted until its end, so that the system call is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +160,9 @@ class CpuSteal:
 @dataclass(frozen=True, slots=True)
 class OwnCost:
     """Hold what the observation itself costs. ``events``: events in the program's own threads. ``event_ns``: the time
-    of one event. A process of this tool is measured just before, first without the trace and then with it; None if the
-    two measurements show no difference. ``tool_ran_ns``: how long this tool's processes had a CPU while the program was
-    observed."""
+    that one event costs. It is measured just before the observation, on a process of this tool without and with the
+    trace; None if both measurements show no difference. ``tool_ran_ns``: how long this tool's processes had a CPU while
+    the program was observed."""
 
     events: int
     event_ns: int | None
@@ -175,9 +175,9 @@ class ThreadTimes:
 
     ``began_ns``: the beginning of its observed time, since the observation began. ``causes`` sum to ``waited_ns``,
     ``blocked_on`` to ``blocked_ns``, ``slept_in`` to ``slept_ns``, and ``unknown_in`` to ``unknown_ns``; the largest
-    come first, and None means that only counters are known. ``page_faults``: number of its page faults (the trace
-    shows no end of a fault, so its length is in ``ran_ns``). ``stolen_ns``: at least and at most so much of ``ran_ns``
-    was the hypervisor's, by the steal of the CPUs on which the thread ran."""
+    come first, and None means that only counters are known. ``page_faults``: number of its page faults (the trace shows
+    no end of a fault, so its length is in ``ran_ns``). ``stolen_ns``: the least and the largest part of ``ran_ns`` that
+    the hypervisor can have taken, by the steal of the CPUs on which the thread ran."""
 
     tid: int
     name: str

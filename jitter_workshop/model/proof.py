@@ -16,7 +16,7 @@ PLACEMENT = "placement"
 COMMAND = "command"
 """The workload of a proof whose runs are those of the user's own command."""
 STOPPED_BY = "stopped by "
-"""Begins the reason of a proof that the user stopped."""
+"""The beginning of ``Proof.stopped`` if the user stopped the proof."""
 ROUNDS = 10
 MOST_ROUNDS = 1_000
 SETTLE_S = 1.0
@@ -70,8 +70,8 @@ class Proof:
     versions.
 
     ``command``: the words of the user's own command that was run instead of our benchmark, else (). ``metric``,
-    ``unit``: the measure that is compared, and its unit (``Figure``). ``options``: the options of ``prove`` for both.
-    """
+    ``unit``: the measure that is compared, and its unit (``Figure``). ``options``: the options of ``prove`` that give
+    the measure and the unit."""
 
     format_version: int
     id: str

@@ -113,10 +113,10 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Hold when the values of a run came, for a run whose longest values come in bursts. ``run``: its id. ``starts_s``:
-    each block's start, in s from the run's start; ``end_s``: the end of the last block; ``block_s``: the median length
-    of a block. ``counts``: for each block (bar, how many), where bar n holds 10^(n/40) ns to 10^((n+1)/40) ns.
-    ``text``: sentences that name the blocks with the longest values."""
+    """Hold the heat map of a run whose longest values come in bursts. ``run``: its id. ``starts_s``: each block's
+    start, in s from the run's start; ``end_s``: the end of the last block; ``block_s``: the median length of a block.
+    ``counts``: for each block (bar n, number of values), where bar n holds 10^(n/40) ns to 10^((n+1)/40) ns. ``text``:
+    sentences that name the blocks with the longest values."""
 
     run: str
     starts_s: tuple[float, ...]
@@ -185,10 +185,11 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class ReportedScreening:
-    """Hold a screening with its result. ``settings``: what was switched on and off. ``runs``, ``budget_runs``: the runs
-    that count, and those that were planned. ``measure``: the figure that is judged, "" if it is not decided. ``text``:
-    the result in words. ``ranked``: the settings, those that matter first; () before the pairs that choose are all
-    there. ``chosen``: the settings that were proven. Other fields are as in ``model.screening.Screening``."""
+    """Hold a screening with its result. ``settings``: the settings that were switched on and off. ``runs``,
+    ``budget_runs``: the number of runs that count, and of planned runs. ``measure``: the figure that is judged, "" if
+    it is not decided. ``text``: the result in words. ``ranked``: the settings, those that matter first; () until all
+    pairs of the choice are measured. ``chosen``: the settings that were proven. Other fields are as in
+    ``model.screening.Screening``."""
 
     id: str
     settings: tuple[str, ...]

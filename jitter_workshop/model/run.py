@@ -236,15 +236,15 @@ class Counters:
 
 
 UNSTEADY = "applied"
-"""The key in a run's notes where settings of this tool changed during the run."""
+"""The key of the note that settings of this tool changed during the run."""
 MEANWHILE = "during this run"
-"""The words of that note that name the run."""
+"""The words for the run in this note."""
 
 READY = "ready"
 HANDOFF = "hand-off"
-"""The name of the transit of older runs, beside a transit that begins when the message is ready."""
+"""The name for the transit of older runs in a comparison with a transit that begins when the message is ready."""
 HUNTED = "hunt"
-"""The key in a run's notes where a hidden noise ran during the run."""
+"""The key of the note that a hidden noise ran during the run."""
 
 BESIDE = "measured while a hidden noise was running"
 
@@ -399,7 +399,8 @@ def like_the_newest(runs: Sequence[Run]) -> tuple[Run, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """Tell that the child is calibrated and about to measure. ``tids``: thread name → kernel thread id (for traces)."""
+    """Report that the child is calibrated and about to measure. ``tids``: thread name → kernel thread id (for
+    traces)."""
 
     spec: RunSpec
     clock: Clock

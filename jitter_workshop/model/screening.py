@@ -1,9 +1,9 @@
 """Define a screening: which of many settings move one figure, as stored in a session's ``screenings/ID.json``.
 
-Each pair has two runs: some of the settings are on in the first, and the others in the second. So a pair tells
-something about every setting. The first pairs have all settings and choose a few; the proofs are pairs of these few
-alone (``stats.screening`` has the design). Only what was measured and decided is stored. The result is computed from
-it."""
+Each pair has two runs: some of the settings are on in the first run, and the others in the second. So each pair tests
+every setting. The pairs of the choice, which come first, have all settings; a few settings are chosen from their
+figures. The proofs are pairs of these few settings alone (``stats.screening`` has the design). Figures and decisions
+are stored; the result is computed from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jitter_workshop.model.verdict import Side, VerdictWord
 
 FORMAT_VERSION = 1
 PROOFS = 32
-"""The usual number of pairs in which the few are proven."""
+"""The usual number of pairs in which the chosen settings are proven."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class ScreenedPair:
 
 @dataclass(frozen=True, slots=True)
 class ScreeningPlan:
-    """Hold what a screening would do, shown before it begins. ``settings``: what is switched on and off as one, each
-    ``ID`` or ``ID=VALUE``, or several of them separated by blanks. ``pairs``: the pairs that choose, 0 if there are so
-    few settings that all are proven. ``most``: the largest number of settings that are proven, in ``proofs`` pairs.
-    ``changes``, ``workload``, ``preset``, ``hot_cpus``, ``run_s``, ``total_s``, ``notices``, ``command``, ``metric``:
-    as in a proof's plan. ``left_out``: settings that are not screened, with the reason. ``done``: runs that an earlier
-    sitting has made."""
+    """Hold what a screening would do, shown before it begins. ``settings``: each is ``ID`` or ``ID=VALUE``, or several
+    of them, separated by blanks and switched together. ``pairs``: number of pairs of the choice, 0 if all settings are
+    proven because they are few. ``most``: the largest number of settings that are proven. ``proofs``: number of pairs
+    that prove them. ``changes``, ``workload``, ``preset``, ``hot_cpus``, ``run_s``, ``total_s``, ``notices``,
+    ``command``, ``metric``: as in a proof's plan. ``left_out``: settings that are not screened, with the reason.
+    ``done``: number of runs that were made before the screening was resumed."""
 
     settings: tuple[str, ...]
     pairs: int
@@ -67,14 +67,14 @@ class ScreeningPlan:
 class Screening:
     """Hold a screening. ``settings``, ``workload``, ``preset``, ``hot_cpus``, ``changes``, ``left_out``, ``command``,
     ``metric``: as in :class:`ScreeningPlan`. A setting that the host refused in a trial is in ``left_out``, too, and in
-    no run. ``planned_pairs``, ``planned_proofs``: the number of pairs that choose, and of those that prove. ``seed``:
-    draws the design and all orders.
+    no run. ``planned_pairs``, ``planned_proofs``: number of pairs of the choice, and of the proofs. ``seed``: the
+    random seed for the design and all orders.
 
-    ``pairs``, ``proofs``: what was measured. ``chosen``: the numbers of the settings that are proven; () before that is
-    decided. ``measure``: the figure that is judged, "" before that is decided. ``sittings``: when each sitting began;
-    there are several if it was stopped and resumed. ``ended_at``: "" while it is made, or if it was killed.
-    ``stopped``: why it ended early. ``restored``, ``left_alone``, ``notes``, ``disturbed``, ``duration_s``, ``unit``,
-    ``options``: as in a proof. ``asked``: the words of the command line that resumes it."""
+    ``pairs``, ``proofs``: the measured pairs. ``chosen``: the numbers of the settings to prove; () before the choice.
+    ``measure``: the figure that is judged, "" before it is chosen. ``sittings``: the times at which the screening was
+    begun or resumed. ``ended_at``: "" while the screening is under way, or if it was killed. ``stopped``: why the
+    screening ended early. ``restored``, ``left_alone``, ``notes``, ``disturbed``, ``duration_s``, ``unit``,
+    ``options``: as in a proof. ``asked``: the words of the command line that resumes the screening."""
 
     format_version: int
     id: str
@@ -122,7 +122,7 @@ class Screening:
 
     @property
     def budget_runs(self) -> int:
-        """Return the number of runs that it was planned to have."""
+        """Return the number of planned runs."""
         return 2 * (self.planned_pairs + self.planned_proofs)
 
     @property
@@ -135,10 +135,9 @@ class Screening:
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """Hold one setting's result. ``ratio``, ``low``, ``high``: the figure with the setting ÷ without it, and the 95 %
-    interval for this setting alone; ``high`` None: no upper bound. It is the main effect: the mean over what the
-    other settings do meanwhile. ``chosen``: the figures are of the proofs, else of the pairs that choose.
-    ``p_adjusted``: allows for all settings in the proofs; 1.0 for a setting that is not in them. ``words``: the result
-    in words."""
+    interval for this setting alone; ``high`` None: no upper bound. This ratio is the main effect. ``chosen``: True if
+    the figures come from the proofs, False if they come from the pairs of the choice. ``p_adjusted``: the p, adjusted
+    for all settings in the proofs; 1.0 for other settings. ``words``: the result in words."""
 
     setting: str
     ratio: float | None

@@ -52,7 +52,7 @@ class Weighed:
 
 
 ALONE = "none"
-"""In place of a kind of noise: the chapter is measured without the lesson's own noise, this host as it is."""
+"""The value of ``noise`` if the chapter is measured on this host as it is, without the lesson's own noise."""
 
 
 @dataclass(frozen=True, slots=True)

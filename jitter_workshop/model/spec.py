@@ -15,16 +15,17 @@ DUTY_PATTERNS_NS = {50: (1_000_000, 1_000_000), 10: (111_000, 1_000_000)}
 Pause = Literal["sleep", "busy"]
 """How ``spin`` spends the time without sampling: asleep or busy."""
 Memory = Literal["none", "ready", "fresh", "far", "near"]
-"""What a measured thread does with memory besides. The accumulator of ``ring`` keeps a copy of each message, in memory
-that is ``ready`` (touched before the run) or ``fresh`` (each page's first write is a fault). ``spin`` loads four lines
-before each reading, from so much memory that they are ``far``, or so little that they are ``near``."""
+"""The use of memory by a measured thread, in addition to its work. The accumulator of ``ring`` keeps a copy of each
+message, in memory that is ``ready`` (touched before the run) or ``fresh`` (each page's first write is a fault).
+``spin`` loads four cache lines before each reading of the clock, from ``far`` or ``near`` memory (WALK_BYTES)."""
 MEMORY_OF: dict[Memory, WorkloadName] = {"ready": "ring", "fresh": "ring", "far": "spin", "near": "spin"}
 WALK_BYTES: dict[Memory, int] = {"far": 32 << 20, "near": 128 << 10}
-"""The memory through which ``spin`` walks: more than the private caches of any core hold, or less."""
+"""Bytes of the memory from which ``spin`` loads: ``far`` exceeds the private caches of any core, ``near`` fits into
+them."""
 PlacementMode = Literal["auto", "none", "chosen"]
 
 STALL_DECADES_NS = (1_000, 10_000, 100_000, 1_000_000)
-"""The least lengths in ns of the stalls whose rates every run gives."""
+"""The thresholds in ns for which every run gives a rate of stalls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +171,9 @@ BETWEEN_S, BETWEEN_TRACED_S = 0.11, 0.2
 
 
 def clock_seconds(measured_s: float, blocks: float, *, traced: bool = False, between_s: float | None = None) -> float:
-    """Return the seconds by the clock of a run that measures for ``measured_s``, with its start and the time between
-    its blocks. ``between_s``: this time as an earlier run has shown it; with a trace, no shorter than usual."""
+    """Return the whole length in s of a run that measures for ``measured_s``: with its start and the pauses between
+    blocks. ``between_s``: a pause in s, as an earlier run has shown it; with a trace, at least the usual pause is
+    taken."""
     usual_s = BETWEEN_TRACED_S if traced else BETWEEN_S
     each_s = usual_s if between_s is None else max(between_s, usual_s) if traced else between_s
     return START_S + measured_s + blocks * each_s
@@ -188,9 +190,8 @@ class RunSpec:
     (unlinked at once). ``listed_stalls``: how many of a block's stalls the child lists, longest first. ``traced``: the
     run uses a clock that the kernel's trace has, too. ``settle_s``: time of unrecorded messages before the first block,
     if longer than before other blocks. ``noise_period_ns``: approximate time from burst to burst of the noise, None for
-    the default of its kind. ``memory``: what a measured thread does with memory in addition to its work.
-    ``tail_ns``: a block of ``spin`` ends so long after its first stall; None: a stall does not end it.
-    """
+    the default of its kind. ``memory``: what a measured thread does with memory in addition to its work. ``tail_ns``:
+    time from the first stall of a block of ``spin`` to the block's end; None: a stall does not end a block."""
 
     workload: WorkloadName
     placement: Placement

@@ -47,7 +47,7 @@ def clean(text: object, limit: int = NAME) -> str:
 
 def shortened(text: object, limit: int = NAME) -> str:
     """Clean a text as :func:`clean` does, but leave out its middle where it is too long: ``isolation: fr… spinners``.
-    Names of runs begin alike, and their ends tell them apart."""
+    Names of runs often begin alike and differ at the end."""
     line = clean(text, 4 * NAME)
     if len(line) <= limit:
         return line

@@ -134,8 +134,8 @@ class TraceInfo:
     """Hold the setup of a trace. ``clock``: the trace's clock (``x86-tsc``: ticks of the TSC; ``mono``: ns).
     ``enabled``: traced events as ``system:name``. ``missing``: event that this kernel does not have or give → reason.
     ``buffer_kb``: size of the buffer for each of ``cpus``. ``stacks``: the kernel's stack is recorded when a measured
-    thread loses its CPU and does not sleep. ``own_view``: the host has not mounted the trace, so the agent did so for
-    itself alone."""
+    thread loses its CPU and does not sleep. ``own_view``: the host has not mounted the trace's file system, so the
+    agent has mounted it for itself alone."""
 
     clock: str
     cpus: tuple[int, ...]
@@ -151,8 +151,8 @@ class TraceRead:
     """Hold the events since the trace's start. ``events``: the packed events of both trace instances, in order of time.
     ``strings``: the table of all their names. ``lost``: CPU → number of events for which there was no room (0 is left
     out); all of them came after the CPU's last event. ``lost_elsewhere``: the same for events that are traced on all
-    CPUs (moves, wakes and interrupts). ``whole_from``: where the newest events overwrite the oldest, the lost events
-    came before; from this time on (ticks) all are there."""
+    CPUs (moves, wakes and interrupts). ``whole_from``: the time in ticks from which on no event is lost, for buffers in
+    which the newest events overwrite the oldest."""
 
     events: bytes
     strings: tuple[str, ...]

@@ -39,8 +39,8 @@ class Side:
     """Hold one run of a round. ``duration_s``: the time in which stalls could be seen. ``stalls``: rates of distinct
     stalls by decade. ``stolen_ns_per_second``: time stolen by all stalls over ``threshold_ns``. ``percentiles``:
     percentile → ns in the main histogram, None if there are too few samples. ``beyond``: percentile → known number of
-    distinct stalls at least as long, in the thread that fills the histogram. ``figure``: the figure of a command's run;
-    if there is one, nothing else is compared."""
+    distinct stalls at least as long as its value, in the thread that fills the histogram. ``figure``: the figure of a
+    command's run; if there is one, nothing else is compared."""
 
     run: str
     duration_s: float

@@ -15,14 +15,14 @@ from jitter_workshop.model.record import FORMAT_VERSION as FORMAT_VERSION
 from jitter_workshop.model.record import dataclass, field
 
 BETWEEN, READING, SUSPENDED = "between blocks", "reading the trace", "suspended"
-"""Why a time was not watched. BETWEEN: a sampler counts, settles and sends a block's figures. READING: a trace was
-frozen and read. SUSPENDED: the watch itself was stopped, or its measuring process had to be started again."""
+"""The reasons why a time was not watched. BETWEEN: a sampler counts, settles and sends a block's figures. READING: a
+trace was frozen and read. SUSPENDED: the watch itself was stopped, or its measuring process had to be started again."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchRate:
-    """Hold how many stalls were at least ``threshold_ns`` long, and their rate an hour of watched time, with its exact
-    Poisson limits (95 %); None where nothing was watched."""
+    """Hold the number of stalls of at least ``threshold_ns``, their rate an hour of watched time, and its exact Poisson
+    limits (95 %). The rate and its limits are None if nothing was watched."""
 
     threshold_ns: int
     count: int
@@ -33,8 +33,8 @@ class WatchRate:
 
 @dataclass(frozen=True, slots=True)
 class KeptStall:
-    """Hold one of the worst stalls. The ``parts`` (largest first) sum to ``duration_ns``; they and ``timeline`` are
-    None where no trace tells them, for the reason ``why_no_parts``. ``at``: the wall clock's time of its start (UTC).
+    """Hold one of the worst stalls. The ``parts`` (largest first) sum to ``duration_ns``. ``parts`` and ``timeline``
+    are None without a trace of the stall; ``why_no_parts`` says why. ``at``: the wall clock's time of its start (UTC).
     ``file``: the frozen trace of the block in which it lies, below the watch's folder; None if there is none."""
 
     at_ns: int
@@ -49,7 +49,7 @@ class KeptStall:
     file: str | None = None
 
     def explained(self) -> ExplainedStall:
-        """Return the stall in the form in which those of a run are shown."""
+        """Return the stall in the form of a run's stalls, so that it is shown alike."""
         parts = self.parts if self.parts is not None else (Part("no_event", self.why_no_parts, self.duration_ns),)
         return ExplainedStall(
             *(self.at_ns, self.duration_ns, self.cpu, self.thread, 1, 0),
@@ -62,9 +62,10 @@ class KeptStall:
 @dataclass(frozen=True, slots=True)
 class WatchVerdict:
     """Hold the verdict on a condition. ``verdict``: ``accepted``, ``rejected``, or None where the data say neither.
-    ``stalls``: how many of ``limit_ns`` or longer were seen; ``per_hour_high``: the upper limit of their rate (95 %).
-    ``not_watched_ns``: the time that counts for nothing, by its reason. ``host``: the host's facts; ``applied``: what
-    this tool has set there; ``checks``: the state of each of the host's settings. ``made_by``: this tool's version."""
+    ``stalls``: number of stalls of ``limit_ns`` or longer; ``per_hour_high``: the upper limit of their rate (95 %).
+    ``not_watched_ns``: the time that was not watched, by its reason. ``host``: the host's facts; ``applied``: the
+    settings that this tool has changed there; ``checks``: the state of each of the host's settings. ``made_by``: this
+    tool's version."""
 
     format_version: int
     accept: str
@@ -96,14 +97,14 @@ class WatchVerdict:
 
 @dataclass(frozen=True, slots=True)
 class WatchReport:
-    """Hold the result of ``watch``. ``watching``: ``spin``, or the program's name. ``duration_s``: from the beginning
-    to the end, of which ``watched_s`` was watched; ``not_watched_ns``: the rest, by its reason. ``stalls``: how many
-    were at least ``threshold_ns`` long; ``rates``: the same and those of longer ones. ``causes``: the sums over the
-    stalls whose trace was read (``named``), largest first; None without a trace. ``kept``: the worst stalls, the
-    longest first. ``freezes``: how often the trace was frozen and read, in ``frozen_ns`` in all. ``evidence``:
-    ``trace`` or ``counters``. ``verdict``: as in WatchVerdict; None without a condition, too. ``file``: the verdict
-    file; None if there is none. ``folder``: where the journal and the frozen traces are. ``notes``: field → why it is
-    null or not complete."""
+    """Hold the result of ``watch``. ``watching``: ``spin``, or the program's name. ``duration_s``: the length of the
+    watch; ``watched_s``: the watched part; ``not_watched_ns``: the rest, by its reason. ``stalls``: number of stalls of
+    at least ``threshold_ns``; ``rates``: rates of these stalls and of longer ones. ``causes``: the sums over the stalls
+    whose trace was read (``named``), largest first; None without a trace. ``kept``: the worst stalls, the longest
+    first. ``freezes``: how often the trace was frozen and read, in ``frozen_ns`` in all. ``evidence``: ``trace`` or
+    ``counters``. ``verdict``: as in WatchVerdict; None without a condition, too. ``file``: the verdict file; None if
+    there is none. ``folder``: where the journal and the frozen traces are. ``notes``: field → why it is null or not
+    complete."""
 
     format_version: int
     id: str
