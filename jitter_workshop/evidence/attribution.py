@@ -81,9 +81,9 @@ def split(window: Window, timeline: Timeline) -> tuple[Piece, ...]:
 
 
 def _of_sender(window: Window, timeline: Timeline, around: int) -> tuple[Piece, ...] | None:
-    """Return the causes that delayed a message's producer, None if no event stopped the producer. They explain a late
-    message if nothing delayed the consumer: the producer was interrupted after it stamped the message and before it
-    published the message."""
+    """Return the causes that delayed a message's producer, None if no event stopped the producer. These causes explain
+    a late message if nothing delayed the consumer: the producer was interrupted after it stamped the message and before
+    it published the message."""
     producer = timeline.threads.get(PRODUCER)
     if producer is None or window.thread == PRODUCER or window.publish is None:
         return None

@@ -13,7 +13,8 @@ from jitter_workshop.model.program import FUTEX
 from jitter_workshop.model.trace import EventFields
 
 MOST_LIVES = 20_000
-"""The most threads that are followed. A program that starts threads without end is not followed further."""
+"""The largest number of threads that are followed. A program that starts threads without end is not followed
+further."""
 
 T = TypeVar("T")
 
@@ -57,10 +58,10 @@ class _Timed(Generic[T]):
 
 @dataclass(slots=True)
 class Story:
-    """Hold what a trace tells about threads. ``lives``: the program's threads, in order of their beginning.
-    ``names``: the last name of each thread. ``priorities``: the last priority of each thread (below 100:
-    real-time). ``first``: each followed thread's first event, as (kind, time, the CPU where the thread is
-    then). ``cut``: threads were left out, because there were too many."""
+    """Hold a trace's facts about threads. ``lives``: the program's threads, in order of their beginning. ``names``: the
+    last name of each thread. ``priorities``: the last priority of each thread (below 100: real-time). ``first``: each
+    followed thread's first event, as (kind, time, the CPU where the thread is then). ``cut``: threads were left out,
+    because there were too many."""
 
     lives: list[Life] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
@@ -80,7 +81,7 @@ class Story:
 
     def call(self, tid: int, moment: int) -> str | None:
         """Return the name of the system call in which a thread was at ``moment``, "" outside of the traced calls, and
-        None if the trace does not tell."""
+        None if the trace does not show it."""
         calls = self._calls.get(tid)
         if calls is None:
             return None
@@ -112,8 +113,9 @@ def follow(
     becomes the user's command. ``in_futex``: the threads that were in the call ``futex`` at ``start``. ``events``: the
     events of all CPUs, in order of time.
 
-    The trace has the end of each call but ``futex``, which a program may call a million times a second. Its begin
-    counts for one sleep: the thread has left the call when it runs again, or when its own code has a page fault.
+    The trace has the end of each call but ``futex``, which a program may call a million times a second. The begin of a
+    ``futex`` call counts for one sleep: the thread has left the call when it runs again, or when its own code has a
+    page fault.
     """
     return _Follower(tids, start, end, children, command, in_futex).run(events)
 

@@ -49,7 +49,7 @@ THRESHOLD_NS = 1_000
 """The least length of a hold-up that counts as a stall."""
 TOP = 10
 MOST_THREADS = 1_000
-"""The most threads that are listed; the others are in the sums."""
+"""The largest number of threads that are listed; the others are in the sums."""
 MOST_WAITS = 1_000
 ORDINARY = 100
 """The least priority of an ordinary task; real-time threads are below (``MAX_RT_PRIO``)."""
@@ -58,12 +58,12 @@ OUTRANKED_NS = 1_000_000
 FAULT_NS = 100_000
 """The longest time from a page fault to the sleep in which it waits."""
 AT_ONCE_NS = 20_000
-"""The longest time between two page faults that tells how long the first one took."""
+"""The longest time between two page faults that still counts as the length of the first one."""
 LEAST_FAULTS = 20
 MOST_FAULTS = 200_000
 """The least and the largest number of pairs of such faults from which the length of a fault is computed."""
 DEPTH = 3
-"""The most wakers of one wait."""
+"""The largest number of wakers that are listed for one wait."""
 LEAVES_IDLE_NS = 1_000_000
 """The longest time that a woken thread's free CPU needs to leave idle. Where the program's group is throttled, a longer
 wait on a free CPU counts as throttled."""
@@ -75,7 +75,7 @@ _STOPPED, _DEEP = ("T", "t"), "D"
 
 @dataclass(frozen=True, slots=True)
 class ProgramTimes:
-    """Hold what a trace tells about a program. ``threads``: the listed threads; those that ran or were held up longest
+    """Hold a trace's facts about a program. ``threads``: the listed threads; those that ran or were held up longest
     come first."""
 
     threads: tuple[ThreadTimes, ...]
@@ -139,8 +139,8 @@ def explain_program(
     processes that these threads start. ``itself``: pid → the name under which jitter-workshop's own processes are
     shown. ``quota``: the CPU quota of the program's groups and its period in ns, if they used it up in this time; None
     if they did not. ``calls``: the trace has the system calls. ``command``, ``in_futex``: see ``lives.follow``.
-    ``stolen``: None if there is no steal clock. ``scene``: gets the same time as tracks. ``top``: the number of the
-    longest hold-ups that are listed.
+    ``stolen``: None if there is no steal clock. ``scene``: receives the same time in the form of tracks. ``top``: the
+    number of the longest hold-ups that are listed.
     """
     found = _named(sorted(events, key=lambda event: event[0]), itself or {})
     story = follow(found, tids, start, end, children=children, command=command, in_futex=in_futex)
@@ -186,7 +186,7 @@ def _ran_of(timeline: Timeline, itself: Mapping[int, str]) -> int:
 
 
 def _named(events: list[EventFields], itself: Mapping[int, str]) -> list[EventFields]:
-    """Return the events. Each process in ``itself`` has the name given there instead of its own."""
+    """Return the events with each process in ``itself`` under its name from ``itself``, instead of its own name."""
     if not itself:
         return events
     return [
@@ -578,7 +578,8 @@ def _taken(sums: Mapping[_Key, _Taken]) -> tuple[TimeTaken, ...]:
 
 
 def _waits(sums: Mapping[_WaitKey, _Taken]) -> tuple[Wait, ...]:
-    """Return the waits, the longest in all first. Waits beyond MOST_WAITS are added up without their wakers."""
+    """Return the waits, those with the longest total time first. Waits beyond MOST_WAITS are added up without their
+    wakers."""
     found = sorted(
         (Wait(*key, one.count, one.total, one.worst) for key, one in sums.items()),
         key=lambda one: (-one.total_ns, one.kind, one.name, [(w.kind, w.name) for w in one.wakers]),

@@ -34,7 +34,7 @@ PRESETS = ("quick", "standard", "long")
 TURN_LIMITS_S = (30, 6 * 3600)
 MAX_BYTES = 64 * 1024
 MAX_NAMES = 200
-"""The most names that one list may have."""
+"""The largest number of names in one list."""
 
 
 _ADVICE = "docs/teaching.md shows a complete class file"
@@ -75,7 +75,7 @@ def is_name(word: object) -> bool:
 
 def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
     """Return the class that a file describes. An unknown key is refused, because a misspelt limit would be no limit.
-    ``where``: the file's name for messages. Raise UsageError."""
+    ``where``: the file's name for messages. Raise UsageError for an invalid file."""
     import tomllib
 
     if len(data) > MAX_BYTES:
@@ -156,5 +156,5 @@ _FORMS: dict[str, tuple[Callable[[object], object], str]] = {
     "preset": (PRESETS.__contains__, f"one of {', '.join(PRESETS)}"),
     "may_apply": (_is_table, "a table with lines such as students = [ids]"),
 }
-"""The keys of a class file. Each has a check, which returns a true value if the key's value fits, and the required form
-in words."""
+"""The keys of a class file. Each key has a check and the required form in words. The check returns a true value if the
+key's value fits."""

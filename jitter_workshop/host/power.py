@@ -64,7 +64,7 @@ class Sensor:
 
     @property
     def of_cpu(self) -> bool:
-        """Return True if the sensor is a processor's, by its name."""
+        """Return True if the sensor's name is that of a processor's sensor."""
         return _CPU_SENSOR.search(self.name) is not None
 
 

@@ -59,7 +59,7 @@ class Tree:
 
     def look(self, path: str) -> int:
         """Return an O_PATH descriptor of the file or folder that ``path`` names inside the tree, never of a link. The
-        caller closes it. Raise OSError, ValueError for an impossible path, and Refused."""
+        caller closes it. Raise OSError, ValueError for an impossible path, and PathRefused."""
         if self._opener is not None:
             try:
                 return self._opener(self._descriptor, path.lstrip("/") or ".")

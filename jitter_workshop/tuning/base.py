@@ -19,8 +19,8 @@ A tunable is a class in a module of this package that the registry names. No oth
 :class:`Settings` derives status, plan, apply and restore from that list. A tunable without such a list overrides
 :meth:`Tunable.judge` and :meth:`Tunable.writes`; one that is never changed is an :class:`Observed`. The rules:
 
-* ``judge`` and ``writes`` only read, below ``host.root``, and need no rights. For a file that
-  they may not read they give that reason.
+* ``judge`` and ``writes`` only read, below ``host.root``, and need no rights. Where they may not read a file, they give
+  this as the reason.
 * ``writes`` gives each write with the current value (``before``), which a restore writes back. A tunable never
   restores anything itself.
 * Every path that a tunable may write matches one of its ``owns`` patterns (``fnmatch``). The agent refuses all other
@@ -98,8 +98,8 @@ class Setting:
 def left_for_the_rest(host: Host) -> CpuSet:
     """Return the housekeeping CPUs: those that are neither hot nor siblings of hot CPUs (exceptions: ``context.Host``).
 
-    Raise Unavailable where no CPU is hot, or where no housekeeping CPU would be left: the last one is never taken
-    offline, isolated or left without interrupts.
+    Raise Unavailable where no CPU is hot, or where no housekeeping CPU would be left: the last housekeeping CPU is
+    never taken offline, isolated or left without interrupts.
     """
     if not host.hot:
         raise Unavailable("no CPU is chosen as hot: choose with --cpus", info=True)

@@ -12,7 +12,7 @@ only appends to it. Each line is one JSON object whose last field is the CRC-32 
              restore, changes that value later
 ``refused``  the write did not happen, or was undone at once
 ``owed``     a restore could not restore the setting yet (``why``): every later restore tries again
-``before``   a new value to restore, taken over from an earlier write to the same setting that is undone
+``before``   a new value to restore: the one that an earlier write to the same setting had; that write is undone
 ``undone``   the setting is restored, void since a reboot, or gone with its task or device
 ``then``     the command that follows a group of writes (``update-grub``) was run
 
@@ -84,8 +84,8 @@ class Entry:
 class Journal:
     """Hold one journal.
 
-    ``whole``: the number of its bytes that are whole lines (without a torn tail). ``due``: the follow-up commands of
-    writes that were made or undone, if they have not run yet. ``problems``: the parts that could not be read, in words.
+    ``whole``: the number of bytes in whole lines (without a torn tail). ``due``: the follow-up commands of writes that
+    were made or undone, if they have not run yet. ``problems``: the parts that could not be read, in words.
     """
 
     id: str
@@ -236,8 +236,8 @@ def stack(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], .
 
 @dataclass(frozen=True, slots=True)
 class AppliedBy:
-    """Hold who applied a tunable: the journal, its moment (UTC), and the process that asked, None if it is not known.
-    ``running``: this process still runs, and is a jitter-workshop."""
+    """Hold the origin of a tunable's last apply: the journal, the moment (UTC), and the process that asked for it, None
+    if unknown. ``running``: this process still runs, and is a jitter-workshop."""
 
     journal: str
     time: str
@@ -246,8 +246,8 @@ class AppliedBy:
 
 
 def applied_by(root: HostRoot, journals: Sequence[Journal]) -> dict[str, AppliedBy]:
-    """Return who last applied each tunable, by its id. A tunable is left out if a restore would give back none of its
-    settings. ``journals``: the journals of this host, in order."""
+    """Return the origin of each tunable's last apply, by the tunable's id. A tunable is left out if a restore would
+    give back none of its settings. ``journals``: the journals of this host, in order."""
     found: dict[str, AppliedBy] = {}
     boot = current_boot(root) if journals else None
     for journal in journals:

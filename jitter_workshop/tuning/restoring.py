@@ -73,9 +73,9 @@ class _Chain:
 
     ``holds``: the write stays in effect; it is made again if restoring another setting displaces it. ``foreign``:
     somebody else has changed the setting since. ``every``: for an affinity that is to be opened to all CPUs, the CPUs
-    that it must have in the end. ``opens``: the CPUs that the affinity must have after our write. ``sure``: nothing of
-    an interrupted write is left. ``readable``: the setting can be handled. ``first``: the setting's value before this
-    restore. ``done``: the outcome, "" while there is none; ``why`` then gives the reason.
+    that it must have in the end. ``opens``: the CPUs that the affinity must have after our write. ``sure``: True if
+    nothing of an interrupted write is left. ``readable``: True if the setting can be handled. ``first``: the setting's
+    value before this restore. ``done``: the outcome, "" while there is none; ``why`` then gives the reason.
     """
 
     kind: Kind
@@ -251,7 +251,7 @@ class _Way:
         return 0
 
     def _hand_down(self, entry: Entry, above: Entry) -> None:
-        """Give ``above``, a later entry that stays now, the ``before`` of ``entry``, and journal that for a later
+        """Copy the ``before`` of ``entry`` to ``above``, a later entry that stays. Journal the new value for a later
         restore."""
         try:
             if above.before != entry.before:

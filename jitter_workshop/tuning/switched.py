@@ -53,7 +53,8 @@ class Switched:
     come back. ``taken``: the lists of CPUs that our cpusets had. ``rest``: the lists of our version 1 cpuset for
     everything else. ``isolated``: all CPUs that our cpusets kept from other tasks. ``others``: the CPUs of other
     programs' partitions now; the kernel keeps tasks off these CPUs as well. ``gone``: the CPUs of partitions that other
-    programs had when we wrote, and no longer have. ``cpus``, ``sets``: True if we switched a CPU, a cpuset.
+    programs had when we wrote, and no longer have. ``cpus``: True if we switched a CPU. ``sets``: True if we switched a
+    cpuset.
     """
 
     possible: CpuSet
@@ -100,7 +101,7 @@ class Switched:
 
 
 def read_switched(root: HostRoot, entries: Iterable[Wrote], isolated: CpuSet | None = None) -> Switched:
-    """Return how ``entries``, in the order of their writes, switched CPUs and cpusets.
+    """Return the CPUs and cpusets that ``entries`` switched. The entries are in the order of their writes.
 
     ``isolated``: the CPUs of other programs' partitions at the time of these writes.
     """

@@ -92,7 +92,7 @@ class MenuEntry:
 
 def default_entry(text: str, saved: str) -> MenuEntry:
     """Return the entry that GRUB boots by default. ``text``: the menu. ``saved``: the variable ``saved_entry`` of the
-    environment block, "" for none. Raise NotUnderstood."""
+    environment block, "" for none. Raise NotUnderstood for an unknown construct."""
     commands = parse(text)
     return entry_of(text, _find(commands, _default(commands, saved)))
 
@@ -112,8 +112,8 @@ def reads_custom(commands: Sequence[Command]) -> bool:
 
 
 def entry_of(text: str, command: Command) -> MenuEntry:
-    """Return the entry of ``command``, a ``menuentry`` in ``text``. Raise NotUnderstood if it does more than start one
-    kernel."""
+    """Return the entry of ``command``, a ``menuentry`` in ``text``. Raise NotUnderstood if the entry does more than
+    start one kernel."""
     title = literal(command.words[1]) or ""
     named = f"the default entry '{printable(title, 60)}'"
     for other in (c.words[0] for c in command.block if c.words[0] not in _IN_ENTRY):
@@ -220,7 +220,8 @@ def _names(entry: Command) -> tuple[str, ...]:
 
 
 def parse(text: str) -> tuple[Command, ...]:
-    """Return the commands of a menu or of a part of one, including those inside an ``if``. Raise NotUnderstood."""
+    """Return the commands of a menu or of a part of one, including those inside an ``if``. Raise NotUnderstood for an
+    unknown construct."""
     return _block(re.finditer(_TOKEN, text), nested=False, conditional=False)[0]
 
 

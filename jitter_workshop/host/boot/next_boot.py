@@ -163,8 +163,8 @@ def _can_be_forgotten(root: HostRoot, folder: str) -> None:
 
 
 def _mount_of(root: HostRoot, folder: str) -> tuple[str, str, str] | None:
-    """Return device number, options and file system of the mount at a folder or nearest above it; None if unknown (man
-    5 proc)."""
+    """Return the device number, options and file system of the mount that holds a folder; None if unknown (man 5
+    proc)."""
     best = found = None
     for line in (root.text(_MOUNTS) or "").split("\n"):
         fields, dash, rest = line.partition(" - ")

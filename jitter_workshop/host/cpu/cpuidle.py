@@ -1,6 +1,6 @@
 """Read the idle driver, idle states, and the latency limit of one CPU.
 
-An idle state tells how deep a CPU sleeps and how long it takes to wake. Sources:
+An idle state determines how deep a CPU sleeps and how long the CPU takes to wake. Sources:
 Documentation/admin-guide/pm/cpuidle.rst, Documentation/ABI/testing/sysfs-devices-power.
 """
 

@@ -1,1 +1,1 @@
-"""Read interrupts, where each may arrive, and network cards."""
+"""Read interrupts, their affinities, and network cards."""

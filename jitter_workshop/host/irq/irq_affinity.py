@@ -86,8 +86,8 @@ def read_default_affinity(root: HostRoot) -> CpuSet | None:
 
 
 def read_irqbalance_settings(root: HostRoot) -> IrqBalanceSettings:
-    """Read irqbalance's first settings file that exists. A CPU list in it counts before an (older) mask, as in
-    irqbalance itself."""
+    """Read irqbalance's first settings file that exists. A CPU list in this file overrides a mask, the older form, as
+    in irqbalance itself."""
     for path in _IRQBALANCE_FILES:
         text = root.text(path)
         if text is None:
@@ -108,7 +108,7 @@ def read_irqbalance_settings(root: HostRoot) -> IrqBalanceSettings:
 
 
 def _cpus(root: HostRoot, path: str, known: dict[str, CpuSet | None]) -> tuple[CpuSet | None, str]:
-    """Return the CPUs in a file and "", or None and the reason. ``known``: text → CPUs, because many interrupts share a
+    """Return (the CPUs in a file, "") or (None, the reason). ``known``: text → CPUs, because many interrupts share a
     list."""
     reading = root.reading(path)
     if reading.text is None:

@@ -1,1 +1,1 @@
-"""Record a host into a folder or a file, without what is private, and read it back."""
+"""Record a host into a folder or a file, without private data, and read recordings."""

@@ -140,8 +140,8 @@ class Scrubber:
 
     def identifiers(self, text: str, *, addresses: bool = True, host: bool = True) -> str:
         """Return text without MAC and IP addresses, UUIDs, long hexadecimal identifiers and serial numbers.
-        ``addresses=False``: keep what looks like an IP address, because it is a version. ``host=False``: keep a word
-        that equals the host's name, because it is the kernel's word."""
+        ``addresses=False``: keep text that looks like an IP address, because it is a version. ``host=False``: keep a
+        word that equals the host's name, because it is the kernel's word."""
         if self._secret is not None and host:
             text = self._secret.sub(HIDDEN_NAME, text)
         text = _USER_UNIT.sub(rf"user@{REMOVED}", text)
@@ -197,7 +197,7 @@ def _is_ipv6(word: str) -> bool:
 
 
 def _task_file_kept(names: list[str]) -> bool:
-    """Return False for a file below /proc/PID or /proc/self that does not tell where and how a task runs."""
+    """Return False for a file below /proc/PID or /proc/self that does not show where and how a task runs."""
     if names[1] in ("self", "thread-self"):
         return len(names) == 3 and names[2] in _SELF_FILES
     if names[1].isdigit():
@@ -208,7 +208,7 @@ def _task_file_kept(names: list[str]) -> bool:
 
 
 def _is_given(names: list[str], n: int) -> bool:
-    """Return True if part ``n`` of a path may come from the host's name; names that the kernel gives do not."""
+    """Return True if part ``n`` of a path may come from the host's name; False for a name that the kernel gives."""
     folder = "/" + "/".join(names[:n])
     if _GROUPS.match(folder):
         return not _GROUP_FILE.fullmatch(names[n])

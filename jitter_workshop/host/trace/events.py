@@ -139,8 +139,8 @@ class Decoder:
 
 
 def data(record: Record, field: Field, value: Any) -> bytes:
-    """Return the bytes of a text or mask, from the field, or from the place to which the field points. Raise
-    ValueError."""
+    """Return the bytes of a text or mask, from the field, or from the place to which the field points. Raise ValueError
+    if that place is outside the record."""
     return located(record.page, record.start, record.end, field, value) if field.located else bytes(value)
 
 
@@ -241,7 +241,7 @@ def _nmi(decoder: Decoder, event: EventFormat) -> Plan:
 
 def _begins(kind: str, function: str, token: str) -> Maker:
     """Return a maker of events for the start of work. ``function``: the field with the function that does the work.
-    ``token``: the field whose value the record of the end has, too."""
+    ``token``: a field that the record of the end has, too, with the same value."""
 
     def make(decoder: Decoder, event: EventFormat) -> Plan:
         def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:

@@ -84,7 +84,7 @@ class PageFormat:
 
 
 def parse_event(text: str) -> EventFormat:
-    """Parse one ``format`` file. Raise ValueError."""
+    """Parse one ``format`` file. Raise ValueError if it is damaged."""
     name, number, fields, symbols = "", -1, {}, {}
     for line in text.splitlines():
         word, colon, rest = line.strip().partition(":")
@@ -107,7 +107,7 @@ def parse_event(text: str) -> EventFormat:
 
 
 def parse_page(header_page: str, header_event: str) -> PageFormat:
-    """Parse ``events/header_page`` with ``events/header_event``. Raise ValueError."""
+    """Parse ``events/header_page`` with ``events/header_event``. Raise ValueError if one of them is damaged."""
     fields = {}
     for line in header_page.splitlines():
         if line.strip().startswith("field"):
@@ -244,7 +244,7 @@ _STAMP_TOP = ((1 << 64) - 1) >> _STAMP_BITS << _STAMP_BITS
 def records(page: bytes, form: PageFormat) -> Iterator[tuple[int, int, int]]:
     """Yield (time stamp, start, end) for each record of one page. The stamp is in ticks of the trace's clock; ``start``
     and ``end`` are positions in ``page``; ``end`` is the first position after the record and its padding to whole
-    words. Raise ValueError."""
+    words. Raise ValueError for a damaged page."""
     if len(page) < form.data_offset:
         raise ValueError("a page of the trace is too short for its header")
     end = used_bytes(page, form)

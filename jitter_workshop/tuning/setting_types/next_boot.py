@@ -68,8 +68,8 @@ class GrubEntry(_Entry):
 class GrubOnce(_Entry):
     """Handle kernel parameters of our entry, ``/boot/grub/custom.cfg(NAME)`` or ``(NAME+NAME)``.
 
-    The value is "" where the entry has none of these parameters. The value is in effect in that one boot only, when the
-    running kernel has the parameters.
+    The value is "" where the entry has none of these parameters. The value is in effect only while the running kernel
+    has these parameters, which is in that one boot.
     """
 
     name = "grub-once"

@@ -32,11 +32,11 @@ _WHY_NEXT = (
 class BootParameter(Tunable):
     """Handle one parameter of the kernel's command line, or several that are set together.
 
-    ``names``: the names of the parameters. ``parameters`` gives their values for this host. ``in_effect`` tells if the
-    running kernel needs no change. ``word``: the whole parameter, if the same one is good on every host. Then
-    ``effect`` is the reason shown if the running kernel has it, ``no_effect`` if not. ``contested``: no host is judged
-    bad for lack of this parameter, and a plan has it only if the user names it. ``x86_only``: kernels for other
-    processors do not know the parameter.
+    ``names``: the names of the parameters. ``parameters`` gives their values for this host. ``in_effect`` returns True,
+    with the reason, if the running kernel needs no change. ``word``: the whole parameter, if the same one is good on
+    every host. Then ``effect`` is the reason shown if the running kernel has it, ``no_effect`` if not. ``contested``:
+    no host is judged bad for lack of this parameter, and a plan has it only if the user names it. ``x86_only``: kernels
+    for other processors do not know the parameter.
     """
 
     when: ClassVar[When] = "boot"
@@ -70,7 +70,7 @@ class BootParameter(Tunable):
         return self.word
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
-        """Return True if the running kernel needs no change, and the reason shown in either case."""
+        """Return a pair: True if the running kernel needs no change, else False; and the reason to show."""
         good = self.has_word(host.command_line)
         return good, self.effect if good else self.no_effect
 

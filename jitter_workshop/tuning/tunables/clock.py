@@ -14,7 +14,7 @@ _READ_IN_USER_SPACE = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_
 """Clock sources that a program reads without entering the kernel."""
 
 _WATCHED_PACKAGES = 4
-"""With more packages the kernel (from 6.3) does not believe the firmware that the TSCs of all packages agree."""
+"""Up to this number of packages, the kernel (from 6.3) trusts the firmware's claim that their TSCs agree."""
 
 
 class ClockSource(Tunable):

@@ -154,7 +154,7 @@ class Hotplug(Tunable):
 
 
 def _siblings(host: Host) -> CpuSet:
-    """Return the threads of hot cores on which no latency-critical thread runs, hot themselves or not."""
+    """Return the CPUs of hot cores on which no latency-critical thread runs. These CPUs may be hot or not."""
     return host.siblings | host.hot_siblings
 
 

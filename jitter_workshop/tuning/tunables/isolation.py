@@ -136,7 +136,7 @@ class Isolation(Tunable):
 
     def _sets(self, host: Host, sets: Cpusets) -> list[Write]:
         """Return the writes that make two cpusets, the first for the hot CPUs and the second for the rest. The writes
-        also move every task that can be moved into the second one.
+        also move every movable task into the second cpuset.
 
         Without load balancing in the top cpuset, tasks outside both would stay on their current CPUs. So this balancing
         is switched off last and on again first (``ordering``).

@@ -49,7 +49,7 @@ class OneFile(Settings):
         return self.default
 
     def asked(self, host: Host, value: str) -> str:
-        """Return the file's value for ``ID=value``. Raise UsageError for an invalid one."""
+        """Return the file's value for ``ID=value``. Raise UsageError for an invalid value."""
         return one_of(self, value, self.allowed) if self.allowed else whole_number(self, value, *self.bounds)
 
 
