@@ -70,8 +70,8 @@ class Proof:
     versions.
 
     ``command``: the words of the user's own command that was run instead of our benchmark, else (). ``metric``,
-    ``unit``: the measure that is compared, and its unit (``Figure``). ``options``: the options of ``prove`` that give
-    the measure and the unit."""
+    ``unit``: the measure that is compared, and its unit (``Figure``). ``options``: the options with which ``prove``
+    measures the same again."""
 
     format_version: int
     id: str

@@ -188,7 +188,7 @@ class ReportedScreening:
     """Hold a screening with its result. ``settings``: the settings that were switched on and off. ``runs``,
     ``budget_runs``: the number of runs that count, and of planned runs. ``measure``: the figure that is judged, "" if
     it is not decided. ``text``: the result in words. ``ranked``: the settings, those that matter first; () until all
-    pairs of the choice are measured. ``chosen``: the settings that were proven. Other fields are as in
+    pairs that choose are measured. ``chosen``: the settings that were proven. Other fields are as in
     ``model.screening.Screening``."""
 
     id: str

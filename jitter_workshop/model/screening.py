@@ -1,9 +1,9 @@
 """Define a screening: which of many settings move one figure, as stored in a session's ``screenings/ID.json``.
 
 Each pair has two runs: some of the settings are on in the first run, and the others in the second. So each pair tests
-every setting. The pairs of the choice, which come first, have all settings; a few settings are chosen from their
-figures. The proofs are pairs of these few settings alone (``stats.screening`` has the design). Figures and decisions
-are stored; the result is computed from them."""
+every setting. The pairs that choose come first and have all settings; a few settings are chosen from their figures. The
+proofs are pairs of these few settings alone (``stats.screening`` has the design). Figures and decisions are stored; the
+result is computed from them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ScreenedPair:
 @dataclass(frozen=True, slots=True)
 class ScreeningPlan:
     """Hold what a screening would do, shown before it begins. ``settings``: each is ``ID`` or ``ID=VALUE``, or several
-    of them, separated by blanks and switched together. ``pairs``: number of pairs of the choice, 0 if all settings are
+    of them, separated by blanks and switched together. ``pairs``: number of pairs that choose, 0 if all settings are
     proven because they are few. ``most``: the largest number of settings that are proven. ``proofs``: number of pairs
     that prove them. ``changes``, ``workload``, ``preset``, ``hot_cpus``, ``run_s``, ``total_s``, ``notices``,
     ``command``, ``metric``: as in a proof's plan. ``left_out``: settings that are not screened, with the reason.
@@ -67,8 +67,8 @@ class ScreeningPlan:
 class Screening:
     """Hold a screening. ``settings``, ``workload``, ``preset``, ``hot_cpus``, ``changes``, ``left_out``, ``command``,
     ``metric``: as in :class:`ScreeningPlan`. A setting that the host refused in a trial is in ``left_out``, too, and in
-    no run. ``planned_pairs``, ``planned_proofs``: number of pairs of the choice, and of the proofs. ``seed``: the
-    random seed for the design and all orders.
+    no run. ``planned_pairs``, ``planned_proofs``: number of pairs that choose, and of pairs in the proofs. ``seed``:
+    the random seed for the design and all orders.
 
     ``pairs``, ``proofs``: the measured pairs. ``chosen``: the numbers of the settings to prove; () before the choice.
     ``measure``: the figure that is judged, "" before it is chosen. ``sittings``: the times at which the screening was
@@ -136,8 +136,8 @@ class Screening:
 class Ranked:
     """Hold one setting's result. ``ratio``, ``low``, ``high``: the figure with the setting ÷ without it, and the 95 %
     interval for this setting alone; ``high`` None: no upper bound. This ratio is the main effect. ``chosen``: True if
-    the figures come from the proofs, False if they come from the pairs of the choice. ``p_adjusted``: the p, adjusted
-    for all settings in the proofs; 1.0 for other settings. ``words``: the result in words."""
+    the figures come from the proofs, False if they come from the pairs that choose. ``p_adjusted``: the p, adjusted for
+    all settings in the proofs; 1.0 for other settings. ``words``: the result in words."""
 
     setting: str
     ratio: float | None

@@ -54,7 +54,8 @@ _OVERFLOWS = "(including overflows)"
 
 
 def detect(data: bytes) -> bool:
-    """Return True for a file of cyclictest or oslat. JSON shows it by the command line, text by comments or rows."""
+    """Return True for a file of cyclictest or oslat. A JSON file is recognized by its command line, a text by its
+    comments or rows."""
     return _tool(data) is not None
 
 

@@ -1,5 +1,5 @@
-"""Keep what a watch did: a folder for each watch, with a journal and frozen traces. The journal survives the end of its
-process at any moment, and a full disk.
+"""Keep watches on disk: a folder for each watch, with a journal and frozen traces. The journal stays readable if the
+watch's process is killed at any moment, or if the disk is full.
 
 A journal is a file of JSON lines. Its room is reserved before it is needed, so that a line can be written when another
 program has filled the disk. The reserved rest of the file is zeros; a reader stops at them.
@@ -25,7 +25,7 @@ from jitter_workshop.session.traces import RunTrace
 
 JOURNAL = "journal.jsonl"
 RESERVED = 1 << 20
-"""Bytes that are reserved at a time."""
+"""The number of bytes by which the reserved room grows."""
 FOR_THE_END = 64 << 10
 """Bytes of the reserved room that only the last lines may use."""
 MOST_BYTES = 64 << 20
@@ -54,8 +54,8 @@ class Journal:
     """Write a watch's journal. ``unwritten``: the number of lines for which there was no room."""
 
     def __init__(self, folder: Path) -> None:
-        """Make the file, and reserve its first room. Raise SessionError if that is not possible: a watch whose journal
-        is lost at its first line is not worth its hours."""
+        """Make the file, and reserve its first room. Raise SessionError if that fails: a watch without a journal would
+        waste hours."""
         self.path = folder / JOURNAL
         self.unwritten = 0
         self._end = self._reserved = 0
@@ -69,8 +69,8 @@ class Journal:
                 raise
 
     def add(self, entry: dict[str, Any], *, last: bool = False) -> None:
-        """Append a line and have it written to the disk. Where there is no room, only count it. ``last``: it may use
-        the room that is kept for the end."""
+        """Append ``entry`` as a line, and wait until the line is on the disk. If there is no room, count the line in
+        ``unwritten``. ``last``: the line may use the room that is reserved for the last lines."""
         line = files.json_line(entry)
         if self._reserved - self._end < len(line) + RESERVED // 2:
             with contextlib.suppress(OSError):
@@ -88,7 +88,7 @@ class Journal:
             self.unwritten += 1
 
     def close(self) -> None:
-        """Give the reserved rest back, and close the file."""
+        """Cut off the reserved rest of the file, and close the file."""
         if self._file >= 0:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._file, self._end)
@@ -125,8 +125,8 @@ def write_trace(folder: Path, name: str, trace: RunTrace) -> str:
 
 
 def read_trace(folder: Path, name: str) -> RunTrace | None:
-    """Read a frozen trace; None if there is none of this name. Raise SessionError for a file that cannot be read or is
-    damaged: a stranger may have made it, and its name."""
+    """Return a frozen trace; None if there is no file of this name. Raise SessionError for a file that is damaged or
+    cannot be read, and for an impossible name: file and name may come from a stranger."""
     if not _TRACE_NAME.fullmatch(name):
         raise SessionError(f"{clean(name, NAME)} is no name of a frozen trace")
     path = folder / name

@@ -1,4 +1,5 @@
-"""Read lengths of time and conditions on stalls, and judge a condition by what was watched. Every function is pure."""
+"""Read lengths of time and conditions on stalls, and judge a condition by the stalls of a watch. Every function is
+pure."""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def length_ns(text: str) -> int:
 
 
 def parse(text: str) -> Acceptance:
-    """Return the condition in a text. Raise UsageError for a text that is none."""
+    """Return the condition in a text. Raise UsageError for any other text."""
     words = " ".join(text.split())
     if found := _NONE_OF.fullmatch(words):
         limit, most, long = _ns(found[1], found[2]), 0, _ns(found[3], found[4])
@@ -77,9 +78,9 @@ def parse(text: str) -> Acceptance:
 
 
 def judge(condition: Acceptance, count: int, watched_ns: int) -> Judged:
-    """Judge a condition by the ``count`` stalls of its length that were seen in ``watched_ns``. Too many stalls reject
-    it at once, however short the time was. It is accepted only if the whole time was watched: a stall in a time that
-    was not watched is unknown."""
+    """Judge a condition. ``count``: number of stalls of at least its ``limit_ns`` in ``watched_ns``. Too many stalls
+    reject the condition, however short ``watched_ns`` is. The condition is accepted only if its whole time was watched,
+    because stalls in the rest are not known."""
     seen = f"{count:,} stall{'' if count == 1 else 's'} of {nice_ns(condition.limit_ns)} or longer"
     watched, wanted = nice_duration(watched_ns / 1e9), nice_duration(condition.for_ns / 1e9)
     if count > condition.most:

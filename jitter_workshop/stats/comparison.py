@@ -21,7 +21,7 @@ STOLEN = "stolen_ns_per_second"
 MAX = "max"
 
 WALL, USER, HELD_UP, MATCH, MEAN = "wall_time", "user_time", "held_up_time", "match", "mean"
-"""Measures of a command's run; another one is a percentile of its own histogram."""
+"""Measures of a command's run. Any other measure is a percentile of the command's own histogram."""
 NS = "ns"
 """The unit of all times of a command."""
 
@@ -195,8 +195,8 @@ def _jump_in_words(what: str, row: ComparisonRow | None, worth_saying: float, un
 
 
 def _stalls_in_words(a: Run, b: Run) -> str:
-    """Return how the rates of stalls differ, at the largest threshold up to 100 µs that a stall exceeded, else at the
-    largest one."""
+    """Return in words how the rates of stalls differ. Of the thresholds that a stall reached, take the largest up to
+    100 µs, else the largest of all."""
     mine = {r.threshold_ns: r for r in a.stalls.rates}
     theirs = {r.threshold_ns: r for r in b.stalls.rates}
     thresholds = sorted(mine.keys() & theirs.keys(), key=lambda t: (t > _HEADLINE_NS, -t))

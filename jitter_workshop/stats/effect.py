@@ -10,8 +10,9 @@ runs.
 Fewer stalls are no gain if the stalls took as much time in all: then each stall is longer. More stalls are no loss if
 the stalls took less time in all. If such a rise comes with a gain, the rise is named, with the time.
 
-The largest effect is told first. An effect on a percentile beyond which few stalls lie is told first only if no other
-figure moved. The effect on the maximum, which is a single event, is told first only if nothing else moved.
+The largest effect is shown first. An effect on a percentile with few stalls beyond it is shown first only if no other
+figure moved, except the maximum. The effect on the maximum, which is a single event, is shown first only if nothing
+else moved.
 
 The chapter's own figure, mostly a count of the cause, is shown in addition.
 """
@@ -188,8 +189,8 @@ def _sort(one: Figure) -> Sort:
 
 
 def _marks(one: Figure, *runs: KnownRun) -> list[str]:
-    """Return the mark of a percentile in each run. Return "" for other figures, and for a run of another machine,
-    because of such a run only figures are known."""
+    """Return the mark of a percentile in each run. The mark is "" for other figures. It is "", too, for a run of
+    another machine, of which only figures are known."""
     return [of_run(seen.run)[one.id] if one.id[0].isdigit() and seen.recorded is None else "" for seen in runs]
 
 

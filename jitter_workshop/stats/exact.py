@@ -23,14 +23,14 @@ _TINY = 1e-300
 _TERMS = 200_000
 _HAIR = 1e-12
 _MANY = 10_000
-"""For larger counts, the limit is half of a chi-square's quantile by Wilson and Hilferty (PNAS 1931), which is then
-within 10^-7 of the exact limit."""
+"""Above this count, a limit is half of a chi-square's quantile by Wilson and Hilferty (PNAS 1931). This approximation
+is then within 10^-7 of the exact limit."""
 
 
 def poisson_limits(count: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Return the lower and upper limit of the expected number of events if ``count`` events were seen (Garwood,
-    Biometrika 1936). If the lower limit is true, ``count`` or more events are seen in (1 - confidence) / 2 of all
-    cases; if the upper limit is true, ``count`` or fewer.
+    Biometrika 1936). If the lower limit is the true number, ``count`` or more events are seen in (1 - confidence) / 2
+    of all cases. If the upper limit is the true number, ``count`` or fewer are seen equally often.
 
     For a count of zero there is only an upper limit, which then gets all of 1 - confidence: the rule of three (3.0 at
     95 %; Hanley and Lippman-Hand, JAMA 1983). Raise ValueError for a negative count or a confidence outside 0..1."""

@@ -25,14 +25,14 @@ _BURST = 10
 _MOST_LOUD = 0.5
 
 Interval = tuple[float, float, Sequence[Bin]]
-"""A block: its start and its length in s, and its counters."""
+"""A block: its start in s, its length in s, and its counters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heat:
     """Hold the counts of a run by block and bar. ``label``: the run's name. ``starts_s``: each block's start, in s from
     the run's start; ``end_s``: the end of the last block; ``block_s``: the median length of a block. ``counts``: for
-    each block (bar, how many) in ascending order; bar n holds 10^(n/40) ns to 10^((n+1)/40) ns."""
+    each block (bar n, number of values) in ascending order; bar n holds 10^(n/40) ns to 10^((n+1)/40) ns."""
 
     label: str
     starts_s: tuple[float, ...]
@@ -55,8 +55,8 @@ class Heat:
         return (*self.starts_s, self.end_s)
 
     def by_block(self, rows: int, low: float, high: float) -> tuple[tuple[float, ...], ...]:
-        """Return for each block how many values it has in each of ``rows`` from ``high`` down to ``low`` (log10 of ns).
-        A bar that lies in two rows is shared by both."""
+        """Return, for each block, its number of values in each of ``rows`` rows from ``high`` down to ``low`` (log10 of
+        ns). The values of a bar that lies in two rows are divided between both."""
         found = []
         for block in self.counts:
             column = [0.0] * rows
@@ -68,9 +68,9 @@ class Heat:
         return tuple(found)
 
     def grid(self, columns: int, rows: int, low: float, high: float) -> tuple[tuple[float, ...], ...]:
-        """Return for each of ``columns`` equal parts of the run's time how many values a block has in each of ``rows``.
-        Where there is a column for each block, a column shows the block in its middle; else it shows the mean of its
-        blocks."""
+        """Divide the run's time into ``columns`` equal parts; return, for each part, a block's number of values in each
+        of ``rows`` rows. If every block covers the middle of some column, each column shows the block at its middle;
+        else each column shows the mean of its blocks."""
         each = self.end_s / columns
         middles = [max(bisect.bisect_right(self.starts_s, (n + 0.5) * each) - 1, 0) for n in range(columns)]
         blocks = self.by_block(rows, low, high)
@@ -111,7 +111,8 @@ def level(count: float, limits: Sequence[int]) -> int:
 
 def shows_bursts(blocks: Sequence[Block]) -> bool:
     """Return True if a run's longest times come in bursts: in two blocks or more, and in at most half of all blocks,
-    the longest value is ten times the median block's longest value. A run of fewer than eight blocks shows none."""
+    the longest value is at least ten times the median block's longest value. A run of fewer than eight blocks shows
+    none."""
     longest = [block.max for block in blocks if block.max is not None]
     return len(longest) >= LEAST_BLOCKS and 2 <= len(loud_blocks(blocks)) <= _MOST_LOUD * len(longest)
 

@@ -27,7 +27,7 @@ DIGITS = 3
 """The workshop's geometry: 1 ns to 60 s with three significant digits (27,648 counters)."""
 
 MAX_CORRECTIONS = 10_000_000
-"""The largest number of steps of one correction: so many steps take seconds."""
+"""The largest number of steps of one correction. A correction with this number of steps takes seconds."""
 
 _HIGHEST_LIMIT = 1 << 62
 

@@ -42,9 +42,9 @@ _HAIR = 1e-12
 class Pairs:
     """Hold one measure in all rounds: ``x`` without the change, ``y`` with it. Raise ValueError for unequal lengths and
     negative values. ``counted``: True if the values are numbers of events in equal time, False if they are times in ns.
-    ``step``: times that differ by less than this are the same. ``shift``, ``slope``: for each pair the log ratio that
-    it has for other, known reasons is its shift + (its slope - 1) × the log ratio under test, and is taken out; () for
-    none."""
+    ``step``: times that differ by less than this are the same. ``shift``, ``slope``: a value for each pair, () for
+    none. They correct each pair for known other effects: these change its log ratio by shift + (slope - 1) × the log
+    ratio under test."""
 
     x: tuple[float, ...]
     y: tuple[float, ...]
@@ -83,8 +83,8 @@ class Pairs:
 
 
 def p_value(pairs: Pairs, log_ratio: float = 0.0, give_up: float = 1.0) -> float:
-    """Return the p-value of a log ratio: how often luck alone gives pairs this far from it. A result above ``give_up``
-    may be less exact."""
+    """Return the p-value of a log ratio: the probability that luck alone gives pairs at least this far from the ratio.
+    A result above ``give_up`` may be less exact."""
     p = flip_p(pairs.contributions(log_ratio))
     if not pairs.counted or pairs.shift or p > give_up:
         return p
@@ -92,9 +92,9 @@ def p_value(pairs: Pairs, log_ratio: float = 0.0, give_up: float = 1.0) -> float
 
 
 def no_change_p(pairs: Pairs, within: float) -> float:
-    """Return the p-value for no change: how often the pairs look so equal although the true ratio is outside 1/(1 +
-    within) … 1 + within. It is the larger p of two one-sided tests, one at each end (Schuirmann, Journal of
-    Pharmacokinetics and Biopharmaceutics 15, 1987). The clock's step narrows the band."""
+    """Return the p-value for no change: the probability that the pairs look at least this equal if the true ratio is
+    outside 1/(1 + within) … 1 + within. It is the larger p of two one-sided tests, one at each end (Schuirmann, Journal
+    of Pharmacokinetics and Biopharmaceutics 15, 1987). The clock's step narrows the band."""
     edge = math.log1p(within) - pairs.coarseness
     if edge <= 0:
         return 1.0

@@ -28,7 +28,7 @@ alone."""
 
 _UNGATED = 99.0
 _STEPS_NS = {USER: 1_000.0}
-"""The step of the clock of a command's figure; the kernel tells user time in µs (getrusage(2))."""
+"""The step in ns of the clock of a command's figure; the kernel reports user time in µs (getrusage(2))."""
 
 
 def draw_orders(rounds: int, seed: int) -> tuple[Order, ...]:

@@ -93,7 +93,7 @@ def nice_number(value: float) -> str:
 
 
 def as_told(value: float) -> float:
-    """Return a number as :func:`nice_number` tells it: 1.0245 is told as 1.02."""
+    """Return a number, rounded as :func:`nice_number` shows it: 1.0245 becomes 1.02."""
     return float(nice_number(value).replace(",", ""))
 
 
@@ -119,8 +119,8 @@ def percentile_ticks(x_high: float) -> tuple[Tick, ...]:
 
 
 def ticks(unit: str, low: float, high: float, every: int = 1) -> tuple[Tick, ...]:
-    """Return the ticks of an axis between two positions: ``percentile``, ``time``, ``share``, ``number`` or
-    ``elapsed``. The last one counts seconds from 0 in even steps; all others are log10.
+    """Return the ticks of an axis between two positions. ``unit``: ``percentile``, ``time``, ``share``, ``number`` or
+    ``elapsed``. An ``elapsed`` axis counts seconds from 0 in even steps; the positions of all others are log10.
 
     A time and a number have one tick for each decade (100 ns, 1 µs, 10 µs, …; 10⁻³, 0.01, 0.1, 1, …, 1,000, 10⁴, …), or
     one for ``every`` decades (3: 1 ns, 1 µs, 1 ms)."""

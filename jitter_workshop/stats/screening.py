@@ -1,16 +1,18 @@
 """Find the few of many settings that move a figure (docs/verdicts.md, "Which settings matter").
 
-The first pairs follow a two-level design of Plackett and Burman (Biometrika 33, 1946), folded over: each row, with half
-of the settings on, is measured right beside its mirror, with the other half on. So each pair is a round for every
-setting at once. The effects of the others cancel, because each stands with a setting and against it equally often.
-The mirror also cancels what two settings do only together (Box and Wilson, JRSS B 13, 1951). These pairs choose the
-settings that look largest, and claim nothing.
+The pairs that choose come first. They follow a two-level design of Plackett and Burman (Biometrika 33, 1946), folded
+over. A row of the design is a run with about half of the settings on. Its mirror, measured right beside it, has the
+other settings on. So each pair is a round for every setting at once. The effects of other settings on a setting's
+result cancel, because each of them is on in the same run as this setting in half of the pairs. The mirror also cancels
+effects that two settings have only together (Box and Wilson, JRSS B 13, 1951). The settings with the largest effects
+are chosen. Nothing is claimed from these pairs.
 
-The chosen ones are proven with new pairs. In each, coins decide which of them are on in the first run; in the second
-the others are. So, whatever the others do, a setting that does nothing could as easily have been on in the other run.
-That makes the sign-flip test of a proof exact here, too, also after the effects of the others are taken out, because
-these are estimated without looking where this setting was on. The choice and the proofs have no run in common, so
-Bonferroni's shares of 5 % over the proofs alone keep 5 % for the whole."""
+The chosen settings are proven with new pairs. For each pair, a coin decides for each setting if it is on in the first
+run or in the second. So a setting without an effect could as easily have been on in the other run, whatever the other
+settings do. This makes the sign-flip test of a proof exact here, too. The test stays exact after the effects of other
+settings are subtracted, because these are estimated without the knowledge in which runs this setting was on. The choice
+and the proofs have no run in common. So Bonferroni's correction over the proofs alone keeps the error rate of the whole
+screening at 5 %."""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ from jitter_workshop.stats.verdicts import by_how_much, span_told
 
 LEAST_PAIRS = 12
 FEW = 8
-"""So many settings are all proven, without pairs before that choose."""
+"""The largest number of settings that are all proven, without a choice before."""
 LEAST_CHOSEN = 4
 _SHARE = 5
 _SWEEPS = 8
@@ -46,8 +48,8 @@ Arms = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def pairs_needed(settings: int) -> int:
-    """Return the number of pairs for so many settings, 0 if all of them are proven: one more than a prime of the form
-    4n + 3 that is not smaller."""
+    """Return the number of pairs to choose from ``settings`` settings, 0 if all are proven. It is p + 1 for the
+    smallest prime p of the form 4n + 3 that is at least ``settings`` and at least 11."""
     if settings <= FEW:
         return 0
     size = max(settings, LEAST_PAIRS - 1)
@@ -57,13 +59,13 @@ def pairs_needed(settings: int) -> int:
 
 
 def most_chosen(settings: int) -> int:
-    """Return the number of settings that are proven: all of a few, else a fifth of them, and at least
+    """Return the number of settings to prove: all up to :data:`FEW`, else a fifth of them, but at least
     :data:`LEAST_CHOSEN`."""
     return settings if settings <= FEW else max(LEAST_CHOSEN, -(-settings // _SHARE))
 
 
 def proofs_needed(settings: int) -> int:
-    """Return the usual number of pairs in the proofs: never more runs than a proof of each setting alone would take."""
+    """Return the usual number of pairs in the proofs. They never take more runs than a proof of each setting alone."""
     return min(PROOFS, one_by_one(settings) // 2)
 
 
@@ -73,11 +75,12 @@ def one_by_one(settings: int) -> int:
 
 
 def draw_pairs(settings: int, seed: int) -> tuple[Arms, ...]:
-    """Return the pairs that choose, in order of time.
+    """Return the pairs that choose, in order of time; () if all settings are proven.
 
-    Row i of the design has the quadratic residues modulo q, moved on by i (Paley, Journal of Mathematics and Physics
-    12, 1933); a last row has none. Chance decides which setting is which column, which half comes first, and the order
-    of the pairs. Each setting is on in the first run of half of the pairs, so a steady drift moves none of them."""
+    In row i of the design, the columns that are on are the quadratic residues modulo the prime, shifted by i (Paley,
+    Journal of Mathematics and Physics 12, 1933). The last row has no column on. Chance decides which setting is which
+    column, which half comes first, and the order of the pairs. Each setting is on in the first run of half of the
+    pairs, so a difference between first and second runs favours no setting."""
     count = pairs_needed(settings)
     if not count:
         return ()
@@ -93,7 +96,8 @@ def draw_pairs(settings: int, seed: int) -> tuple[Arms, ...]:
 
 
 def draw_proofs(chosen: Sequence[int], pairs: int, seed: int) -> tuple[Arms, ...]:
-    """Return the pairs that prove, in order of time. A coin for each setting and pair decides in which run it is on."""
+    """Return the pairs of the proofs, in order of time. A coin decides, for each setting and pair, in which run the
+    setting is on."""
     chance = random.Random(f"proofs {seed}")
     return tuple(_split([chance.random() < 0.5 for _ in chosen], chosen) for _ in range(pairs))
 
@@ -108,15 +112,15 @@ def _split(row: Sequence[bool], settings: Iterable[int]) -> Arms:
 
 @dataclass(frozen=True)
 class _Seen:
-    """Hold one figure of many pairs. ``base``: the figure of each first run and each second one. ``signs``: for each
-    setting and pair 1 if the setting is on in the second run, else -1."""
+    """Hold one figure of many pairs. ``base``: the figures of the first runs and of the second runs. ``signs``: for
+    each setting and pair, 1 if the setting is on in the second run, else -1."""
 
     base: Pairs
     signs: Mapping[int, tuple[int, ...]]
 
     def of(self, setting: int, others: Mapping[int, float], rates: Mapping[int, float] | None = None) -> Pairs:
-        """Return the pairs as without and with a setting. ``others``: log ratios of other settings, to take out.
-        ``rates``: by how much each of these rises for each unit of this setting's own log ratio."""
+        """Return the pairs as (without, with) ``setting``. ``others``: log ratios of other settings, whose effects are
+        subtracted. ``rates``: rise of each of these log ratios for each unit of the log ratio of ``setting``."""
         x, y, signs = self.base.x, self.base.y, self.signs[setting]
 
         def of_others(effects: Mapping[int, float]) -> list[float]:
@@ -136,8 +140,8 @@ class _Seen:
         )
 
     def fitted(self, settings: Iterable[int], known: Mapping[int, float] | None = None) -> dict[int, float]:
-        """Return the log ratios of these settings, each with the others taken out. ``known``: those of other settings,
-        which are taken out as they are."""
+        """Return the log ratio of each of these settings, with the effects of the others subtracted. ``known``: log
+        ratios of further settings, which are subtracted as they are."""
         found, known = dict.fromkeys(settings, 0.0), dict(known or {})
         for _ in range(_SWEEPS if len(found) > 1 else len(found)):
             for n in found:
@@ -147,14 +151,14 @@ class _Seen:
         return found
 
     def tested(self, setting: int, settings: Sequence[int]) -> Pairs:
-        """Return the pairs for the test of one of these settings. The others are estimated without a look at where this
-        one was on, so the test is exact."""
+        """Return the pairs for the test of ``setting``, one of ``settings``. The effects of the others are estimated
+        without the knowledge in which runs ``setting`` was on, so the test is exact."""
         return self.of(setting, self.fitted(n for n in settings if n != setting))
 
     def estimated(self, setting: int, together: Mapping[int, float]) -> Pairs:
-        """Return the pairs for the ratio of one of these settings and its interval. ``together``: the log ratios of all
-        of them. At each ratio under test the others are those that fit best with it: where a setting was on too often
-        in the same runs as another one, both are less certain."""
+        """Return the pairs for the ratio of ``setting`` and its interval. ``together``: the fitted log ratios of all
+        settings. At each ratio under test, the log ratios of the others are adapted to it. So the interval becomes
+        wider if ``setting`` was on in nearly the same runs as another setting."""
         own, others = together[setting], {n: effect for n, effect in together.items() if n != setting}
         if not others:
             return self.of(setting, {})
@@ -164,7 +168,7 @@ class _Seen:
 
 
 def _seen(pairs: Sequence[ScreenedPair], settings: Iterable[int], measure: str, workload: str) -> _Seen | None:
-    """Return one measure of these pairs; None if they do not have it."""
+    """Return one measure of these pairs; None if a pair lacks this measure."""
     found = next((line for line in lines(_as_rounds(pairs), workload) if line.measure == measure), None)
     if found is None or len(found.pairs.x) != len(pairs):
         return None
@@ -172,13 +176,13 @@ def _seen(pairs: Sequence[ScreenedPair], settings: Iterable[int], measure: str, 
 
 
 def _as_rounds(pairs: Sequence[ScreenedPair]) -> list[Round]:
-    """Return pairs as rounds of a proof: the first run as the one without."""
+    """Return pairs as rounds of a proof: the first run of each pair takes the place of the run without the change."""
     return [Round("AB", one.first.side, one.second.side) for one in pairs]
 
 
 def measure_of(pairs: Sequence[ScreenedPair], workload: str) -> tuple[str, str]:
-    """Return the measure that a proof would report first, by the sizes of these pairs' figures, and its name; empty if
-    there is none."""
+    """Return the id and the name of the measure that a proof would report first, by the sizes of these pairs' figures;
+    ("", "") if there is none."""
     shown = lines(_as_rounds(pairs), workload)
     first = shown[usual(shown)] if shown else None
     return (first.measure, first.name) if first is not None else ("", "")
@@ -190,8 +194,8 @@ def measure_of(pairs: Sequence[ScreenedPair], workload: str) -> tuple[str, str]:
 def choose(
     pairs: Sequence[ScreenedPair], screened: Sequence[int], most: int, measure: str, workload: str
 ) -> tuple[int, ...]:
-    """Return the ``most`` settings that look largest, in their order. The effects of the others are not taken out: over
-    all pairs they cancel, and an estimate of them would only add its own error."""
+    """Return the ``most`` settings with the largest effects, in ascending order. The effects of the others are not
+    subtracted: they cancel over all pairs, and an estimate of them would only add its own error."""
     seen = _seen(pairs, screened, measure, workload)
     if seen is None:
         return ()
@@ -203,8 +207,8 @@ def choose(
 
 
 def result(screening: Screening) -> ScreeningResult | None:
-    """Return what a screening found so far; None before its figure is decided. A setting is claimed only when all pairs
-    are there, and at least ten of them prove."""
+    """Return the result of a screening so far; None until all pairs that choose are measured, or without a figure to
+    judge. An effect is claimed only if all pairs are measured, and at least ten of them are proofs."""
     measure, name = measure_of(screening.pairs or screening.proofs, screening.workload)
     if screening.measure not in ("", measure):
         measure, name = screening.measure, screening.measure
@@ -283,7 +287,7 @@ def _text(screening: Screening, name: str, rows: Sequence[Ranked], claimable: bo
 
 
 def _others(rows: Sequence[Ranked], runs: str, found: int) -> str:
-    """Return a sentence on the settings of which nothing is claimed: how large an effect of theirs could still be."""
+    """Return a sentence on the settings without a claimed effect: the range in which their effects could still lie."""
     if not rows:
         return ""
     which = "The other one does not" if len(rows) == 1 else f"The other {len(rows)} do not"
