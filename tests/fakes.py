@@ -59,9 +59,11 @@ def short_course() -> Path:
 
 
 class FakeWorkshop(Workshop):
-    """``gate``: when set to an Event, the run waits for it before its third block (a run to interfere with)."""
+    """``gate``: when set to an Event, the run waits for it before its third block (a run to interfere with), or before
+    the block ``gate_at``."""
 
     gate: threading.Event | None = None
+    gate_at: int = 2
     fail: MeasureError | None = None
     measured = 0
     asked: MeasureRequest | None = None
@@ -131,7 +133,7 @@ class FakeWorkshop(Workshop):
         done = 0
         whole = hg.new_histogram()
         for index, block in enumerate(blocks):
-            if self.gate is not None and index == 2:
+            if self.gate is not None and index == self.gate_at:
                 self.reached_gate.set()
                 while not self.gate.is_set() and not cancel.wait(self.look_every_s):
                     if cancel.take_suspend():

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 from rich.text import Text
+from textual.widgets import Digits
 
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError
@@ -200,6 +201,55 @@ async def test_the_curve_grows_block_by_block_past_the_mark() -> None:
         assert not app.measuring
         assert screen.walk.run_in("measure") is not None
         assert screen.query_one(ChartView).curves[-1].curve.count > live.curve.count
+
+
+async def test_the_large_figure_has_its_room_from_the_start_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    plots = []
+    drawn = ChapterRuns._block_drawn
+
+    def block_drawn(runs: ChapterRuns) -> None:
+        drawn(runs)
+        screen = chapter_of(app)
+        screen.call_after_refresh(lambda: plots.append(screen.query_one(ChartView).region))
+
+    monkeypatch.setattr(ChapterRuns, "_block_drawn", block_drawn)
+    gate = threading.Event()
+    workshop = open_workshop(gate=gate)
+    workshop.gate_at = 0
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await pilot.pause()
+        await pilot.press("m")
+        await reached(workshop)
+        await pilot.pause()
+        assert "no block is done yet" in text_of(app)
+        screen = chapter_of(app)
+        large, first = screen.query_one("#headline", Digits), screen.query_one(ChartView).region
+        assert large.value == ""
+        assert large.region.height == 3
+        gate.set()
+        await settled(pilot)
+        assert large.value
+        assert len(plots) == BLOCKS
+        assert set(plots[:-1]) == {first}, "the plot does not move under the eye"
+
+
+async def test_a_step_that_a_chapter_lacks_is_no_step_of_its_line() -> None:
+    app = WorkshopApp(open_workshop(course=builtin_course()), "migration")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot)
+        line = text_of(app).splitlines()[1].rstrip()
+        assert line.endswith("explain   this chapter has no apply")
+        await pilot.click("#loop", offset=(line.index("apply"), 0))
+        await settled(pilot)
+        assert chapter_of(app).step == "look"
+        while chapter_of(app).step != "measure":
+            await pilot.press("enter")
+            await settled(pilot)
+        assert text_of(app).splitlines()[1].rstrip().endswith("explain   this chapter has no apply")
+        await pilot.resize_terminal(80, 24)
+        await settled(pilot)
+        assert "apply" not in text_of(app).splitlines()[1]
 
 
 async def reached(workshop: FakeWorkshop) -> None:

@@ -72,7 +72,10 @@ async def test_a_command_of_ones_own_is_typed_observed_and_looked_at(size: tuple
     app = WorkshopApp(workshop, ID)
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
-        await press(pilot, *([] if size[0] > 100 else ["enter"]), "2")
+        programs = "1–3 program"
+        assert (programs in text_of(app).splitlines()[-1]) == (size[0] > 100), "a small screen shows the page first"
+        said = await press(pilot, *([] if size[0] > 100 else ["enter"]), "2")
+        assert programs in said
         walk = chapter_of(app).walk
         assert walk.program.work.words == SAMPLES[1].words
         await press(pilot, "slash", "'", "x", "enter")
