@@ -1,1 +1,2 @@
-"""Do what verbs, screens and the plain walk ask for: one package a subject, with no screen in any of them."""
+"""Carry out the requests of verbs, screens and the plain walk. Each subject has its package; no package has a
+screen."""

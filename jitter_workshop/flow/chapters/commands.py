@@ -19,16 +19,16 @@ from jitter_workshop.model.hands import CommandState, HandCommand
 
 _LINE_BYTES = 4_096
 _RATIO = 10
-"""A look may take a tenth of the time."""
+"""The pause after a look is at least this many times as long as the look took."""
 
 
 class HandCommands:
-    """Check the commands of one visit of the step *explain*. A command that was seen once stays done, because its
-    program ends.
+    """Check the commands of one visit of the step *explain*. A command that was seen once stays done, even if its
+    program has ended.
 
-    A process counts only if it did not fit a check already when the visit began. While a run is being made, the host is
-    looked at only once, so that looking does not disturb the run. ``now``: a clock in seconds. ``measuring``: tells if
-    a run is being made.
+    A process that fitted a check already when the visit began does not count. While a run is being made, the host is
+    looked at only once, so that looking does not disturb the run. ``now``: a clock in seconds. ``measuring``: returns
+    True while a run is being made.
     """
 
     def __init__(

@@ -10,14 +10,14 @@ from jitter_workshop.model.diagnosis import Suspect
 from jitter_workshop.model.spec import KINDS
 
 PLACEMENT, FIFO = "placement", "fifo"
-"""Levers that are no tunable: a CPU for each thread, and a real-time priority."""
+"""The levers that are not tunables: a CPU for each thread, and a real-time priority."""
 
 _TASKS = ("isolation", "isolcpus", FIFO)
 _OF_KERNEL = re.compile(r"kswapd|kcompactd|khugepaged|ksmd|rcuo|rcu_|jbd2|kauditd|writeback|khungtaskd")
 _UNBOUND = re.compile(r"kworker/u")
 _BOUND = re.compile(r"(kworker|ksoftirqd|migration|cpuhp|idle_inject|irq_work)/\d")
 _STOPPERS = ("migration",)
-"""Bound threads that no real-time priority keeps away: those of the stop class."""
+"""The bound threads of the stop class: they preempt threads of every real-time priority."""
 _CURES: dict[str, tuple[str, ...]] = {
     "tasks": _TASKS,
     "irq": ("irq-affinity", "irqbalance"),
@@ -41,8 +41,8 @@ _SOFTIRQS = {
 }
 
 Reach = Literal["this", "another", "bound", "below", "none"]
-"""Whether a cause is treated by this chapter or by another one. ``bound``: by a thread that no setting can move.
-``below``: by nothing in this kernel."""
+"""Where a cause is treated: in ``this`` chapter, in ``another`` chapter, or nowhere. ``bound``: nowhere, because the
+cause is a thread that no setting can move. ``below``: nowhere, because the cause lies below this kernel."""
 
 
 def levers(suspect: Suspect) -> tuple[str, ...]:

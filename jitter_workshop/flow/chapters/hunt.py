@@ -249,7 +249,7 @@ class Hunts:
 
     def suspects(self, walk: ChapterSession) -> tuple[Noise, ...]:
         """Return the kinds of noise that can be hidden in a chapter on this host, at least one. Raises HostError if
-        none can be hidden now, UsageError."""
+        none can be hidden now, UsageError for a chapter without hunts."""
         placement, allowed = self._ground(walk)
         found = suspects(placement, allowed, walk.chapter.suspects)
         if found:

@@ -1,6 +1,6 @@
 """Hold the program that a chapter is about: the learner's own command, or one of the small ones of the course.
 
-It is observed, the guess is judged by what was seen, and what the learner has done with it is kept."""
+Observe the program, judge the guess by the observation, and keep the results with the chapter's progress."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ MOST_WORDS, LONGEST = 100, 4_000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sample:
-    """Hold a small program of the course. ``name``: its module in ``samples``. ``figure``: what its p99 is of."""
+    """Hold a small program of the course. ``name``: its module in ``samples``. ``figure``: the measure of its p99, in
+    words."""
 
     name: str
     what: str
@@ -45,7 +46,7 @@ class Sample:
         return f"jitter_workshop.samples.{self.name}"
 
     def is_in(self, words: tuple[str, ...]) -> bool:
-        """Return True for a command that runs this program, also one of another environment."""
+        """Return True if a command runs this program, in this or another Python environment."""
         return words[1:] == ("-m", self._module)
 
 
@@ -55,7 +56,7 @@ SAMPLES = (
     Sample("convoy", "four threads that queue for one lock, again and again", "how long its steps wait for the lock"),
 )
 MATCH, UNIT = r"p99=([0-9.]+) us", "us"
-"""What finds a sample's p99 in its output, as ``prove --match`` takes it, and its unit."""
+"""The pattern that finds the p99 in a sample's output, for ``prove --match``, and the unit of the p99."""
 
 
 def sample_of(words: tuple[str, ...]) -> Sample | None:
@@ -64,7 +65,7 @@ def sample_of(words: tuple[str, ...]) -> Sample | None:
 
 
 def parse_command(text: str) -> tuple[str, ...]:
-    """Return the words of a command as a shell would cut them. Raises UsageError."""
+    """Return the words of a command, split as by a shell. Raises UsageError for an invalid command."""
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
@@ -77,7 +78,7 @@ def parse_command(text: str) -> tuple[str, ...]:
 
 
 class ChapterProgram:
-    """Hold a chapter's program. ``report``: all that the newest observation of this visit has shown."""
+    """Hold a chapter's program. ``report``: the newest observation of this visit; None before the first one."""
 
     def __init__(self, chapter: Chapter, context: SessionContext, host: ChapterHost) -> None:
         self._chapter, self._context, self._host = chapter, context, host
@@ -85,7 +86,7 @@ class ChapterProgram:
 
     @property
     def work(self) -> ProgramWork:
-        """Return the chosen program; the first small one before the learner has chosen."""
+        """Return the program that the learner chose; without a choice, the first small program of the course."""
         return self._context.progress(self._chapter.id).program or ProgramWork(SAMPLES[0].words)
 
     @property
@@ -94,19 +95,20 @@ class ChapterProgram:
         return "nothing runs on a recorded host" if self._host.rehearsed or self._context.recorded else ""
 
     def choose(self, words: tuple[str, ...]) -> None:
-        """Take another program. What was seen of the one before is forgotten; the marks stay."""
+        """Choose a program. If it differs from the last one, forget the last observation, but keep the marks."""
         if words != self.work.words or self._context.progress(self._chapter.id).program is None:
             self.report = None
             self._save(ProgramWork(words))
 
     def choose_change(self, change: str) -> None:
-        """Choose what is to be proven: ``placement`` or a tunable, as ``prove`` takes it."""
+        """Choose the change to prove: ``placement`` or a tunable, written as for ``prove``."""
         self._save(dataclasses.replace(self.work, change=change))
 
     def observe(self, agent: AgentSession, progress: Callable[[float], None] = lambda rest_s: None) -> None:
-        """Run the program and explain its time. It is ended after OBSERVED_S, with all that it has started; its input
-        is empty, and its output is not shown. ``agent``: the way to root's rights. ``progress``: is called while it
-        runs; its errors end it. Raises HostError if it cannot be started, MeasureError."""
+        """Run the program and explain its time. After OBSERVED_S seconds, end the program and all processes that it has
+        started. Its input is empty, and its output is not shown. ``agent``: the way to root's rights. ``progress`` is
+        called with the seconds left while the program runs; an exception from it ends the program. Raises HostError if
+        the program cannot be started, MeasureError if it cannot be observed."""
         if self.why_not:
             raise HostError(self.why_not)
         # What observing needs is much, and the path is shown without it.
@@ -138,18 +140,18 @@ class ChapterProgram:
         self.keep(summed(report, clean(said[-1], REASON) if said else ""))
 
     def keep(self, seen: ObservedProgram) -> None:
-        """Keep what was seen, and give the mark for it."""
+        """Keep an observation, and set the mark for it."""
         self._save(dataclasses.replace(self.work, observed=seen), "curve")
 
     def proven(self) -> None:
-        """Give the mark for a proof, if the session has one of this chapter's with enough rounds for a verdict."""
+        """Set the mark for a proof if the session has a proof of this chapter with enough rounds for a verdict."""
         key = key_of(self._context.course_id, self._chapter.id)
         proofs = self._context.handle.proofs()
         if any(one.chapter == key and one.command and len(one.rounds) >= ENOUGH_ROUNDS for one in proofs):
             self._save(self.work, "setting")
 
     def outcome(self, task: PredictionTask, prediction: Prediction) -> PredictionOutcome | None:
-        """Judge the guess by what was seen; None before."""
+        """Return the guess, judged by the observation; None without an observation."""
         seen = self.work.observed
         if seen is None:
             return None
@@ -162,7 +164,7 @@ class ChapterProgram:
 
 
 def summed(report: ProgramReport, said: str) -> ObservedProgram:
-    """Return what is kept of a report. Without a trace the sums are those of the listed threads."""
+    """Return the part of a report that is kept. Without a trace, only the listed threads are summed."""
     every, most = report.all_threads, report.causes[:1] if report.causes else ()
     known = [one for one in report.threads if one.ran_ns is not None and one.waited_ns is not None]
     return ObservedProgram(

@@ -32,8 +32,8 @@ class RecallResult:
 
 
 def asked(workshop: Workshop, walk: ChapterSession) -> tuple[Asked, ...]:
-    """Return the questions to ask before the chapter's first step; () if they were asked, at any later step, and if no
-    earlier chapter with questions is done."""
+    """Return the questions to ask before the chapter's first step; () if they were asked already, if the learner is at
+    a later step, or if no earlier chapter with questions is done."""
     if walk.progress.recalled or walk.current != walk.chapter.steps[0]:
         return ()
     found: dict[str, tuple[int, Asked]] = {}
@@ -51,8 +51,8 @@ def asked(workshop: Workshop, walk: ChapterSession) -> tuple[Asked, ...]:
 
 
 def _mixed(one: Asked, seed: str) -> Asked:
-    """Return a question with its answers in an order that the session and the visit decide. So every surface shows the
-    same order, and no place is more often right."""
+    """Return a question with its answers in an order that the session and the visit decide. So every screen shows the
+    same order, and the right answer has no usual place."""
     order = list(range(len(one.question.answers)))
     random.Random(f"{seed}/{one.key}").shuffle(order)
     answers = tuple(one.question.answers[n] for n in order)

@@ -1,7 +1,7 @@
-"""Read a course's runs on another machine, which stand in a rehearsal for runs that cannot be made.
+"""Read a course's recorded runs on another machine. In a rehearsal they replace runs that cannot be made.
 
-They are in ``recorded-runs.json`` in the course's folder, and among the assets for the built-in course. The file may
-come from anyone, and is checked as strictly as lessons. Wherever such a run is shown, it is called recorded.
+They are in ``recorded-runs.json`` in the course's folder, and among the assets for the built-in course. Anyone may
+write such a file, so it is checked as strictly as a lesson. Wherever such a run is shown, it is called recorded.
 
 The times of an emulated machine mean nothing, so its runs have none: no curve, only counts, and causes by counts.
 Wherever these are shown, they are called emulated.
@@ -54,9 +54,9 @@ _COUNTED_KINDS = (*CAUSE_KINDS, TASKS, TICK)
 class RecordedRun:
     """Hold the figures of one run. ``applied``: ids of the tunables that were applied then. ``values``: name of the
     figure → ns, for the names in ``FIGURES``; {} on an emulated machine. ``noise``: the kind of the noise beside the
-    run, None without one, "" in files that do not say. ``duration_s``: 0 in files that do not say. ``counts``: id of a
-    figure of ``stats.figures`` → its value. ``seen``: the causes of a traced run, or by the counters of an emulated
-    machine; None without. ``transit_from``: as in ``model.run.Run``."""
+    run, None without noise, "" if the file does not name it. ``duration_s``: 0 if the file does not have it.
+    ``counts``: id of a figure of ``stats.figures`` → its value. ``seen``: the causes by a run's trace or by an emulated
+    machine's counters; None without them. ``transit_from``: as in ``model.run.Run``."""
 
     label: str
     workload: str
@@ -72,8 +72,8 @@ class RecordedRun:
 
 @dataclass(frozen=True, slots=True)
 class RecordedChapter:
-    """Hold a chapter's recorded runs by slot. ``source``: when and on what machine they were measured. ``emulated``:
-    that machine was emulated, so the runs have counts alone."""
+    """Hold a chapter's recorded runs by slot. ``source``: the date and the machine of the measurement. ``emulated``:
+    True if that machine was emulated; its runs have only counts."""
 
     source: str
     runs: dict[str, RecordedRun]
@@ -81,7 +81,7 @@ class RecordedChapter:
     emulated: bool = False
 
     def known(self, slot: str) -> KnownRun | None:
-        """Return what is known of a slot's run; None where none was recorded."""
+        """Return a slot's recorded run with its figures; None if no run was recorded."""
         run = self.runs.get(slot)
         return None if run is None else KnownRun(_as_run(run), recorded=_figures(run), emulated=self.emulated)
 
@@ -176,7 +176,7 @@ def _timed_run(slot: str, entry: Any, source: str) -> RecordedRun:
 
 
 def _emulated_run(slot: str, entry: Any, source: str) -> RecordedRun:
-    """Read a run of an emulated machine: it has counts alone."""
+    """Read a run of an emulated machine: it has only counts."""
     run = _run(slot, entry)
     timed = [*(set(entry) - _OF_EMULATED), *(name for name in run.counts if not counts_alone(figure(name)))]
     _expect(not timed, f"{slot}: an emulated machine has no times: {', '.join(sorted(timed))[:80]}")
@@ -186,7 +186,7 @@ def _emulated_run(slot: str, entry: Any, source: str) -> RecordedRun:
 
 
 def _run(slot: str, entry: Any) -> RecordedRun:
-    """Read what every run has: how it was made, and its counts."""
+    """Read the fields that every run has: how the run was made, and its counts."""
     _expect(isinstance(entry, dict), f"{slot} must be an object")
     applied = entry.get("applied", [])
     _expect(
@@ -264,7 +264,7 @@ def _counted_cause(where: str, entry: Any) -> Suspect:
 
 
 def _named(where: str, entry: Any, keys: set[str], kinds: tuple[str, ...]) -> tuple[str, str, bool]:
-    """Read what every cause has: its kind, its name, and if the chapter's own load made it."""
+    """Read the fields that every cause has: kind, name, and whether the chapter's own load made it."""
     _expect(isinstance(entry, dict) and set(entry) == keys, f"{where}: a cause has {', '.join(sorted(keys))}")
     kind, name, own = entry["kind"], entry["name"], entry["own_load"]
     _expect(isinstance(kind, str) and kind in kinds, f"{where}: unknown kind of cause")
@@ -304,7 +304,7 @@ def _no_number(word: str) -> float:
 
 def recorded_chapter(chapter: Chapter, course_dir: str = "", course_id: str = BUILTIN_ID) -> RecordedChapter | None:
     """Return a chapter's first and second run on another machine, from the course's own folder or, for the built-in
-    course, from the assets. Runs that do not fit the chapter are left out, and so is a second run without a first one.
+    course, from the assets. Leave out runs that do not fit the chapter, and a second run without a first one. Return
     None if no first run is left."""
     builtin = course_id == BUILTIN_ID
     for place in (*([Path(course_dir)] if course_dir else []), *([assets()] if builtin else [])):
@@ -322,8 +322,8 @@ def _read(folder: Path, stamp: tuple[int, int]) -> dict[str, RecordedChapter]:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Return the time of change and the size of a file. They show if the file has changed: a screen asks for the runs
-    at each redraw."""
+    """Return the time of change and the size of a file. With these values the file is read again only after a change,
+    although a screen asks for the runs at each redraw."""
     try:
         found = path.stat()
     except OSError:
@@ -333,7 +333,7 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 def recorded_runs(chapter: Chapter, course_dir: str = "", course_id: str = BUILTIN_ID) -> Curves:
     """Return the curves of a chapter's first and second run on another machine. If the built-in course has no recorded
-    runs with times of a chapter, published curves are returned."""
+    times for a chapter, return published curves."""
     entry = recorded_chapter(chapter, course_dir, course_id)
     if entry is not None and not entry.emulated:
         return tuple(_curve(f"recorded-{chapter.id}-{slot}", run) for slot, run in entry.runs.items()), entry.source

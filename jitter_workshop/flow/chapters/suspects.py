@@ -22,7 +22,7 @@ from jitter_workshop.report.diagnosis_words import STEAL, TASKS, TICK, label
 MOST = 9
 """The largest number of causes in the list: there is a key for each."""
 FEWEST, PIECES = 2, 6
-"""The numbers of pieces of a stall that can be read as an example: fewer tell nothing, more do not fit."""
+"""The least and the largest number of pieces of a stall in an example: fewer explain nothing, more do not fit."""
 LEAST_PIECE = 0.02
 """The share of a stall below which a piece is left out of the example."""
 MOST_TOLD = 0.9
@@ -33,13 +33,14 @@ NEAR = 0.9
 numbers of events are compared instead."""
 
 SLEEPER = "wakeup"
-"""The workload whose thread waits for its CPU to leave idle; the CPUs of all others idle between two blocks."""
+"""The workload whose thread waits until its CPU leaves an idle state. With other workloads the CPUs idle only between
+two blocks."""
 _LOCAL = "local_timer"
 _TIMER_IRQS = ("arch_timer", "riscv-timer")
 """The ends of the names of the CPU's own timer on ARM and RISC-V, where the timer is an interrupt like others."""
 _WORKER = re.compile(r"kworker/(?:u|\d+)")
-"""The beginning of a kernel worker's name: ``u`` stands for all workers that no CPU is bound to, a number for those of
-this CPU. The rest of the name changes from second to second."""
+"""The beginning of a kworker's name: ``u`` stands for the workers that are bound to no CPU, a number for those of this
+CPU. The rest of the name changes from second to second."""
 _NAMED: dict[str, tuple[tuple[str, str | None], ...]] = {
     "migrations": (("migration", None),),
     "faults": (("page_fault", None),),
@@ -49,7 +50,7 @@ _NAMED: dict[str, tuple[tuple[str, str | None], ...]] = {
     "work-items": (("workqueue", None),),
     "idle-exit": (("task", words.IDLE),),
 }
-"""The kinds and names of the causes that a figure counts (any name for None), by the figure's id."""
+"""The kind and name of each cause that a figure counts, by the figure's id. None stands for any name."""
 _WORK = "work:"
 """The beginning of the id of a figure that counts the work items of one function."""
 _GAPS = (words.LOST, words.MISSING, words.NOT_TRACED)
@@ -269,8 +270,8 @@ def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
     """Return the judged answer; None if this cause is not in the list.
 
     An answer is right if its cause weighs at least NEAR of the largest one: by its time or, on an emulated machine, by
-    how often it came. If more time has an unknown cause than the largest known cause took, no answer can be called
-    right. By counters, an answer is then wrong if its cause has a time, because that time is shorter.
+    how often it came. If the time with an unknown cause is longer than that of the largest known cause, no answer is
+    called right. By counters, an answer is then wrong if its cause has a time, because that time is shorter.
     """
     chosen = seen.suspect(ident)
     if chosen is None:
@@ -287,5 +288,5 @@ def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
 
 
 def is_right(seen: SeenCauses, one: Suspect, most: Suspect) -> bool:
-    """Return True if a cause weighs at least NEAR of the cause ``most``, which weighs most: it is a right answer."""
+    """Return True if a cause is a right answer: it weighs at least NEAR of ``most``, the cause that weighs most."""
     return seen.weight(one) >= NEAR * seen.weight(most)

@@ -1,4 +1,5 @@
-"""Try if a chapter shows its effect on this host: measure, apply, measure again, restore, compare; several rounds.
+"""Test whether a chapter shows its effect on this host. Each round measures, applies, measures again, restores,
+compares.
 
 A trial asks no question and makes no guess. Its runs are the chapter's own pair, made as the chapter's screen would
 make them.
@@ -53,9 +54,9 @@ class TriedRound:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """Hold a chapter's trial. ``before``, ``after`` and ``ratio`` are medians of the ``rounds``, None where a run did
-    not have the figure and where there was no round. ``shown``: the factor was at least ``at_least`` in nine rounds of
-    ten. ``why``: a sentence that says so, or the reason why this host cannot show the effect."""
+    """Hold a chapter's trial. ``before``, ``after`` and ``ratio`` are medians of the ``rounds``, None if a run did not
+    have the figure, or if there was no round. ``shown``: True if the factor was at least ``at_least`` in nine rounds of
+    ten. ``why``: a sentence with this result, or the reason why this host cannot show the effect."""
 
     chapter: str
     figure: str
@@ -95,7 +96,7 @@ def try_chapter(
     half: Half | None = None,
 ) -> Tried:
     """Try a chapter on this host. Its runs are kept only in the session of ``session_name``. The applied settings are
-    restored at the end of each round, and when this function ends in any other way.
+    restored at the end of each round, and also if an exception ends this function.
 
     A change that takes effect at a boot is tried in two halves, with a boot between them: ``before`` keeps the first
     runs in the session, ``after`` measures the second ones and compares. Neither half changes the host.

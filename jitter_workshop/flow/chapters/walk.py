@@ -129,8 +129,8 @@ class ChapterSession:
     def go(self, step: StepName) -> None:
         """Enter a step and save the progress. Raises WorkshopError with the reason of :meth:`blocked`.
 
-        By going from ``apply`` to ``again`` the learner agrees to the plan. Writes that they made by hand are taken
-        over.
+        A step from ``apply`` to ``again`` means that the learner agrees to the plan. Writes that the learner made by
+        hand count as applied.
         """
         reason = self.blocked(step)
         if reason:
@@ -215,8 +215,8 @@ class ChapterSession:
 
     @property
     def decided_by_recording(self) -> bool:
-        """Return True if the guess is judged by what was recorded on another machine: a mark by the curve, a choice by
-        the figure that its answers are about."""
+        """Return True if the guess is judged by a run that was recorded on another machine. A mark is judged by the
+        run's curve, a choice by the figure of its answers."""
         task = self.chapter.prediction
         if task is None or not self.host.rehearsed:
             return False
@@ -225,11 +225,12 @@ class ChapterSession:
         return task.by is not None and judged_by(task, *self._decisive(task), self.chapter.shows)
 
     def _decisive(self, task: PredictionTask) -> tuple[KnownRun | None, KnownRun | None]:
-        """Return the run that decides a guess, and the run of ``measure``; None for a run that is missing."""
+        """Return the run that decides a guess, and the run of ``measure``; None in place of a missing run."""
         return None if task.slot is None else self.known(task.slot), self.known("measure")
 
     def _outcome_on_recording(self, task: PredictionTask, prediction: Prediction) -> PredictionOutcome | None:
-        """Judge a guess by what another machine measured; None before the learner saw it."""
+        """Judge a guess by the recorded run of another machine. Return None if the learner has not seen that run
+        yet."""
         slot = task.slot
         if slot is None or not (slot in self.progress.seen or self.current in (slot, "compare", "explain")):
             return None
@@ -249,8 +250,8 @@ class ChapterSession:
 
     def read_figures(self, *runs: Run) -> None:
         """Read the traces of the chapter's runs, and of ``runs``, if a figure of this chapter comes from the trace
-        alone, or if the chapter tells what is left on the CPU. A long trace takes some seconds; a damaged one counts as
-        missing."""
+        alone, or if the chapter shows which tasks are left on the CPU. A long trace takes some seconds. A damaged trace
+        counts as missing."""
         task, shows = self.chapter.prediction, self.chapter.shows
         names = [a.figure for a in task.answers] if task is not None else []
         names += [task.figure] if task is not None else []
@@ -268,7 +269,7 @@ class ChapterSession:
         return KnownRun(run, self._context.known_causes(run))
 
     def known(self, slot: str) -> KnownRun | None:
-        """Return what is known of a slot's run: of the learner's own or, in a rehearsal, of the recorded one. None if
+        """Return the learner's run in a slot or, in a rehearsal, the recorded run, with its figures. Return None if
         there is no such run."""
         if self.host.rehearsed:
             return None if (entry := self.host.recorded) is None else entry.known(slot)
@@ -276,8 +277,8 @@ class ChapterSession:
         return None if run is None else self.seen(run)
 
     def before_and_after(self) -> tuple[KnownRun, KnownRun] | None:
-        """Return what is known of the runs before and after the change; None until both exist, and where they cannot be
-        compared."""
+        """Return the runs before and after the change, with their figures. Return None until both runs exist, and if
+        they cannot be compared."""
         first, second = self.known("measure"), self.known("again")
         if first is None or second is None or (first.recorded is None and differences(first.run, second.run)):
             return None
@@ -285,12 +286,12 @@ class ChapterSession:
 
     @property
     def repeats(self) -> bool:
-        """Return True if the chapter's second run repeats the first one, so that the two differ by luck."""
+        """Return True if the chapter's second run repeats the first one, so that the two runs differ only by chance."""
         alike = {dataclasses.replace(one, slot="measure", label="") for one in self.chapter.measurements}
         return self.chapter.changes == "nothing" and len(alike) == 1
 
     def recorded_effects(self) -> Effects:
-        """Return the effect of the change between the two recorded runs; an empty one where they were not recorded."""
+        """Return the effect of the change between the two recorded runs; an empty effect if these runs are missing."""
         both = self.before_and_after() if self.host.rehearsed else None
         return Effects(None, None, None) if both is None else self._effects(*both)
 
@@ -517,8 +518,7 @@ class ChapterSession:
         return recorded_in(step, self.chapter, self._context.course_dir, self._context.course_id)
 
     def counted_elsewhere(self, step: StepName) -> str:
-        """Return when, and on what emulated machine, the counts of a step were recorded; "" if the step shows no such
-        counts."""
+        """Return the date and the emulated machine of a step's recorded counts; "" if the step shows no such counts."""
         slot = "measure" if step == "compare" else step
         entry = self.host.recorded if self.host.rehearsed else None
         return entry.source if entry is not None and entry.emulated and slot in entry.runs else ""
@@ -644,8 +644,8 @@ class ChapterSession:
             return CpuSet()
 
     def cpus(self) -> CpuView:
-        """Return the CPUs of the host that is shown, also of a recorded one. With them come the threads of the run
-        after the change, on the CPUs on which they would be placed now."""
+        """Return the CPUs of the host that is shown, also of a recorded one, and each thread of the run after the
+        change with the CPU on which it would be placed now."""
         _, topology, _ = self.host.machine()
         placed: tuple[tuple[str, int], ...] = ()
         with contextlib.suppress(HostError, UsageError):
@@ -654,7 +654,7 @@ class ChapterSession:
         return CpuView(topology, self.hot(), placed)
 
     def drawn_cpus(self, step: StepName) -> CpuView | None:
-        """Return the CPUs that a step's page draws; None for a page without them, and where they cannot be read."""
+        """Return the CPUs that a step's page draws; None if the page draws no CPUs, or if the CPUs cannot be read."""
         with contextlib.suppress(HostError):
             return self.cpus() if TOPOLOGY in self.page(step) else None
         return None
