@@ -14,8 +14,8 @@ _TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file_
 
 
 def main(words: list[str]) -> int:
-    """Return the exit code: 0 after a connection that ended, 2 if it never began (standard error then has one
-    sentence)."""
+    """Return the exit code: 0 after a connection that ended, 2 if the connection never began (standard error then has
+    one sentence)."""
     sys.dont_write_bytecode = True
     if _TREE not in sys.path:
         sys.path.append(_TREE)

@@ -43,7 +43,7 @@ class Audit:
             os.write(file, line)
 
     def _opened(self, name: str, room: int) -> int:
-        """Return a locked descriptor of a log with room for ``room`` bytes. Raises OSError.
+        """Return a locked descriptor of a log with room for ``room`` bytes. Raise OSError on failure.
 
         Of all processes that find the log full, only one renames it.
         """

@@ -25,7 +25,7 @@ _MOST_BETWEEN = 4
 def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
     """Return the class of this host, None if it is not a class host.
 
-    Raises HostError for a file that users other than root could have written, UsageError for an invalid file. Such a
+    Raise HostError for a file that users other than root could have written, UsageError for an invalid file. Such a
     file is not ignored, because then nothing would be limited.
     """
     path = os.path.join(top, CLASS_FILE.lstrip("/"))  # noqa: PTH118
@@ -50,9 +50,9 @@ def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
 
 
 def caller(descriptor: int, environment: Mapping[str, str]) -> int:
-    """Return the user id of the caller on ``descriptor``; 0 for root's own caller. Raises HostError. SUDO_UID,
-    PKEXEC_UID and DOAS_USER come before the socket's peer: the caller chose ``descriptor``, and its peer may be one of
-    root's services."""
+    """Return the user id of the caller on ``descriptor``; 0 for root's own caller. Raise HostError on failure.
+    SUDO_UID, PKEXEC_UID and DOAS_USER override the socket's peer: the caller chose ``descriptor``, and its peer may be
+    one of root's services."""
     for name in ("SUDO_UID", "PKEXEC_UID"):
         given = environment.get(name, "")
         if given.isascii() and given.isdigit() and len(given) < 11:
@@ -105,7 +105,7 @@ def is_supported_fd(descriptor: int) -> bool:
 
 
 def member(uid: int, described: ClassFile) -> Member:
-    """Return the member of a class with this user id. Raises HostError if the user is not in the class."""
+    """Return the member of a class with this user id. Raise HostError if the user is not in the class."""
     import pwd
 
     try:

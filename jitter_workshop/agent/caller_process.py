@@ -28,7 +28,7 @@ _THREADS = {1: "tasks", 2: "cgroup.threads"}
 
 
 class Held(contextlib.AbstractContextManager["Held"]):
-    """Hold a process of the caller's own by its pidfd. Raises HostError if the process is not the caller's, or has
+    """Hold a process of the caller's own by its pidfd. Raise HostError if the process is not the caller's, or has
     ended."""
 
     def __init__(self, root: HostRoot, pid: int, uid: int) -> None:
@@ -62,7 +62,7 @@ class Held(contextlib.AbstractContextManager["Held"]):
 
 def place(root: HostRoot, writer: HostWriter, pid: int, uid: int) -> str:
     """Put a process with all its threads into the control group of the isolated CPUs. Return these CPUs as a list.
-    Raises HostError if no CPUs are isolated, or the process cannot be moved."""
+    Raise HostError if no CPUs are isolated, or the process cannot be moved."""
     _, group = _own(root)
     with Held(root, pid, uid) as process:
         try:
@@ -81,7 +81,7 @@ def place_threads(root: HostRoot, writer: HostWriter, pid: int, tids: Sequence[i
     version 2 the threads of a process can be in several groups only within one threaded subtree (cgroup-v2.rst,
     "Threads"). So our group becomes a threaded one, and stays so until a restore removes it. The process goes to the
     top group, because only the top group may have both threaded and other groups below it. There the limits of the
-    process's former group no longer hold, as with :func:`place`. Raises UsageError for a wrong number of threads,
+    process's former group no longer hold, as with :func:`place`. Raise UsageError for a wrong number of threads,
     HostError if no CPUs are isolated, or a thread cannot be moved.
     """
     if not 0 < len(tids) <= MAX_THREADS:
@@ -121,7 +121,7 @@ def refuse_top(root: HostRoot) -> None:
 
 def _open_to_threads(root: HostRoot, writer: HostWriter, group: Group, top: str, pid: int) -> None:
     """Make our version 2 group a threaded one, and put a process into the top group, whose threads may then enter our
-    group. Raises HostError."""
+    group. Raise HostError on failure."""
     try:
         if (root.text(f"{group.folder}/cgroup.type") or "").strip() != "threaded":
             writer.write(f"{group.folder}/cgroup.type", "threaded")
@@ -139,7 +139,7 @@ def _open_to_threads(root: HostRoot, writer: HostWriter, group: Group, top: str,
 
 def realtime(root: HostRoot, pid: int, tids: Sequence[int], priority: int, uid: int) -> None:
     """Set threads of a process to SCHED_FIFO with ``priority``, or to SCHED_OTHER for 0. Their children do not inherit
-    the policy. Raises UsageError for a wrong priority or number of threads, HostError if the kernel refuses."""
+    the policy. Raise UsageError for a wrong priority or number of threads, HostError if the kernel refuses."""
     if not 0 <= priority <= MAX_PRIORITY:
         raise UsageError(f"'priority' must be a number from 0 to {MAX_PRIORITY}")
     if not 0 < len(tids) <= MAX_THREADS:
@@ -156,7 +156,7 @@ def realtime(root: HostRoot, pid: int, tids: Sequence[int], priority: int, uid: 
 
 
 def _own(root: HostRoot) -> tuple[Cpusets, Group]:
-    """Return the hierarchy and this tool's group of isolated CPUs. Raises HostError if there is none."""
+    """Return the hierarchy and this tool's group of isolated CPUs. Raise HostError if there is none."""
     sets = find_cpusets(root)
     group = own_group(root, sets) if sets is not None else None
     if sets is None or group is None:

@@ -67,7 +67,7 @@ class Changes:
 
     @property
     def folder(self) -> StateDir:
-        """Return root's own folder. Raises HostError."""
+        """Return root's own folder. Raise HostError on failure."""
         if self._folder is None:
             self._folder = StateDir(self.setup.top, self.setup.owner)
         return self._folder
@@ -81,7 +81,7 @@ class Changes:
         stopped: Callable[[], bool],
     ) -> ApplyResult:
         """Plan ``wanted`` again, and make the changes whose digests are in ``shown``. With ``lease_s`` they last until
-        the connection ends. Raises UsageError, HostError."""
+        the connection ends. Raise UsageError or HostError on failure."""
         if self.leased and lease_s is None:
             raise UsageError("this connection already made changes that end with the connection", "send 'keep' first")
         with self._locked():
@@ -109,7 +109,7 @@ class Changes:
     def announce(self, wanted: Sequence[Wanted], host: Host, shown: Sequence[str], lease_s: float) -> ApplyResult:
         """Plan ``wanted`` again, and record the changes whose digests are in ``shown`` in a journal, with their old
         values. Write nothing: a user makes these changes by hand. Settings that have the announced values when the
-        connection ends are restored then. Raises UsageError, HostError."""
+        connection ends are restored then. Raise UsageError or HostError on failure."""
         with self._locked():
             drawn, changes, refused = self._allowed(wanted, host, shown)
             if not any(not by_hand.why_not(change) for change in changes):
@@ -138,7 +138,7 @@ class Changes:
         return drawn, changes, [*refused, *forbidden]
 
     def _begun(self, drawn: Plan, wanted: Sequence[Wanted]) -> JournalFile:
-        """Begin the journal of a plan. Raises HostError."""
+        """Begin the journal of a plan. Raise HostError on failure."""
         return self.setup.journals.create(
             self.folder,
             boot_id=drawn.boot_id,
@@ -152,7 +152,7 @@ class Changes:
     def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
         """Record as written the announced changes of a journal that a user has made by hand, and write nothing. Only a
         journal that this connection announced is taken. ``end``: stop waiting for the rest. ``wrong``: the user typed
-        values that differ from the announced ones; record these, too. Raises UsageError, HostError."""
+        values that differ from the announced ones; record these, too. Raise UsageError or HostError on failure."""
         if journal_id not in self.announced:
             raise UsageError("this connection announced no such changes")
         with self._locked():
@@ -174,7 +174,7 @@ class Changes:
 
     @contextlib.contextmanager
     def _opened(self, journal_id: str) -> Iterator[tuple[Journal, JournalFile]]:
-        """Open one of this connection's journals; the caller holds the lock. Raises HostError."""
+        """Open one of this connection's journals; the caller holds the lock. Raise HostError on failure."""
         opened, _ = open_journals(self.folder, current_boot(self.setup.root), self.setup.journals)
         try:
             found = next((pair for pair in opened if pair[0].id == journal_id), None)
@@ -186,8 +186,8 @@ class Changes:
                 file.close()
 
     def restore(self, only: Sequence[str], journals: Sequence[str] | None, *, forget: bool = False) -> RestoreResult:
-        """Restore the changes of the tunables ``only`` (empty = all) that are in ``journals`` (None = all). Raises
-        HostError."""
+        """Restore the changes of the tunables ``only`` (empty = all) that are in ``journals`` (None = all). Raise
+        HostError on failure."""
         with self._locked():
             return self._give_back(only, journals, forget=forget)
 
@@ -205,7 +205,7 @@ class Changes:
         return kept
 
     def end_lease(self) -> RestoreResult:
-        """Restore what this connection leased; return an empty result if it leased nothing."""
+        """Restore the changes that this connection leased; return an empty result if there are none."""
         if not self.leased:
             return RestoreResult((), (), False)
         with self._locked():

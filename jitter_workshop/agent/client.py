@@ -91,7 +91,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         environment: Mapping[str, str] | None = None,
     ) -> None:
         """Start ``command`` (in this program's environment, or in ``environment``), or use a connection, and send
-        ``hello``. Raises HostError in one sentence, about ``purpose``, if that fails."""
+        ``hello``. Raise HostError in one sentence, about ``purpose``, if that fails."""
         self.notice = ""
         self.pid: int | None = None
         self._purpose = purpose
@@ -194,8 +194,8 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         return info
 
     def evidence_drain(self) -> bool:
-        """Take what is recorded so far out of the kernel's buffers. Return True if the recording has ended by itself,
-        because there was no room for more."""
+        """Take the events recorded so far out of the kernel's buffers. Return True if the recording has ended by
+        itself, because there was no room for more."""
         return self._ask("evidence", STEP_LIMIT_S, do="drain").get("ended") is True
 
     def evidence_start(self) -> None:
@@ -231,8 +231,8 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         """Wait for the turn of a class host, and take it: this process and its children may then use the hot CPUs.
 
         ``people``: the other members of the team. ``stop``: a descriptor that ends the wait when it becomes readable.
-        If the wait ends without the turn, the connection ends. Raises HostError, BusyError after ``wait_s``,
-        WaitStopped.
+        If the wait ends without the turn, the connection ends. Raise HostError then, BusyError after ``wait_s``, and
+        WaitStopped after ``stop``.
         """
         self._start_heart()
         fields: dict[str, Any] = {"do": "take", "people": list(people), "client": os.getpid()}
@@ -252,7 +252,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         self._ask("turn", STEP_LIMIT_S, do="need")
 
     def turn(self, do: str, **fields: Any) -> None:
-        """Send a request about turns. Raises HostError.
+        """Send a request about turns. Raise HostError on failure.
 
         ``give`` gives the turn back, ``doing`` describes the holder's work. For instructors: ``end`` (``user``),
         ``freeze`` and ``thaw``.
@@ -331,7 +331,7 @@ def rights(status: str = "/proc/self/status") -> Rights:
 def connect(ask: bool = True, purpose: Purpose = CHANGING) -> AgentClient:
     """Return a connection with the agent of this host, as root.
 
-    Raises HostError, in words about ``purpose``, if there is no way to get root rights. Without ``ask`` it raises
+    Raise HostError, in words about ``purpose``, if there is no way to get root rights. Without ``ask``, raise
     NeedsPassword if sudo would ask for a password on the terminal.
     """
     command = agent_command()
@@ -358,8 +358,8 @@ def connect(ask: bool = True, purpose: Purpose = CHANGING) -> AgentClient:
 
 
 def connect_class() -> AgentClient:
-    """Return a connection with the agent of a class host, as a member of the class, without a password. Raises
-    HostError."""
+    """Return a connection with the agent of a class host, as a member of the class, without a password. Raise HostError
+    on failure."""
     path = class_socket()
     if path is not None:
         return AgentClient(SocketLink(path))

@@ -60,8 +60,8 @@ class JournalFile:
         pid: int | None = None,
     ) -> JournalFile:
         """Begin a journal; the caller holds the host's lock. File and folder are on the disk when this function
-        returns. ``isolated``: CPUs that others have isolated. ``pid``: the process that asked. Raises HostError;
-        nothing is changed then."""
+        returns. ``isolated``: CPUs that others have isolated. ``pid``: the process that asked. Raise HostError on
+        failure; nothing is changed then."""
         now = time.gmtime()
         number = _last_number(folder) + 1
         ident = f"{number:06d}-{time.strftime('%Y%m%dT%H%M%SZ', now)}"
@@ -97,8 +97,8 @@ class JournalFile:
         return journal
 
     def intents(self, changes: Sequence[Change]) -> None:
-        """Record writes before they are made. All records are on the disk when this function returns. Raises OSError;
-        nothing is recorded then."""
+        """Record writes before they are made. All records are on the disk when this function returns. Raise OSError on
+        failure; nothing is recorded then."""
         records = [
             {"record": "intent", **{name: getattr(change, name) for name in INTENT}, "boot_id": self._boot_id}
             for change in changes
@@ -122,8 +122,8 @@ class JournalFile:
         self._try({"record": "owed", "n": n, "why": why[:300]})
 
     def handed(self, n: int, before: str) -> None:
-        """Note a new value to restore for write ``n``, because an earlier write to the same setting was given up.
-        Raises OSError."""
+        """Note a new value to restore for write ``n``, because an earlier write to the same setting was given up. Raise
+        OSError on failure."""
         self._append({"record": "before", "n": n, "before": before}, sync=True)
 
     def close(self) -> None:
@@ -139,7 +139,7 @@ class JournalFile:
             self.trouble = reason(error)
 
     def _append(self, *records: dict[str, Any], sync: bool = False) -> None:
-        """Append one line for each record. If that fails, nothing is appended. Raises OSError."""
+        """Append one line for each record. If that fails, nothing is appended. Raise OSError on failure."""
         lines = [encode(record) for record in records]
         data = b"".join(lines)
         if max(map(len, lines), default=0) > MAX_LINE or self._length + len(data) > MAX_BYTES:

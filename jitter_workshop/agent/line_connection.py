@@ -1,4 +1,4 @@
-"""Read and write lines over two descriptors. The caller may be slow, silent, or never stop sending."""
+"""Read and write lines over two descriptors. The caller may be slow or silent, or may never stop sending."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class NonBlockingFd:
                     raise HostError("the other side does not read the answers") from error
 
     def read(self, most: int) -> bytes:
-        """Return the bytes that have arrived. Raises BlockingIOError if there are none."""
+        """Return the bytes that have arrived. Raise BlockingIOError if there are none."""
         return os.read(self._file, most) if self._socket is None else self._socket.recv(most, self._now)
 
     def write(self, data: memoryview) -> int:
-        """Write, and return the number of bytes that were written. Raises BlockingIOError if none were."""
+        """Write, and return the number of bytes that were written. Raise BlockingIOError if none were."""
         return os.write(self._file, data) if self._socket is None else self._socket.send(data, self._now)
 
     def close(self) -> None:
@@ -71,7 +71,7 @@ class NonBlockingFd:
 
 
 class Lines:
-    """Read lines and write answers. ``stop``: True to end the connection between two steps (:meth:`interrupt`). Raises
+    """Read lines and write answers. ``stop``: True to end the connection between two steps (:meth:`interrupt`). Raise
     HostError if the answers have no reader."""
 
     def __init__(self, source: int, sink: int) -> None:
@@ -106,7 +106,7 @@ class Lines:
         self._writer.close()
 
     def next(self, lease_s: LeaseS, attention: Attending | None) -> bytes | None:
-        """Return the next line, None at the end of the input. Raises Gone when the lease or the idle limit has run
+        """Return the next line, None at the end of the input. Raise Gone when the lease or the idle limit has run
         out."""
         while True:
             # Check before each line, also if one is there: a caller that never stops sending gets no extra time.
@@ -135,7 +135,7 @@ class Lines:
 
     def send(self, reply: bytes, lease_s: float | None, attention: Attending | None = None) -> None:
         """Write an answer. A caller that does not read the answer counts as gone. The time of the caller's turn goes on
-        meanwhile. Raises Gone.
+        meanwhile. Raise Gone if the caller is gone.
         """
         view = memoryview(reply)
         ends = time.monotonic() + (lease_s or IDLE_LIMIT_S)
@@ -164,8 +164,8 @@ class Lines:
             os.read(self._wake, 4096)
 
     def _more(self, lease_s: float | None, attention: Attending | None) -> bool:
-        """Wait until there is more to read, or something has changed; return False at the end of the input. Raises
-        Gone."""
+        """Wait until there is more to read, or something has changed; return False at the end of the input. Raise Gone
+        if the caller is gone."""
         left_s = self._heard + (IDLE_LIMIT_S if lease_s is None else lease_s) - time.monotonic()
         patience_s = min(left_s, attention.turns.left_s()) if attention is not None else left_s
         watched = attention.turns.watched() if attention is not None else []

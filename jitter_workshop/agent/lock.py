@@ -26,7 +26,7 @@ class HostLock:
     who can open a lock can take it."""
 
     def __init__(self, folder: StateDir, who: str) -> None:
-        """Open the lock. ``who``: the holder in words, which waiting agents show. Raises HostError."""
+        """Open the lock. ``who``: the holder in words, which waiting agents show. Raise HostError on failure."""
         try:
             self._file = open_or_read(LOCK_FILE, folder.state, os.O_RDWR | os.O_CREAT)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Check whose code runs as root here, and whether that is safe.
+"""Check if users other than root can change the code that runs as root here.
 
 A caller who may run only the agent as root (a rule in sudoers, a socket) must not be able to change it: every file of
 the agent has to belong to root and be writable by root alone. A caller who may run anything as root anyway, or is root,
@@ -33,7 +33,7 @@ def check(
     owner: int = 0,
     files: Callable[[], Iterable[str]] | None = None,
 ) -> str:
-    """Return a notice if other users can change the tree whose code runs as root, "" if only root can. Raises HostError
+    """Return a notice if other users can change the tree whose code runs as root, "" if only root can. Raise HostError
     if the caller may run only this agent and could change its files. ``anything_allowed`` says whether a user may run
     anything as root; ``owner`` and ``files`` are for tests."""
     problem = first_foreign((files or own_files)(), owner)
@@ -77,9 +77,9 @@ def first_foreign(files: Iterable[str], owner: int = 0) -> str:
     """Return in words the first file (or folder above a file) that users other than ``owner`` can change; "" if there
     is none.
 
-    A folder above that everyone may write to is allowed if it is sticky, as /tmp: other users cannot rename, remove or
-    replace there what belongs to ``owner`` (inode(7), S_ISVTX). In a folder that is itself in ``files`` an added file
-    is a danger, too, because code is loaded from there; so the sticky bit does not help.
+    Everyone may write to a folder above a file if this folder is sticky, as /tmp: other users cannot rename, remove or
+    replace there a file of ``owner`` (inode(7), S_ISVTX). In a folder that is itself in ``files`` an added file is a
+    danger, too, because code is loaded from there; so the sticky bit does not help.
     """
     seen: set[tuple[str, bool]] = set()
     for file in files:

@@ -39,7 +39,7 @@ class Member:
 
 
 def host_for(root: HostRoot, cpus: str) -> Host:
-    """Return this host with the hot CPUs of a request. Raises UsageError if they are not a list, HostError if they are
+    """Return this host with the hot CPUs of a request. Raise UsageError if they are not a list, HostError if they are
     not online."""
     hot = _parsed(cpus)
     if not hot:
@@ -86,7 +86,7 @@ def check_asked(who: Member, wanted: tuple[Wanted, ...], cpus: str) -> None:
 
 
 def housekeeping(root: HostRoot, described: ClassFile) -> CpuSet:
-    """Return the CPUs of this class that are not hot. Raises HostError if a hot CPU is not online."""
+    """Return the CPUs of this class that are not hot. Raise HostError if a hot CPU is not online."""
     return host_for(root, str(described.hot_cpus)).housekeeping
 
 

@@ -3,7 +3,7 @@
 The caller asks ``{"id": 1, "verb": "apply", …}``; the agent answers ``{"id": 1, "ok": {…}}`` or ``{"id": 1, "error":
 {"message": …, "advice": …}}``. A ``heartbeat`` is not answered. Verbs and their fields:
 
-``hello``      ``{}`` → protocol, pid, uid, tree (which code runs), notice (a sentence, or "")
+``hello``      ``{}`` → protocol, pid, uid, tree (the folder of the code that runs), notice (a sentence, or "")
 ``plan``       ``wanted`` (list of ``ID`` or ``ID=VALUE``), ``cpus`` (a CPU list) → the plan as root sees it
 ``apply``      the same with ``shown`` (digests of the changes that were shown) and ``lease`` (seconds without a
                heartbeat after which all is restored; null: all stays) → an ApplyResult
@@ -70,7 +70,7 @@ class Gone(Exception):
 
 
 def parse_request(line: bytes) -> dict[str, Any]:
-    """Return the request in a line. Raises UsageError if the line is not a request."""
+    """Return the request in a line. Raise UsageError if the line is not a request."""
     try:
         request = parse_object(line.decode("utf-8"))
     except ValueError as error:
@@ -81,7 +81,8 @@ def parse_request(line: bytes) -> dict[str, Any]:
 
 
 def words(request: dict[str, Any], name: str, limit: int = MAX_WORDS) -> tuple[str, ...]:
-    """Return the field ``name`` of a request, a list of at most ``limit`` short texts. Raises UsageError."""
+    """Return the field ``name`` of a request, a list of at most ``limit`` short texts. Raise UsageError if the field is
+    invalid."""
     value = request.get(name, [])
     if not isinstance(value, list) or len(value) > limit:
         raise UsageError(f"'{name}' must be a list of at most {limit} words")
@@ -91,7 +92,7 @@ def words(request: dict[str, Any], name: str, limit: int = MAX_WORDS) -> tuple[s
 
 
 def text(request: dict[str, Any], name: str, limit: int = 4096) -> str:
-    """Return the field ``name`` of a request, a text. Raises UsageError."""
+    """Return the field ``name`` of a request, a text. Raise UsageError if the field is invalid."""
     value = request.get(name)
     if not isinstance(value, str) or len(value) > limit:
         raise UsageError(f"'{name}' must be a text of at most {limit} characters")
@@ -99,7 +100,8 @@ def text(request: dict[str, Any], name: str, limit: int = 4096) -> str:
 
 
 def number(request: dict[str, Any], name: str, high: int = 1 << 22) -> int:
-    """Return the field ``name`` of a request, a whole number from 0 to ``high``. Raises UsageError."""
+    """Return the field ``name`` of a request, a whole number from 0 to ``high``. Raise UsageError if the field is
+    invalid."""
     value = request.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= high:
         raise UsageError(f"'{name}' must be a whole number from 0 to {high}")
@@ -107,7 +109,8 @@ def number(request: dict[str, Any], name: str, high: int = 1 << 22) -> int:
 
 
 def numbers(request: dict[str, Any], name: str, limit: int) -> tuple[int, ...]:
-    """Return the field ``name`` of a request, a list of at most ``limit`` whole numbers. Raises UsageError."""
+    """Return the field ``name`` of a request, a list of at most ``limit`` whole numbers. Raise UsageError if the field
+    is invalid."""
     value = request.get(name)
     if not isinstance(value, list) or len(value) > limit:
         raise UsageError(f"'{name}' must be a list of at most {limit} numbers")
@@ -115,7 +118,8 @@ def numbers(request: dict[str, Any], name: str, limit: int) -> tuple[int, ...]:
 
 
 def lease(request: dict[str, Any]) -> float | None:
-    """Return the field ``lease`` of a request in seconds, None for no lease. Raises UsageError."""
+    """Return the field ``lease`` of a request in seconds, None for no lease. Raise UsageError if the field is
+    invalid."""
     value = request.get("lease")
     if value is None:
         return None

@@ -66,7 +66,7 @@ class Server:
         self._lines.nudge()
 
     def serve(self) -> None:
-        """Answer until the caller leaves, falls silent or says bye; then restore what is leased."""
+        """Answer until the caller leaves, falls silent or says bye; then restore the leased changes."""
         try:
             while not self._lines.stop:
                 line = self._lines.next(self._lease_s, self._class)

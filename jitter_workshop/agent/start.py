@@ -1,4 +1,4 @@
-"""Begin the agent's work: serve one connection, listen on a socket, or restore what a turn has left."""
+"""Begin the agent's work: serve one connection, listen on a socket, or restore the changes that a turn has left."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jitter_workshop.tuning.writer import HostWriter
 
 
 def listen() -> None:
-    """Serve the socket that systemd passed on, until SIGTERM. Raises HostError."""
+    """Serve the socket that systemd passed on, until SIGTERM. Raise HostError on failure."""
     from jitter_workshop.agent.service.class_connection import sweep
     from jitter_workshop.agent.service.listener import inherited, listen_on
 
@@ -31,7 +31,7 @@ def listen() -> None:
 
 
 def sweep() -> None:
-    """Restore the changes of a turn whose agent has died. Raises HostError."""
+    """Restore the changes of a turn whose agent has died. Raise HostError on failure."""
     from jitter_workshop.agent.service import class_connection
 
     _only_root()
@@ -40,7 +40,7 @@ def sweep() -> None:
 
 
 def serve(counted: bool = False) -> None:
-    """Serve one connection on descriptors 0 and 1. Raises WorkshopError if it cannot begin.
+    """Serve one connection on descriptors 0 and 1. Raise WorkshopError if it cannot begin.
 
     ``counted``: the listener has already counted this connection for its user.
     """
@@ -95,9 +95,9 @@ def _only_root() -> None:
 
 
 def _setup(uid: int, who: str, notice: str = "", free: bool = False) -> Setup:
-    """Return the setup for one caller. Raises WorkshopError. ``free``: the caller is root and did not connect over the
-    socket. Such a caller needs no turn and no readable class file: root must be able to act when the class's service
-    does not work."""
+    """Return the setup for one caller. Raise WorkshopError on failure. ``free``: the caller is root and did not connect
+    over the socket. Such a caller needs no turn and no readable class file: root must be able to act when the class's
+    service does not work."""
     try:
         described = caller.read_class()
     except WorkshopError as error:

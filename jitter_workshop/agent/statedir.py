@@ -26,7 +26,7 @@ def below(folder: int, name: str, path: str, owner: int) -> int:
     """Return a descriptor of the folder ``name`` below the descriptor ``folder``, made if missing. The caller closes
     it.
 
-    ``path``: its name for messages. Raises HostError.
+    ``path``: its name for messages. Raise HostError on failure.
     """
     try:
         try:
@@ -55,7 +55,7 @@ def below(folder: int, name: str, path: str, owner: int) -> int:
 def walk(top: str, path: str, owner: int) -> int:
     """Return a descriptor of the folder ``path`` below ``top``, opened step by step. The caller closes it.
 
-    Raises HostError, or OSError if there is no ``top``.
+    Raise HostError, or OSError if there is no ``top``.
     """
     folder = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     walked = ""
@@ -69,7 +69,7 @@ def walk(top: str, path: str, owner: int) -> int:
 class StateDir:
     """Hold ``/var/lib/jitter-workshop`` below ``top``, made if missing. ``state`` and ``journal`` are descriptors.
 
-    ``owner``: the user id that must own all of it; 0 on a real host. Raises HostError.
+    ``owner``: the user id that must own all of it; 0 on a real host. Raise HostError on failure.
     """
 
     def __init__(self, top: str = "/", owner: int = 0) -> None:
@@ -83,12 +83,12 @@ class StateDir:
 
     def subfolder(self, name: str) -> int:
         """Return a descriptor of the journals' subfolder ``name`` (DONE, DAMAGED), made if missing. The caller closes
-        it. Raises OSError, HostError."""
+        it. Raise OSError or HostError on failure."""
         return below(self.journal, name, f"{STATE_DIR}/journal/{name}", self.owner)
 
     def settle(self) -> None:
-        """Sync the folders themselves: the process that made them may have been killed before it synced them. Raises
-        OSError."""
+        """Sync the folders themselves: the process that made them may have been killed before it synced them. Raise
+        OSError on failure."""
         os.fsync(self.state)
         with closed_after(os.open("..", _FOLDER, dir_fd=self.state)) as above:
             os.fsync(above)
@@ -101,7 +101,7 @@ class StateDir:
 def open_or_read(name: str, folder: int, flags: int, mode: int = 0o600) -> int:
     """Open a file below the descriptor ``folder`` with ``flags``; open it read-only on a disk that has become
     read-only. A restore works on such a disk, too: if it cannot be recorded, the next restore finds the values already
-    restored. No link is followed. Raises OSError."""
+    restored. No link is followed. Raise OSError on failure."""
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.open(name, flags, mode, dir_fd=folder)

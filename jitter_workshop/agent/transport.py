@@ -70,8 +70,8 @@ class Link:
         return ""
 
     def ask(self, verb: str, limit_s: float, stop: int | None = None, **fields: Any) -> dict[str, Any]:
-        """Send a request, and return the answer. Raises HostError or UsageError if the answer is an error, Broken if
-        the other side does not answer, Late if it does not answer within ``limit_s``, WaitStopped when the descriptor
+        """Send a request, and return the answer. Raise HostError or UsageError if the answer is an error, Broken if the
+        other side does not answer, Late if it does not answer within ``limit_s``, WaitStopped when the descriptor
         ``stop`` becomes readable."""
         self._id += 1
         ends = time.monotonic() + limit_s
@@ -93,7 +93,7 @@ class Link:
         return answer if isinstance(answer, dict) else {}
 
     def write(self, data: bytes) -> None:
-        """Write all bytes. Raises OSError, also after :meth:`close`."""
+        """Write all bytes. Raise OSError on failure, and after :meth:`close`."""
         with self._talking:
             if self._closed:
                 raise BrokenPipeError("this connection has ended")
@@ -112,7 +112,8 @@ class Link:
         self._close(wait_s)
 
     def _line(self, ends: float, stop: int | None) -> bytes:
-        """Return the next line. Raises EOFError at the end, TimeoutError (an OSError) after ``ends``, WaitStopped."""
+        """Return the next line. Raise EOFError at the end, TimeoutError (an OSError) after ``ends``, and WaitStopped if
+        the wait was stopped."""
         also = [stop] if stop is not None else []
         while b"\n" not in self._buffer:
             ready, _, _ = select.select([self.source, *also], [], [], max(ends - time.monotonic(), 0.0))
@@ -131,7 +132,7 @@ class Link:
 
 
 class ProcessLink(Link):
-    """Start a process for this connection. Raises OSError if that fails."""
+    """Start a process for this connection. Raise OSError if that fails."""
 
     def __init__(self, command: Sequence[str], own_session: bool, environment: Mapping[str, str] | None = None) -> None:
         self._process = subprocess.Popen(
@@ -185,7 +186,7 @@ class ProcessLink(Link):
 
 
 class SocketLink(Link):
-    """Connect to a service of a class host; ``called`` names it in messages. Raises HostError if none answers."""
+    """Connect to a service of a class host; ``called`` names it in messages. Raise HostError if none answers."""
 
     def __init__(self, path: str = SOCKET, called: str = "agent") -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -357,7 +357,7 @@ class _Thread:
         return False
 
     def _end_holdup(self) -> None:
-        """Add the time in which the thread could have run and did not, once it is over."""
+        """Add a hold-up after its end: the time in which the thread could have run and did not."""
         waits, self._held = self._held, []
         if not waits:
             return
@@ -383,7 +383,7 @@ class _Thread:
             heapq.heapreplace(self._longest, one)
 
     def _end_sleep(self) -> None:
-        """Add a sleep, once it is over."""
+        """Add a sleep after its end."""
         if self._sleep is None:
             return
         (start, end), self._sleep = self._sleep, None

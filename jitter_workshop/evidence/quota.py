@@ -1,4 +1,4 @@
-"""Tell in which waits a program's control group was stopped, because its CPU quota was used up.
+"""Find the waits in which a program's control group was stopped because its CPU quota was used up.
 
 The kernel has no event for that. But it has one for the timer that begins a group's next period
 (``sched_cfs_period_timer``), and the trace shows how long the program's threads ran. If a group has run for its whole
@@ -21,9 +21,9 @@ SLICE_NS = 5_000_000
 
 
 class Stops:
-    """Tell when the groups of the threads ``tracks`` were stopped. ``quota``: their quota and its period in ns. If
-    several groups have timers, or other threads use the quota, too, some stopped waits are missed. A wait that was not
-    stopped never counts as stopped."""
+    """Find the times in which the groups of the threads ``tracks`` were stopped. ``quota``: the groups' quota and its
+    period, in ns. If several groups have timers, or other threads use the quota, too, some stopped waits are missed. A
+    wait that was not stopped never counts as stopped."""
 
     def __init__(self, events: Iterable[EventFields], tracks: Iterable[ThreadTrack], quota: tuple[int, int]) -> None:
         quota_ns, self._period = quota

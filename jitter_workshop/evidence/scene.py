@@ -1,5 +1,6 @@
-"""Lay out a traced time as tracks, for viewers of traces: threads with their states, CPUs with who ran, interrupts,
-stalls with their parts, and wakers. The sums of the slices by cause are those of the report, to the nanosecond."""
+"""Lay out a traced time as tracks, for viewers of traces: threads with their states, CPUs with the tasks that ran,
+interrupts, stalls with their parts, and wakers. The sums of the slices by cause are those of the report, to the
+nanosecond."""
 
 from __future__ import annotations
 
@@ -26,13 +27,13 @@ GROUPS = (WORST, STALLS, THREADS, CPUS)
 RAN, WAITING, INTERRUPTED, SLEEPING, BLOCKED = "running", "waiting", "interrupted", "sleeping", "blocked"
 UNSURE = "unknown"
 """The states of a thread's slices. WAITING: it could run and did not. INTERRUPTED: it had its CPU, and an interrupt or
-the like took the time. UNSURE: the trace does not tell."""
+the like took the time. UNSURE: the trace does not show the state."""
 HELD_UP = "held up"
-"""The state of the slice around all that held up a program's thread at one time; its causes lie inside."""
+"""The state of the outer slice of one hold-up of a program's thread; the slices of its causes lie inside."""
 STALL, PART = "stall", "part"
-"""The states of a stall and of its parts, which lie inside."""
+"""The states of a stall's slice, and of the slices of its parts inside."""
 ON_CPU, TAKEN = "on CPU", "interrupt"
-"""The states of a task that has a CPU, and of what interrupts tasks there (or is kernel work inside a task)."""
+"""The states of a task that has a CPU, and of an interrupt or kernel work that takes the task's time."""
 
 _WORDS = {
     WAITING: "waits: ",
@@ -53,7 +54,7 @@ class Label(NamedTuple):
 
 class Slice(NamedTuple):
     """Hold one stretch of a track, from ``start`` to before ``end`` (ns of the scene's clock). ``flow``: the number of
-    the waking that made it begin, 0 for none."""
+    the waking that began this stretch, 0 for none."""
 
     start: int
     end: int
@@ -62,7 +63,7 @@ class Slice(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """Hold one moment of a track. ``flow``: the number of the waking that it is, 0 for none."""
+    """Hold one moment of a track. ``flow``: the number of the waking that this mark shows, 0 for none."""
 
     at: int
     label: Label
@@ -82,7 +83,7 @@ class Track:
 
 
 Key = tuple[str, int | str, int]
-"""The key of a track: its group, and two values that tell it from the others there."""
+"""The key of a track: its group, and two values that identify the track in this group."""
 
 Rename = Callable[[str, str], str]
 """The type of a function that returns the name to show for a kind and a name."""
@@ -104,7 +105,7 @@ class Scene:
         self.deed = cache(self._deed)
 
     def named(self, kind: str, name: str) -> str:
-        """Return a name from outside as it may be shown."""
+        """Return the name to show for a name from outside, cleaned."""
         return clean(self._rename(kind, name))
 
     def task(self, name: str) -> str:
@@ -144,8 +145,7 @@ class Scene:
             self.track(CPUS, cpu, 1, name=f"CPU {cpu} interrupts", order=2 * cpu + 1).slices += taken
 
     def _stays(self, track: CpuTrack, timeline: Timeline, ns: Callable[[int], int]) -> Iterator[Slice]:
-        """Yield who had the CPU: each task from its coming to its leaving, interrupts included. Idle time is left
-        empty."""
+        """Yield a slice for each stay of a task on the CPU, interrupts included. Idle time is left empty."""
         start = end = 0
         label: Label | None = None
         segments = track.cut(timeline.start, timeline.end)
@@ -167,7 +167,8 @@ class Scene:
             yield Slice(ns(start), ns(end), label)
 
     def _taken(self, track: CpuTrack, timeline: Timeline, ns: Callable[[int], int]) -> Iterator[Slice]:
-        """Yield what interrupted the tasks: the innermost handler, softirq, timer or kernel work at each time."""
+        """Yield a slice for each interruption of a task: the innermost handler, softirq, timer or kernel work at each
+        time."""
         label = self.label
         for segment in track.cut(timeline.start, timeline.end):
             if segment.kind not in (TASK, UNKNOWN):
@@ -272,7 +273,8 @@ class ProgramScene(Scene):
         self._lives: defaultdict[int, list[tuple[int, int, Track]]] = defaultdict(list)
 
     def begin(self, tid: int, start: int, end: int, name: str) -> None:
-        """Make the track of a thread that is observed from ``start`` to ``end``. A number may be used again."""
+        """Make the track of a thread that is observed from ``start`` to ``end``. A thread's number may be used
+        again."""
         shown = clean(f"{self.task(name)} {tid}")
         before = [life[2] for life in self._lives.get(tid, ()) if self._joined and life[2].name == shown]
         track = before[0] if before else self.track(THREADS, tid, start, name=shown, order=len(self._lives))

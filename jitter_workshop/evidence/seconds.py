@@ -1,4 +1,5 @@
-"""Find the busiest second of a run, from its trace: the second in which others took most time of one measured CPU."""
+"""Find the busiest second of a run, from its trace: the second in which others took the most time from one measured
+CPU."""
 
 from __future__ import annotations
 
@@ -67,8 +68,8 @@ class Seconds:
                     lane.tids.add(piece.pid)
 
     def busiest(self) -> CpuSecond | None:
-        """Return the second in which others took most time of one CPU; of equal seconds the earliest one, then the one
-        of the CPU with the lowest number."""
+        """Return the second in which others took the most time from one CPU; of equal seconds the earliest one, then
+        the one of the CPU with the lowest number."""
         taken = {key: sum(lane.total_ns for lane in lanes.values()) for key, lanes in self._lanes.items()}
         if not taken:
             return None

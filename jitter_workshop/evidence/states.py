@@ -198,9 +198,9 @@ class CpuState:
         return False
 
     def _left_only(self, ts: int, kind: str, name: str, context: int) -> None:
-        """Handle an exit without its entry. The entry came before tracing began if no switch was seen yet, and if the
-        exit is the first event or the first event's flags (``context``: the bits to look for) show it. Otherwise the
-        exit is only counted."""
+        """Handle an exit without its entry. The entry came before tracing began if two conditions hold. No switch was
+        seen yet; and the exit is the first event, or the first event's flags show the entry (``context``: the bits to
+        look for). Otherwise only count the exit."""
         if not self.fresh or not (self.first_flags & context or not self.segments):
             self.unbalanced += 1
             return

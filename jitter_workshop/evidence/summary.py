@@ -85,12 +85,12 @@ def summarise(
 
     ``main_thread``: the thread whose messages count (accumulator, sampler, …). ``messages``: the number of all its
     messages. ``unlisted``: the stalls that were counted but not listed. ``distinct``: the number of stalls that do not
-    overlap, by the benchmark. ``notes``: known reasons for what the report lacks. ``placed``: thread → the CPU to which
-    it was pinned. ``lost_elsewhere``: the lost events of the kinds that are traced on all CPUs. ``candidates``: see
+    overlap, by the benchmark. ``notes``: known reasons for gaps in the report. ``placed``: thread → the CPU to which it
+    was pinned. ``lost_elsewhere``: the lost events of the kinds that are traced on all CPUs. ``candidates``: see
     :func:`candidates`.
 
-    If a stall without one cause still reaches the threshold, all its messages count as late. So the number of messages
-    that a cause made late is a lower bound.
+    If a stall would still reach the threshold without one of its causes, all its messages count as late without this
+    cause, too. So the number of messages that a cause made late is a lower bound.
     """
     totals, worst, present = _Totals(), _Worst(top), Presence(placed)
     lost: Counter[int] = Counter()

@@ -37,8 +37,8 @@ _PASSIVE = frozenset({"idle", "tick_stop", "stack"})
 the leaving task."""
 
 _OF_A_PROGRAM = frozenset({"call", "call_end", "fork", "exec", "exit"})
-"""The kinds of event that tell what a thread asked for and when threads begin and end (``evidence.lives`` reads them);
-they change neither a CPU nor a thread's state."""
+"""The kinds of event for system calls, and for the begin and end of threads (``evidence.lives`` reads them); they
+change neither a CPU nor a thread's state."""
 
 NMI = "NMI"
 WORKSHOP = "jitter-workshop"
@@ -62,8 +62,8 @@ def build(
     ``cpus``: the traced CPUs. ``tids``: measured thread → its pid in the trace. ``lost``: CPU → the number of events
     for which the trace had no room. A full buffer loses the latest events, so nothing is known after the last event of
     such a CPU. ``own``: the thread ids of the workshop that measured, () if they are not known; None for the events of
-    a user's program. For a run, an ending is added to the name of each task that is called like a measured thread and
-    is none, or is called like the workshop. The ending tells whose task it is (``model.evidence.NOT_OURS``). Events may
+    a user's program. For a run, an ending is added to the name of each task that has the name of a measured thread and
+    is none, or that has the workshop's name. The ending says whose task it is (``model.evidence.NOT_OURS``). Events may
     come in any order and may be invalid: events that do not fit are counted in ``unbalanced``.
     """
     return _Builder(events, cpus, tids, start, end, rate or Rate(), lost or {}, own).run()
@@ -105,7 +105,7 @@ class _Builder:
                 self._names[a] = name
                 self._names.setdefault(pid, other)
         self._ends = {} if own is None else _ends(self._names, frozenset(tids.values()), own)
-        """Pid → its name with an end that says whose it is, for the tasks that have one."""
+        """Pid → the task's name with an ending that says whose task it is, for tasks with such an ending."""
         self._names |= self._ends
         self._names |= {tid: name for name, tid in tids.items() if tid not in self._names} | {0: IDLE}
         self._threads = {tid: ThreadState(name, tid, self._begin) for name, tid in tids.items()}

@@ -1,1 +1,1 @@
-"""Serve many callers as root: the socket, who calls, and what the class lets them do."""
+"""Serve many callers as root: listen on the socket, identify callers, and enforce the rules of the class."""

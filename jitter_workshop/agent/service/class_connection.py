@@ -47,8 +47,8 @@ class Attending:
         end_trace: Callable[[], None],
         send: Callable[[bytes], None],
     ) -> None:
-        """Prepare the connection. Raises HostError. ``end_trace``: ends the recording of the kernel's trace. ``send``:
-        sends an answer that had to wait."""
+        """Prepare the connection. Raise HostError on failure. ``end_trace``: ends the recording of the kernel's trace.
+        ``send``: sends an answer that had to wait."""
         self._setup = setup
         self.who = who
         self._changes = changes
@@ -137,13 +137,13 @@ class Attending:
             self._send(protocol.failure(request_id, HostError(self.turns.over or "you did not get the turn")))
 
     def clear_idle(self) -> None:
-        """If no turn is running, restore the changes that students left. Raises HostError."""
+        """If no turn is running, restore the changes that students left. Raise HostError on failure."""
         if self._of_students():
             self.turns.reclaim()
 
     def _give_back(self) -> str:
         """Restore everything that students applied. Return a text with the settings that could not be restored, "" for
-        none. Raises Busy while another agent changes the host. If there is nothing to restore, the lock is not
+        none. Raise Busy while another agent changes the host. If there is nothing to restore, the lock is not
         needed."""
         self._end_trace()
         leased, self._changes.leased, self._changes.lease_s = self._changes.leased, [], None
@@ -170,9 +170,9 @@ class Attending:
 
 
 def sweep(setup: Setup) -> None:
-    """Restore the machine for a turn whose agent has died, and let the next turn begin. Raises HostError. A turn whose
-    agent is alive goes on. If there is no turn, changes that students left before the services were restarted are
-    restored, too."""
+    """Restore the machine for a turn whose agent has died, and let the next turn begin. Raise HostError on failure. A
+    turn whose agent is alive goes on. If there is no turn, changes that students left before the services were
+    restarted are restored, too."""
     if setup.member is None:
         return
     # While this process restores, the turn is its own, and other agents wake it with SIGUSR1. It has nothing to check

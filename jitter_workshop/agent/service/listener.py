@@ -24,7 +24,7 @@ from jitter_workshop.errors import HostError, reason
 from jitter_workshop.model.text import clean
 
 EACH = 4
-"""The most connections of one user at a time: a workshop, a class verb, and some that are about to end."""
+"""The largest number of connections of one user at a time: a workshop, a class verb, and some that are about to end."""
 ALL = 512
 PLACES = "places"
 FIRST_FD = 3
@@ -35,7 +35,7 @@ _BACKLOG = 4096
 
 
 def inherited(environment: Mapping[str, str]) -> int:
-    """Return the descriptor of the one socket that systemd passed on. Raises HostError for none or several."""
+    """Return the descriptor of the one socket that systemd passed on. Raise HostError for none or several."""
     if environment.get("LISTEN_PID") != str(os.getpid()):
         raise HostError("this service got no socket", "start the service through its systemd units")
     count = environment.get("LISTEN_FDS", "")
@@ -51,7 +51,7 @@ def listen_on(descriptor: int, serve: Callable[[], None]) -> None:
 
 
 def take_place(folder: int, uid: int, each: int = EACH) -> None:
-    """Take one of a user's places until this process ends, and close ``folder``. Raises HostError if all are taken, or
+    """Take one of a user's places until this process ends, and close ``folder``. Raise HostError if all are taken, or
     the file cannot be used.
 
     A place is one byte of a file, locked by the process that serves (fcntl(2), "Advisory record locking"). The kernel

@@ -51,9 +51,10 @@ FOLLOWED_KB = (16_384, 8192)
 """Buffers in KiB for each CPU while a program is followed: for all tasks' events, and for the program's own. Two
 threads that hand a token over without a pause fill 8 MiB in a tenth of a second."""
 WATCHED_KB = (8192, 2048)
-"""The same while a program is watched: the newest events overwrite the oldest, and only the last ones are read."""
+"""The same buffers while a program is watched: the newest events overwrite the oldest, and only the last events are
+read."""
 KEPT_BYTES = 64 << 20
-"""The most bytes of a followed program's trace that are kept while it records: one to two million events."""
+"""Size limit in bytes of a followed program's trace that is kept while recording goes on: one to two million events."""
 
 
 def newest_thread(root: HostRoot) -> int:
@@ -111,7 +112,7 @@ class Instance:
         self._says: dict[str, str] = {}
 
     def write(self, file: str, text: str) -> None:
-        """Write ``text`` to a file of the instance. Raises HostError."""
+        """Write ``text`` to a file of the instance. Raise HostError on failure."""
         try:
             self._writer.write(f"{self.folder}/{file}", text)
         except OSError as error:
@@ -179,8 +180,8 @@ def _changed_by_others(what: str) -> HostError:
 
 
 class Capture:
-    """Hold two instances of the kernel's trace and what is needed to read them. ``newest``: None for a recording of the
-    threads ``tids`` only. For a long recording, the highest thread number just before ``tids`` was read. A long
+    """Hold two instances of the kernel's trace, and the values needed to read them. ``newest``: None for a recording of
+    the threads ``tids`` only. For a long recording, the highest thread number just before ``tids`` was read. A long
     recording follows ``tids`` and all threads that they start, and is read while it goes on (:meth:`drain`).
     ``overwrites``: the newest events overwrite the oldest, so that a recording may last for hours; it is not
     drained."""
@@ -361,7 +362,8 @@ class Capture:
         return False
 
     def _read_formats(self, enabled: list[str], missing: dict[str, str]) -> list[str]:
-        """Read the binary format of the enabled events; return the events that are understood. Raises HostError."""
+        """Read the binary format of the enabled events; return the events that are understood. Raise HostError on
+        failure."""
         read, events = self._root.text, f"{self._tracefs}/events"
         header = read(f"{self._hot.folder}/events/header_page") or read(f"{events}/header_page") or ""
         symbols = kernel_symbols(self._root)
@@ -403,9 +405,10 @@ class Capture:
             instance.write("tracing_on", "1")
 
     def drain(self) -> tuple[int, bool]:
-        """Take what is recorded so far out of the kernel's buffers, so that they do not fill up, and keep it for
-        :meth:`read`. Return the number of kept bytes, and True if the recording has ended: the buffers had no room for
-        some events, or the limit of kept bytes is reached. Raises HostError if another program changed the trace."""
+        """Take the events recorded so far out of the kernel's buffers, so that the buffers do not fill up. Keep the
+        events for :meth:`read`. Return the number of kept bytes, and True if the recording has ended: the buffers had
+        no room for some events, or the limit of kept bytes is reached. Raise HostError if another program changed the
+        trace."""
         if not self._running or not self._follows or self._overwrites:
             raise UsageError("no program is followed now", "send 'begin' with 'pids', then 'start'")
         if self._full:
@@ -433,7 +436,7 @@ class Capture:
 
     def _follow_new_numbers(self) -> None:
         """Record the system calls and page faults of all threads, once the kernel gives out low thread numbers again.
-        From then on a number does not tell if a new thread belongs to the program."""
+        From then on, a thread's number does not show if the thread belongs to the program."""
         if self._newest is None or newest_thread(self._root) >= self._newest:
             return
         self._newest = None
@@ -443,7 +446,7 @@ class Capture:
         self._senders.remember(self._senders.enabled)
 
     def _take(self) -> None:
-        """Read each buffer once; what is recorded meanwhile is left for the next time."""
+        """Read each buffer once; events recorded meanwhile are left for the next call."""
         assert self._form is not None
         most = max(FOLLOWED_KB) * 1024 // self._form.size
         for number, instance in enumerate((self._hot, self._senders)):
@@ -466,12 +469,12 @@ class Capture:
             raise _changed_by_others("another program read or deleted events of this trace")
 
     def read(self, since: int = 0) -> tuple[bytes, dict[str, int], dict[str, int], int]:
-        """Stop, and return what was recorded, zlib-compressed, with the lost events. ``since``: pages whose events are
-        all older (ticks) are left out.
+        """Stop, and return the recorded events, zlib-compressed, with the lost events. ``since``: pages whose events
+        are all older (ticks) are left out.
 
         The bytes are the length of a JSON list (4 bytes), the list of the new names, and the packed events in order of
         time. Lost events are given by CPU: for the events of the hot CPUs, and for those of all CPUs. The last value is
-        the time (ticks) from which on no event was overwritten, 0 if none was. Raises HostError if another program
+        the time (ticks) from which on no event was overwritten, 0 if none was. Raise HostError if another program
         changed the trace: then events may be missing.
         """
         if not self._running:
@@ -509,7 +512,8 @@ class Capture:
         return self._packed(events), lost, elsewhere, whole_from
 
     def _since(self, since: int, pages: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield the pages without those that end before ``since``: the next page begins before it, too."""
+        """Yield the pages without those that end before ``since``. Such a page is recognised by the next page, which
+        begins no later than ``since``."""
         before: bytes | None = None
         for page in pages:
             if before is not None and self._stamp(page) > since:
@@ -522,7 +526,8 @@ class Capture:
         self, pages: Iterable[bytes], place: tuple[int, str], whole: dict[tuple[int, str], int]
     ) -> Iterator[bytes]:
         """Yield the pages, and note the time from which on none of their events is lost. The page that was read last
-        stays with its reader, and is never overwritten: it may be the first one although all behind it are lost."""
+        stays with its reader, and is never overwritten. So this page may come first although all events right after it
+        are lost."""
         assert self._form is not None
         for page in pages:
             if after_a_loss(page, self._form):
@@ -568,7 +573,7 @@ class Capture:
     # The end ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Remove both instances, and release everything. Raises HostError if one is left over."""
+        """Remove both instances, and release everything. Raise HostError if one is left over."""
         done = False
         try:
             self._remove()

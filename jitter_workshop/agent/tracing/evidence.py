@@ -20,7 +20,7 @@ from jitter_workshop.tuning.writer import HostWriter
 CLOCKS = ("x86-tsc", "mono")
 MAX_THREADS = 64
 MAX_FOLLOWED = 16_384
-"""The most threads that the processes of a followed program have at the beginning."""
+"""The largest number of threads in a followed program's processes at the beginning."""
 PIECE_BYTES = 512 << 10
 """The size of a piece of the trace: an answer is one line, and lines are at most 1 MiB."""
 
@@ -37,7 +37,7 @@ class ConnectionCapture:
         self._pieces: list[bytes] = []
 
     def answer(self, request: dict[str, Any]) -> Any:
-        """Answer a request ``evidence`` (see ``protocol``). Raises UsageError, too."""
+        """Answer a request ``evidence`` (see ``protocol``). Raise UsageError, too."""
         step = protocol.text(request, "do", 20)
         if step == "begin":
             return self._begin(request)
@@ -131,7 +131,7 @@ class ConnectionCapture:
             raise
 
     def _threads_of(self, pids: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the threads of processes. Raises HostError where there are none or too many."""
+        """Return the threads of processes. Raise HostError where there are none or too many."""
         tids = tuple(tid for pid in pids for tid, _ in self._root.numbered(f"/proc/{pid}/task", "", digits=10))
         if not tids:
             raise HostError("the process has ended")

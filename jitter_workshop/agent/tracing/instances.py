@@ -24,7 +24,7 @@ from jitter_workshop.tuning.writer import HostWriter
 
 PREFIX = "jitter-workshop-"
 MOST_PAIRS = 4
-"""The most captures at a time on a host, because their buffers are kernel memory."""
+"""The largest number of captures at a time on a host; their buffers are kernel memory."""
 PATIENCE_S = 5.0
 """Seconds to wait for an instance that another process still reads. The child waits LONG_S, because no program waits
 for the child.
@@ -42,7 +42,7 @@ _MOUNT = f"mount -t tracefs nodev {FOLDERS[0]}"
 
 
 def tracefs(root: HostRoot) -> str:
-    """Return the folder of the kernel's trace. Raises HostError."""
+    """Return the folder of the kernel's trace. Raise HostError on failure."""
     for folder in FOLDERS:
         reading = root.reading(f"{folder}/trace_clock")
         if reading.text is not None:
@@ -86,8 +86,8 @@ def own_name(root: HostRoot) -> str:
 
 
 def remove(writer: HostWriter, folder: str, names: Sequence[str], patience_s: float = PATIENCE_S) -> None:
-    """Remove instances with all that they enabled. Wait for an instance that another process still reads. Raises
-    HostError."""
+    """Remove instances with all that they enabled. Wait for an instance that another process still reads. Raise
+    HostError on failure."""
     left, ends = list(names), time.monotonic() + patience_s
     while True:
         for name in tuple(left):
@@ -113,7 +113,7 @@ def stale(root: HostRoot) -> tuple[str, ...]:
     """Return the names of our instances whose process has ended. An instance with the number of this process counts
     too, because this process has made none yet.
 
-    Return none if tracefs cannot be read (only root may), or if this process has another PID or time namespace.
+    Return no names if tracefs cannot be read (only root may), or if this process has another PID or time namespace.
     """
     if not root.recorded and (namespace_differs("pid", _FIRST_NAMESPACE) or namespace_differs("time", _FIRST_CLOCK)):
         return ()  # from here the process number and its start time have no meaning

@@ -1,4 +1,4 @@
-"""Give this process a view of the kernel's trace of its own, where the host has not mounted it.
+"""Give this process its own view of the kernel's trace, where the host has not mounted the trace.
 
 The view is a mount in a mount namespace of this process and its children. The host does not see it, and it ends with
 these processes (mount_namespaces(7)).
@@ -60,14 +60,14 @@ def can_be_had(root: HostRoot) -> bool:
 
 def _mount() -> None:
     """Leave the host's mount namespace, and mount the trace. New mounts of the host still appear here. Mounts made here
-    do not appear on the host. Raises OSError."""
+    do not appear on the host. Raise OSError on failure."""
     _call("unshare", _CLONE_NEWNS)
     _call("mount", b"none", b"/", None, _MS_REC | _MS_SLAVE, None)
     _call("mount", b"nodev", os.fsencode(FOLDERS[0]), b"tracefs", _QUIET, None)
 
 
 def _call(name: str, *arguments: object) -> None:
-    """Call a function of the C library; os.unshare is in Python 3.12 and later only. Raises OSError."""
+    """Call a function of the C library; os.unshare is in Python 3.12 and later only. Raise OSError on failure."""
     import ctypes
 
     given = [ctypes.c_ulong(one) if isinstance(one, int) else one for one in arguments]

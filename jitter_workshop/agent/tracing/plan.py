@@ -49,7 +49,7 @@ _WAKES = (1, 129)
 """``FUTEX_WAKE`` of a shared and of a private futex (futex(2)): these calls never wait."""
 _NOT_ITS_END = f"syscalls:sys_exit_{FUTEX}"
 MOST_RANGES = 8
-"""The most ranges of thread numbers in a filter: the kernel goes through them at each event."""
+"""The largest number of ranges of thread numbers in a filter; the kernel checks every range at each event."""
 
 _WITHOUT = {
     "csd": "this kernel does not have the event: the run cannot show which function an interrupt from another CPU ran",
@@ -181,7 +181,7 @@ def stack_trigger(tids: Sequence[int], switch: EventFormat) -> str:
 
     Such a thread was preempted or stopped, or it waits for a disk, memory or a lock. A stack costs the next thread some
     µs. No stack is taken when a thread goes to sleep for a time or a message: its program asks for that, perhaps a
-    thousand times a second. Raises ValueError if the kernel does not name its threads' states.
+    thousand times a second. Raise ValueError if the kernel does not name its threads' states.
     """
     sleeps = next((state for state, letter in switch.symbols.items() if letter == _SLEEPS), None)
     if sleeps is None:

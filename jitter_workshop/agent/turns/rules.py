@@ -24,7 +24,7 @@ GRACE_S = 150.0
 
 
 def join(state: TurnState, waiting: Waiting) -> TurnState:
-    """Add a place at the end of the queue. Raises HostError if the user waits or has the turn already, or the queue is
+    """Add a place at the end of the queue. Raise HostError if the user waits or has the turn already, or the queue is
     full."""
     if state.turn is not None and state.turn.uid == waiting.uid:
         raise HostError("you already have the turn, in another connection", "'jitter-workshop class turn give' ends it")
@@ -39,7 +39,7 @@ def join(state: TurnState, waiting: Waiting) -> TurnState:
 
 
 def join_first(state: TurnState, waiting: Waiting) -> TurnState:
-    """Add a place before all students, behind instructors who wait. Raises what ``join`` raises."""
+    """Add a place before all students, behind instructors who wait. Raise the same errors as ``join``."""
     joined = join(state, waiting)
     before = tuple(one for one in state.queue if one.limit_s is None)
     after = tuple(one for one in state.queue if one.limit_s is not None)
@@ -105,7 +105,7 @@ def end(state: TurnState, uid: int | None, by: str, now_s: float) -> TurnState:
     """End the turn, or remove a user from the queue, for an instructor. ``uid``: the user; None: the holder of the
     turn.
 
-    Raises HostError if there is no such turn or place.
+    Raise HostError if there is no such turn or place.
     """
     turn = state.turn
     if turn is not None and uid in (None, turn.uid):
@@ -129,7 +129,7 @@ def thaw(state: TurnState) -> TurnState:
 
 
 def say(state: TurnState, agent: Process, doing: str) -> TurnState:
-    """Set the holder's own description of their work. Raises HostError if ``agent`` does not have the turn."""
+    """Set the holder's own description of their work. Raise HostError if ``agent`` does not have the turn."""
     if state.turn is None or state.turn.agent != agent:
         raise HostError("you do not have the turn now")
     return replace(state, turn=replace(state.turn, doing=clean(doing, 60)))

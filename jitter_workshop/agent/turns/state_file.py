@@ -50,7 +50,7 @@ def alive(one: Process) -> bool:
 
 
 def parse(data: bytes, boot_id: str) -> TurnState:
-    """Return a state from its file; a fresh one, without a turn, if it is of another boot or cannot be read."""
+    """Return a state from its file; a fresh one, without a turn, if the file is of another boot or cannot be read."""
     try:
         state = from_plain(TurnState, parse_object(data))
     except ValueError:
@@ -70,7 +70,7 @@ def published(folder: str = "") -> TurnState:
 
 
 class TurnFile:
-    """Hold ``/run/jitter-workshop`` below ``top``, made if missing. Raises HostError."""
+    """Hold ``/run/jitter-workshop`` below ``top``, made if missing. Raise HostError on failure."""
 
     def __init__(self, top: str = "/", owner: int = 0) -> None:
         self._boot_id = current_boot(HostRoot()) or ""

@@ -54,8 +54,8 @@ class TurnGroup:
         return self._sets is not None and self._root.is_dir(self.folder)
 
     def take_in(self, pid: int, uid: int) -> str:
-        """Put a process of ``uid`` into the group, which is made if missing. Raises HostError. Return the group that
-        the process came from, in the form that :meth:`close` takes; "" if the host has no such groups."""
+        """Put a process of ``uid`` into the group, which is made if missing. Raise HostError on failure. Return the
+        group that the process came from, in the form that :meth:`close` takes; "" if the host has no such groups."""
         if self._sets is None:
             return ""
         self._make(TURN, None)
@@ -96,8 +96,8 @@ class TurnGroup:
 
     def confine(self, uids: frozenset[int], housekeeping: CpuSet) -> int:
         """Put every process of these users onto the housekeeping CPUs, except processes in the turn's group or in the
-        group of isolated CPUs. Return how many were moved. Return 0 if the host has no groups, no housekeeping CPU, or
-        systemd. Systemd does the same by its user.slice, and would lose its sessions' processes."""
+        group of isolated CPUs. Return how many were moved. Return 0 if the host has no groups or no housekeeping CPU,
+        or if systemd runs it. Systemd does the same by its user.slice, and would lose its sessions' processes."""
         if self._sets is None or not housekeeping or not uids or self._root.is_dir("/run/systemd/system"):
             return 0
         self._make(LOGINS, housekeeping)
@@ -154,7 +154,7 @@ class TurnGroup:
         return ""
 
     def step_aside(self) -> None:
-        """Move this process out of this tool's groups, if it was started in one. Raises HostError.
+        """Move this process out of this tool's groups, if it was started in one. Raise HostError on failure.
 
         The process that manages turns must not be killed with a turn, and must not run on the turn's CPUs.
         """
@@ -183,7 +183,7 @@ class TurnGroup:
         return self._sets
 
     def _make(self, name: str, cpus: CpuSet | None) -> None:
-        """Make a group with ``cpus``; None: all CPUs of its parent. Raises HostError."""
+        """Make a group with ``cpus``; None: all CPUs of its parent. Raise HostError on failure."""
         sets, folder = self._where, f"{self._where.where}/{name}"
         try:
             self._switch_on()
@@ -254,7 +254,8 @@ class TurnGroup:
         return tuple(int(word) for word in text.split() if word.isdigit() and word != "0")
 
     def _group_of(self, pid: int) -> str:
-        """Return the group of a process below the top, as "/user.slice/…"; "/" for the top itself. Raises HostError."""
+        """Return the group of a process below the top, as "/user.slice/…"; "/" for the top itself. Raise HostError on
+        failure."""
         text = self._root.text(f"/proc/{pid}/cgroup")
         if text is None:
             raise HostError(f"process {pid} has ended")

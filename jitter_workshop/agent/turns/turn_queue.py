@@ -1,4 +1,4 @@
-"""Handle one connection's part in the turns of a class: its place in the queue, its turn, and the end of it.
+"""Handle one connection's part in the turns of a class: its place in the queue, its turn, and the turn's end.
 
 A turn ends with its connection, by time, or by an instructor. Then everything that students applied is restored, their
 processes on the hot CPUs are killed, and only after that the next turn begins. If the agent of a turn dies, a waiting
@@ -41,9 +41,7 @@ _DEATH_S = 10.0
 
 GiveBack = Callable[[], str]
 """The function that restores everything that students applied. It returns a text with the settings that could not be
-restored, "" for none.
-
-Raises Busy if it has to wait for another agent's changes.
+restored, "" for none. It raises Busy if it has to wait for another agent's changes.
 """
 
 
@@ -106,7 +104,8 @@ class TurnQueue:
         return bool(rules.over(turn, now_s()))
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any] | TurnGranted | None:
-        """Answer a request about turns; return None if it is answered later. Raises UsageError, HostError."""
+        """Answer a request about turns; return None if it is answered later. Raise UsageError or HostError on
+        failure."""
         do = protocol.text(request, "do", 20)
         if do == "take":
             return self._take(request)
@@ -317,8 +316,8 @@ class TurnQueue:
             draft.state = how(draft.state)
 
     def _people(self, named: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the team: the caller first, then other members of the class. Raises HostError for a name that is not
-        in the class."""
+        """Return the team: the caller first, then other members of the class. Raise HostError for a name that is not in
+        the class."""
         uids = uids_of(GROUP)
         for name in named:
             try:
