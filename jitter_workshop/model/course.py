@@ -20,8 +20,8 @@ WRITTEN_STEPS: tuple[StepName, ...] = (
     "compare",
     "explain",
 )
-"""The steps that a lesson's files may name, in order. ``plan`` is older than the step ``apply`` that shows the plan
-itself: it is read as a part of ``apply``, in lessons and in sessions."""
+"""The steps that a lesson's files may name, in order. Older lessons and sessions have a step ``plan`` before ``apply``.
+Today ``apply`` shows the plan itself, so ``plan`` is read as a part of ``apply``."""
 
 STEPS: tuple[StepName, ...] = tuple(step for step in WRITTEN_STEPS if step != "plan")
 """The steps of a chapter, in order. A chapter may leave steps out."""
@@ -177,7 +177,7 @@ class RecallQuestion:
 @dataclass(frozen=True, slots=True)
 class MaskTask:
     """Hold a mask of CPUs that the learner writes bit by bit at the step ``apply``. ``wanted``: the right mask.
-    ``explanation``: at most two sentences, told with the right answer; "" for none."""
+    ``explanation``: at most two sentences, shown with the right answer; "" for none."""
 
     wanted: Mask
     explanation: str = ""

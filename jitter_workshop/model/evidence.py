@@ -23,12 +23,12 @@ CAUSE_KINDS = (
     "no_event",
 )
 """``task``: another task ran (``idle``: no task ran, see IDLE). ``irq``: the handler of a device's interrupt.
-``softirq``; ``workqueue``; ``timer``: a function of a high-resolution timer. ``vector``: an interrupt of the CPU
-itself, an NMI, or a function that another CPU called here. ``migration``: the thread was between two CPUs, and
-the CPU to which it was moved was free; the name is that of the task that ran when the scheduler moved it.
+``softirq``: a softirq. ``workqueue``: a work item. ``timer``: a function of a high-resolution timer. ``vector``: an
+interrupt of the CPU itself, an NMI, or a function that another CPU called here. ``migration``: the thread was between
+two CPUs, and the CPU to which it was moved was free; the name is that of the task that ran when the scheduler moved it.
 ``page_fault``: the name is the thread's mode, ``user`` or ``kernel``. ``around NAME``: a short gap that touches NAME's
-event (the event's entry and exit, the cost of tracing, a hypervisor's exits).
-``no_event``: time without any event that a trace can show."""
+event (the event's entry and exit, the cost of tracing, a hypervisor's exits). ``no_event``: time without any event that
+a trace can show."""
 
 FAULT = "page_fault"
 """The name for the gap around a page fault; it is the same in user mode and in kernel mode."""

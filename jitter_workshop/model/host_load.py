@@ -1,4 +1,4 @@
-"""Define what other tasks and the hypervisor took from a host's CPUs in a second or two."""
+"""Define a host's load: the CPU time that other tasks and the hypervisor took in a second or two."""
 
 from __future__ import annotations
 

@@ -12,12 +12,11 @@ from jitter_workshop.model.record import dataclass
 class Palette:
     """Name the colours of a theme, each as ``#rrggbb``; "" leaves the terminal's own colour.
 
-    ``text``, ``dim`` and the colours with a meaning can be read on ``background``, ``surface`` (bands) and ``panel``
-    (the row under the cursor), and so can ``faint``, for asides; ``rule`` is for lines. ``cool``: keys and names.
-    ``grid``: the lines of a chart in a terminal; ``fine_grid``: those of a picture, which are thinner. ``curves``: the
-    measured curves in their order; ``references``: published and recorded curves. ``cause_…``: what took the time of a
-    stall; none of them is ``good`` or ``bad``, because a cause is neither.
-    """
+    ``text``, ``dim``, ``faint`` (asides) and the colours with a meaning can be read on ``background``, ``surface``
+    (bands) and ``panel`` (the row under the cursor). ``rule``: lines. ``cool``: keys and names. ``grid``: the lines of
+    a chart in a terminal; ``fine_grid``: those of a picture, which are thinner. ``curves``: the measured curves in
+    their order; ``references``: published and recorded curves. ``cause_…``: what took the time of a stall; none of them
+    is ``good`` or ``bad``, because a cause is neither."""
 
     name: str
     background: str = ""

@@ -102,7 +102,7 @@ class Waker:
 @dataclass(frozen=True, slots=True)
 class Wait:
     """Hold the time for which a thread slept or was blocked on one thing. ``kind``: one of WAIT_KINDS. ``name``: the
-    system call, "" if the trace does not tell it. ``wakers``: the task or interrupt that ended the wait, then the one
+    system call, "" if the trace does not show it. ``wakers``: the task or interrupt that ended the wait, then the one
     that woke that task during the wait, and so on, at most three; () if the wait had no end."""
 
     kind: str

@@ -54,12 +54,12 @@ class ReportedRun:
 @dataclass(frozen=True, slots=True)
 class ReportedDiagnosis:
     """Hold a learner's answer to "who took it?" about a chapter's first run. ``run``: the run's id. ``source``: the
-    evidence, ``trace``, ``counters`` or, of an emulated machine, ``emulated``; "" if it is not there any more.
-    ``chosen``: the cause that the learner named; ``right``: None if the evidence cannot decide. ``most``: the cause
-    that took most or, on an emulated machine, came most often; None if not known. The time of a cause is 0 if it is not
-    known. ``share``: the share (0..1) that ``most`` has of the stalled time ``stalled_ns``. ``unknown_ns``: the part of
-    this time whose cause is not known. ``recorded``: when and on what machine the first run was recorded, "" for a run
-    on this host."""
+    kind of the evidence, ``trace``, ``counters`` or, of an emulated machine, ``emulated``; "" if the evidence no longer
+    exists. ``chosen``: the cause that the learner named; ``right``: None if the evidence cannot decide. ``most``: the
+    cause that took most or, on an emulated machine, came most often; None if not known. The time of a cause is 0 if it
+    is not known. ``share``: the share (0..1) that ``most`` has of the stalled time ``stalled_ns``. ``unknown_ns``: the
+    part of this time whose cause is not known. ``recorded``: when and on what machine the first run was recorded, ""
+    for a run on this host."""
 
     run: str
     source: str

@@ -135,8 +135,8 @@ class ThreadRecord:
     clock readings) handled on each CPU; keys are CPU numbers as text. ``cpus``: CPUs on which the thread ran.
 
     ``ran_ns``: time on a CPU, by the thread's own clock. ``waited_ns``: time in a run queue, runnable but not running.
-    ``timeslices``: how often the thread came onto a CPU. The last two are the scheduler's figures
-    (Documentation/scheduler/sched-stats.rst); the thread reads them just before and after each block. They are None in
+    ``timeslices``: how often the thread came onto a CPU. ``waited_ns`` and ``timeslices`` are the scheduler's figures
+    (Documentation/scheduler/sched-stats.rst); the thread reads them just before and after each block. Both are None in
     runs of older versions, and if the kernel does not count them. Blocks of older versions have no ``tid`` and
     ``cpus``."""
 

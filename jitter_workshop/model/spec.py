@@ -35,11 +35,11 @@ class WorkloadKind:
     ``title``: the name for people. ``threads``: thread → field of :class:`Placement` with its CPU, in the order of
     native code. ``rated``: the threads whose stalls count in a run's rates. The first of them fills the main histogram.
     Overlapping stalls of two threads count once. ``histogram``: the histogram that charts and tables show first;
-    ``counted``: the name of its samples. ``makes``: the name of the things that a run makes, for rates a second.
-    ``done``: the heading for a thread's counts by CPU (``messages_by_cpu``). ``interval_ns``: the default time from one
-    made thing to the next. ``threshold_ns``: the default length from which on a gap is a stall. ``paced``: the workload
-    does something once in each interval. ``waits``: its threads sleep in the kernel until the next interval.
-    ``payload``: what a message carries, "" for none."""
+    ``counted``: the name of its samples. ``makes``: the plural name of the things that a run makes, such as messages,
+    for rates a second. ``done``: the heading for a thread's counts by CPU (``messages_by_cpu``). ``interval_ns``: the
+    default time in ns from one of these things to the next. ``threshold_ns``: the default length in ns from which on a
+    gap is a stall. ``paced``: the workload does something once in each interval. ``waits``: its threads sleep in the
+    kernel until the next interval. ``payload``: what a message carries, "" for none."""
 
     title: str
     threads: dict[str, str]

@@ -1,4 +1,4 @@
-"""Choose the effect that tells most about a change: the largest one, and never a gain that hides a larger loss.
+"""Choose the effect to show first for a change: the largest one, but never a gain that hides a larger loss.
 
 One rule says what is better or worse (``presenter.effect.RULE`` has its text). Only figures of latency and of stalls
 can be better or worse. A count of a cause, such as preemptions, cannot.
@@ -34,7 +34,8 @@ ALIKE = 1.05
 """Two values whose ratio is below this are called the same."""
 LEAST_EVENTS = 10
 CHANCE = 3.0
-"""Two counts that differ by less than this many standard deviations of a count (√n) may differ by chance alone."""
+"""Two counts that differ by less than this many standard deviations of their difference (√ of their sum) may differ by
+chance alone."""
 
 _ALWAYS = ("50", "90", "99.9", "max", "stalls-1ms", "stalls-100us", "stalls-10us")
 _COUNTS = (
@@ -64,7 +65,8 @@ def tail_of(workload: str, asked: str | None = None) -> str:
 
 def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked: str | None = None) -> Effects:
     """Return the effect of the change between two runs. ``shows``: the chapter's figure; its effect comes first if the
-    figure moved as the chapter says. ``asked``: the percentile of the guess, which is judged, too."""
+    figure moved as the chapter says and can be better or worse. ``asked``: the percentile of the guess, which is
+    judged, too."""
     workload = before.run.workload
     tail = tail_of(workload, asked)
     names = dict.fromkeys((*_ALWAYS, tail_of(workload), tail))

@@ -91,11 +91,11 @@ def binomial_two_sided(count: float, total: float, share: float) -> float:
 
 def flip_p(contributions: Sequence[float]) -> float:
     """Return the share of all sign flips whose sum is at least as far from zero as the sum seen; 1.0 if all
-    contributions are 0. If chance alone decided which run of a round was "with", the sum would be so far from zero in
-    this share of cases (Fisher, The Design of Experiments, 1935, §21). The result is exact: the sums of all flips of
-    each half are listed, and the pairs of sums are counted. More than :data:`FLIP_GROUPS` contributions are flipped in
-    groups. These flips form an algebraic group, so the test stays exact (Hemerik and Goeman, TEST 27, 2018) at the cost
-    of a little power."""
+    contributions are 0. If chance alone decided which run of a round was "with", the sum would be at least this far
+    from zero in this share of cases (Fisher, The Design of Experiments, 1935, §21). The result is exact: the sums of
+    all flips of each half are listed, and the pairs of sums are counted. More than :data:`FLIP_GROUPS` contributions
+    are flipped in groups. These flips form an algebraic group, so the test stays exact (Hemerik and Goeman, TEST 27,
+    2018) at the cost of a little power."""
     parts = _grouped([c for c in contributions if c])
     seen = abs(math.fsum(parts))
     hair = _HAIR * math.fsum(abs(c) for c in parts)

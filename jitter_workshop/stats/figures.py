@@ -3,9 +3,8 @@
 A count becomes a rate, because two runs are never of exactly the same length. If a run counted no event, a ratio is
 computed with one event instead, because the true rate may be nearly as high.
 
-Most figures are counters, which every run has. Others are read from the kernel's trace of the run: only the trace tells
-which function a kernel worker ran, and on which CPU.
-"""
+Most figures are counters, which every run has. Others are read from the kernel's trace of the run: only the trace shows
+which function a kernel worker ran, and on which CPU."""
 
 from __future__ import annotations
 
@@ -260,8 +259,8 @@ def ratio(one: Figure, before: KnownRun, after: KnownRun, *, rises: bool = False
 
 
 LENGTHS = 0.99
-"""Two runs of the same wanted length differ by up to 1 %, so three events in one and one in the other can have a ratio
-of 2.99. Such a ratio reaches a wanted factor of 3."""
+"""The share of a wanted factor that is enough. Two runs of the same wanted length differ by up to 1 %, so three events
+in one and one in the other can have a ratio of 2.99."""
 
 
 def as_said(shows: Shows, before: KnownRun, after: KnownRun) -> tuple[float | None, bool]:

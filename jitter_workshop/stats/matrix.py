@@ -25,7 +25,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Hold the cells of a matrix: the median time in ns of the pairs in each, None where no pair was measured."""
+    """Hold the cells of a matrix. A cell is the median time in ns of its pairs, None where no pair was measured."""
 
     bins: tuple[Bin, ...]
     cells: tuple[tuple[float | None, ...], ...]

@@ -66,9 +66,9 @@ def budget(percentile: str, per_second: float, messages_per_stall: float | Fract
 
 
 def budget_from(run: Run, percentile: str) -> Budget | None:
-    """Return the budget for a percentile from a run like the planned one: from its rate of messages and the messages
-    that one stall made late. If the run knows the percentile, this number comes from the stalls beyond it. Return None
-    for a run without messages."""
+    """Return the budget for a percentile, computed from a run like the planned one: from its rate of messages and its
+    late messages per stall. If the run knows the percentile, this number is that of the samples and stalls beyond it.
+    Return None for a run without messages."""
     summary = run.main_summary
     if summary is None or not summary.count or run.duration_s <= 0:
         return None
