@@ -53,8 +53,8 @@ cgroup, or of real-time tasks)."""
 
 NOT_OURS = " (not our thread)"
 ANOTHER_WORKSHOP, THIS_WORKSHOP = " (another workshop)", " (this workshop)"
-"""Suffixes of names of tasks that are called like a measured thread or like the workshop. The thread id decides which
-suffix is added. The kernel's own names are too short to contain a suffix."""
+"""Endings for the names of tasks that have the name of a measured thread or of the workshop. The thread id decides
+which ending is added. The kernel's own names are too short to contain an ending."""
 
 
 @dataclass(frozen=True, slots=True)

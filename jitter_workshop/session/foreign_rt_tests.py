@@ -181,7 +181,8 @@ def _cyclictest_text(data: bytes, name: str, unit: str | None) -> ImportedRun:
 
 
 def _table(data: bytes, name: str) -> tuple[dict[int, list[int]], dict[str, list[int]]]:
-    """Return bucket → counts of its row (rows have equal lengths), and name → numbers of a line in the footer."""
+    """Return two dicts: bucket → the counts in its row (all rows have equal lengths), and name of a line in the footer
+    → the line's numbers."""
     rows, footer = dict[int, list[int]](), dict[str, list[int]]()
     last, columns = -1, 0
     for line, text in lines(data, name):

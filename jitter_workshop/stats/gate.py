@@ -1,4 +1,4 @@
-"""Judge a gate: find out if a run's value of one measure is higher than the baseline's, and by how much."""
+"""Judge a gate: find out if a run's value of one measure is too far above the baseline's value."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from jitter_workshop.stats.sample_size import standings
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Hold the name of a comparison's row, and how much higher than the baseline a run may be and still pass (0.1 = 10
-    %)."""
+    """Hold a gate. ``measure``: the name of a comparison's row. ``tolerance``: the share by which a run may be higher
+    than the baseline and still pass (0.1 = 10 %)."""
 
     measure: str
     tolerance: float = 0.0
