@@ -28,7 +28,8 @@ _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC |
 
 
 class Audit:
-    """Append to the three logs. A line that cannot be written is left out: it must not stop a restore."""
+    """Append to the three logs. A line that cannot be written is left out, because a failed write to a log must not
+    stop a restore."""
 
     def __init__(self, folder: StateDir, user: str, uid: int) -> None:
         self._folder = folder

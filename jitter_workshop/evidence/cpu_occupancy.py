@@ -1,4 +1,5 @@
-"""Record where the measured threads ran, and what else ran on their CPUs, from the trace of a run's blocks."""
+"""Record the CPUs of the measured threads, and the other tasks and interrupts on these CPUs, from the trace of a run's
+blocks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Follow a program's threads through a trace: when each begins and ends, what it asks the kernel for, and who wakes
-whom."""
+"""Follow a program's threads through a trace: the begin and end of each thread, its system calls, and its wakers."""
 
 from __future__ import annotations
 

@@ -403,7 +403,7 @@ class _Thread:
             self.blocked += end - start
 
     def _asleep_in(self, start: int, end: int) -> tuple[str, str]:
-        """Return what a thread waited for, as kind and name of a ``Wait``."""
+        """Return the cause of a thread's sleep, as kind and name of a ``Wait``."""
         tid, since_before = self.life.tid, start <= self.life.start
         letter = self._story.letter(tid, start) or (self._began if since_before else "")
         if letter in _STOPPED:

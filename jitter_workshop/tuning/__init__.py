@@ -1,1 +1,1 @@
-"""Plan, apply and restore settings; each restore follows what the journal says was written."""
+"""Plan, apply and restore settings; each restore follows the writes in the journal."""

@@ -1,4 +1,5 @@
-"""Watch writes that a user makes by hand: announce them in the journal, look at the host, adopt what was made.
+"""Watch writes that a user makes by hand: announce them in the journal, look at the host, adopt the writes that were
+made.
 
 Nothing here writes to a setting. The journal holds the old values before the user begins, as for an apply that was
 killed before its first write. So ``restoring`` gives back each setting that has the announced value, and leaves alone
@@ -43,7 +44,8 @@ def announce(
     """Record ``changes``, with their old values, before a user makes them by hand.
 
     Return the announced changes, and a Refused for each of the others: a change that cannot be made by hand, or whose
-    setting has another value than the plan was made for. Everything that is announced is on the disk then.
+    setting has another value than the plan was made for. All announced changes are on the disk when this function
+    returns.
     """
     barred = [Refused(c.tunable, c.path, f"not watched: {why}") for c in changes if (why := why_not(c))]
     ready, refused = announced(root, writer, [c for c in changes if not why_not(c)], recorder)
@@ -112,7 +114,8 @@ def adopt(
 
 
 def give_up(root: HostRoot, entries: Collection[Entry], recorder: Recorder) -> None:
-    """Stop waiting for the announced writes that were not adopted: what somebody sets from now on is their own.
+    """Stop waiting for the announced writes that were not adopted. From now on, a value that somebody sets is their
+    own.
 
     A setting that the kernel changed because of an adopted write counts as written, so that a restore gives it back.
     """

@@ -207,7 +207,7 @@ class Host:
 
     @cached_property
     def one_boot(self) -> next_boot.OneBoot:
-        """Return what GRUB needs for an entry for one boot, or the reason why there can be none."""
+        """Return GRUB's files and values for an entry for one boot, or the reason why there can be no such entry."""
         return next_boot.one_boot(self.root)
 
     @cached_property

@@ -237,7 +237,7 @@ def stack(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], .
 @dataclass(frozen=True, slots=True)
 class AppliedBy:
     """Hold the origin of a tunable's last apply: the journal, the moment (UTC), and the process that asked for it, None
-    if unknown. ``running``: this process still runs, and is a jitter-workshop."""
+    if unknown. ``running``: True if this process is still alive and runs this program."""
 
     journal: str
     time: str

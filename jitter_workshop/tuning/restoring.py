@@ -483,7 +483,7 @@ class _Way:
             chain.kind.write(self.writer, chain.path, chain.target)
 
     def _made_sure(self, chain: _Chain) -> bool:
-        """Remove what an interrupted write has left beside a setting that has its old value, and make that value
+        """Remove the leftovers of an interrupted write beside a setting that has its old value, and make that value
         durable. Return False if that fails."""
         kind = chain.kind
         if chain.sure or not (kind.survives_boot or any(entry.state == "intent" for entry in chain.entries)):

@@ -166,7 +166,7 @@ class TurnQueue:
         return granted
 
     def finish(self, why: str) -> None:
-        """End this connection's turn, or its wait. Never raises.
+        """End this connection's turn, or its wait. Never raise an error.
 
         If something could not be restored, the next turn does not begin, and the waiting users get the reason.
         """
@@ -301,7 +301,8 @@ class TurnQueue:
             self._group.confine(self._students(), housekeeping(self._root, self._who.described))
 
     def _end_stuck(self) -> None:
-        """Kill an agent that does not end its turn, so that a user who hangs it does not keep the machine."""
+        """Kill an agent that does not end its turn, so that a user who makes the agent hang does not keep the
+        machine."""
         state = self._file.read()
         if state.turn is None or state.turn.agent == self._me or now_s() < rules.stuck_s(state):
             return

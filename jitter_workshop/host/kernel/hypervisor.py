@@ -48,7 +48,7 @@ _DMI_WORDS = (
 class Hypervisor:
     """Hold the hypervisor. ``guest``: True in a virtual machine, None if unknown. ``name``: None on bare metal;
     ``unknown hypervisor`` in a guest that does not show the name. ``source``: the file or flag that is the evidence.
-    ``doubt``: what remains unknown, in words; "" for nothing."""
+    ``doubt``: a reason to doubt the times measured in this guest, in words; "" for none."""
 
     guest: bool | None
     name: str | None
@@ -110,7 +110,7 @@ def _proven(root: HostRoot, name: str, source: str) -> tuple[str, str]:
 
 
 def _doubt(cpu: CpuIdentity) -> str:
-    """Return in words what remains unknown about a guest of QEMU."""
+    """Return a warning about a guest of QEMU: QEMU emulates its CPUs, or may do so."""
     if cpu.model is not None and "TCG" in cpu.model:
         return "QEMU emulates the CPUs of this guest: times measured here are meaningless"
     return "either an emulation by QEMU or a guest of KVM: this host does not show which"

@@ -47,7 +47,7 @@ class RecordingReport:
 
 
 class RecordingRoot(HostRoot):
-    """Read a host, and note every requested file and folder with what was read."""
+    """Read a host, and note every requested file and folder with its contents."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         super().__init__(root)

@@ -142,7 +142,7 @@ class Tracing(Settings):
 
 
 def _instances(root: HostRoot, folder: str) -> list[Setting]:
-    """Return settings for the tracers and switches of other trace buffers that are active."""
+    """Return settings for the active tracers and switches of other trace buffers."""
     found: list[Setting] = []
     for name in root.folders(f"{folder}/instances")[:_MAX_INSTANCES]:
         place = f"{folder}/instances/{name}"
