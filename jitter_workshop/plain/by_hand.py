@@ -92,7 +92,7 @@ class PlainHands:
         return True
 
     def restore(self) -> bool:
-        """Begin to restore by hand what only the learner can restore; return False if there is nothing of the kind."""
+        """Begin to restore by hand the values that only the learner can restore; return False if there are none."""
         if not self._walk.hands.owed:
             return False
         self._tell(self._walk.hands.give_back())

@@ -10,8 +10,8 @@ from jitter_workshop.presenter import recall as words
 
 
 def ask(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Ask what :func:`recalling.asked` returns, if anything. Raises Leave or EOFError like ``talk.ask``; the questions
-    then come again."""
+    """Ask the questions that :func:`recalling.asked` returns, if any. Raises Leave or EOFError like ``talk.ask``; the
+    questions then come again."""
     found = recalling.asked(workshop, walk)
     for number, one in enumerate(found, 1):
         talk.say("", *words.question(one, number, len(found), talk.width), "")

@@ -86,7 +86,8 @@ class Talk:
         self._said: list[str] = []
         """The lines since the last answer: the page whose terms ``g`` explains."""
         self.idle: Callable[[], Lines] | None = None
-        """What has changed while the learner types nothing; looked at each second on a terminal."""
+        """A function that returns lines on changes; on a terminal it is called each second until the learner types a
+        line."""
         self.class_told: tuple[object, ...] | None = None
         """The class host's state as it was shown last."""
 

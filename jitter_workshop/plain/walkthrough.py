@@ -159,8 +159,8 @@ class PlainWalk:
                 talk.refused(error)
 
     def _load(self) -> Lines:
-        """Return lines on the load that the look at the start found. Return [] before the look is over, and each later
-        time."""
+        """Return lines on the load that the look at the start found, once. Return [] before the look is over and at all
+        later calls."""
         load = self._look.taken() if self._look is not None else None
         return load_words.told(load, self._talk.width) if load is not None and load.drowns else []
 

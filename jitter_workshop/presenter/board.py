@@ -161,7 +161,8 @@ def _legend(layout: _Layout, unknown: int) -> Lines:
 
 
 def _stuck(found: Sequence[tuple[BoardRow, str]]) -> str:
-    """Return the stuck students, those stuck longest first. ``found``: (row, machine, or "" for a single machine)."""
+    """Return the stuck students; the one who is stuck longest comes first. ``found``: (row, machine, or "" for a single
+    machine)."""
     longest = sorted(found, key=lambda one: -one[0].idle_s)
     named = (f"{who(row)}{f' on {called(host, 20)}' if host else ''} ({_minutes(row.idle_s)})" for row, host in longest)
     more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""

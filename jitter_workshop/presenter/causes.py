@@ -1,4 +1,4 @@
-"""Show what took the time of a run's stalls, by its trace. Runs without a trace are shown by ``counters``."""
+"""Show the causes of a run's stalls, found by the run's trace. ``counters`` shows runs without a trace."""
 
 from __future__ import annotations
 
@@ -178,9 +178,9 @@ def long_one_line(
     middle: Callable[[int], Text],
     words: Callable[[str, str, int], str],
 ) -> Text:
-    """Return a stall or hold-up in one line of a list. ``middle``: what stands between its time and its largest cause,
-    for the cells that are left. ``words``: a cause in words of at most so many characters. ``under``: the line is under
-    the cursor."""
+    """Return a stall or hold-up in one line of a list. ``middle``: returns the text between its time and its largest
+    cause, for a number of cells. ``words``: returns a cause in words, for its kind, its name and the largest number of
+    characters. ``under``: the line is under the cursor."""
     line = Text("▸ " if under else "  ", "accent")
     line.append(f"{number:>2} {nice_ns(one.duration_ns):>8} ", "bold text" if under else "text")
     line.append(f"at {nice_ns(one.at_ns):<8} ", "dim")
@@ -251,8 +251,8 @@ def _spread(offset: int, ns: int, each: float, columns: int) -> Iterator[tuple[i
 
 
 def coloured(drawn: str, stall: ExplainedStall) -> Text:
-    """Return a stall's bar. A character tells which of this stall's causes it stands for. Its colour tells the kind of
-    the cause, and is the same in all stalls. Parts without a named cause stay pale, so that the named causes are seen
+    """Return a stall's bar. A character stands for one of this stall's causes. Its colour stands for the kind of the
+    cause, and is the same in all stalls. Parts without a named cause stay pale, so that the named causes are seen
     first."""
     colours = {c: CAUSES.get(part.kind, "faint") for c, part in zip(SHADES, stall.parts, strict=False)}
     return Text.assemble(*((character, colours.get(character, "dim")) for character in drawn))

@@ -199,7 +199,7 @@ def of_others_said(others: Mapping[str, AppliedBy]) -> list[str]:
 
 
 OTHERS_MAY_MEASURE = "Another workshop may be measuring with it now."
-"""What is said before a key gives back the settings of somebody else."""
+"""The warning before a key restores settings that another workshop has applied."""
 
 
 def standing(

@@ -302,7 +302,8 @@ def _share(share: float) -> str:
 
 
 NOT_HERE = "not on this host, because"
-"""What stands before the reason why a live host cannot do a chapter: the recording may be of a host that could."""
+"""The words before the reason why a live host cannot do a chapter. The reason is about this host, not about the
+recorded one."""
 
 
 def recording_lines(reason: str, recording: str, live: bool, width: int) -> Lines:

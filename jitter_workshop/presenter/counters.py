@@ -19,7 +19,7 @@ ROWS = 8
 """The largest number of interrupts and softirqs that are shown; the JSON has all of them."""
 
 THREAD, WHOLE = 2, 0
-"""The highest perf_event_paranoid at which a user may still watch their own threads, and whole CPUs."""
+"""The highest perf_event_paranoid at which a user may watch their own threads, and the highest one for whole CPUs."""
 
 _STEAL_HOLDS = (
     "Steal is counted in ticks from the first block to the last. It also holds time between the blocks, and time in "
@@ -72,7 +72,7 @@ def _threads(report: CounterReport) -> list[list[str]]:
 
 
 def _cpus(report: CounterReport) -> list[list[str]]:
-    """Return a row for each CPU whose tasks were counted: the sum of its tasks, and the hypervisor's time there."""
+    """Return a row for each CPU whose tasks were counted: the sums over its tasks, and the steal."""
     known = [c for c in report.cpus if c.ran_ns is not None]
     rows = [["all tasks there", "waited", "ran", "came on", "steal"]]
     for c in known[:ROWS]:

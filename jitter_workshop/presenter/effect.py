@@ -118,10 +118,10 @@ def so_far(now: Progress | None, workload: str, asked: str | None, width: int) -
 def compared(
     found: Effects, runs: Sequence[KnownRun], relation: Relation, width: int, origin: str = "", proof: str = ""
 ) -> Lines:
-    """Return the result of two runs. First come the effect on the chapter's figure and the largest effect on latency or
-    stalls. Then comes the largest effect in the other direction; it is bold if it is a loss beside a gain. Below, in
-    plain text, follow the state of the proof and the tasks that disturbed a run. ``origin``: the word for runs of
-    another machine. ``proof``: a sentence on the proof of this change; "" if the change cannot be proven."""
+    """Return the result of two runs. The effect on the chapter's figure and the largest effect on latency or stalls
+    come first. The largest effect in the other direction follows; a certain loss is bold. The state of the proof and
+    the tasks that disturbed a run follow in plain text. ``origin``: the word for runs of another machine. ``proof``: a
+    sentence on the proof of this change; "" if the change cannot be proven."""
     nearest = found.nearest
     if nearest is None and found.shown is None:
         return []
@@ -201,7 +201,8 @@ def unsteady(runs: Sequence[KnownRun]) -> str:
 
 
 def _of_chapter(shown: Effect) -> str:
-    """Return a sentence on the chapter's figure, which moved as the chapter says: mostly a count of its cause."""
+    """Return a sentence on the chapter's figure, which moved in the chapter's direction. The figure is mostly a count
+    of the cause."""
     if shown.sort != "cause" or not shown.values[1].endswith("a second"):
         return f"What changed: {in_words(shown)}."
     if shown.at_least and shown.how == "fewer":
@@ -255,7 +256,7 @@ def beside(found: Effects, marked: Effect | None, width: int) -> Lines:
 
 
 def _doubt(effect: Effect) -> str:
-    """Return why an effect may be chance, in brackets; "" if nothing speaks for that."""
+    """Return the reason why an effect may be chance, in brackets; "" if there is no such reason."""
     return " (one event)" if effect.one_event else " (few stalls)" if effect.few else ""
 
 
@@ -306,15 +307,15 @@ def _change(effect: Effect) -> str:
 
 
 def _none(effect: Effect) -> str:
-    """Return which of two runs counted nothing, in words; "" if both counted something. No factor is told
-    then: how rare the event is, one run without it does not tell."""
+    """Return which of two runs counted nothing, in words; "" if both counted something. These words replace a factor: a
+    run without an event does not show how rare the event is."""
     if not effect.at_least:
         return ""
     return f"none in the {'second' if effect.values[1].split()[0] == '0' else 'first'} run"
 
 
 def in_words(effect: Effect) -> str:
-    """Return ``p99.9: 210 µs → 12 µs, 17 times shorter``, and the values alone where they are called the same."""
+    """Return ``p99.9: 210 µs → 12 µs, 17 times shorter``; only the values if their factor is below ALIKE."""
     if effect.factor < ALIKE:
         return _change(effect)
     told = f"{_change(effect)}, {_none(effect) or f'{times_told(effect.factor)} times {effect.how}'}"
@@ -329,7 +330,7 @@ def apart(effect: Effect) -> str:
 
 
 def times_told(factor: float) -> str:
-    """Return a factor in words. One below MOVED is never rounded up to it."""
+    """Return a factor in words. A factor below MOVED is never rounded up to MOVED."""
     if factor < MOVED <= round(factor, 1):
         return f"{math.floor(factor * 100) / 100:g}"
     return nice_number(round(factor, 1) if factor < 10 else round(factor))

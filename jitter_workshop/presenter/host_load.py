@@ -42,7 +42,7 @@ def told(load: HostLoad, width: int) -> Lines:
 
 
 def _named(load: HostLoad) -> list[str]:
-    """Return the tasks that took most, those of one name together."""
+    """Return the tasks that took most CPU time, as words. Tasks with the same name are added up."""
     shares: dict[str, list[float]] = {}
     for task in load.tasks:
         shares.setdefault(clean(task.name, 40), []).append(task.cpu_percent)

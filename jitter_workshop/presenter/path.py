@@ -25,7 +25,7 @@ PATH_HEADINGS = {
 """The heading of each group of chapters on the path, by the group's state."""
 
 GIVEN_BACK = "↩"
-"""The sign of a setting that was in effect in the chapter's second run, and is given back since."""
+"""The sign of a setting that was in effect in the chapter's second run, and was restored afterwards."""
 
 _CHANCE_MEANS: dict[Chance, str] = {
     "moves": "its change shows",
@@ -34,20 +34,20 @@ _CHANCE_MEANS: dict[Chance, str] = {
     "good": "nothing to change",
     "later": "it has to wait",
 }
-"""What the words on the path mean that do not say it themselves."""
+"""Words on the path that need an explanation → their meaning."""
 
 _SIGN_MEANS = {"·": "not yet", "–": "has none", GIVEN_BACK: "given back"}
-"""What the signs on the path mean that are not plain."""
+"""Signs on the path that need an explanation → their meaning."""
 _SIGNED = (
     {"✓": "setting changed", GIVEN_BACK: "setting given back", "·": "no setting yet", "–": "no setting"},
     {"✓": "curve made", "·": "no curve yet", "–": "no curve"},
     {"✓": "guess near", "✗": "guess wrong", "·": "no guess yet"},
 )
-"""What each sign means for the setting, the curve and the guess of a chapter."""
+"""Sign → its meaning: first for a chapter's setting, then for its curve, then for its guess."""
 
 _LOUD: dict[Chance, str] = {"moves": "good", "measures": "text", "reads": "text"}
 CHANCES = {chance: (words, _LOUD.get(chance, "dim")) for chance, words in CHANCE_WORDS.items()}
-"""What a chapter can show on this host: the words, and their style."""
+"""Chance of a chapter on this host → its words and their style."""
 
 WHAT_THIS_IS = "Measure what makes programs late on Linux, name it, change it, compare."
 """The sentence that tells a newcomer what the workshop is; the first screen shows it until a chapter is begun."""

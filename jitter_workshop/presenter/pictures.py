@@ -174,7 +174,8 @@ def knee_of(event: Event, rate: float = MESSAGES_A_SECOND) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Hold one line of a second. ``drawn``: its cells in a given width. ``event``: what is counted, None for none."""
+    """Hold one timeline of a second. ``drawn``: returns its cells for a width. ``event``: the counted kind of event, or
+    None."""
 
     name: str
     drawn: Callable[[int], str]
@@ -183,12 +184,13 @@ class Lane:
 
 
 def _second(second: Second, width: int) -> Lines:
-    """Draw each kind of event as a line of a second, with the knee that it makes."""
+    """Draw the timeline of a second for each kind of event, with the knee that it makes."""
     return lanes([Lane(clean(one.words, 16), partial(_lane, one), one) for one in second.events], width)
 
 
 def lanes(found: Sequence[Lane], width: int, rate: float | None = MESSAGES_A_SECOND) -> Lines:
-    """Draw lines of one second. ``rate``: messages in a second, by which an event becomes a knee; None for no knees."""
+    """Draw timelines of one second. ``rate``: messages in a second, from which the knees are computed; None for no
+    knees."""
     names = [one.name for one in found]
     counted = [f"{one.event.count:,} × {nice_ns(one.event.length_ns)}" if one.event else "" for one in found]
     knees = [knee_of(one.event, rate) if one.event and rate else None for one in found]
@@ -211,7 +213,7 @@ def lanes(found: Sequence[Lane], width: int, rate: float | None = MESSAGES_A_SEC
 
 
 def _lane(event: Event, width: int) -> str:
-    """Return a second as cells: an event shorter than a cell is a stroke, a longer one a bar."""
+    """Return the timeline of a second as cells: an event shorter than a cell is a stroke, a longer one a bar."""
     cells = [" "] * width
     long = round(event.length_ns / 1e9 * width)
     for n in range(min(event.count, width)):

@@ -37,7 +37,7 @@ DRAWN_OF_COMMAND = (
 STOPPED_EARLY = "Stopped before a round was finished: nothing is proven, and every change is restored."
 STOPPED_AND_KEPT = "If you stop it, the finished rounds are kept and judged."
 _BEGINS = {COMMAND: "the command runs"}
-"""What is told of a run that has no finished block, by its workload."""
+"""Workload → the words for a run without a finished block."""
 WITHOUT, WITH, NOW, TO_COME = "–", "+", "▸", "·"
 """The signs of a round's runs: without the change, with it, running now, to come."""
 SIGNS = f"{WITHOUT} without the change, {WITH} with it, {NOW} now, {TO_COME} to come"

@@ -71,7 +71,7 @@ def verified(found: Verified, width: int) -> Lines:
 
 
 def _time(report: WatchReport) -> str:
-    """Return how long was watched, what was not, and why."""
+    """Return the watched time, the time that was not watched with its reasons, and the reason for the end."""
     lost = report.not_watched_ns
     parts = ", ".join(f"{nice_ns(ns)} {reason}" for reason, ns in lost.items() if ns)
     not_watched = f"; not watched: {nice_ns(whole(lost))} ({parts})" if parts else ""

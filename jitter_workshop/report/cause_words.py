@@ -38,9 +38,9 @@ _NO_EVENTS = {
     words.CATCHING_UP: "catching up afterwards",
 }
 ANOTHER_TASK = "another task"
-"""The name in recorded runs of all tasks that are neither the kernel's nor part of the measurement."""
+"""The name that a recorded run gives to each task that belongs neither to the kernel nor to the measurement."""
 _STAND_IN = re.compile(rf"task \d{{1,6}}|{ANOTHER_TASK}")
-"""The names that replace a task's name: the first in a private report."""
+"""The names that replace a task's name: ``task N`` in a private report, ANOTHER_TASK in a recorded run."""
 _OURS = frozenset(thread for kind in KINDS.values() for thread in kind.threads)
 _OUR_OWN = " (our own thread)"
 _NOBODY = {words.IDLE: "waking from idle", words.THROTTLED: "throttled while the CPU was idle"}

@@ -30,7 +30,7 @@ _VECTORS = {
 
 
 def label(kind: str, name: str) -> str:
-    """Return a cause of the list in words. The list joins causes that a learner would call one."""
+    """Return a cause of the list in words. The list joins causes that a learner would call by one name."""
     if kind == "vector" and name in _VECTORS:
         return _VECTORS[name]
     return _LABELS.get(kind) or cause_words(kind, name, 48)

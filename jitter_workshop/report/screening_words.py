@@ -24,7 +24,7 @@ def result_word(row: Ranked) -> str:
 
 
 def axis_for(ranked: Sequence[Ranked]) -> Axis:
-    """Return the axis that the settings share. Those that matter have the room that they need; a very wide interval of
-    another one must not take it."""
+    """Return the axis that the settings share. The settings that matter decide its reach, so that a very wide interval
+    of another setting does not shrink theirs."""
     matter = [row for row in ranked if row.verdict in ("lower", "higher")]
     return max((axis_of([row]) for row in matter), key=lambda one: one.reach, default=axis_of(ranked))

@@ -179,7 +179,7 @@ LONG = 12
 """The number of rows of other tables, and of items of lists, that are visible at first."""
 
 HOST_THEN = "Host, when the newest run was made"
-"""The name of the fact on the host: a change that was in place then may be restored since."""
+"""The name of the fact on the host. It names the time, because the changes of that run may have been restored."""
 _CURVE_PERCENTILES = ("50", "90", "99", "99.9", "99.99")
 _SETTINGS = {None: "sets nothing", True: "its setting is as it should be", False: "its setting is not as it should be"}
 

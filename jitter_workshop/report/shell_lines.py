@@ -73,7 +73,7 @@ def moves_alike(change: Change) -> tuple[str, str] | None:
 
 
 def way_back(changes: Sequence[Change]) -> tuple[Change, ...]:
-    """Return the changes that restore the old values, in an order in which each of them holds."""
+    """Return the changes that restore the old values, in an order in which no change undoes an earlier one."""
     back = [dataclasses.replace(one, before=one.after, after=one.before) for one in reversed(changes)]
     places = ordered([facts(one.path, one.kind, one.after) for one in back])
     return tuple(dataclasses.replace(back[place], n=n) for n, place in enumerate(places, start=1))

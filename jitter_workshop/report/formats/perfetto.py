@@ -18,10 +18,10 @@ ENDING = ".pftrace"
 PACKAGES = ("perfetto", "google")
 """The packages that a missing import may name: protobuf's is ``google``."""
 _AT_ONCE = 50_000
-"""The messages that are kept before they become bytes."""
+"""The number of messages that are collected before they are written as bytes."""
 _SEQUENCE = 1
 _NEEDS, _CLEARED = 2, 1
-"""Flags of a message: it refers to words that were written before; and: it is the first one that may be referred to."""
+"""Flags of a message: the message refers to earlier texts; the message begins a new table of texts."""
 
 
 @dataclass(frozen=True, slots=True)
