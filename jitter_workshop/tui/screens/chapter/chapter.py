@@ -126,9 +126,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def on_mount(self) -> None:
         for pane in self.query(Pane):
-            # The footer names the key that scrolls as long as there is more below.
-            self.watch(pane, "scroll_y", self.refresh_keys, init=False)
-            self.watch(pane, "virtual_size", self.refresh_keys, init=False)
+            for changing in ("scroll_y", "virtual_size"):
+                self.watch(pane, changing, self._scrolled, init=False)
         self.enter_step()
         self._hunt.watch()
         self._hands.watch()
@@ -313,6 +312,10 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self.walk.chapter.hints and not self.walk.hints_are_over:
             shown.append(("chapter.hint", ""))
         return [*shown, ("chapter.back", ""), ("app.glossary", ""), ("app.help", ""), ("chapter.home", "")]
+
+    def _scrolled(self) -> None:
+        """Name the key that scrolls as long as there is more below: the pane knows it only after the layout."""
+        self.call_after_refresh(self.refresh_keys)
 
     def _more_below(self) -> bool:
         """Return True if the pane that the keys scroll has lines below those that are seen."""
