@@ -104,8 +104,8 @@ class Workshop(SessionContext):
         return host_line(self.host, hot)
 
     def look_at_load(self) -> HostLoad | None:
-        """Look for a second or two at the load of this host. Return None on a recorded host and in a class, where the
-        runs of others are the load, and if a measurement begins meanwhile."""
+        """Look for a second or two at the load of this host. Return None on a recorded host, in a class (there the runs
+        of others are the load), and if a measurement begins meanwhile."""
         if self.root.recorded or self.class_view is not None:
             return None
         from jitter_workshop.flow.measuring.host_load import at_start

@@ -111,8 +111,8 @@ USUAL = StateHere()
 
 
 class States:
-    """Tell the state of one host for each chapter's tunables. Each chapter is read once, and all of them in one
-    look."""
+    """Hold the state of one host for each chapter's tunables. Each chapter is read only once, and all chapters use one
+    look at the host."""
 
     def __init__(self, root: HostRoot, topology: Topology) -> None:
         self._root, self._topology = root, topology

@@ -27,7 +27,8 @@ class BackgroundGate:
 
     @contextlib.contextmanager
     def measuring(self) -> Iterator[None]:
-        """Hold back background work inside the context, which surrounds all code that measures. It may be nested."""
+        """Hold back background work inside the context, which surrounds all code that measures. Contexts may be
+        nested."""
         with self._changed:
             self._measuring += 1
             for stop in self._beside:

@@ -30,7 +30,7 @@ _LINES, _COLUMNS = 3, 76
 
 def compare_runs(a: Run, b: Run) -> CompareView:
     """Return the comparison of two runs. If they were made in the same way, the headline says how large a difference
-    luck alone makes."""
+    chance alone makes."""
     from jitter_workshop.stats.comparison import compare
 
     comparison = compare(a, b, a.main_histogram)
@@ -71,8 +71,8 @@ def relation(a: Run, b: Run) -> Relation:
 
 
 def same_state(a: Run, b: Run) -> bool:
-    """Return True if both runs were made in the same way, so that they differ by luck. Runs with a hidden noise are
-    never alike. CPUs are compared only if they were set: the scheduler's choice is luck."""
+    """Return True if both runs were made in the same way, so that they differ only by chance. Runs with a hidden noise
+    are never alike. CPUs are compared only if they were set, because the scheduler chooses them by chance."""
 
     def state(run: Run) -> tuple[object, ...]:
         placement = run.placement

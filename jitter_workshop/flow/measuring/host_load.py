@@ -1,6 +1,6 @@
 """Look for a load that will show in every lesson: other tasks on the CPUs, and time that the hypervisor takes.
 
-The look lasts a second or two and runs beside the first pages; it gives way to a measurement.
+The look lasts a second or two, while the first pages are shown. It ends if a measurement begins.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ VARIABLE = "JITTER_WORKSHOP_LOAD"
 """The environment variable that, with the value ``off``, leaves every look out."""
 
 WINDOW_S = 1.5
-"""Seconds of the look at the start. The kernel counts a task's time in ticks of 10 ms at most kernels, so shares are
-known to about 1 %."""
+"""Seconds of the look at the start. Most kernels count a task's time in 10-ms ticks, so shares are known to about 1
+%."""
 
 DROWNS_BUSY_PERCENT = 25.0
-"""A quarter of the time of all CPUs. On two CPUs this is one task that takes half of a CPU: the two measured threads
-have nowhere to go from it. On a large host many tasks are needed, because a placed run has free CPUs there."""
+"""A quarter of the time of all CPUs. On two CPUs this is one task that takes half of a CPU, and the two measured
+threads cannot avoid it. On a large host many tasks are needed, because a placed run has free CPUs there."""
 
 DROWNS_STEAL_PERCENT = 1.0
-"""A hundredth of the time. From this share on p99 itself lies in stolen time, whatever a lesson changes."""
+"""A hundredth of the time. From this share on, stolen time alone decides the p99, whatever a lesson changes."""
 
 NAMED_PERCENT = 10.0
 """A task is named if it takes at least this part of one CPU: less is the background of any desktop."""
@@ -36,8 +36,8 @@ _MOST_NAMED = 8
 
 
 def at_start() -> HostLoad | None:
-    """Look at this host's load for WINDOW_S. Return None if the load cannot be read or the user wants no look, and if
-    a measurement began meanwhile, because it looks at other tasks itself."""
+    """Look at this host's load for WINDOW_S. Return None if the load cannot be read, if the user wants no look, or if a
+    measurement began meanwhile: the measurement itself looks at other tasks."""
     if os.environ.get(VARIABLE) == "off":
         return None
     stop, root = threading.Event(), HostRoot()

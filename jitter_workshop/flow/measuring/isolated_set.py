@@ -40,10 +40,10 @@ NOTE = "isolation"
 
 @dataclass(frozen=True, slots=True)
 class CpuBudget:
-    """Hold the number of CPUs that one run may use: a process is either within this tool's isolated set or outside, or,
-    where single threads can be moved, has one thread within. ``isolated``: the CPUs of that set, empty if there is
-    none. ``reduced``: a run would have more CPUs without the set. ``split``: a run has two CPUs only because they are
-    on both sides. ``without``: the number that one run could use without the set.
+    """Hold the number of CPUs that one run may use. A process is either inside or outside this tool's isolated set;
+    where single threads can be moved, one thread can be inside and the others outside. ``isolated``: the CPUs of that
+    set, empty if there is none. ``reduced``: a run would have more CPUs without the set. ``split``: a run has two CPUs
+    only because they are on both sides. ``without``: the number that one run could use without the set.
     """
 
     cpus: int
@@ -88,8 +88,8 @@ def takes_threads(root: HostRoot) -> bool:
 
 def room(root: HostRoot, topology: Topology, *, may_place: bool = True) -> CpuBudget:
     """Read the isolated set, and return the CPU budget of a run. A run is made on the side that has more CPUs, inside
-    the set or outside. It is made on both sides if only this gives it two CPUs. ``may_place``: root's rights are there,
-    without which no thread gets into the set."""
+    the set or outside. It is made on both sides if only this gives it two CPUs. ``may_place``: True if root's rights
+    are available; without them no thread can be put into the set."""
     own = own_cpus(root)
     outside = topology.allowed - own
     cpus = max(len(outside), len(own))

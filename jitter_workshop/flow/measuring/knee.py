@@ -45,7 +45,8 @@ def nice_percentile(percentile: float) -> str:
 
 
 def counted_seconds(run: Run) -> float:
-    """Return the seconds in which the kernel's counters grew; if the run does not say, those of its blocks."""
+    """Return the seconds for which the kernel's counters were counted; if the run does not have this time, the seconds
+    of its blocks."""
     return run.counted_s or _block_seconds(run)
 
 

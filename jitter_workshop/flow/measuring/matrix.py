@@ -27,7 +27,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class MatrixPlan:
-    """Hold what will be measured. ``sampled``: ``cpus`` stand for all ``allowed`` ones."""
+    """Hold the plan of a matrix. ``sampled``: True if only ``cpus``, a sample of the ``allowed`` CPUs, are measured."""
 
     topology: Topology
     cpus: tuple[int, ...]
@@ -39,7 +39,7 @@ class MatrixPlan:
 
     @property
     def sentence(self) -> str:
-        """Return how much will be measured, and how long it takes at most."""
+        """Return a sentence on the number of pairs, and on the longest time that the measurement takes."""
         allowed = self.topology.allowed
         whose = f"{len(self.cpus)} CPUs that stand for {len(allowed)}" if self.sampled else allowed.named
         usual = max(round(runner.expected_s(len(self.pairs))), 1)
@@ -50,7 +50,7 @@ class MatrixPlan:
 
 
 def plan() -> MatrixPlan:
-    """Return what would be measured on this host. Raise HostError if this process may use fewer than two CPUs."""
+    """Return the plan of a matrix on this host. Raise HostError if this process may use fewer than two CPUs."""
     topology = read_topology(HostRoot())
     if len(topology.allowed) < 2:
         raise HostError(
@@ -72,8 +72,8 @@ def measure_matrix(
     queued: Callable[[str], None] = lambda sentence: None,
     turn: Turn | None = None,
 ) -> Matrix:
-    """Measure a matrix on this host. ``begun`` is called once the turn is there. If ``cancel`` stops the measurement,
-    the pairs that were measured are returned, with ``complete`` False.
+    """Measure a matrix on this host. ``begun`` is called when the turn begins. If ``cancel`` stops the measurement, the
+    pairs that were measured are returned, with ``complete`` False.
 
     Raise BusyError (WaitStopped if ``cancel`` ended the wait), HostError, and MeasureError if nothing was measured.
     """

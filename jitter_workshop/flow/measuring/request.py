@@ -44,8 +44,8 @@ class MeasureRequest:
     during the run. ``hunted``: a hidden noise is running. ``settle_s``: seconds at the start that are not recorded,
     because the host was just changed. ``proof``: the id of the run's proof. ``noise_period_ns``: the approximate time
     between two bursts of the noise. ``memory``: what a measured thread does with memory in addition to its work
-    (``model.spec``).
-    ``block_ns``: the longest duration of a block. ``tail_ns``: a block of ``spin`` ends so long after its first stall.
+    (``model.spec``). ``block_ns``: the longest duration of a block. ``tail_ns``: the time from the first stall of a
+    block of ``spin`` to the end of this block.
     """
 
     workload: WorkloadName = "ring"
@@ -124,8 +124,8 @@ WORKLOADS: tuple[str, ...] = typing.get_args(WorkloadName)
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Hold the blocks of a run. ``count``: their number. ``block_ns``: the longest duration of one. ``messages``: the
-    run's number of messages, if it was given, else None."""
+    """Hold the blocks of a run. ``count``: the number of blocks. ``block_ns``: the longest duration of a block.
+    ``messages``: the run's number of messages, if it was given, else None."""
 
     count: int
     block_ns: int

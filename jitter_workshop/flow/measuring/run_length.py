@@ -25,10 +25,10 @@ _LONG_S = 40.0
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """Hold the expected figures of a run that measures for ``seconds`` and takes ``clock_s`` by the clock, with its
-    start and pauses. ``messages``: about how many messages, None if unknown.
-    ``solid``: the highest percentile with ten messages beyond it. ``distinct``: the highest percentile with ten
-    distinct stalls beyond it, known only from an earlier run of the same kind. ``like``: the name of that run.
-    ``noisy``: a noise runs beside it."""
+    start and pauses. ``messages``: the approximate number of messages, None if unknown. ``solid``: the highest
+    percentile with ten messages beyond it. ``distinct``: the highest percentile with ten distinct stalls beyond it,
+    known only from an earlier run of the same kind. ``like``: the name of that run. ``noisy``: a noise runs beside
+    it."""
 
     workload: str
     seconds: float

@@ -1,4 +1,5 @@
-"""Read the times of a program's threads from the files of /proc, which need no rights for one's own programs.
+"""Read the times of a program's threads from the files of /proc, which the user may read for their own programs without
+root's rights.
 
 /proc/PID/task/TID/schedstat: Documentation/scheduler/sched-stats.rst (time on a CPU and in its queue, ns). Switches and
 faults: proc_pid_status(5), proc_pid_stat(5). Children: /proc/PID/task/TID/children (CONFIG_PROC_CHILDREN).
@@ -24,12 +25,12 @@ MOST_THREADS = 20_000
 _FUTEX_NUMBERS = {"x86_64": "202", "aarch64": "98"}
 """The number of the system call ``futex``, by the machine (``asm/unistd.h``)."""
 _FAULTS = (7, 9)
-"""The fields of ``stat``, counted behind the name and from 0, with the minor and the major faults."""
+"""The indices of the minor and the major faults among the fields of ``stat`` after the name, from 0."""
 
 
 @dataclass(slots=True)
 class Counted:
-    """Hold one thread's counters since it began. None: the kernel does not show them."""
+    """Hold one thread's counters since the thread began; None for a counter that the kernel does not show."""
 
     name: str
     state: str
@@ -45,14 +46,14 @@ class _Seen:
     name: str
     at_ns: int
     first: Counted | None
-    """None: the thread began while the program was observed, so its counters began at 0."""
+    """The first counters; None if the thread began while the program was observed, so that they began at 0."""
     last: Counted
     last_ns: int
 
 
 class Counting:
-    """Read the counters of a program's threads, again and again. Threads that begin and end between two readings are
-    not seen."""
+    """Read the counters of a program's threads at intervals. Threads that begin and end between two readings are not
+    seen."""
 
     def __init__(self, root: HostRoot, found: Found) -> None:
         self._root, self._found = root, found
@@ -63,7 +64,7 @@ class Counting:
         self._guest = read_hypervisor(root).guest
         self._stat: CpuStat | None = None
         self.states: dict[int, str] = {}
-        """The threads at the first look, with the kernel's letter for each one's state."""
+        """The threads at the first look: thread id → the kernel's letter for its state."""
         self.in_futex: set[int] = set()
         """The threads that were in the system call ``futex`` at the first look."""
 
@@ -122,7 +123,7 @@ class Counting:
         return self._groups.quota
 
     def steal(self) -> tuple[Stolen | None, str]:
-        """Return the steal of each CPU since :meth:`begin`; None with the reason if it is not known."""
+        """Return the steal of each CPU since :meth:`begin`, or None and the reason if the steal is not known."""
         now, window_ns = read_stat(self._root, self._guest), time.monotonic_ns() - self._start_ns
         if self._stat is None or steal_between(self._stat, now) is None:
             return None, now.why_no_steal
@@ -130,7 +131,7 @@ class Counting:
         return Stolen(each, now.tick_ns, window_ns), ""
 
     def threads(self) -> tuple[ThreadTimes, ...]:
-        """Return the threads by their counters; those that ran and waited longest come first."""
+        """Return the threads with their counters. The threads that ran and waited longest come first."""
         found = [_told(tid, seen, self._start_ns) for (tid, _), seen in self._seen.items()]
         return tuple(sorted(found, key=lambda t: (-((t.ran_ns or 0) + (t.waited_ns or 0)), t.began_ns, t.tid)))
 

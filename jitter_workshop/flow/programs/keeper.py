@@ -1,12 +1,12 @@
-"""Keep one run of a command: start it, measure its time, and end it with all that it has started.
+"""Keep one run of a command: start it, measure its time, and end it with all processes that it has started.
 
 This is a process of its own, with one thread. The kernel gives it each process below the command whose parent has ended
 (PR_SET_CHILD_SUBREAPER, prctl(2)), so processes that left the command's process group are found, too. A process that
 another service started for the command is not below it and is not found.
 
 stdin: a JSON line with the order, then ``go``, which begins the command; the end of stdin ends the command. stdout:
-JSON lines. ``pid``: the command waits to begin. ``failed``: 0 once the command has begun, else the errno that says why
-it cannot be started. ``code``, …: the command has ended (``kept.Ended``).
+JSON lines. ``pid``: the command waits to begin. ``failed``: 0 once the command has begun, else the errno of its start.
+``code``, …: the command has ended (``kept.Ended``).
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _STANDARD = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, sign
 
 
 class Keeper:
-    """Keep one command. ``capture``: how many bytes at the end of its output are kept. ``most``: a command that starts
-    more processes than this is ended. ``streams``: the files that are its input and its output, if it has its own; else
-    its input is empty, and its output is kept."""
+    """Keep one command. ``capture``: the number of bytes at the end of its output that are kept. ``most``: the greatest
+    number of processes; a command that starts more is ended. ``streams``: the files for the command's input and output;
+    without them its input is empty, and its output is kept."""
 
     def __init__(
         self, words: Sequence[str], timeout_s: float, capture: int, most: int, streams: Sequence[int] = ()
@@ -69,7 +69,8 @@ class Keeper:
         self._user_s = self._system_s = 0.0
 
     def keep(self) -> None:
-        """Start the command, say its pid, begin it when told to, and say how it ended."""
+        """Fork the process of the command, and report its pid. Let the command begin after ``go``, and report its
+        end."""
         told, go = os.pipe2(os.O_CLOEXEC)
         failed, failing = os.pipe2(os.O_CLOEXEC)
         self._pid = os.fork()
@@ -146,8 +147,8 @@ class Keeper:
         return False
 
     def _until_it_ends(self, began_ns: int) -> str:
-        """Wait for the end of the command; keep the end of its output meanwhile. Return why it has to be ended, or
-        ""."""
+        """Wait for the end of the command, and meanwhile keep the end of its output. Return the reason if the command
+        has to be ended, else ""."""
         poller = select.poll()
         for file in (0, self._woken, self._read):
             poller.register(file, select.POLLIN)
@@ -181,7 +182,7 @@ class Keeper:
             os.read(self._woken, 4096)
 
     def _drain(self) -> bool:
-        """Read what the command has written, and keep the end of it. Return False once no writer is left."""
+        """Read the output that has come from the command, and keep its end. Return False once no writer is left."""
         open_ended = True
         with contextlib.suppress(BlockingIOError):
             for _ in range(_CHUNKS):  # not without end: a command may write faster than this reads
@@ -196,8 +197,8 @@ class Keeper:
         return open_ended
 
     def _reap(self) -> None:
-        """Take the status and the times of the processes that have ended. The times of a process include the times of
-        those children that it waited for."""
+        """Reap the processes that have ended, and note their status and times. The times of a process include the times
+        of those children that it waited for."""
         while True:
             try:
                 pid, status, used = os.wait4(-1, os.WNOHANG)
@@ -215,7 +216,7 @@ class Keeper:
     # -- its end -------------------------------------------------------------------------------------------------------
 
     def _end_all(self) -> tuple[int, list[int]]:
-        """End all processes below this one. Return how many there were, and those that cannot be ended."""
+        """End all processes below this one. Return their number, and the ids of those that cannot be ended."""
         if self._gone(SETTLED_S):
             return 0, []
         first = below(os.getpid())
@@ -245,7 +246,7 @@ class Keeper:
                     os.kill(pid, signum)
 
     def _gone(self, seconds: float) -> bool:
-        """Wait for the end of all processes below this one, for some seconds at most."""
+        """Wait for the end of all processes below this one, for at most ``seconds``. Return True if all have ended."""
         until = time.monotonic() + seconds
         while True:
             self._reap()
@@ -282,7 +283,7 @@ def below(top: int) -> dict[int, int]:
 
 
 def tasks_here() -> int:
-    """Return how many tasks there are on this host (proc_loadavg(5)); 0 if that is not known."""
+    """Return the number of tasks on this host (proc_loadavg(5)); 0 if it is not known."""
     try:
         return int(Path("/proc/loadavg").read_bytes().split()[3].partition(b"/")[2])
     except (OSError, IndexError, ValueError):
@@ -290,7 +291,8 @@ def tasks_here() -> int:
 
 
 def say(**told: Any) -> None:
-    """Write a line for the process that waits for it. If that process has ended, the line is not needed."""
+    """Write a line for the process that waits for it. An error is ignored, because the line is not needed if that
+    process has ended."""
     with contextlib.suppress(OSError):
         sys.stdout.write(json.dumps(told) + "\n")
         sys.stdout.flush()

@@ -1,4 +1,5 @@
-"""Run a command once under a keeper (``keeper.py``), which measures it and ends it with all that it has started."""
+"""Run a command once under a keeper (``keeper.py``), which measures its time and ends it with all processes that it has
+started."""
 
 from __future__ import annotations
 
@@ -30,11 +31,11 @@ _PATIENCE_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Hold the end of a command. ``code``: its exit code, -N after signal N. ``why``: why it was ended, or "":
-    ``timeout``, ``processes`` (it started too many), ``asked``. ``wall_ns``: from just before its first instruction to
-    its end. ``user_ns``, ``system_ns``: its CPU time, with that of its children that have ended. ``left``: how many
-    processes it left running, which were ended. ``stuck``: those that could not be ended. ``output``: the end of its
-    standard output and standard error, together."""
+    """Hold the end of a command. ``code``: its exit code, -N after signal N. ``why``: the reason if the keeper ended
+    it, else "": ``timeout``, ``processes`` (it started too many), ``asked``. ``wall_ns``: from just before its first
+    instruction to its end. ``user_ns``, ``system_ns``: its CPU time, with that of its children that have ended.
+    ``left``: the number of processes that it left running and that were ended. ``stuck``: the ids of processes that
+    could not be ended. ``output``: the end of its standard output and standard error, together."""
 
     code: int
     why: str
@@ -48,9 +49,9 @@ class Ended:
 
 class KeptCommand:
     """Hold a command that waits to begin. Its input is empty, it has no terminal, and its output is not shown.
-    ``capture``: how many bytes at the end of its output are kept. ``shown``: its input is this program's, and all its
-    output goes to standard error and is not kept. Use it in a ``with`` block: at its end the command and all below it
-    have ended. Raises HostError, MeasureError."""
+    ``capture``: the number of bytes at the end of its output that are kept. ``shown``: the command gets this program's
+    input, and all its output goes to standard error and is not kept. Use the object in a ``with`` block: at the end of
+    the block, the command and all processes below it have ended. Raises HostError, MeasureError."""
 
     def __init__(
         self, words: Sequence[str], timeout_s: float, capture: int = KEPT_OUTPUT, *, shown: bool = False
@@ -75,7 +76,7 @@ class KeptCommand:
             raise HostError(f"the command cannot be started: {os.strerror(number)} ({clean(self._words[0], NAME)})")
 
     def wait(self, seconds: float, cancel: CancelToken | None = None) -> int | None:
-        """Wait until the command has ended, for some seconds at most. Return its exit code, -N after signal N; None if
+        """Wait until the command has ended, for at most ``seconds``. Return its exit code, -N after signal N; None if
         it still runs. Raises Cancelled when ``cancel`` is pressed."""
         until = time.monotonic() + seconds
         while self._ended is None:
@@ -90,7 +91,8 @@ class KeptCommand:
         return self._ended.code
 
     def result(self, cancel: CancelToken | None = None) -> Ended:
-        """Wait until the command has ended well. Raises MeasureError if it failed or had to be ended, Cancelled."""
+        """Wait for the end of the command. Raises MeasureError if it failed or had to be ended, Cancelled if ``cancel``
+        was pressed."""
         while self.wait(3600.0, cancel) is None:
             pass
         assert self._ended is not None
@@ -100,12 +102,12 @@ class KeptCommand:
 
     @property
     def ended(self) -> Ended | None:
-        """Return how the command ended; None before :meth:`wait` has seen its end."""
+        """Return the command's end; None before :meth:`wait` has seen it."""
         return self._ended
 
     @property
     def trouble(self) -> str:
-        """Return what went wrong, or "" for a command that ended well or still runs."""
+        """Return the reason why the run does not count; "" for a command that ended well or still runs."""
         return self._trouble(self._ended) if self._ended is not None else ""
 
     def __enter__(self) -> Self:
@@ -115,7 +117,7 @@ class KeptCommand:
         self._child.kill(_PATIENCE_S)
 
     def _trouble(self, ended: Ended) -> str:
-        """Return why a run of the command does not count, or ""."""
+        """Return the reason why a run of the command does not count, or ""."""
         said = ""
         if ended.why == "timeout":
             said = f"the command did not end within {self._timeout_s:g} s and was ended"

@@ -1,4 +1,4 @@
-"""Start the user's command so that nothing of it runs before the trace is on, and end it whatever happens."""
+"""Start the user's command, but let no instruction of it run before the trace is on. End it in any case."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class Command:
             raise HostError(f"the command cannot be started: {why} ({clean(self._words[0], NAME)})")
 
     def wait(self, seconds: float) -> int | None:
-        """Wait until the command has ended, for some seconds at most. Return its exit code, 128 + N after signal N;
-        None if it still runs."""
+        """Wait until the command has ended, for at most ``seconds``. Return its exit code, 128 + N after signal N; None
+        if it still runs."""
         if self._code is None and select.select([self._file], [], [], max(seconds, 0.0))[0]:
             code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
             self._code = 128 - code if code < 0 else code

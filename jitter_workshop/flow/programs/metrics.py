@@ -1,4 +1,4 @@
-"""Choose the figure of a command's run, and read it: from its times, its output, or a file that it writes.
+"""Choose the figure of a command's run, and read the figure from the run's times, its output, or a file that it writes.
 
 A figure is a number of zero or more, because a proof compares ratios. Output and files come from the command and are
 untrusted: each is read within limits, and damaged ones give an error of one sentence.
@@ -22,7 +22,7 @@ from jitter_workshop.stats.comparison import HELD_UP, MATCH, MEAN, NS, USER, WAL
 from jitter_workshop.stats.curve import SOLID_BEYOND, imported_curve, value_at
 
 OF_TIMES = {"wall": WALL, "user": USER, "held-up": HELD_UP}
-"""``--metric`` → measure, for a command that writes no figure of its own."""
+"""The value of ``--metric`` → the measure, for a command that writes no figure of its own."""
 SEARCHED = 4 << 20
 """Bytes at the end of a command's output that ``--match`` searches."""
 PERCENTILE = "p99"
@@ -30,14 +30,14 @@ _PERCENTILE = re.compile(r"p([0-9]{1,2}(?:\.[0-9]{1,6})?)", re.ASCII)
 _LONGEST_PATTERN = 1_000
 _LARGEST = 1e300
 _PYPERF_UNITS = {"second": "s", "byte": "byte", "integer": "count"}
-"""pyperf's units, with those that are shown."""
+"""pyperf's units → the units that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """Hold what is compared. ``measure``: as in ``Figure``. At most one of ``pattern``, ``histogram`` and ``pyperf`` is
-    not "": a regular expression, or the path of the file that the command writes. ``unit``: the user's, or "".
-    ``benchmark``: the name of one of several in a pyperf file, or ""."""
+    """Hold the metric that a proof compares. ``measure``: as in ``Figure``. At most one of ``pattern``, ``histogram``
+    and ``pyperf`` is not "": a regular expression, or the path of the file that the command writes. ``unit``: the
+    user's, or "". ``benchmark``: the name of one of several in a pyperf file, or ""."""
 
     measure: str
     pattern: str = ""

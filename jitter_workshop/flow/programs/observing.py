@@ -31,13 +31,13 @@ DRAIN_S = (0.05, 0.25)
 threads that do nothing but wake each other fill a CPU's buffer in 0.2 s."""
 MANY_CPUS = 16
 ITSELF = "jitter-workshop itself"
-"""The name under which jitter-workshop's own processes are shown: they, too, may hold the program up."""
+"""The name under which jitter-workshop's own processes are shown, because they, too, may hold up the program."""
 
 NO_TRACE = "without a trace this is not known"
 _EXEC = "sched:sched_process_exec"
 _LONG_S = 3600.0
 _LONGEST = 300
-"""The most characters of a command's line that are kept."""
+"""Greatest number of characters of a command line that are kept."""
 _NULL = ("stalls", "threshold_ns", "lost_events", "causes", "worst", "all_threads", "faults", "cost")
 _NULL_OF_THREADS = (
     "slept_ns",
@@ -82,7 +82,7 @@ def explain_command(
     scene: ProgramScene | None = None,
 ) -> ProgramReport:
     """Start a command and explain it. ``quiet``: its output goes to standard error. ``signum``: returns the signal that
-    an exception stands for; the command then gets the same signal. ``scene``: gets the program's tracks. Raises
+    raised an exception; the command then gets the same signal. ``scene``: receives the program's tracks. Raises
     HostError if the command cannot be started, or if there is a ``scene`` and there can be no trace."""
     root = HostRoot()
     command, ending = Command(words, quiet=quiet), signal.SIGTERM
@@ -110,10 +110,10 @@ def explain_running(
     or_counters: bool = False,
 ) -> ProgramReport:
     """Explain a running process, threads of it, or the processes of a control group. ``progress`` is called with the
-    seconds that are left, and with 0 at the end of the observation; its errors end the observation. ``scene``: as
-    above; ``or_counters``: there may be no trace even so. ``start_ticks``: the start of the process when it was listed.
-    ``agent``: the way to root's rights, which is closed at the end; None: one of its own. Raises HostError,
-    UsageError."""
+    seconds that are left, and with 0 at the end of the observation; an exception from it ends the observation.
+    ``scene``: receives the program's tracks. ``or_counters``: use counters if there can be no trace, even with a
+    ``scene``. ``start_ticks``: the start time that the listed process had. ``agent``: the way to root's rights, which
+    is closed at the end; None: open a new one. Raises HostError, UsageError."""
     root = HostRoot()
     with contextlib.closing(agent or AgentSession()) as agent_session:
         found = find_cgroup(root, cgroup or "") if pid is None else find_process(root, pid, thread, start_ticks)
@@ -131,7 +131,7 @@ def _follower() -> Iterator[tuple[Follower | None, str]]:
 
 
 def connected(agent_session: AgentSession) -> tuple[Follower | None, str]:
-    """Return a connection to the agent and ""; None and the reason if there can be none."""
+    """Return a connection to the agent and "", or None and the reason if no connection is possible."""
     try:
         return agent_session.tracer(), ""
     except HostError as error:
@@ -151,9 +151,9 @@ def observe(
     or_counters: bool = False,
 ) -> ProgramReport:
     """Observe a program for ``seconds``, or until it ends. ``follower``: None if there can be no trace, for the reason
-    ``why_not``. ``command``: the started command; it is released here, and its end is waited for even if ``seconds``
-    are over before. ``scene``: gets the program's tracks. Raises HostError if the command cannot be started, or if
-    there is a ``scene`` and there can be no trace, unless ``or_counters``."""
+    ``why_not``. ``command``: the started command. This function releases the command, and waits for its end even if
+    ``seconds`` are over before. ``scene``: receives the program's tracks. Raises HostError if the command cannot be
+    started, or if there is a ``scene`` and there can be no trace, unless ``or_counters``."""
     counting = Counting(root, found)
     with contextlib.closing(_Recording(root, follower, why_not)) as recording:
         recording.begin(found)
@@ -313,8 +313,8 @@ def itself(root: HostRoot, agent: int | None) -> dict[int, str]:
 
 
 class _Recording:
-    """Record the trace of a program; if that fails at any time, ``why_not`` has the reason. ``on``: the trace is
-    recorded now. ``ended``: the recording ended early, because there was no room for more events."""
+    """Record the trace of a program. If the recording fails, ``why_not`` has the reason. ``on``: the trace is being
+    recorded. ``ended``: the recording ended early, because there was no room for more events."""
 
     def __init__(self, root: HostRoot, follower: Follower | None, why_not: str) -> None:
         self._root, self._follower = root, follower
@@ -325,7 +325,7 @@ class _Recording:
 
     @property
     def pause_s(self) -> float:
-        """Return the seconds until the buffers are to be read again, or the counters where there is no trace."""
+        """Return the seconds until the next reading of the buffers or, without a trace, of the counters."""
         small = self.on and self.info is not None and len(self.info.cpus) <= MANY_CPUS
         return DRAIN_S[0] if small else DRAIN_S[1]
 
@@ -378,8 +378,8 @@ class _Recording:
 
 
 class Ends(contextlib.ExitStack):
-    """Notice when a program has ended: its first process, each thread of those that are explained, or every process of
-    a control group."""
+    """Detect the end of a program: of its first process, of all threads that are explained, or of all processes of a
+    control group."""
 
     def __init__(self, root: HostRoot, found: Found) -> None:
         super().__init__()
@@ -391,7 +391,7 @@ class Ends(contextlib.ExitStack):
                 self.callback(os.close, self._files[pid])
 
     def within(self, seconds: float) -> bool:
-        """Wait until the program has ended, for some seconds at most. Return True if it has."""
+        """Wait until the program has ended, for at most ``seconds``. Return True if it has ended."""
         ready = select.select(list(self._files.values()), [], [], max(seconds, 0.0))[0]
         self._files = {pid: file for pid, file in self._files.items() if file not in ready}
         if not self._files:

@@ -1,5 +1,5 @@
-"""Measure what an event of the kernel's trace costs on this host: system calls of a process, without the trace and with
-it."""
+"""Measure the time that an event of the kernel's trace costs on this host: time system calls without and with the
+trace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jitter_workshop.errors import HostError
 
 BATCHES, BATCH, LONGEST_NS = 100, 50, 20_000_000
 """The size of a measurement: BATCHES batches of BATCH calls, some ms in all; after LONGEST_NS no further batch begins.
-The fastest batch counts, because on a busy host many others were interrupted, or the CPU was slower."""
+Only the fastest batch counts, because on a busy host interrupts or a slower CPU lengthen many batches."""
 EVENTS = 2
 """Events of a recorded call: its begin and its end."""
 _ANSWER = struct.Struct("<d")
@@ -20,8 +20,8 @@ _FILE = "/dev/zero"
 
 
 class Probe:
-    """Hold a child process that makes system calls when it is asked to. Follow its process number, or its calls are not
-    recorded. Raises HostError if there can be no process."""
+    """Hold a child process that makes system calls on request. The trace must follow ``pid`` to record these calls.
+    Raises HostError if the process cannot be started."""
 
     def __init__(self) -> None:
         asks, self._ask = os.pipe()
@@ -40,12 +40,12 @@ class Probe:
         os.close(tells)
 
     def without(self) -> None:
-        """Measure while nothing is recorded yet."""
+        """Measure the calls before the trace records."""
         self._plain_ns = self._measure()
 
     def event_ns(self) -> int | None:
-        """Measure while the trace records. Return the time of an event in ns; None if the two measurements show
-        none."""
+        """Measure the calls while the trace records. Return the cost of an event in ns; None if the calls were not
+        slower than before."""
         traced_ns = self._measure()
         if traced_ns is None or self._plain_ns is None or traced_ns <= self._plain_ns:
             return None

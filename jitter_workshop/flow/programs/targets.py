@@ -22,7 +22,7 @@ from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import NAME, PATH, USER, called, clean
 
 LOOK_S = 0.5
-"""Seconds over which the processes of the list are looked at. The kernel counts their time in ticks, of 10 ms at most
+"""Seconds between the two looks at the listed processes. The kernel counts their time in ticks, of 10 ms at most
 kernels, so their shares are known to 2 %."""
 
 _MOST_GROUPS = 10_000
@@ -43,8 +43,9 @@ class Found:
 
 
 def listed(root: HostRoot, stop: threading.Event | None = None) -> tuple[ProcessSeen, ...]:
-    """Look at all processes for LOOK_S, or until ``stop`` is set. Return those that can be explained, the busiest first
-    and then the newest: neither kernel threads, nor this process and what it has started."""
+    """Look at all processes for LOOK_S, or until ``stop`` is set. Return those that can be explained, the busiest
+    first; of equally busy ones, the newest first. Leave out kernel threads, this process, and the processes that it has
+    started."""
     before = foreign_activity.snapshot()
     (stop or threading.Event()).wait(LOOK_S)
     found = []
@@ -59,8 +60,8 @@ def listed(root: HostRoot, stop: threading.Event | None = None) -> tuple[Process
 
 
 def owner(root: HostRoot, pid: int) -> str:
-    """Return the name of the user whose process it is, or the number of a user without a name; "" if it has ended. A
-    process with several user ids belongs to the one that is not this user."""
+    """Return the name of the user who owns a process, or the user's number if there is no name; "" if the process has
+    ended. Of several user ids of a process, one that is not this user's is taken."""
     found = sorted(owners(root, pid) - {os.geteuid()}) or sorted(owners(root, pid))
     if not found:
         return ""
@@ -71,7 +72,7 @@ def owner(root: HostRoot, pid: int) -> str:
 
 
 def not_ours(root: HostRoot, found: Found) -> str:
-    """Say that a program belongs to another user and cannot be followed; "" if this user may follow it."""
+    """Return a sentence if a program belongs to another user and cannot be followed; "" if this user may follow it."""
     pid = found.target.pid
     if pid is None or os.geteuid() == 0 or owners(root, pid) in ({os.geteuid()}, set()):
         return ""
@@ -80,8 +81,9 @@ def not_ours(root: HostRoot, found: Found) -> str:
 
 
 def find_process(root: HostRoot, pid: int, thread: str | None = None, start_ticks: int | None = None) -> Found:
-    """Find a process, or those of its threads that have the name or the number ``thread``. ``start_ticks``: its start
-    when it was listed. Raises HostError, also if the process has ended since, or its number is another one's now."""
+    """Find a process or, with ``thread``, its threads with this name or number. ``start_ticks``: the start time that
+    the listed process had. Raises HostError if there is no such process or thread, or if another process has got the
+    number since."""
     task = read_task(root, pid)
     if start_ticks is not None and (task is None or task.ended):
         raise HostError(f"process {pid} has ended", "choose another one")

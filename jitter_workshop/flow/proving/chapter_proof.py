@@ -18,7 +18,7 @@ from jitter_workshop.tuning.base import Tunable
 from jitter_workshop.tuning.tunables import registry
 
 MOST_CHANGES = 9
-"""The most changes to choose from: each has a key."""
+"""Greatest number of changes to choose from, because each has a key."""
 
 
 def why_not(workshop: Workshop, walk: ChapterSession) -> str:
@@ -42,9 +42,9 @@ def why_not(workshop: Workshop, walk: ChapterSession) -> str:
 
 
 def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Prover:
-    """Return the prover of a chapter's change: of the settings that its plan would make here or that this workshop has
-    applied. Workload, duty, noise and CPUs are those of the chapter's second run. Raises HostError if there is nothing
-    to prove, UsageError."""
+    """Return the prover of a chapter's change. The change is the settings that the chapter's plan would make here or
+    that this workshop has applied. Workload, duty, noise and CPUs are those of the chapter's second run. Raises
+    HostError if there is nothing to prove, UsageError."""
     reason = why_not(workshop, walk)
     if reason:
         raise HostError(reason)
@@ -61,8 +61,8 @@ def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Pr
 
 
 def _of_program(workshop: Workshop, walk: ChapterSession, rounds: int) -> ProveRequest:
-    """Return the request of a proof with the learner's program. A small one of the course prints the figure that is
-    compared; of another command it is the wall time."""
+    """Return the request of a proof with the learner's program. The proof compares the p99 that a small program of the
+    course prints; for other commands it compares the wall time."""
     work = walk.program.work
     metric = metrics.chosen(None) if sample_of(work.words) is None else metrics.chosen(None, MATCH, unit=UNIT)
     command = CommandRequest(work.words, metric)
@@ -70,8 +70,8 @@ def _of_program(workshop: Workshop, walk: ChapterSession, rounds: int) -> ProveR
 
 
 def changes(workshop: Workshop) -> tuple[str, ...]:
-    """Return what can be proven with a program here: its placement, and each setting that this tool can change while
-    the host runs and that can be better now, at most MOST_CHANGES. Raises HostError."""
+    """Return the changes that can be proven with a program here, at most MOST_CHANGES: its placement, and each setting
+    that can be improved on this running host. Raises HostError."""
     found = [PLACEMENT]
     for finding in workshop.findings().improvable:
         tunable = registry.find(finding.check.id)

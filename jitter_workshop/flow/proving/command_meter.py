@@ -1,4 +1,5 @@
-"""Make the runs of a proof with the user's own command: each gives one figure, and leaves nothing behind."""
+"""Make the runs of a proof with the user's own command. Each run gives one figure, and leaves no process or file
+behind."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ START_S = 0.1
 
 @dataclass(frozen=True)
 class CommandRequest:
-    """Hold the user's command. ``words``: its words. ``metric``: what is compared. ``timeout_s``: a run that takes
-    longer ends the proof. Raise UsageError for a time limit that makes no sense."""
+    """Hold the user's command. ``words``: its words. ``metric``: the figure that is compared. ``timeout_s``: a run that
+    takes more seconds ends the proof. Raises UsageError for an invalid time limit."""
 
     words: tuple[str, ...]
     metric: Metric
@@ -50,7 +51,7 @@ class CommandRequest:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Return the options of ``prove`` that measure the same again."""
+        """Return the options of ``prove`` that repeat this measurement."""
         return (*self.metric.options, *(() if self.timeout_s == TIMEOUT_S else ("--timeout", f"{self.timeout_s:g}")))
 
 
@@ -76,7 +77,7 @@ class CommandMeter(Meter):
 
     def trial(self, side: SideName, agent_session: AgentSession, cancel: CancelToken) -> float:
         """Run the command once, so that an error shows before anything is changed. Return the seconds that it took.
-        Raises what ``measure`` raises."""
+        Raises the errors of ``measure``."""
         path = self._request.metric.file
         if path is not None and os.path.lexists(path):
             raise HostError(
@@ -138,7 +139,7 @@ class CommandMeter(Meter):
 
     @contextlib.contextmanager
     def _file_removed(self) -> Iterator[None]:
-        """Remove the file that the command has written in a run, so that the next run cannot be taken for this one."""
+        """Remove the file that the command has written in a run, so that the next run cannot read it as its own."""
         try:
             yield
         finally:
@@ -161,8 +162,8 @@ class CommandMeter(Meter):
             raise HostError(f"the command cannot be bound to CPU {cpus}: {error.strerror}") from error
 
     def _held_up(self, command: KeptCommand, agent_session: AgentSession, cancel: CancelToken) -> int:
-        """Run the command beside the kernel's trace, and return for how long its threads were held up, in ns. Raises
-        HostError if there is no trace of the whole run."""
+        """Run the command beside the kernel's trace, and return the time in ns for which its threads were held up.
+        Raises HostError if there is no trace, MeasureError if the trace is not complete."""
         found = Found(Target("command", clean(" ".join(self._request.words), NAME), command.pid), (command.pid,))
 
         def stopped(rest_s: float) -> None:

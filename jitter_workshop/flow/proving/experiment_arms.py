@@ -1,7 +1,7 @@
 """Apply and restore the change of a proof.
 
-If the change is the placement of threads, the runs without and with it are made differently (``meters``), and nothing
-is to be done here. If it is settings, the agent applies them under a lease before each run with the change, and
+If the change is the placement of threads, ``meters`` makes the runs without and with it differently, and this module
+does nothing. If the change is settings, the agent applies them under a lease before each run with the change, and
 restores them right after the run. Only shown settings are applied.
 """
 

@@ -1,7 +1,7 @@
-"""Make the runs of a proof: those of our own benchmark, or those of the user's command (``command_meter``).
+"""Make the runs of a proof with our own benchmark; ``command_meter`` makes those with the user's command.
 
-A meter knows how a run without the change and a run with it are made, and what must not differ between them. It does
-not know what the change is: ``experiment_arms`` applies and restores it."""
+A meter makes the runs without and with the change, and checks that nothing else differs between them. The meter does
+not know the change itself: ``experiment_arms`` applies and restores the change."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Occasion:
 @dataclass(frozen=True)
 class Taken:
     """Hold one run of a round. ``side``: its figures. ``applied``: this tool's settings that were in effect.
-    ``complete``: False if the user stopped it. ``company``: the other task that disturbed it most, or "". ``run``: the
-    run of our own benchmark, None for a command."""
+    ``complete``: False if the user stopped the run. ``company``: the other task that disturbed the run most, or "".
+    ``run``: the run of our own benchmark, None for a command."""
 
     side: Side
     applied: tuple[Mapping[str, str], ...]
@@ -51,7 +51,7 @@ class Taken:
 
 
 class Meter(ABC):
-    """Make the runs of a proof, and tell why two of them cannot be compared."""
+    """Make the runs of a proof, and return the reasons why two runs cannot be compared."""
 
     @property
     @abstractmethod
@@ -137,8 +137,8 @@ def _places(run: Run) -> tuple[int | None, ...]:
 
 
 def _another_stack(without: Taken, with_it: Taken, ids: frozenset[str]) -> str:
-    """Return a sentence on settings that differ between two runs as they should not; "" if there are none. Only those
-    of ``ids`` should differ: they should be in effect in the second run alone.
+    """Return a sentence on settings that differ wrongly between two runs; "" if there are none. Only the settings
+    ``ids`` should differ: they should be in effect in the second run and not in the first.
     """
     stood, stood_with = ({one["id"]: one.get("value", "") for one in taken.applied} for taken in (without, with_it))
     early, lacking = sorted(ids & stood.keys()), sorted(ids - stood_with.keys())

@@ -74,7 +74,7 @@ class ProveRequest:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Hold the plan of a proof, the object that applies and restores its change, and the one that makes its runs."""
+    """Hold the plan of a proof, the object that applies and restores its change, and the meter that makes its runs."""
 
     plan: ProofPlan
     sides: Sides
@@ -133,8 +133,8 @@ def _planned(
     notices: Sequence[str],
     change_s: float,
 ) -> Drawn:
-    """Return the plan. ``measured``: the request of the runs with the change; a command has no time before its trial
-    (:func:`tried`)."""
+    """Return the plan. ``measured``: the request of the runs with the change. For a command, the time is not known
+    before its trial (:func:`tried`)."""
     said = list(notices)
     if request.rounds < ENOUGH_ROUNDS:
         gives = "gives" if request.rounds == 1 else "give"
@@ -221,7 +221,8 @@ def _command_placement(request: ProveRequest, command: CommandRequest, root: Hos
 
 
 def _on_hot(request: ProveRequest, hot: HotCpus) -> list[str]:
-    """Return the notices on the hot CPUs. A chapter has no options, so what names one is left out there."""
+    """Return the notices on the hot CPUs. For a chapter, notices that name an option are left out, because a chapter
+    has no options."""
     parts = [part for part in hot.note.split("; ") if part and not (request.chapter and part.startswith("--"))]
     note = "; ".join(parts)
     return [f"Hot {hot.cpus.named}: {hot.why}.", *([f"{note[0].upper()}{note[1:]}."] if note else [])]

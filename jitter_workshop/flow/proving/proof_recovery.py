@@ -1,4 +1,5 @@
-"""Update proofs that were killed or that could not restore everything: find out if their changes are still in place."""
+"""Update proofs that were killed or that could not restore everything: check whether their changes are still in
+effect."""
 
 from __future__ import annotations
 

@@ -300,7 +300,7 @@ class _Series:
 
 
 def _kept(one: Round) -> ProofRound:
-    """Return a round as a proof has it: with the ids of its runs, or with the figures of a command."""
+    """Return a round in the form that a proof keeps: with the ids of its runs, or with the figures of a command."""
     a, b = one.without.figure, one.with_it.figure
     figures = (a.value, b.value) if a is not None and b is not None else None
     return ProofRound(one.order, one.without.run, one.with_it.run, figures)

@@ -1,8 +1,8 @@
 """Plan a screening before it is made: which settings are switched, the writes of each, the measurement and the cost.
 
-A setting of a screening is what is switched on and off as one. Two tunables that write the same file are one setting,
-because a run with both could not tell which of them wrote it. A tunable that takes CPUs offline is left out: without
-these CPUs, every other setting is another one."""
+A setting of a screening is one or more tunables that are switched on and off together. Two tunables that write the same
+file are one setting, because a file has only one value in a run. A tunable that takes CPUs offline is left out, because
+the other settings would then act on fewer CPUs."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ _UNUSABLE = "with the isolation the command could not use the isolated CPUs; nam
 
 @dataclass(frozen=True)
 class ScreenRequest:
-    """Hold a user's options for a screening. ``prove``: the options that a proof has, too; no ``words`` stand for all
-    settings that ``status`` would improve at run time, and its ``rounds`` are not used. ``proofs``: pairs in the
+    """Hold a user's options for a screening. ``prove``: the options that a proof has, too. Empty ``words`` mean all
+    settings that ``status`` would improve at run time; ``rounds`` is not used. ``proofs``: the number of pairs in the
     proofs, None for the usual number. ``resume``: go on with the newest screening that was stopped. ``asked``: the
-    command line that resumes it."""
+    command line that resumes this screening."""
 
     prove: ProveRequest
     proofs: int | None = None
@@ -62,7 +62,8 @@ class ScreenRequest:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Hold the plan of a screening, the object that makes its runs, and what each run applies and restores."""
+    """Hold the plan of a screening, the meter that makes its runs, and the agent that applies and restores its
+    settings."""
 
     plan: ScreeningPlan
     meter: Meter
@@ -174,8 +175,8 @@ def _must_not_stand(root: HostRoot, wanted: Sequence[Wanted]) -> None:
 
 
 def _alone(asked: ProveRequest, drawn: HostPlan, agent_session: AgentSession) -> tuple[dict[str, Plan], list[Skipped]]:
-    """Return the plan of each wanted tunable by itself, and those that cannot be screened. Raises HostError for one of
-    these that the user has named."""
+    """Return a plan for each wanted tunable alone, and the tunables that cannot be screened. Raises HostError if the
+    user has named a tunable that cannot be screened."""
     plans: dict[str, Plan] = {}
     left_out: list[Skipped] = []
     for one in drawn.wanted:
@@ -202,7 +203,7 @@ def _why_not(asked: ProveRequest, drawn: HostPlan, one: Wanted) -> str:
 
 
 def _settings(alone: dict[str, Plan]) -> tuple[str, ...]:
-    """Return the settings that are switched on and off: each word, or those together that write the same file."""
+    """Return the settings that are switched on and off. Words that write the same file are one setting."""
     groups: list[tuple[list[str], set[str]]] = []
     for word, plan in alone.items():
         words, paths = [word], {change.path for change in plan.changes}
@@ -217,8 +218,8 @@ def _settings(alone: dict[str, Plan]) -> tuple[str, ...]:
 def _all_changes(
     settings: Sequence[str], alone: dict[str, Plan], words: tuple[str, ...], hot: CpuSet, agent_session: AgentSession
 ) -> tuple[Change, ...]:
-    """Return the writes of all settings, in their order. Raises HostError if a setting would be written differently
-    beside the others: then no run could be read as a sum of settings."""
+    """Return the writes of all settings, in their order. Raises HostError if a setting has other writes beside the
+    other settings than alone: the effects of settings could then not be added up."""
     full = agent_session.plan(words, hot)
     single = [
         change
@@ -244,7 +245,7 @@ def _nothing_to_screen(settings: Sequence[str], left_out: Sequence[Skipped], *, 
 
 
 def cheaper(plan: ScreeningPlan) -> str:
-    """Return a sentence that compares the cost with that of a proof of each setting."""
+    """Return a sentence that compares the cost of the screening with that of one proof for each setting."""
     single = one_by_one(len(plan.settings))
     share = f", {plan.budget_runs / single:.0%} of them".replace("%", " %") if plan.budget_runs < single else ""
     return f"One after the other, {many(single, 'run')} would be needed; this takes {plan.budget_runs}{share}."

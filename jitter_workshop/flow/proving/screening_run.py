@@ -1,7 +1,7 @@
 """Screen settings: make pairs of runs that choose, then pairs that prove, and restore all settings after each run.
 
-The host's turn is held during the whole screening. It is kept after each pair, so it can be stopped, or killed, and
-resumed: the pair that was cut is made again as a whole."""
+The host's turn is held during the whole screening. The screening is kept after each pair. After a stop or a kill it can
+be resumed, and an unfinished pair is made again as a whole."""
 
 from __future__ import annotations
 
@@ -76,24 +76,24 @@ class ScreeningObserver(Protocol):
     """Observe a screening. The methods are called on its thread, never during a block."""
 
     def tried(self, done: int, of: int) -> None:
-        """Receive how many settings were applied and restored once."""
+        """Receive the number of settings that were applied and restored once."""
 
     def run_begins(self, step: ScreeningStep) -> RunObserver:
         """Return the observer of the run that is about to begin."""
 
     def pair_done(self, part: Part, done: int, of: int, left_s: float) -> None:
-        """Receive how many pairs of a part are finished, and the seconds left."""
+        """Receive the number of finished pairs in a part, and the seconds left."""
 
     def chosen(self, settings: tuple[str, ...]) -> None:
-        """Receive the settings that are proven."""
+        """Receive the settings that were chosen for the proofs."""
 
     def restoring(self) -> None:
         """Note that no run follows and that the settings are being restored."""
 
 
 class Screener:
-    """Make one screening. Call ``plan`` any number of times, then ``screen`` once, on a thread that lives until it
-    returns. ``not_kept``: a sentence on why the session could not store it, or ""."""
+    """Make one screening. Call ``plan`` any number of times, then ``screen`` once, on a thread that lives until
+    ``screen`` returns. ``not_kept``: a sentence on why the session could not store the screening, or ""."""
 
     def __init__(self, request: ScreenRequest, session: OpenSession, agent_session: AgentSession) -> None:
         self._request = request
@@ -104,8 +104,9 @@ class Screener:
         self.not_kept = ""
 
     def plan(self, trying: Callable[[], None] = lambda: None) -> ScreeningPlan:
-        """Read the host, and return the plan; no setting changes. A command is run once, for its time; ``trying`` is
-        called before. Raises UsageError, HostError, SessionError, and what a command's run raises."""
+        """Read the host, and return the plan; no setting changes. A command is run once, to measure its time;
+        ``trying`` is called before this run. Raises UsageError, HostError, SessionError, and the errors of a command's
+        run."""
         error = self._session.read_only_error()
         if error is not None:
             raise error
@@ -148,8 +149,8 @@ class Screener:
         queued: Callable[[str], None] = lambda sentence: None,
     ) -> Screening:
         """Make the screening whose plan was ``shown``, and keep it in the session. The host's settings are restored in
-        any case. One that ended early is returned like others, with the reason in ``stopped``. An error is raised only
-        if no pair was finished and nothing is left to restore."""
+        any case. A screening that ended early is returned like others, with the reason in ``stopped``. An error is
+        raised only if no pair was finished and nothing is left to restore."""
         drawn = self._drawn
         if drawn is None or drawn.plan != shown:
             raise HostError("this plan is not the one that was shown", "ask for the plan again")
@@ -181,7 +182,7 @@ def _stopped(session: OpenSession) -> Screening | None:
 
 
 def _another(before: Screening, drawn: Drawn, request: ScreenRequest) -> str:
-    """Return what differs between a screening and what is asked for now, so that it cannot go on; "" if nothing."""
+    """Return the difference between a screening and the present request that prevents a resume; "" if there is none."""
     plan, command = drawn.plan, request.prove.command
     for what, old, new in (
         ("set of settings", before.settings, plan.settings),
@@ -205,7 +206,8 @@ def _noticed(drawn: Drawn, sentence: str) -> Drawn:
 
 @dataclass(eq=False)
 class _Series:
-    """Make the pairs of one screening. ``not_kept``: why the session does not have it, or ""."""
+    """Make the pairs of one screening. ``not_kept``: a sentence on why the session could not store the screening, or
+    ""."""
 
     _request: ScreenRequest
     _session: OpenSession
@@ -238,7 +240,7 @@ class _Series:
         self.not_kept = ""
 
     def begin(self, before: Screening | None) -> None:
-        """Take over what an earlier sitting has made. None: there was none."""
+        """Take over the pairs of an earlier sitting. Do nothing if ``before`` is None."""
         if before is None:
             return
         self.id, self._seed = before.id, before.seed
@@ -286,8 +288,9 @@ class _Series:
     # -- pairs ---------------------------------------------------------------------------------------------------------
 
     def _try(self) -> None:
-        """Apply and restore each setting once before the first run. One that the host refuses is left out. It is an
-        error if only one setting would be left, or if the screening is resumed, because earlier runs had it."""
+        """Apply and restore each setting once before the first run. Leave out a setting that the host refuses. A
+        refusal is an error if only one setting would be left, or if the screening is resumed, because earlier runs had
+        the setting."""
         screened = self._screened()
         for done, n in enumerate(screened):
             stop_if_due(self._agent_session, self._cancel)
@@ -390,8 +393,8 @@ class _Series:
         return taken
 
     def _other_stack(self, one: Taken, on: Sequence[int], other: Taken, other_on: Sequence[int]) -> str:
-        """Return a sentence on settings that were in effect in a run and should not have been, or the other way round,
-        or ""."""
+        """Return a sentence on settings that did not have their planned state in a run, or that changed between the two
+        runs; "" if there are none."""
         ours = self._drawn.ids(range(len(self._drawn.plan.settings)))
         rests = []
         for taken, wanted in ((one, self._drawn.ids(on)), (other, self._drawn.ids(other_on))):
@@ -410,8 +413,8 @@ class _Series:
         sides.apply()
 
     def _apply_for_a_run(self, sides: TunableSides) -> None:
-        """Apply what a run has. Raises Spoiled if something else on the host has changed since the plan, which may
-        pass: all of this could be applied in the trial."""
+        """Apply the settings of a run. Raises Spoiled if this fails: each setting could be applied in the trial, so
+        something else on the host has changed, perhaps only for a while."""
         try:
             self._times.changed(lambda: self._apply(sides))
         except HostError as error:
@@ -421,7 +424,7 @@ class _Series:
             raise Spoiled(error.message) from None
 
     def _take_back(self) -> None:
-        """Restore what a run had. Raises HostError if a part of it stays applied."""
+        """Restore the settings of a run. Raises HostError if one of them stays applied."""
         if self._applied is None:
             return
         self._left_alone = self._applied.give_back()

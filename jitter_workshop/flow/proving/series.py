@@ -1,4 +1,4 @@
-"""Share what a proof and a screening need to make runs again and again while settings come and go."""
+"""Hold the shared parts of proofs and screenings: both make many runs, and apply and restore settings between them."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ class Spoiled(Exception):
 
 
 def until_good(make: Callable[[], T], left_out: list[str], what: str) -> T:
-    """Return a round that counts: make it again while it is spoiled. ``what``: the round's name. ``left_out``: gets a
-    note on each spoiled round of the series. Raises HostError if there are too many, and what ``make`` raises."""
+    """Return a round that counts: make the round again while it is spoiled. ``what``: the round's name. ``left_out``
+    receives a note on each spoiled round of the series. Raises HostError if too many rounds are spoiled, and the errors
+    of ``make``."""
     while True:
         try:
             return make()
@@ -72,7 +73,7 @@ def stop_if_due(agent_session: AgentSession, cancel: CancelToken) -> None:
 
 
 def need_whole(complete: bool, drifted: str, cancel: CancelToken) -> None:
-    """Raise Cancelled for a run that is not ``complete``, and Spoiled for one in which settings ``drifted``."""
+    """Raise Cancelled for a run that is not ``complete``, and Spoiled for a run in which settings ``drifted``."""
     if not complete:
         raise Cancelled(cancel.reason or "cancelled")
     if drifted:
@@ -87,16 +88,16 @@ def need_restored(left_alone: Sequence[LeftAlone]) -> None:
 
 
 def cause_of(error: WorkshopError, agent_session: AgentSession) -> WorkshopError:
-    """Return what ended a series. If the turn has ended, its end has caused the error: the machine is restored by
-    then."""
+    """Return the error that ended a series. If the turn has ended, return TurnOver: the end of the turn caused
+    ``error``, and the machine is restored by now."""
     over = "" if isinstance(error, TurnOver) else agent_session.turn_lost()
     return TurnOver(over) if over else error
 
 
 class Times:
-    """Estimate how long a series still takes: at first by its plan, then by the times of its runs and changes. ``of``:
-    the number of its runs. ``run_s``, ``change_s``: seconds of a run, and of a change with its restoring. In half of
-    the runs there is a change, unless ``changes_always`` is True."""
+    """Estimate the time that a series still takes: at first by its plan, then by the times of its runs and changes.
+    ``of``: the number of runs. ``run_s``: seconds of a run. ``change_s``: seconds to apply and restore a change. Half
+    of the runs have a change; with ``changes_always`` all have one."""
 
     def __init__(self, of: int, run_s: float, change_s: float, changes_always: bool = False) -> None:
         self._of, self._run_s, self._change_s = of, run_s, change_s
@@ -111,7 +112,7 @@ class Times:
         self._changes.append(time.monotonic() - began)
 
     def ran(self, run: Callable[[], T]) -> T:
-        """Make a run, and note its time. Return what it returns."""
+        """Make a run, note its time, and return its result."""
         began = time.monotonic()
         made = run()
         self._runs.append(time.monotonic() - began)
@@ -144,8 +145,8 @@ def drifted_without(strange: Sequence[LeftAlone]) -> str:
 
 
 def company_note(disturbed: Sequence[str], where: str) -> tuple[str, ...]:
-    """Return a note on the runs that other tasks disturbed. These runs count, too. ``where``: what ``disturbed`` names
-    the runs by."""
+    """Return a note on the runs that other tasks disturbed. These runs count, too. ``where``: the word before the names
+    of the ``disturbed`` runs."""
     if not disturbed:
         return ()
     named = ", ".join(disturbed[:_NAMED])
@@ -155,7 +156,7 @@ def company_note(disturbed: Sequence[str], where: str) -> tuple[str, ...]:
 
 
 def counted(sentences: Sequence[str]) -> tuple[str, ...]:
-    """Return each sentence once. A sentence that came several times has the number in brackets."""
+    """Return each sentence once. A sentence that came several times gets this number in brackets."""
     return tuple(s if n == 1 else f"{s} ({n} times)" for s, n in Counter(sentences).items())
 
 

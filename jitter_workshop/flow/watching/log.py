@@ -1,4 +1,4 @@
-"""Write down what a watch does: each stall, each step of a clock, and from time to time its sums."""
+"""Write the journal of a watch: each stall, each step of a clock and, from time to time, the sums."""
 
 from __future__ import annotations
 
@@ -18,31 +18,34 @@ from jitter_workshop.session.traces import RunTrace
 from jitter_workshop.stats.scale import nice_ns
 
 STATE_S = 60.0
-"""Seconds between two entries with the sums, at least."""
+"""Least number of seconds between two entries with the sums."""
 MOST_LINES = 20
-"""The most stalls of one freeze that get a line of their own in the journal; the others are counted there."""
+"""Greatest number of stalls of one freeze that get their own lines in the journal. The journal only counts the
+others."""
 _MOST_PARTS = 8
 _STEP_NS = 100_000_000
-"""The least step of the wall clock that is told: a clock that is slewed moves by 0.5 ms a second at most."""
+"""The shortest step of the wall clock, in ns, that the journal notes. Slewing is no step: it moves the clock by at most
+0.5 ms in a second."""
 _SLEPT_NS = 10_000_000
 KILLED = "a kill, or the end of its host: its journal has no last line"
 
 
 class Teller(Protocol):
-    """Tell others of a watch: a program, a file for Prometheus."""
+    """Send news of a watch to another program, such as the user's command or Prometheus (through a file)."""
 
     def stall(self, report: WatchReport, worst: KeptStall, count: int) -> None:
-        """Tell of a freeze with ``count`` stalls."""
+        """Send the news of a freeze with ``count`` stalls; ``worst`` is the longest."""
 
     def state(self, report: WatchReport) -> None:
-        """Tell the sums."""
+        """Send the sums of the watch."""
 
     def close(self) -> None:
-        """End what still goes on."""
+        """End the work that is still going on."""
 
 
 class Log:
-    """Hold a watch's sums and its journal. ``folder``: its folder. ``clock``: ns of a clock that never steps."""
+    """Hold a watch's sums and its journal. ``folder``: the watch's folder. ``clock``: returns the ns of a clock that
+    never steps."""
 
     def __init__(
         self,
@@ -62,18 +65,19 @@ class Log:
         self.start_ns = 0
 
     def begin(self, start_ns: int) -> None:
-        """Begin at ``start_ns`` of the clock."""
+        """Begin the watch at ``start_ns`` of the clock."""
         self.start_ns = start_ns
         self.subject.started_s = time.time() - (self._clock() - start_ns) / 1e9
         self._told_ns = self._clock()
         self._write("begin", monotonic_ns=start_ns, watch=to_plain(self.report()))
 
     def wall(self, at_ns: int) -> str:
-        """Return the wall clock's time at ``at_ns`` of the watch, by the wall clock as it goes now."""
+        """Return the wall clock's time at ``at_ns`` of the watch, computed back from its present time."""
         return iso(time.time() - (self._clock() - self.start_ns - at_ns) / 1e9)
 
     def not_watched(self, since_ns: int, parts: dict[str, int]) -> None:
-        """Count a time that was not watched. ``since_ns``: its beginning, by the clock; ``parts``: reason → ns."""
+        """Count a time that was not watched. ``since_ns``: the beginning of this time, by the clock. ``parts``: reason
+        → ns."""
         self.tally.not_watched.update(parts)
         self._write("not_watched", at_ns=since_ns - self.start_ns, ns=sum(parts.values()))
 
@@ -83,7 +87,8 @@ class Log:
         return f"stall-{self._file_numbers:05}.trace"
 
     def froze(self, stalls: Sequence[KeptStall], count: int, trace: RunTrace | None) -> None:
-        """Take the stalls of one freeze (the longest first), ``count`` in all, and their trace."""
+        """Log the stalls of one freeze, and keep the worst ones with their ``trace``. ``stalls``: the longest first;
+        ``count``: the number of all stalls of the freeze."""
         file = next((one.file for one in stalls if one.file is not None), None)
         if file is not None and trace is not None and stalls[0].duration_ns > self.tally.least_kept_ns:
             why = watches.write_trace(self.folder, file, trace)
@@ -105,7 +110,8 @@ class Log:
         self.tick()
 
     def tick(self, *, now: bool = False) -> None:
-        """Look at the clocks, and write the sums if it is time (or ``now``)."""
+        """Look at the clocks. Write the sums if STATE_S seconds have passed since the last time, or if ``now`` is
+        True."""
         self._look_at_clocks()
         at = self._clock()
         self.subject.duration_ns = max(at - self.start_ns, 0) if self.start_ns else 0
@@ -117,7 +123,8 @@ class Log:
                 teller.state(report)
 
     def note(self, about: str, sentence: str) -> None:
-        """Note a fact about the watch, in its report and in the journal. A second note about the same is counted."""
+        """Note a fact about the watch, in its report and in the journal. The report has only the last note on each
+        subject ``about``."""
         self._write("note", about=about, note=sentence)
         before = self.subject.notes.get(about)
         if before is None or before == sentence:
@@ -126,7 +133,8 @@ class Log:
             self.subject.notes[about] = f"{sentence} (and other times before: see the journal)"
 
     def trace_ended(self, why: str) -> None:
-        """Note that there is no trace from here on. Where it has named stalls before, it stays the evidence."""
+        """Note that there is no trace from now on. The trace stays the evidence if it has already shown causes of
+        stalls."""
         self.subject.notes["trace"] = why
         self.subject.evidence = "trace" if self.tally.named else "counters"
 
@@ -134,7 +142,7 @@ class Log:
         return report_of(self.subject, self.tally, self._journal.unwritten)
 
     def end(self, ended_by: str, end_ns: int) -> WatchReport:
-        """End the watch: its last line has the sums. Return the report."""
+        """End the watch: write the sums as the last line of the journal, and return the report."""
         self.subject.ended_by = ended_by
         self.subject.duration_ns = max(end_ns - self.start_ns, 0) if self.start_ns else 0
         report = self.report()
@@ -178,14 +186,14 @@ class Log:
 
 
 def _offsets() -> tuple[int, int]:
-    """Return by how many ns the wall clock, and the clock that goes on in a suspended host, are ahead of the monotonic
-    clock."""
+    """Return how far two clocks are ahead of the monotonic clock, in ns: the wall clock, and the clock that also counts
+    while the host is suspended."""
     monotonic = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     return time.time_ns() - monotonic, time.clock_gettime_ns(time.CLOCK_BOOTTIME) - monotonic
 
 
 def _short(stall: KeptStall) -> dict[str, Any]:
-    """Return a stall for the journal: without its timeline, and with its largest parts only."""
+    """Return a stall's fields for the journal: without the timeline, and with only the largest parts."""
     plain: dict[str, Any] = to_plain(without_times([stall])[0])
     plain["parts"] = plain["parts"][:_MOST_PARTS] if plain["parts"] is not None else None
     return plain
@@ -202,7 +210,7 @@ def new_watch(top: Path | None) -> tuple[str, Path]:
 
 
 def start_of(folder: Path) -> int:
-    """Return the beginning of a watch (ns of the monotonic clock) by its journal. Raise SessionError."""
+    """Return the beginning of a watch, in ns of the monotonic clock, from its journal. Raise SessionError."""
     watches.check_folder(folder)
     for entry in watches.read_journal(folder):
         began = entry.get("monotonic_ns")
@@ -212,8 +220,8 @@ def start_of(folder: Path) -> int:
 
 
 def from_journal(folder: Path) -> WatchReport:
-    """Return the report on a watch by its journal: that of its end, or the last one before it was killed. Raise
-    SessionError."""
+    """Return the report on a watch from its journal: the report at its end or, if the watch was killed, the last report
+    before. Raise SessionError."""
     watches.check_folder(folder)
     last: Any = None
     ended = False

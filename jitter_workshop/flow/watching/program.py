@@ -2,7 +2,7 @@
 
 The kernel adds up how long each thread waits for a CPU (``/proc/PID/task/TID/schedstat``). These sums are read four
 times a second; only when one of them grew by the threshold is the trace frozen and read. The sums go on meanwhile, so a
-growth that the trace cannot split is reported as time that is not decided.
+growth that the trace cannot split is reported as undecided time.
 """
 
 from __future__ import annotations
@@ -31,23 +31,26 @@ from jitter_workshop.model.watch import READING, KeptStall
 from jitter_workshop.session.traces import RunTrace, TracedBlock
 
 LOOK_S = 0.25
-"""Seconds between two readings of the sums; more where one reading takes long."""
+"""Seconds between two readings of the sums. The pause is longer if one reading takes long."""
 LOOK_SHARE = 0.02
 """The largest share of a CPU that these readings may take."""
 BEFORE_NS = 20_000_000
-"""The time before the beginning of a wait whose events are read, too."""
+"""The trace is also read for this time, in ns, before the beginning of a wait."""
 MOST_STALLS = 1_000
 COMMAND_ENDS_S = 10.0
-"""Seconds within which a command that has ended, and all that it started, is gone."""
+"""Greatest number of seconds until an ended command and all processes that it started are gone."""
 NICE = 5
-"""Less than the program's weight, and enough on a busy host to read before the buffers are overwritten."""
+"""The nice value of the watch: the program has a greater weight, but on a busy host the watch can still read the
+buffers before they are overwritten."""
 STOLEN, UNDECIDED = "stolen by the hypervisor", "not decided: the trace does not show it"
-"""Reasons of time that was not watched (``model.watch``). STOLEN: by the steal clock; a stall in it shows nowhere.
-UNDECIDED: a thread waited for at least the threshold in all, and it is not known if it did so at once."""
+"""Reasons of time that was not watched (``model.watch``). STOLEN: the steal clock counted this time, and no stall in it
+can be seen. UNDECIDED: in this time a thread waited for at least the threshold in sum, but whether in one wait or in
+several is not known."""
 
 
 class Follower(Protocol):
-    """Follow a program's trace in overwriting buffers (see ``agent.client.AgentClient``). All raise HostError."""
+    """Follow a program's trace in overwriting buffers (see ``agent.client.AgentClient``). All methods raise
+    HostError."""
 
     pid: int | None
 
@@ -58,21 +61,21 @@ class Follower(Protocol):
 
 
 class Kept(Started, Protocol):
-    """Define a command whose whole tree ends with the watch, however that ends (``kept.KeptCommand``)."""
+    """Define a command that ends with the watch, together with all processes below it (``kept.KeptCommand``)."""
 
     @property
     def trouble(self) -> str: ...
 
 
 class Waited(NamedTuple):
-    """Hold how long a thread has waited for a CPU, and how often it came onto one."""
+    """Hold a thread's sums: ``ns`` that it has waited for a CPU, and the ``times`` that it was put on a CPU."""
 
     ns: int
     times: int
 
 
 class Grown(NamedTuple):
-    """Hold how much a thread's sums grew since the last look."""
+    """Hold the growth of a thread's sums since the last look."""
 
     tid: int
     ns: int
@@ -90,8 +93,9 @@ def watch_program(
     command: Kept | None = None,
     progress: Callable[[Log], None] = lambda log: None,
 ) -> tuple[int, str]:
-    """Watch a program until it ends, a limit is reached or ``cancel`` is pressed. ``command``: the started command; it
-    is released here. Return the end (ns of the monotonic clock), and the reason. Raise HostError."""
+    """Watch a program until it ends, a limit is reached or ``cancel`` is pressed. ``command``: the started command,
+    which this function releases. Return the end of the watch (ns of the monotonic clock), and the reason for it. Raise
+    HostError."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, NICE)  # what is watched comes first; the agent inherits it
     watcher = _Watcher(root, found, log)
@@ -126,7 +130,8 @@ def _why(command: Kept | None) -> str:
 
 
 def _waits(ends: Ends, cancel: CancelToken, seconds: float) -> bool:
-    """Wait until the program has ended or the watch is cancelled, for some seconds at most."""
+    """Wait until the program has ended or the watch is cancelled, for at most ``seconds``. Return True if one of these
+    happened."""
     until = time.monotonic() + seconds
     while (rest := until - time.monotonic()) > 0:
         if cancel.wait(0) or ends.within(min(rest, LOOK_S)):
@@ -227,7 +232,7 @@ class _Watcher:
         return None
 
     def _tell(self, read: TraceRead, start: int, end: int, late: list[Grown], since: int) -> None:
-        """Name the stalls in a frozen trace from ``start`` to ``end``."""
+        """Find the stalls in a frozen trace from ``start`` to ``end``, and log them with their causes."""
         log, tally = self._log, self._log.tally
         if start >= end or self._info is None:
             self._by_sums(late, since, end)
@@ -280,8 +285,8 @@ class _Watcher:
         )
 
     def _by_sums(self, late: list[Grown], since: int, now: int) -> None:
-        """Count what the sums alone decide: waits whose mean reaches the threshold have one that does. The others may
-        be many short ones, and their time is not decided."""
+        """Count the stalls that the sums alone prove: if the mean of a thread's waits reaches the threshold, at least
+        one wait does. Otherwise the thread may have had many short waits, and the time counts as undecided."""
         log, tally = self._log, self._log.tally
         sure = [one for one in late if one.ns >= tally.threshold_ns * max(one.times, 1)]
         why = log.subject.notes.get("trace", "its trace was not read, or its events were overwritten")
@@ -298,7 +303,7 @@ class _Watcher:
             log.froze(stalls[: max(MOST_LINES, tally.keep)], len(stalls), None)
 
     def _undecided(self, since: int, until: int) -> None:
-        """Take a time out of what was watched: it had waits, and no trace of them."""
+        """Count a time as not watched, because it had waits of which there is no trace."""
         ns = max(until - since, 0)
         self._log.tally.watched_ns = max(self._log.tally.watched_ns - ns, 0)
         self._log.not_watched(since, {UNDECIDED: ns})
@@ -310,8 +315,8 @@ class _Watcher:
             self._traced_since_ns = time.monotonic_ns()
 
     def _read_sums(self) -> Iterator[tuple[tuple[int, int], Waited]]:
-        """Yield (thread number, start time) and sums of each thread of the program. A number that is reused has another
-        start time."""
+        """Yield (thread id, start time) and the sums of each thread of the program. A thread that reuses an id has
+        another start time."""
         for pid in self._found.pids:
             for task in threads_of(self._root, pid):
                 if self._found.only and task.tid not in self._found.only:
@@ -333,13 +338,13 @@ class _Watcher:
 
 
 def _difference(before: Waited | None, now: Waited) -> Waited:
-    """Return how much a thread's sums grew; a thread that is new began at 0."""
+    """Return the growth of a thread's sums. The sums of a new thread began at 0."""
     before = before or Waited(0, 0)
     return Waited(max(now.ns - before.ns, 0), max(now.times - before.times, 0))
 
 
 def _parts(stalls: Sequence[HoldUp]) -> list[TimeTaken]:
-    """Return the sums of the parts of stalls, by cause."""
+    """Return the parts of all these stalls, summed by cause."""
     count: Counter[tuple[str, str]] = Counter()
     total: Counter[tuple[str, str]] = Counter()
     worst: dict[tuple[str, str], int] = {}

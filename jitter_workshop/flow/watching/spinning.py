@@ -42,10 +42,11 @@ BLOCK_NS = 30_000_000_000
 TAIL_NS = 500_000_000
 """The time from a block's first stall to its end: a group of stalls is in one block."""
 BEFORE_NS = 100_000_000
-"""The time before the first stall whose events are read, too."""
+"""The trace is also read for this time, in ns, before the first stall."""
 SHORTEST_BLOCK_NS = 250_000_000
 LEG_S = 3600.0
-"""Seconds after which the sampler's process is started anew: its clock is calibrated again, and its memory is freed."""
+"""Seconds after which a new process takes over as the sampler, so that its clock is calibrated again and memory is
+freed."""
 MOST_DEATHS = 5
 _SAMPLER = KINDS["spin"].rated[0]
 
@@ -72,13 +73,14 @@ class FlightTracer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Hold what ends a watch: ``until_ns`` of time, or ``watched_ns`` of watched time; None for no limit."""
+    """Hold the limits of a watch: ``until_ns`` since its start, and ``watched_ns`` of watched time; None for no
+    limit."""
 
     until_ns: int | None = None
     watched_ns: int | None = None
 
     def block_ns(self) -> int:
-        """Return the length of the blocks, so that a short watch has several."""
+        """Return the length of a block in ns; it is shorter in a short watch, so that there are several blocks."""
         shortest = min((ns for ns in (self.until_ns, self.watched_ns) if ns is not None), default=8 * BLOCK_NS)
         return min(max(shortest // 8, SHORTEST_BLOCK_NS), BLOCK_NS)
 
@@ -138,7 +140,8 @@ class FlightRecorder:
                 self._recording = True
 
     def after_block(self, block: BlockDone | None) -> None:
-        """Take a block. None: it was cut by a suspension."""
+        """Count a finished block, and freeze the trace if the block has a stall. None: a suspension of the host cut the
+        block."""
         if block is None:
             self._away = True
             return
@@ -170,7 +173,7 @@ class FlightRecorder:
             self._cancel.cancel("done")
 
     def leg_ends(self) -> None:
-        """Remove the trace of a leg: its process is ended."""
+        """Remove the kernel's trace of a leg, whose process has ended."""
         self._away = True
         if self._tracer is not None and self._info is not None:
             with contextlib.suppress(WorkshopError):
@@ -179,7 +182,7 @@ class FlightRecorder:
         self._on = self._recording = False
 
     def _freeze(self, block: BlockDone) -> bool:
-        """Take the stalls of a block, with their causes if the trace tells them. Return True if it was read."""
+        """Log the stalls of a block, with their causes if the trace shows them. Return True if the trace was read."""
         log = self._log
         at_ns = block.start_ns - log.start_ns
         stalls = [
@@ -202,7 +205,7 @@ class FlightRecorder:
         return True
 
     def _read(self, block: BlockDone, longest_ns: int) -> tuple[TraceRead | None, str]:
-        """Freeze the trace and read it. Return None and the reason if there is none."""
+        """Freeze the trace and read it. Return None and the reason if there is no trace."""
         if self._tracer is None or not self._on or not self._recording:
             return None, self._log.subject.notes.get("trace", "there is no trace of this time")
         if not self._log.tally.may_read(longest_ns):
@@ -213,7 +216,7 @@ class FlightRecorder:
         return None, self._log.subject.notes.get("trace", "")
 
     def _since(self, block: BlockDone) -> int:
-        """Return the time (ticks) from which on the events of a block's stalls are read."""
+        """Return the time (clock ticks) of the first event to read for a block's stalls."""
         first = min(stall.start_ns for stall in block.stalls)
         return block.start_ticks + self._span(block).rate.to_ticks(max(first - BEFORE_NS, 0))
 
@@ -294,8 +297,8 @@ def watch_cpu(
     progress: Callable[[Log], None] = lambda log: None,
 ) -> int:
     """Watch a CPU until a limit is reached or ``cancel`` is pressed. Return the end (ns of the monotonic clock). The
-    arguments are those of ``flow.measuring.measure``. Raise UsageError, HostError, BusyError, and MeasureError if not
-    one block was finished."""
+    arguments are those of ``flow.measuring.measure``. Raise UsageError, HostError, BusyError, and MeasureError if no
+    block was finished."""
     check(request)
     flight: FlightTracer | None = None
     why_not = ""

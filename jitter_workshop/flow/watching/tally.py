@@ -1,4 +1,4 @@
-"""Add up what a watch sees: its time, the counts of stalls, their causes, and the worst of them."""
+"""Add up the results of a watch: its time, the counts of stalls, their causes, and the worst stalls."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from jitter_workshop.model.watch import FORMAT_VERSION, KeptStall, WatchRate, Wa
 from jitter_workshop.stats.exact import rate_limits
 
 MOST_CAUSES = 500
-"""The most causes that are kept apart; tasks can have any number of names. The rest are added up in OTHERS."""
+"""Greatest number of causes that are counted separately, because tasks can have any number of names. OTHERS is the sum
+of the rest."""
 OTHERS = ("task", "(other names)")
 _HOUR_S = 3600
 
 
 class Sums(Protocol):
-    """Describe the sums of one cause, of a run or of a program."""
+    """Define the sums of one cause, in a run or in a program."""
 
     @property
     def kind(self) -> str: ...
@@ -35,14 +36,15 @@ class Sums(Protocol):
 
 
 READ_SHARE = 0.2
-"""The share of the watched time that reading may take, over some time."""
+"""The greatest share of the watched time that readings of the trace may take in the long run."""
 MOST_CREDIT_NS, LEAST_CREDIT_NS = 10_000_000_000, -2_000_000_000
 
 
 @dataclass(slots=True)
 class Allowance:
-    """Hold how long the trace may be read. Watched time adds READ_SHARE of itself, reading takes away. Both ends are
-    bounded, so that after a storm of stalls the next single one is read again."""
+    """Hold the time for which the trace may still be read, ``credit_ns``. READ_SHARE of the watched time is added, and
+    the time of each reading is subtracted. An upper and a lower limit see to it that the trace is read again soon after
+    a storm of stalls."""
 
     credit_ns: int = MOST_CREDIT_NS // 2
 
@@ -54,7 +56,7 @@ class Allowance:
 
 
 def thresholds(threshold_ns: int) -> tuple[int, ...]:
-    """Return the lengths from which on stalls are counted: the watch's own, and the decades above."""
+    """Return the least lengths by which stalls are counted: the watch's threshold, and the decades above it."""
     return tuple(sorted({threshold_ns, *(ns for ns in STALL_DECADES_NS if ns > threshold_ns)}))
 
 
@@ -66,7 +68,7 @@ def iso(unix_s: float) -> str:
 
 @dataclass(slots=True)
 class Tally:
-    """Hold the sums of a watch. ``keep``: how many of the worst stalls are kept."""
+    """Hold the sums of a watch. ``keep``: the number of worst stalls that are kept."""
 
     threshold_ns: int
     keep: int
@@ -82,7 +84,7 @@ class Tally:
 
     @property
     def stalls(self) -> int:
-        """Return how many stalls reached the threshold."""
+        """Return the number of stalls that reached the threshold."""
         return self.counts[self.threshold_ns]
 
     @property
@@ -91,11 +93,12 @@ class Tally:
         return self.kept[-1].duration_ns if len(self.kept) >= self.keep and self.kept else 0
 
     def may_read(self, longest_ns: int) -> bool:
-        """Return True if a trace whose longest stall has this length may be read. One that would be kept always may."""
+        """Return True if a trace with this longest stall may be read. If this stall would be kept, the trace may always
+        be read."""
         return self.allowance.credit_ns > 0 or longest_ns > self.least_kept_ns
 
     def froze(self, ns: int) -> None:
-        """Count a freeze that took this time."""
+        """Count a freeze that took ``ns``."""
         self.freezes += 1
         self.frozen_ns += ns
         self.allowance.read(ns)
@@ -116,7 +119,8 @@ class Tally:
             self._causes[key] = (count + one.count, total + one.total_ns, max(worst, one.worst_ns))
 
     def add_kept(self, stalls: Iterable[KeptStall]) -> frozenset[str]:
-        """Keep the worst of these stalls and those so far. Return the files that no kept stall needs any more."""
+        """Keep the worst of the new stalls and the stalls kept so far. Return the files that no kept stall needs any
+        more."""
         before = {one.file for one in self.kept}
         every = sorted([*self.kept, *stalls], key=lambda one: (-one.duration_ns, one.at_ns))
         self.kept = every[: self.keep]
@@ -133,7 +137,7 @@ class Tally:
         return tuple(sorted(found, key=lambda cause: (-cause.total_ns, cause.kind, cause.name)))
 
     def rates(self) -> tuple[WatchRate, ...]:
-        """Return the counts by length, as rates an hour of watched time."""
+        """Return the counts by length, with their rates in an hour of watched time."""
         return tuple(self._rate(least) for least in thresholds(self.threshold_ns))
 
     def _rate(self, least_ns: int) -> WatchRate:
@@ -146,7 +150,8 @@ class Tally:
 
 @dataclass(slots=True)
 class Subject:
-    """Hold what is watched, and how. ``started_s``: the wall clock's time of the beginning; 0 before it."""
+    """Hold the facts on the watched CPU or program. ``started_s``: the beginning, in seconds of the wall clock; 0
+    before it."""
 
     id: str
     watching: str
@@ -163,7 +168,7 @@ class Subject:
 
 
 def report_of(subject: Subject, tally: Tally, unwritten: int = 0) -> WatchReport:
-    """Return the report on a watch as it stands now."""
+    """Return the report on a watch up to now."""
     traced = subject.evidence == "trace" or tally.named > 0
     notes = dict(subject.notes)
     if not traced:
@@ -202,7 +207,7 @@ def report_of(subject: Subject, tally: Tally, unwritten: int = 0) -> WatchReport
 
 
 def evidence_of(report: WatchReport) -> EvidenceReport:
-    """Return a watch's causes in the form of a run's, so that they are shown alike."""
+    """Return a watch's causes in the form of a run's causes, so that both are shown in the same way."""
     return EvidenceReport(
         format_version=FORMAT_VERSION,
         run=report.id,
@@ -219,7 +224,7 @@ def evidence_of(report: WatchReport) -> EvidenceReport:
 
 
 def as_kept(stall: ExplainedStall, at: str, file: str | None) -> KeptStall:
-    """Return an explained stall as one of the worst."""
+    """Return an explained stall in the form of a kept stall."""
     return KeptStall(
         *(stall.at_ns, at, stall.duration_ns, stall.cpu, stall.thread),
         parts=stall.parts,

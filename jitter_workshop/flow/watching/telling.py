@@ -1,4 +1,4 @@
-"""Tell others of a watch: run a command for each freeze, and keep a file for node_exporter's textfile collector."""
+"""Send news of a watch: run a command for each freeze, and keep a file for node_exporter's textfile collector."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ LONGEST_S = 30.0
 _MOST_PARTS = 8
 
 Note = Callable[[str, str], None]
-"""The type of a function that takes a note on a watch: what it is about, and a sentence."""
+"""The type of a function that takes a note on a watch. Its arguments are the subject in one word, and a sentence."""
 
 
 class Command:
-    """Run a command for each freeze, without a shell. It gets a JSON object on its standard input, and no name of a
-    task on its command line or in its environment. One runs at a time, off the watched CPU; a freeze that comes
-    meanwhile is counted."""
+    """Run a command for each freeze, without a shell. The command gets a JSON object on its standard input. Its command
+    line and environment never have the name of a task. Only one command runs at a time, and not on the watched CPU.
+    Freezes that come meanwhile are only counted."""
 
     def __init__(self, line: str, note: Note = lambda about, sentence: None) -> None:
-        """Take the command's line, in a shell's words. Raise UsageError if it is none, or there is no such program."""
+        """Split the command line ``line`` as a shell would. Raise UsageError if it is no command, or if there is no
+        such program."""
         try:
             self._words = shlex.split(line)
         except ValueError as error:
@@ -92,7 +93,7 @@ class Command:
             time.sleep(0.05)
 
     def _over(self) -> bool:
-        """Return True if no command is running (any more)."""
+        """Return True if no command is running. Kill a command that has run for too long."""
         if self._running is None:
             return True
         code = self._running.poll()
@@ -110,10 +111,10 @@ class Command:
 
 
 class Textfile:
-    """Keep a file with a watch's figures, whole at every moment."""
+    """Keep a file with a watch's figures. A reader never sees a part of a file."""
 
     def __init__(self, path: Path, note: Note = lambda about, sentence: None) -> None:
-        """Take the file's path. Raise UsageError if no file can be made there."""
+        """Check the file's path. Raise UsageError if no file can be made there."""
         if path.suffix != ".prom" or not path.parent.is_dir():
             raise UsageError("--textfile needs the name of a file that ends in .prom, in a folder that exists")
         self._path, self.note = path, note

@@ -24,7 +24,7 @@ from jitter_workshop.stats.scale import nice_ns
 
 FILE, JUNIT, SIGNATURE = "verdict.json", "verdict.xml", ".sig"
 NAMESPACE = "jitter-workshop"
-"""The namespace of a signature: one that was made for another purpose is not taken."""
+"""The namespace of a signature. A signature that was made for another purpose is not accepted."""
 MOST_WORST = 10
 GOOD, NONE, BAD = "good", "none", "bad"
 _LIMIT_S = 30.0
@@ -138,7 +138,8 @@ def _line(stall: KeptStall) -> str:
 
 
 def check_key(key: Path) -> None:
-    """Raise HostError if ssh-keygen cannot sign with this key: hours later would be too late to find out."""
+    """Raise HostError if ssh-keygen cannot sign with this key. Call this before the watch: an error after hours would
+    be too late."""
     sign(b"jitter-workshop\n", key)
 
 
@@ -182,9 +183,9 @@ def _keygen(verb: str, *words: str, given: bytes) -> tuple[int, bytes, str]:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """Hold what was found out about a verdict file. ``signature``: ``good``, ``none`` or ``bad``; ``signed_by``: the
-    key, or the signer's name where a list of signers was given. ``problems``: sentences; none if the file is as
-    ``watch`` wrote it."""
+    """Hold the result of verifying a verdict file. ``signature``: ``good``, ``none`` or ``bad``. ``signed_by``: the key
+    or, if a list of signers was given, the signer's name. ``problems``: sentences; () if the file is as ``watch`` wrote
+    it."""
 
     file: str
     verdict: str | None
@@ -200,9 +201,9 @@ class Verified:
 
 
 def verify(path: Path, signers: Path | None = None) -> Verified:
-    """Verify a verdict file: its figures give its verdict, the XML beside it says the same, and its signature fits.
-    ``signers``: a file of allowed signers (ssh-keygen(1)); without it any key is as good as another. Raise UsageError
-    for a file that is no verdict."""
+    """Verify a verdict file: its figures must give its verdict, the XML file beside it must have the same verdict, and
+    its signature must fit. ``signers``: a file of allowed signers (ssh-keygen(1)); without this file any key is
+    accepted. Raise UsageError for a file that is no verdict."""
     try:
         with files.open_regular(path) as file:
             content = file.read(files.MAX_JSON_BYTES)
@@ -225,7 +226,7 @@ def verify(path: Path, signers: Path | None = None) -> Verified:
 
 
 def _contradictions(verdict: WatchVerdict) -> Sequence[str]:
-    """Return how a verdict contradicts its own figures."""
+    """Return a sentence for each contradiction between a verdict and its own figures."""
     try:
         condition = parse(verdict.accept)
     except WorkshopError as error:
@@ -242,7 +243,7 @@ def _contradictions(verdict: WatchVerdict) -> Sequence[str]:
 
 
 def _signature(path: Path, content: bytes, signers: Path | None) -> tuple[str, str, str]:
-    """Return the state of a file's signature, its key or signer, and a problem ("" for none)."""
+    """Return the state of a file's signature, the key or the signer, and a problem ("" if there is none)."""
     signature = path.with_name(path.name + SIGNATURE)
     if not signature.is_file():
         return NONE, "", "" if signers is None else "it is not signed"
