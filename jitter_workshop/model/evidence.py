@@ -51,6 +51,8 @@ first. THROTTLED: the thread could run and its CPU was idle, but the scheduler d
 cgroup, or of real-time tasks)."""
 
 
+MEASURED = "the measured threads"
+"""The name of ``task`` for all measured threads of a run together. The kernel's own names are too short for it."""
 NOT_OURS = " (not our thread)"
 ANOTHER_WORKSHOP, THIS_WORKSHOP = " (another workshop)", " (this workshop)"
 """Endings for the names of tasks that have the name of a measured thread or of the workshop. The thread id decides

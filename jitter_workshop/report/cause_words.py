@@ -43,7 +43,12 @@ _STAND_IN = re.compile(rf"task \d{{1,6}}|{ANOTHER_TASK}")
 """The names that replace a task's name: ``task N`` in a private report, ANOTHER_TASK in a recorded run."""
 _OURS = frozenset(thread for kind in KINDS.values() for thread in kind.threads)
 _OUR_OWN = " (our own thread)"
-_NOBODY = {words.IDLE: "waking from idle", words.THROTTLED: "throttled while the CPU was idle"}
+_NO_TASK = {
+    words.IDLE: "waking from idle",
+    words.THROTTLED: "throttled while the CPU was idle",
+    words.MEASURED: "our own threads, which share a CPU",
+}
+"""What names of ``task`` stand for that are no task's own."""
 _ABOUT = {
     "migration": "a move: the scheduler moved the thread to another CPU, which was free until the thread ran there. "
     "The named task ran at that moment; it may not have caused the move.",
@@ -71,8 +76,8 @@ def cause_words(kind: str, name: str, limit: int = 40, *, measured: bool = True)
     ``measured``: the cause belongs to a run. Then its measured threads are called our own, if there is room."""
     if kind == "no_event":
         return clean(_NO_EVENTS.get(name, f"no event ({name})"), limit)
-    if kind == "task" and name in _NOBODY:
-        return clean(_NOBODY[name], limit)
+    if kind == "task" and name in _NO_TASK:
+        return clean(_NO_TASK[name], limit)
     if kind == "task" and _STAND_IN.fullmatch(name):
         return name
     own = _OUR_OWN if measured and kind == "task" and name in _OURS else ""

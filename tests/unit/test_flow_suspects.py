@@ -366,6 +366,21 @@ def chapter(ident: str) -> Chapter:
     return found
 
 
+def test_measured_threads_that_share_a_cpu_are_one_cause() -> None:
+    """Many tasks of one name are one cause, so the two threads of the ring are one, too: else both look small."""
+    causes = (("task", "python", 90, 114), ("task", "accumulator", 50, 91), ("task", "producer", 40, 88))
+    seen = seen_of(*causes)
+    assert [(one.name, one.total_ns, one.count) for one in seen.suspects] == [
+        ("the measured threads", 179, 50),
+        ("python", 114, 90),
+    ]
+    assert seen.suspects[0].label == "our own threads, which share a CPU"
+    found = judge(seen, "task:the measured threads")
+    assert found is not None
+    assert found.right
+    assert [one.name for one in seen_of(*causes[:2]).suspects] == ["accumulator", "python"]
+
+
 @pytest.mark.parametrize(
     ("kind", "name", "within", "how"),
     [
@@ -373,6 +388,7 @@ def chapter(ident: str) -> Chapter:
         ("task", "dbwriter", "pinning", "another"),
         ("task", "dbwriter", "realtime", "this"),
         ("task", "accumulator", "pinning", "this"),
+        ("task", "the measured threads", "pinning", "this"),
         ("task", "kworker/u8:2", "workqueues", "this"),
         ("task", "kworker/1:2", "workqueues", "bound"),
         ("task", "kworker/1:2", "realtime", "this"),

@@ -7,6 +7,7 @@ from typing import Literal
 
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.diagnosis import Suspect
+from jitter_workshop.model.evidence import MEASURED
 from jitter_workshop.model.spec import KINDS
 
 PLACEMENT, FIFO = "placement", "fifo"
@@ -71,7 +72,7 @@ def reach(suspect: Suspect, chapter: Chapter, course: Course) -> tuple[Reach, st
     """Return where a cause is treated: in this chapter, in another one, or nowhere. If another chapter treats it, also
     return that chapter's title, else ""."""
     here, task = _of(chapter), suspect.name if suspect.kind == "task" else ""
-    wanted = (PLACEMENT,) if task in _own_threads(chapter) else levers(suspect)
+    wanted = (PLACEMENT,) if task in (MEASURED, *_own_threads(chapter)) else levers(suspect)
     if not wanted:
         bound = _BOUND.match(task)
         if bound is not None and bound[1] not in _STOPPERS and FIFO in here:

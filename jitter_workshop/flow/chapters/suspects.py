@@ -16,6 +16,7 @@ from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Slice
 from jitter_workshop.model.noise import NOISE_KINDS, noise
 from jitter_workshop.model.run import Counter, Run
+from jitter_workshop.model.spec import KINDS
 from jitter_workshop.model.text import NAME, called, clean
 from jitter_workshop.report.diagnosis_words import STEAL, TASKS, TICK, label
 
@@ -51,6 +52,7 @@ _NAMED: dict[str, tuple[tuple[str, str | None], ...]] = {
     "idle-exit": (("task", words.IDLE),),
 }
 """The kind and name of each cause that a figure counts, by the figure's id. None stands for any name."""
+_MEASURED_THREADS = frozenset(thread for kind in KINDS.values() for thread in kind.threads)
 _WORK = "work:"
 """The beginning of the id of a figure that counts the work items of one function."""
 _GAPS = (words.LOST, words.MISSING, words.NOT_TRACED)
@@ -73,14 +75,19 @@ def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "") 
     """Return the causes of a traced run. ``load``: the kind of the noise that the chapter made beside the run, whose
     tasks have the kind's name; None without. ``figure``: the figure that the chapter's change moves, "" for none; its
     cause is listed, however small it is. Causes that a learner would call by one name are added up: all local timers,
-    all moves, all page faults, and each event with the gaps around it."""
+    all moves, all page faults, each event with the gaps around it, and the measured threads that took time from each
+    other."""
     took: dict[tuple[str, str], list[Cause]] = {}
     unknown = 0
+    own = {cause.name for cause in report.causes if cause.kind == "task"} & _MEASURED_THREADS
+    own = own if len(own) > 1 else set()
     for cause in report.causes:
         if cause.kind == "no_event" and cause.name in _GAPS:
             unknown += cause.total_ns
         elif cause.kind != "no_event" or cause.name not in _ITS_OWN:
             kind, name = _group(cause, report.causes)
+            if kind == "task" and name in own:
+                name = words.MEASURED
             took.setdefault((kind, clean(name, NAME)), []).append(cause)
     found = [
         dataclasses.replace(_merged(kind, name, causes), own_load=kind == "task" and name == load)
