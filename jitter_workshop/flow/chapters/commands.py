@@ -1,4 +1,4 @@
-"""Look at the host for the by-hand commands of a chapter: which of them the learner has run. This only reads."""
+"""Detect which by-hand commands of a chapter the learner has run. The host is only read."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class HandCommands:
         return self.listed()
 
     def _in_a_run(self) -> bool:
-        """Return True if a run is being made and was looked at already."""
+        """Return True if a run is being made, and the host was already looked at during this run."""
         running, was = self._measuring(), self._resting
         self._resting = running
         return running and was

@@ -144,8 +144,8 @@ def _chosen(walks: Sequence[ChapterSession]) -> tuple[list[tuple[Chapter, Run]],
 
     The summary begins with the first run that was measured with nothing applied, in the order of the course: a
     chapter's first run, or the second run of a chapter that changes nothing. If there is none, it begins with the first
-    run of the first measured chapter. Of each other chapter only the second run is taken: the first run shows the state
-    before the change, and so nothing of its effect.
+    run of the first measured chapter. Of each other chapter only the second run is taken, because the first run does
+    not have the effect of the change.
     """
     first: list[tuple[Chapter, Run]] = []
     again: list[tuple[Chapter, Run]] = []

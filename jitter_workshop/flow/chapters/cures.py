@@ -47,8 +47,8 @@ cause is a thread that no setting can move. ``below``: nowhere, because the caus
 
 
 def levers(suspect: Suspect) -> tuple[str, ...]:
-    """Return the ids of tunables, and the levers PLACEMENT and FIFO, that keep a cause away from a hot CPU; the first
-    one is the usual one. () if there is none."""
+    """Return the levers that keep a cause away from a hot CPU: ids of tunables, PLACEMENT and FIFO. The usual lever
+    comes first. Return () if there is none."""
     if suspect.kind == "task":
         return _of_task(suspect.name)
     if suspect.kind == "softirq":

@@ -1,5 +1,5 @@
-"""Show if a learner's cure helped against a hidden noise. Three runs are compared: one quiet, one with the noise, and
-one with noise and cure.
+"""Show whether a learner's cure helped against a hidden noise. Compare three runs: one quiet, one with the noise, and
+one with the noise and the cure.
 
 If the runs have traces, the traces decide, because they distinguish the noise from other tasks. Without traces the
 result is the share of the added stolen time that is gone.
@@ -51,7 +51,8 @@ def gone(seen: Weighed) -> bool:
 
 
 def weighed(took: Sequence[float | None]) -> Weighed | None:
-    """Return the times that the noise took without and with the cure, in ns per second; None if one is not known."""
+    """Return the times that the noise took without and with the cure, in ns per second; None if one time is not
+    known."""
     known = [ns for ns in took if ns is not None]
     return Weighed(*known) if len(known) == 2 else None
 

@@ -29,8 +29,8 @@ MOST_WORDS, LONGEST = 100, 4_000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sample:
-    """Hold a small program of the course. ``name``: its module in ``samples``. ``figure``: the measure of its p99, in
-    words."""
+    """Hold a small program of the course. ``name``: its module in ``samples``. ``figure``: the values whose p99 it
+    prints, in words."""
 
     name: str
     what: str

@@ -25,7 +25,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class RecallResult:
-    """Hold the result of an answer. ``visits``: after how many chapters the question comes back."""
+    """Hold the result of an answer. ``visits``: the number of chapters after which the question comes back."""
 
     right: bool
     visits: int

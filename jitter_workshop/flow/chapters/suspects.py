@@ -127,7 +127,7 @@ def _merged(kind: str, name: str, causes: list[Cause]) -> Suspect:
 
 
 def suspect(kind: str, name: str, count: int, total_ns: int, own_load: bool = False, threads: int = 1) -> Suspect:
-    """Return a cause that was seen by a trace, in words. ``threads``: the number of tasks of this name."""
+    """Return a cause from a trace, in words. ``threads``: the number of tasks of this name."""
     worker = kind == "task" and _WORKER.fullmatch(name) is not None
     several = ":… (kernel workers)" if worker else f" ({threads:,} threads)" if threads > 1 else ""
     return dataclasses.replace(

@@ -152,8 +152,8 @@ def posted(
     stopped: Callable[[], bool] = lambda: False,
 ) -> Posted:
     """Return a session as the board shows it: progress, predictions, and the curves of the chapters' runs and of the
-    two newest other runs. Of the hints only their number is posted. ``curves``: curves that were read before; new ones
-    are added. ``stopped``: a function; if it returns True, the rest of the curves is left out."""
+    two newest other runs. Of the hints only their number is posted. ``curves``: the curves that were read before; newly
+    read curves are added to them. ``stopped``: if this function returns True, the rest of the curves is left out."""
     state = session.session
     chapters = dict(list(state.chapters.items())[:MAX_CHAPTERS])
     found = curves if curves is not None else {}

@@ -22,9 +22,10 @@ _AGAIN = ("again", TREATED)
 
 @dataclass(frozen=True, slots=True)
 class Presented:
-    """Hold one page for a class. ``title`` and ``step``: where the class is; ``text``: the instructor's own words.
-    ``turn``: the turn in words. ``curves``: the members' curves of that chapter; ``told``: a sentence on whose curves
-    are shown, or on why there are none. ``by``: the percentile at which the curves are compared.
+    """Hold one page for a class. ``title`` and ``step``: the present chapter and step of the class. ``text``: the
+    instructor's own words. ``turn``: the turn in words. ``curves``: the members' curves of that chapter; ``told``: a
+    sentence that says whose curves are shown, or why there are none. ``by``: the percentile at which the curves are
+    compared.
     """
 
     name: str
@@ -87,8 +88,9 @@ def curves_by(board: Board, chapter: str) -> float:
 def outermost(
     curves: Sequence[PercentileCurve], by: float = BEST_BY
 ) -> tuple[list[PercentileCurve], list[PercentileCurve]]:
-    """Return the curves to draw without a name, and those with one. The named curves are the lowest, the middle and the
-    highest at the percentile ``by``, with this word in their labels. Up to four curves are all named."""
+    """Return the curves to draw without a name, and the curves to draw with one. The named curves are the lowest, the
+    middle and the highest at the percentile ``by``; their labels have these words. If there are at most four curves,
+    all are named."""
     known = sorted((ns, at) for at, curve in enumerate(curves) if (ns := value_at(curve, by)) is not None)
     if len(curves) <= _FEW or len(known) < 3:
         return [], list(curves)

@@ -46,7 +46,7 @@ RETURN_S = 5.0
 
 
 class NoAgent(HostError):
-    """Report that no agent can be started, because the user has no root's rights."""
+    """Report that no agent can be started, because root's rights are not available."""
 
 
 class AgentSession:
@@ -69,7 +69,8 @@ class AgentSession:
         self._turn = False
         self._turn_ended = False
         self.alone_with_turn = False
-        """True if root could not put this process into the turn's control group: then no process ends with the turn."""
+        """True if root could not put this process into the turn's control group. In this case no process is ended with
+        the turn."""
         self._began = False
         self._lost = False
 

@@ -30,7 +30,7 @@ DROWNS_STEAL_PERCENT = 1.0
 """A hundredth of the time. From this share on, stolen time alone decides the p99, whatever a lesson changes."""
 
 NAMED_PERCENT = 10.0
-"""A task is named if it takes at least this part of one CPU: less is the background of any desktop."""
+"""A task is named if it takes at least this part of one CPU. Every desktop has tasks that take less."""
 
 _MOST_NAMED = 8
 

@@ -108,7 +108,7 @@ SHORTEST_S = 0.01
 INTERVAL_NS = (100, 1_000_000_000)
 THRESHOLD_NS = (100, 10_000_000_000)
 _LEAST_PER_BLOCK = 4
-"""Least number of wake-ups or segments in a block: a block with only one or two would be all lead-in."""
+"""Least number of wake-ups or segments in a block: a block with only one or two would consist of its lead-in alone."""
 
 SHORTEST_WAIT_NS = 10_000
 """Least time between wake-ups or segments: one or two system calls have to fit in."""

@@ -160,7 +160,7 @@ class TraceWitness:
         return RunTrace(self._info, self._tids, self._strings, tuple(self._blocks), tuple(sorted(self._own)))
 
     def notes(self) -> dict[str, str]:
-        """Return the note on why the run's trace is missing or not complete, {} if it is complete."""
+        """Return a note with the reason why the run's trace is missing or not complete; {} if the trace is complete."""
         if self.why_not:
             count = len(self._blocks)
             kept = f" after {count} block{'' if count == 1 else 's'}" if count else ""

@@ -117,7 +117,7 @@ _FOREIGN_PATH = re.compile(rf"(?<![\w./])(?:/(?!(?:{_SYSTEM})(?:/|$))[^\s/'\",;:
 _HOME = re.compile(r"/home/([^/\s'\"]+)")
 _OPTIONS = {"--root": "TREE", "--course": "DIR", "--label": "label", "--session": SESSION}
 _COMMAND = "COMMAND"
-"""Stands for a user's own command."""
+"""The word that replaces a user's own command."""
 _ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
 _LISTED = re.compile(r"(\d+ of \d+ processes may run on CPU [^:]+): .*?(; \d+ with real-time priority)?", re.DOTALL)
 _SIDE = re.compile(r"(?:without|with) · \d+ runs?")

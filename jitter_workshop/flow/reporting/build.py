@@ -72,8 +72,8 @@ def explain_and_build(
     runs: Sequence[str] = (),
     progress: Progress = unheard,
 ) -> ReportDocument:
-    """Explain the traces of the runs that a report tells of, keep the results in the session, and build the report.
-    Explaining takes seconds, and :func:`build` alone would do it each time. A session that is only read keeps nothing.
+    """Explain the traces of the reported runs, keep the results in the session, and build the report. An explanation
+    takes seconds, and :func:`build` alone would repeat it each time. A session that is only read keeps nothing.
     Arguments and errors are those of :func:`build`."""
     subject = subject_of(given, root, course_dir, runs, progress)
     if not subject.context.handle.read_only:
@@ -124,7 +124,7 @@ def _document(subject: Subject, now: datetime.datetime | None) -> ReportDocument
 
 
 def keep_found(session: OpenSession, root: HostRoot, document: ReportDocument) -> None:
-    """Store what a report found out about this host: its status, and if killed proofs are restored. A later report that
+    """Store a report's findings on this host: its status, and whether killed proofs are restored. A later report that
     is made elsewhere or after a reboot needs this. :func:`build` itself writes nothing.
     """
     if root.recorded or session.read_only:

@@ -38,9 +38,9 @@ _AROUND = "around"
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """Return a file for each run that has a trace: one with the name ``name``, or several whose names are made of
-    ``name`` and the run's name. Raises SessionError if no run has a trace, UsageError for several on standard output,
-    and HostError if the package ``perfetto`` is not installed."""
+    """Return a file for each run that has a trace. A single file is called ``name``; several files have names made of
+    ``name`` and the run's name. Raises SessionError if no run has a trace, UsageError for several files on standard
+    output, and HostError if the package ``perfetto`` is not installed."""
     messages()
     runs = as_shown(document, runs)
     traced = [run for run in runs if session.has_trace(run.id)]
@@ -91,7 +91,7 @@ def of_run(
 def of_report(
     session: OpenSession, run: Run, report: EvidenceReport | CounterReport, progress: Progress = unheard
 ) -> bytes:
-    """Return the Perfetto file of a run that is explained already. Raises the errors of :func:`of_run`, and
+    """Return the Perfetto file of a run that has already been explained. Raises the errors of :func:`of_run`, and
     SessionError for a run with counters only."""
     if isinstance(report, CounterReport):
         why = clean(report.notes.get("trace", ""), 200)
@@ -112,9 +112,9 @@ def of_program(scene: ProgramScene, report: ProgramReport) -> bytes:
 
 
 def of_watch(folder: Path, report: WatchReport, progress: Progress = unheard) -> bytes:
-    """Return the Perfetto file of a watch's kept stalls, by CLOCK_MONOTONIC. ``report``: that of the watch in
-    ``folder``. Each stall is marked; those whose frozen trace is there have their tracks. Raises SessionError if there
-    is no such trace or a damaged one, HostError if the package ``perfetto`` is not installed, and the errors of
+    """Return the Perfetto file of a watch's kept stalls, by CLOCK_MONOTONIC. ``report``: the report on the watch in
+    ``folder``. Each stall is marked; a stall with a frozen trace has tracks, too. Raises SessionError if there is no
+    frozen trace, or if one is damaged, HostError if the package ``perfetto`` is not installed, and the errors of
     ``progress``."""
     zero_ns = start_of(folder)
     writer = Writer(
@@ -150,7 +150,8 @@ def of_watch(folder: Path, report: WatchReport, progress: Progress = unheard) ->
 def _frozen_sampler(
     scene: Scene, trace: RunTrace, block: TracedBlock, kept: Collection[tuple[int, int]], zero_ns: int
 ) -> None:
-    """Add the frozen trace of a sampler's block, with those of its stalls that are ``kept`` (start, length)."""
+    """Add the frozen trace of a sampler's block. Of the block's stalls, add only the ``kept`` ones, (start, length) in
+    ns."""
     length = block.end_ns - block.start_ns
     span = Span(block.index, block.start_ticks, block.end_ticks, block.start_ns, length)
     stalls = [one for one in block.stalls if (one.start_ns, one.duration_ns) in kept]

@@ -1,4 +1,4 @@
-"""Collect what a report is about: a session, its reported runs, and whether this host is the session's."""
+"""Collect the subject of a report: a session, its reported runs, and whether this host is the session's."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from the callback ends the building of the report.
 
 @dataclass(slots=True)
 class Subject:
-    """Hold what a report is about. ``walks``: the chapters that were begun, in the order of the course. ``runs``: the
-    reported runs, oldest first; ``chosen``: True if the user picked them by id. ``elsewhere``: why this host's present
-    state does not concern the session, or "". ``notes``: the notes of the document. ``drawn``: run id → curve, for the
-    runs in the charts that were made so far.
+    """Hold the subject of a report. ``walks``: the chapters that were begun, in the order of the course. ``runs``: the
+    reported runs, oldest first; ``chosen``: True if the user picked them by id. ``elsewhere``: the reason why this
+    host's present state does not concern the session, or "". ``notes``: the notes of the document. ``drawn``: run id →
+    curve, for the runs in the charts that were made so far.
     """
 
     context: SessionContext
@@ -81,7 +81,7 @@ def subject_of(
     runs: Sequence[str],
     progress: Progress,
 ) -> Subject:
-    """Return what a report is about; nothing is written. ``runs``: ids of the runs to report, () for all. Raises
+    """Return the subject of a report; nothing is written. ``runs``: ids of the runs to report, () for all. Raises
     SessionError and LessonError."""
     context: SessionContext
     if isinstance(given, Workshop):
