@@ -25,7 +25,7 @@ Pair = tuple[int, int]
 
 PASSES = 3
 LIMIT_S = 60.0
-"""No further pairs are measured after so many seconds."""
+"""The seconds after which no further pairs are measured."""
 BATCH = 32
 """The number of pairs that the child measures at a time. Between two batches a run can be stopped."""
 _USUAL_S = 0.0012

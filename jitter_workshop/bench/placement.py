@@ -32,7 +32,7 @@ here."""
 
 
 _AS_SHORT = 1.05
-"""Lines are equally short up to this ratio: two measurements of one line differ by as much."""
+"""Times of a cache line count as equal up to this ratio: two measurements of one pair differ by as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +316,7 @@ def _rank_pair(topology: Topology, isolated: CpuSet, a: Cpu, b: Cpu) -> tuple[ob
 
 
 _NUMBERS = -2
-"""Where the numbers of the CPUs begin in a rank of :func:`_rank_pair`."""
+"""The index at which the numbers of the CPUs begin in a rank of :func:`_rank_pair`."""
 
 
 def _crowded(topology: Topology, a: Cpu, b: Cpu) -> bool:

@@ -98,10 +98,9 @@ def run(
 
     ``command`` starts another child that speaks the protocol; ``sensor`` reads temperature and throttling. ``placed``
     puts the child on isolated CPUs before it pins its threads: the whole process once it has started, or, where the
-    placement has threads ``inside``, these threads; an exception from it ends the run. ``witness`` records the host's
-    other activity during each block. Raise Cancelled or
-    MeasureError if not one block was finished, UsageError for an unknown noise, HostError for a noise that this host
-    cannot make. The child is always ended and reaped.
+    placement has threads ``inside``, these threads; an exception from ``placed`` ends the run. ``witness`` records the
+    host's other activity during each block. Raise Cancelled or MeasureError if not one block was finished, UsageError
+    for an unknown noise, HostError for a noise that this host cannot make. The child is always ended and reaped.
     """
     if spec.noise is not None:
         known(spec.noise)

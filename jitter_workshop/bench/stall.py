@@ -18,7 +18,8 @@ from jitter_workshop.model.spec import RunSpec
 
 STALL_NS = 100_000_000
 SHORTEST_BLOCK_NS = 2 * STALL_NS
-"""A shorter block would end with its stall: messages that were due meanwhile would never be sent."""
+"""The least length of a block with a stall. A shorter block would end with its stall, and messages that were due
+meanwhile would never be sent."""
 
 _TRIES = 10
 _CATCH_UP_NS = STALL_NS // 4

@@ -115,7 +115,7 @@ class Counters:
 
 
 def _mean_hz(root: HostRoot, cpus: tuple[int, ...]) -> int | None:
-    """Return the mean frequency of these CPUs as the kernel knows it now; None if it does not show one of them."""
+    """Return the mean frequency of these CPUs as the kernel knows it now; None if it is not known for all of them."""
     known = [hz for cpu in cpus if (hz := read_current_hz(root, cpu)) is not None]
     return round(sum(known) / len(known)) if known and len(known) == len(cpus) else None
 

@@ -60,7 +60,7 @@ LEAST_WIDTH = 24
 LEAST_HEIGHT = 4
 
 PLAIN = "mono"
-"""The theme of a chart whose colours are not printed: shapes say all."""
+"""The theme of a chart without colours: its shapes show everything."""
 _PLAIN_SIZE = (80, 28)
 _LEAST_COLUMNS = 20
 _NARROW = 40

@@ -1,4 +1,5 @@
-"""Draw the heat map of a run as text: time to the right, latency up on a logarithmic axis, shade = how many.
+"""Draw the heat map of a run as text: time to the right, latency up on a logarithmic axis, and a shade for the number
+of values.
 
 With colours, a cell has two halves with a shade each. Without colours, a cell has one of four characters.
 """

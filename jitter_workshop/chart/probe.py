@@ -62,8 +62,7 @@ def probe(
     """Ask the terminal, and use octants from now on if it draws them. Return True if it does.
 
     ``source``, ``target``: the terminal's file descriptors for input and output. ``limit_s``: the longest wait for an
-    answer; without one the marks stay as they are. What a user typed meanwhile is lost.
-    """
+    answer; without one the marks stay as they are. Keys that the user presses meanwhile are lost."""
     if not may_ask(environment):
         return False
     with contextlib.suppress(OSError, termios.error, ValueError):

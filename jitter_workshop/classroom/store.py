@@ -1,6 +1,6 @@
 """Store the board: each member's last post, their best curve of each chapter, and the instructor's banner.
 
-A post replaces the one before, so what a member can store is bounded. SQLite lets one process write at a time
+A post replaces the one before, so the data of a member has a limit. SQLite lets one process write at a time
 (https://www.sqlite.org/lockingv3.html); other processes wait. Deleted data is overwritten with zeros (secure_delete,
 https://www.sqlite.org/pragma.html). A damaged file is moved away; the members' next posts fill the new file."""
 

@@ -33,7 +33,7 @@ from jitter_workshop.session.store import OpenSession
 
 NAMES = ("html", "md", "json", "pyperf", "hlog", "hgrm", "perfetto")
 SHOWN = 3
-"""Number of files beside the first that are named."""
+"""The number of files after the first one whose names are printed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

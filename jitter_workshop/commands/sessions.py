@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 ACTIONS = ("list", "show", "use", "import", "remove")
 MOST_NAMED = 3
-"""Missing runs of a report that are named."""
+"""The number of a report's missing runs whose names are printed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

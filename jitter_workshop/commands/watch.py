@@ -61,7 +61,8 @@ _THRESHOLD, _OF_A_PROGRAM = "20us", "1ms"
 _LONGEST_S, _KEEP, _MOST_KEPT = 30 * 86_400.0, 10, 1_000
 TIME = "the end of its time"
 _MORE = 1.25
-"""A watch with a condition lasts at most so many times its time, unless --until says otherwise."""
+"""A watch with a condition lasts at most this multiple of the condition's time and one more minute, unless --until sets
+another limit."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -141,8 +142,8 @@ def run(args: argparse.Namespace) -> int:
 def _subject(
     args: argparse.Namespace, command: tuple[str, ...], limits: Limits, open_: contextlib.ExitStack
 ) -> tuple[Subject, Watch]:
-    """Return what is watched, and the function that watches it. A command is started here, and ended with ``open_``.
-    Raise UsageError or HostError."""
+    """Return the watched subject, and the function that watches it. A command is started here, and ended with
+    ``open_``. Raise UsageError or HostError."""
     from jitter_workshop.flow.watching.tally import Subject
 
     if args.pid is None and not command:

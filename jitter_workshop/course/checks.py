@@ -18,7 +18,7 @@ from jitter_workshop.model.spec import Placement
 from jitter_workshop.stats.figures import KnownRun, figure
 
 _NO_CHANGE = ("slot", "label", "preset", "duration_s")
-"""Fields in which two measurements may differ without any effect to be shown."""
+"""Fields that are no change between two measurements, even if they differ."""
 
 
 def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None = None) -> dict[str, bool]:
@@ -68,8 +68,8 @@ def _holds(chapter: Chapter, check: Check, runs: Mapping[str, Run]) -> bool:
 
 
 def _shows(check: Check, run: Run) -> bool:
-    """Return True if the run's figure is as small as the check asks for. A figure that this host does not have is not
-    held against the learner."""
+    """Return True if the run's figure is as small as the check asks for. Return True for a figure that this host does
+    not have, too."""
     value = figure(check.figure or "").of(KnownRun(run))
     return value is None or value <= (check.at_most or 0.0)
 

@@ -60,7 +60,8 @@ MOST_SETTLE_S = 60.0
 AT_MOST = (0.0, 60e9)
 """The least and the largest ``at_most`` of a check, in its figure's unit."""
 LIMITS = {"factor": (1.0, EFFECTS[1]), "ratio": (0.001, EFFECTS[1]), "value": (0.001, 60e9)}
-"""The least and the largest ``up_to`` of an answer, by what decides the prediction. A value is in its figure's unit."""
+"""Key that decides the prediction → the least and the largest ``up_to`` of an answer. A value is in its figure's
+unit."""
 WORKLOADS: tuple[str, ...] = typing.get_args(WorkloadName)
 HOST_STATES: tuple[str, ...] = typing.get_args(HostState)
 
@@ -68,7 +69,7 @@ _RECORDING = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _SCHED = re.compile(r"other|fifo:([1-9]|[1-4][0-9])")
 
 _SET_AS_A_NUMBER = re.compile(r"""["']\{cpus\}["']|==\s*\{cpus\}""")
-"""Where a command compares CPUs with one number: in quotes, or after ``==``."""
+"""A pattern for the places where a command compares CPUs with one number: in quotes, or after ``==``."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 
@@ -509,7 +510,7 @@ def _shows(table: Table, steps: tuple[StepName, ...]) -> Shows | None:
 
 
 def _figure(table: Table, *, required: bool) -> str | None:
-    """Return the ``figure`` of a table, None where there is none or it means nothing."""
+    """Return the ``figure`` of a table, None if the table has none or its name is unknown."""
     ident = table.text("figure", limit=80, required=required)
     if not ident:
         return None

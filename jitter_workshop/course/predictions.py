@@ -96,7 +96,8 @@ def by_program(task: PredictionTask, prediction: Prediction, parts: Mapping[str,
 
 
 def _decided(given: Answer, right: Answer, decided: str, others: str) -> PredictionOutcome:
-    """Return a judged choice. ``decided``: what decides, as a sentence. ``others``: sentences beside the reason."""
+    """Return a judged choice. ``decided``: a sentence with the figure that decides. ``others``: sentences beside the
+    reason."""
     text = f"You said: {_sentence(given.text)} "
     text += f"That is right. {decided}" if given is right else f"{decided} So the answer is: {_sentence(right.text)}"
     explanation = " ".join(filter(None, [others, right.explanation]))

@@ -72,6 +72,6 @@ def visited(boxes: RecallBoxes) -> RecallBoxes:
 
 
 def wait(boxes: RecallBoxes, key: str) -> int | None:
-    """Return after how many visits a question comes back; None if it was never answered."""
+    """Return the number of visits until a question comes back; None if the question was never answered."""
     card = boxes.cards.get(key)
     return None if card is None else max(card.due - boxes.visits, 0)

@@ -19,7 +19,7 @@ import time
 from jitter_workshop.samples.common import report, seconds_asked
 
 STORED, RENEWED, CHAIN = 2_500, 50, 20
-"""The chains that the store keeps, those that a request renews, and the objects of one chain."""
+"""The number of chains in the store, of chains that a request renews, and of objects in one chain."""
 
 
 class Node:

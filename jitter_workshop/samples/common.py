@@ -9,7 +9,7 @@ USUAL_S, MOST_S = 2.0, 60.0
 
 
 def seconds_asked() -> float:
-    """Return the seconds that the command line asks for, USUAL_S without any. Exit with a sentence for others."""
+    """Return the seconds from the command line, USUAL_S if it has none. Exit with a sentence if they are not valid."""
     words = sys.argv[1:]
     try:
         asked = float(words[0]) if words else USUAL_S
@@ -21,7 +21,7 @@ def seconds_asked() -> float:
 
 
 def report(what: str, times_ns: Sequence[int], rest: str) -> None:
-    """Print the median, p99 and the longest of some times, which have to be there."""
+    """Print the median, p99 and the longest of ``times_ns``, which must not be empty."""
     ordered = sorted(times_ns)
     p50, p99 = (ordered[min(len(ordered) * part // 100, len(ordered) - 1)] for part in (50, 99))
     told = f"p50={p50 / 1e3:.1f} us p99={p99 / 1e3:.1f} us max={ordered[-1] / 1e3:.1f} us"

@@ -16,7 +16,7 @@ from jitter_workshop.samples.common import report, seconds_asked
 
 THREADS = 4
 SHARED, OWN = bytes(range(256)) * 1_024, bytes(range(256)) * 256
-"""What is summed up under the lock (256 KiB), and what a thread sums up by itself (64 KiB)."""
+"""The data that is summed up under the lock (256 KiB), and the data that each thread sums up alone (64 KiB)."""
 
 
 def main() -> None:

@@ -97,7 +97,7 @@ class Watching:
     in_block: bool = field(default=False, init=False)
     """True while a block is measured: nothing may be painted."""
     _suspended: bool = field(default=False, init=False)
-    """True from the request to stop together with this process until the measurement goes on."""
+    """True from a request to suspend the measurement and this process until the measurement continues."""
     _painted: threading.Event = field(default_factory=threading.Event, init=False)
 
     def __post_init__(self) -> None:

@@ -81,7 +81,7 @@ class RunsLine(Line):
         return self
 
     def more(self) -> str:
-        """Return what the line has behind the time."""
+        """Return the text after the time."""
         return ""
 
     def restoring(self) -> None:

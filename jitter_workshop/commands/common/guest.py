@@ -17,7 +17,7 @@ from jitter_workshop.practice.qemu import KEPT, MachineError, Options
 from jitter_workshop.practice.shape import Shape
 
 EMULATED = "its kernel and its counters are real, and its latencies are those of an emulator, which mean nothing"
-"""What is said of each emulated machine before it starts."""
+"""The words about an emulated machine, shown before it starts."""
 
 
 def run_inside(shape: Shape, argv: Sequence[str], environment: dict[str, str], terminal: bool, own: bool) -> int:
@@ -54,7 +54,7 @@ def run_inside(shape: Shape, argv: Sequence[str], environment: dict[str, str], t
 
 @contextlib.contextmanager
 def _told(log: os.PathLike[str]) -> Iterator[None]:
-    """Make one sentence of what the machine did not do, and name the file with its console."""
+    """Shorten an error of the machine to its first line, and name the file with the machine's console."""
     try:
         yield
     except MachineError as error:

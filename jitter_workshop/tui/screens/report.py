@@ -50,7 +50,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
         self._private = False
         self._places = places()
         self._made: tuple[Path, Files] | None = None
-        """The file that would be written, and its content with what lies beside it."""
+        """The path of the file that would be written, and the contents of this file and of the files beside it."""
         self._making: object = None
         """The number of the request whose file is being made; None while no file is made."""
         self._wanted = False

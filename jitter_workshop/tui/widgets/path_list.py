@@ -72,9 +72,9 @@ class PathList(Sheet):
             self.parent.scroll_to_region(Region(0, first, 1, row + 2 - first), animate=False)
 
     def _rows(self) -> list[tuple[int | None, str]]:
-        """Return each line as (index, text). For a chapter, ``index`` is its place among the entries, and the text
-        tells why it cannot be done here, unless its group does. ``index`` is None for titles and the indented texts
-        below titles."""
+        """Return each line as (index, text). For a chapter, ``index`` is its place among the entries, and the text is
+        the reason why it cannot be done here; "" if the group's text gives the reason. ``index`` is None for titles and
+        the indented texts below titles."""
         rows: list[tuple[int | None, str]] = []
         for group in in_groups(self._entries):
             rows.append((None, PATH_HEADINGS[group.state]))

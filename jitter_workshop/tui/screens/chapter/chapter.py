@@ -352,7 +352,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     # -- the way through the loop ----------------------------------------------------------------------------------
 
     def tell_busy(self) -> None:
-        """Say why the key that was pressed does nothing. During a block nothing is painted: the sentence comes behind
+        """Say why the key that was pressed does nothing. Nothing is painted during a block, so the sentence comes after
         it."""
         running = self._page.run
         if running is None:

@@ -25,7 +25,7 @@ from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.widgets.sheet import Pane
 
 AFTER: tuple[StepName, ...] = ("again", "compare", "explain")
-"""The steps behind a change."""
+"""The steps after a change."""
 
 View = Literal["lesson", "work"]
 """The views of a narrow screen: the chapter's text, or the step's figures."""
@@ -37,15 +37,16 @@ Tried = tuple[ApplyView, tuple[Fact, ...]] | WorkshopError
 
 @dataclasses.dataclass(eq=False)
 class Observing:
-    """Hold the observation of the learner's program that goes on. ``rest_s``: the seconds that it may still last, 0
-    while its time is added up. ``left``: is called when it is stopped at that time: adding up is not waited for."""
+    """Hold the present observation of the learner's program. ``rest_s``: the seconds that it may still last, 0 while
+    the program's time is added up. ``left``: called if the observation is stopped while the time is added up; the
+    screen does not wait for the result."""
 
     rest_s: float
     left: Callable[[], None]
     stopping: bool = False
 
     def stop(self) -> None:
-        """Ask it to end now, without waiting."""
+        """Ask the observation to end now, and do not wait."""
         self.stopping = True
         if not self.rest_s:
             self.left()
@@ -62,7 +63,7 @@ class ChapterPage:
         self.workshop = screen.workshop
         self.run: Measuring | None = None
         self.observing: Observing | None = None
-        """The observation of the learner's program that goes on, in a chapter that is about one."""
+        """The present observation of the learner's program; None while nothing is observed."""
         self.view: View = "work"
         self.table = False
         self.highlight: int | None = None

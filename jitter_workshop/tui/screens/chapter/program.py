@@ -235,7 +235,7 @@ class ChapterObserver:
         self._page.screen.call_later(self._ended, running, then)
 
     def _left(self) -> None:
-        """End it for the screen; the thread drops what it adds up."""
+        """End the observation for the screen; the thread drops its result."""
         self._over(partial(self._failed, Cancelled("cancelled")))
 
     def _ended(self, running: Observing, then: Callable[[], None]) -> None:

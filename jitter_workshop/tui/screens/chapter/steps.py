@@ -47,7 +47,7 @@ FINE, COARSE = 10 ** (1 / 10), 10.0
 """The distances by which a key moves the mark: a tenth of a decade, or a whole one."""
 
 _NO_CHOICE = -1
-"""The index of the answer that is chosen while none is."""
+"""The index that means that no answer is chosen."""
 UNTOUCHED_MARK = "The mark stands where it began. ↑ ↓ ← → move it; Enter again keeps it as your guess."
 UNTOUCHED_CHOICE = "No answer is chosen yet. 1–9 or ↑ ↓ choose one; Enter again goes on without a guess."
 
@@ -125,7 +125,7 @@ class Step:
 
     def gap(self) -> tuple[tuple[int, int] | None, Gap | None]:
         """Return the indexes of the curves before and after a change, and their distance at the percentile of the
-        guess; None for what is not there."""
+        guess; None for a missing part."""
         return None, None
 
     def question(self, width: int) -> Lines:

@@ -186,8 +186,8 @@ class WorkshopScreen(KeyedScreen):
         return wrap(Text(clean(self.said, 400), "text"), width, "▸ ") if self.said else ()
 
     def in_sight(self, lines: Iterable[Text], width: int) -> Iterator[Text]:
-        """Yield the first of the lines above the keys, so few that the page keeps its room. If lines are left out, the
-        last line says so."""
+        """Yield the first lines above the keys, at most _SAID_PERCENT of the height. If lines are left out, the last
+        line says so."""
         told, most = list(lines), max(self.size.height * _SAID_PERCENT // 100, 2)
         yield from told if len(told) <= most else told[: most - 1]
         if len(told) > most:

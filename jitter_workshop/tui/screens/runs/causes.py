@@ -22,7 +22,7 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
 Page = Literal["causes", "stalls", "others"]
 PAGES: tuple[Page, ...] = ("causes", "stalls", "others")
 _HIGH = 36
-"""The lines of a terminal from which stalls in the list stand apart."""
+"""From this number of lines of a terminal on, an empty line separates the stalls in the list."""
 
 
 class CausesScreen(WorkshopScreen, scope="causes"):
@@ -76,12 +76,12 @@ class CausesScreen(WorkshopScreen, scope="causes"):
     # -- what a screen of its own has ------------------------------------------------------------------------------
 
     async def explain(self) -> None:
-        """Find what is shown, on a thread. Raises WorkshopError."""
+        """Make the findings on a thread. Raises WorkshopError."""
         raise NotImplementedError
 
     @property
     def turns(self) -> dict[Page, str]:
-        """Return for each page what the key shows next."""
+        """Return page → label of the key that shows the next page."""
         raise NotImplementedError
 
     @property
