@@ -1,7 +1,6 @@
 """Draw a matrix as text: a row and a column for each CPU or range of CPUs, a shade for the time of a cache line.
 
-Where cells are wide enough they have the time as a number. Without colours a cell has one of four characters.
-"""
+A cell that is wide enough shows the time as a number. Without colours a cell has one of four characters."""
 
 from __future__ import annotations
 

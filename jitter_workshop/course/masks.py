@@ -10,7 +10,7 @@ from jitter_workshop.model.record import dataclass
 
 Slip = Literal["none", "unchanged", "empty", "inverted", "from the left", "shifted"]
 """The slips: no bit taken out; no bit left; only the CPUs to take out are left; the digits counted from the left, over
-the whole mask or in each group; the zeros too many places to one side."""
+the whole mask or in each group; the zeros are too far left or right."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ def place(answer: str, count: int) -> int | None:
 
 
 def is_number(answer: str) -> bool:
-    """Return True for digits alone. At a question they are an answer, and never a step."""
+    """Return True for a text of digits alone. At a question a number is an answer, and never a step."""
     return answer.isascii() and answer.isdigit()
 
 

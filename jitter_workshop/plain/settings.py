@@ -104,8 +104,8 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
 
 
 def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
-    """Plan the parameters for every boot (``word`` is "every") or the next boot alone ("once"). Return True if the
-    parameters are planned so now."""
+    """Plan the parameters for every boot (``word`` is "every") or the next boot alone ("once"). Return True if the plan
+    is now for these boots."""
     way = walk.host.boots.way()
     if way is None or walk.awaits_reboot:
         talk.tell("There is no choice of boots here.")
