@@ -85,8 +85,8 @@ def snapped(ranges: scale.Ranges, columns: int, rows: int) -> scale.Ranges:
 
 
 def _cells_a_decade(span: float, rows: int) -> list[tuple[list[float], float]]:
-    """Return the numbers of rows that a decade may have, in groups, the best group first. Each group has the limit of
-    the axis's stretch with it. ``span``: the decades that ``rows`` have to show."""
+    """Return the numbers of rows that a decade may have, in groups, the best group first. Return each group as
+    (numbers, largest stretch of the axis for this group). ``span``: the decades that ``rows`` have to show."""
     # The outer dots of the first and of the last row hold values, too.
     most = (rows - 1 + 2 * WITHIN) / span + 1e-9
 
