@@ -29,7 +29,7 @@ lib: Any = _native.lib
 NS_PER_S = 1_000_000_000
 _CALIBRATION_S = 0.1
 OFFSET_ROUNDS = 2_000
-"""The number of times that the clocks of two CPUs are compared, to find their offset."""
+"""The largest number of times that the clocks of two CPUs are compared, to find their offset."""
 
 _SOURCES: dict[str, int] = {"tsc": lib.JW_CLOCK_TSC, "arch_sys_counter": lib.JW_CLOCK_CNTVCT}
 """Clocksources of the kernel whose counter can be read directly; every other one goes through clock_gettime."""
