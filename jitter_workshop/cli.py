@@ -13,7 +13,6 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from types import FrameType
 
 from jitter_workshop import __version__
@@ -41,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if sys.stdout is None:
         # Closed by the caller (>&-), which wants only the exit code.
-        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - open as long as the process
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - open as long as the process; --help needs no pathlib
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

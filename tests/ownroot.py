@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from jitter_workshop.agent.turns.turn_cgroup import LOGINS
+
 LIMIT_S = 120.0
 """Only ends a test that has failed."""
 _TOOLS = ("unshare", "nsenter", "setpriv", "chroot", "mount")
@@ -112,3 +114,7 @@ def own_root(keep: Path, network: bool = False) -> Iterator[OwnRoot]:
         holder.kill()
         holder.communicate()
         Path(place).rmdir()
+        # Control groups are the machine's own: a service that was killed inside leaves its group of logins, now empty.
+        for group in Path("/sys/fs/cgroup").glob(f"**/{LOGINS}"):
+            with contextlib.suppress(OSError):
+                group.rmdir()

@@ -45,7 +45,8 @@ class HostLock:
             except BlockingIOError:
                 if time.monotonic() >= ends:
                     raise Busy(
-                        f"{self._holder()} is changing this host at the moment", "wait until it has finished"
+                        f"{self._holder()} is changing this host, or holds its changes",
+                        "wait until it has finished; leave it, or press u in it, if it is an open workshop",
                     ) from None
                 time.sleep(_STEP_S)
                 continue

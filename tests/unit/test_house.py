@@ -49,7 +49,7 @@ def test_a_light_verb_loads_nothing_heavy(words: list[str], tmp_path: Path) -> N
 
 
 NEEDLESS: dict[tuple[str, ...], set[str]] = {
-    ("--help",): {"difflib", "dataclasses", "json", "subprocess", "jitter_workshop.model.codec"},
+    ("--help",): {"pathlib", "difflib", "dataclasses", "json", "subprocess", "jitter_workshop.model.codec"},
     ("status",): {
         "numpy",
         "hashlib",

@@ -29,7 +29,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from jitter_workshop.errors import BusyError, HostError, UsageError
@@ -37,6 +36,8 @@ from jitter_workshop.model.record import FORMAT_VERSION
 from jitter_workshop.model.text import clean
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.text import Text
 
 PROGRAM = "jitter-workshop"
@@ -116,6 +117,8 @@ class Parser(argparse.ArgumentParser):
 def verb_parser(verb: str, doc: str | None) -> Parser:
     """Return the parser of a verb (or of the workshop), with the options of every verb. ``doc``: the verb's
     docstring."""
+    from pathlib import Path
+
     first, _, rest = (doc or "").strip().partition("\n")
     prog = PROGRAM if verb == WORKSHOP else f"{PROGRAM} {verb}"
     parser = Parser(
@@ -138,6 +141,8 @@ def verb_parser(verb: str, doc: str | None) -> Parser:
 
 
 def _tree(text: str) -> Path:
+    from pathlib import Path
+
     if not text:
         raise argparse.ArgumentTypeError("empty; give the folder of a recorded host")
     path = Path(text)
@@ -196,5 +201,5 @@ def say(sentence: str) -> None:
 
 def require_live_host(args: argparse.Namespace) -> None:
     """Refuse ``--root`` for a verb that acts on this machine. Raises HostError."""
-    if args.root != Path("/"):
+    if str(args.root) != "/":
         raise HostError("a recorded host can be read, but not measured or changed", "leave out --root")
