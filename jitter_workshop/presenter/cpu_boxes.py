@@ -93,7 +93,7 @@ def _boxes(view: CpuView, writes: Counter[int]) -> list[_Box]:
     rest = online - CpuSet.of(cpu for core in cores for cpu in core)
     if rest:
         told = Text.assemble(("housekeeping", "cool"), (_written(sum(writes[cpu] for cpu in rest)), "dim"))
-        found.append(_Box(rest.named, (told, Text("left to other work", "dim"))))
+        found.append(_Box(rest.named, (told, Text("for other work", "dim"))))
     return found
 
 

@@ -20,7 +20,7 @@ from jitter_workshop.stats.scale import nice_ns
 QUESTION = "Who took it?"
 READING = "Reading the evidence of the first run…"
 NOT_RECORDED = "Nothing was measured here, so there is no run to read. The worked example stands for it."
-CHOOSE = "↑ ↓ or a number chooses a cause, and Enter names it."
+CHOOSE = "↑ ↓ or a number chooses a cause; then Enter names it. Enter alone goes on without an answer."
 _TRACED = "These causes were seen in the stalls of your first run, by the kernel's trace. Which of them took most time?"
 _ON_RECORD = "recorded, not measured here: these causes were seen in the stalls of a first run"
 _EMULATED = (

@@ -206,8 +206,8 @@ def _of_chapter(shown: Effect) -> str:
     if shown.sort != "cause" or not shown.values[1].endswith("a second"):
         return f"What changed: {in_words(shown)}."
     if shown.at_least and shown.how == "fewer":
-        return f"The cause is gone: {_change(shown)}."
-    return f"The cause is {'rarer' if shown.how == 'fewer' else 'more frequent'}: {in_words(shown)}."
+        return f"The chapter's cause is gone: {_change(shown)}."
+    return f"The chapter's cause is {'rarer' if shown.how == 'fewer' else 'more frequent'}: {in_words(shown)}."
 
 
 def of_recorded(walk: ChapterSession, width: int) -> Lines:

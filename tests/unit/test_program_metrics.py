@@ -108,12 +108,12 @@ def test_the_last_match_counts_and_a_unit_of_time_becomes_ns() -> None:
     [
         ("", "--match finds nothing in its output"),
         ("p=", "--match finds nothing"),
-        ("p=none", "'none', and that is no number"),
-        ("p=-3", "'-3', and that is no number"),
-        ("p=nan", "no number"),
-        ("p=inf", "no number"),
-        ("p=1e999", "no number"),
-        ("p=\x1b[31mred", "no number"),
+        ("p=none", "'none', which is not a number"),
+        ("p=-3", "'-3', which is not a number"),
+        ("p=nan", "not a number"),
+        ("p=inf", "not a number"),
+        ("p=1e999", "not a number"),
+        ("p=\x1b[31mred", "not a number"),
         ("p=1e15", "longer than thirty days"),
     ],
 )

@@ -152,7 +152,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("hint", "h", "hint", "One more hint"),
         Action("again", "m", "measure", "Make this step's run (again); at other steps the next missing run"),
         Action("noise", "w", "noise", "Measure while a noise runs, or this host as it is"),
-        Action("cpus", "p", "pick CPUs", "Choose the CPUs of the measured threads"),
+        Action("cpus", "p", "pick CPUs", "Before a run: choose the CPUs of the measured threads"),
         Action("prove", "", "prove it", "At compare: prove the change in rounds, or see the newest proof", written="p"),
         Action("published", "o", "2015", "Show or hide the curves published in 2015"),
         Action("causes", "v", "causes", "What took the time, by the kernel's trace (of one more run)"),

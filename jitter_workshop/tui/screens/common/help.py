@@ -30,6 +30,10 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("steal", "time in which the hypervisor ran something else on our CPU."),
     ("a round", "of a proof: a new run without the change and one with it; chance decides the order."),
     ("proven", "proven by at least ten rounds, corrected for the number of lines. Two single runs prove nothing."),
+    (
+        "● ■ ◆ on curves",
+        "they tell the curves apart, as in the legend, and mark no percentile. × is your guess.",
+    ),
     ("dotted curve", "fewer than ten samples are beyond it, so its place depends on chance more than on the host."),
     ("published 2015", "curves from a laptop that others measured and published, for scale, not for comparison."),
     (

@@ -44,6 +44,8 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 T = TypeVar("T")
 
+ABOUT_ROWS = {False: 3, True: 5}
+"""The rows for the subject of the chapter under the cursor, by whether the screen is wide (#about in workshop.tcss)."""
 _LEAST_HOST = 4
 """The least lines of the pane with this host's facts."""
 
@@ -156,9 +158,13 @@ class HomeScreen(HostChangeScreen, scope="home"):
         held = f"{lead}: {entry.held}. " if entry.held else ""
         said = f"{entry.minutes} min of reading and runs · {held}{entry.summary}" if told else entry.reason
         lines = wrap(Text(clean(said, 400), "dim"), width, "  ")
-        if self.wide or self.size.height >= LEGEND_FROM:
-            return lines
-        return [*wrap(Text(row_told(entry), "dim"), width, "  ")[:1], *lines]
+        if not self.wide and self.size.height < LEGEND_FROM:
+            lines = [*wrap(Text(row_told(entry), "dim"), width, "  ")[:1], *lines]
+        if len(lines) > (rows := ABOUT_ROWS[self.wide]):
+            lines = lines[:rows]
+            lines[-1].truncate(width - 2)
+            lines[-1].append(" …")
+        return lines
 
     def _host(self, width: int) -> Iterable[Text]:
         """Return the host's facts, for which only a wide screen has room."""
