@@ -32,7 +32,8 @@ def on_terminal() -> bool:
 
 
 def run(machine: Machine, argv: Sequence[str], env: dict[str, str], terminal: bool) -> int:
-    """Run a program in the guest until it ends, and return its exit code, -N for signal N.
+    """Run a program in the guest until it ends, and return its exit code, -N for signal N. Return -SIGHUP if the
+    terminal vanishes, because no key can end the program then.
 
     ``terminal``: it gets a terminal, which is this process's own. Otherwise its stdin, stdout and stderr are this
     process's own.
@@ -46,13 +47,12 @@ def run(machine: Machine, argv: Sequence[str], env: dict[str, str], terminal: bo
         if terminal:
             wake = stack.enter_context(_resizes(guest))
             stack.enter_context(raw(0))
-        _relay(machine, guest, wake)
-    assert guest.code is not None
-    return guest.code
+        return _relay(machine, guest, wake)
 
 
-def _relay(machine: Machine, guest: Guest, wake: int) -> None:
-    """Pass input on until the program has ended. ``wake``: readable when the terminal has another size, -1 for none."""
+def _relay(machine: Machine, guest: Guest, wake: int) -> int:
+    """Pass input on until the program has ended, and return its exit code. ``wake``: readable when the terminal has
+    another size, -1 for no terminal."""
     listening = sys.stdin is not None
     while guest.code is None:
         others = [0] if listening and guest.untaken < MOST_UNTAKEN else []
@@ -69,9 +69,12 @@ def _relay(machine: Machine, guest: Guest, wake: int) -> None:
                 data = b""
             if data:
                 guest.send(data)
+            elif wake >= 0:
+                return -signal.SIGHUP
             else:
                 listening = False
                 guest.close_stdin()
+    return guest.code
 
 
 def _write(out: bytes, err: bytes) -> None:

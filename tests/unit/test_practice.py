@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop import cli
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.practice import kernels, qemu, running
+from jitter_workshop.practice import kernels, qemu, relay, running
 from jitter_workshop.practice.kernels import Kernel, NotHere
 from jitter_workshop.practice.qemu import Options
 from jitter_workshop.practice.running import Owner
@@ -219,3 +221,31 @@ def test_the_list_says_what_is_missing_and_what_runs(
     assert {shape["ready"] for shape in said["shapes"]} == {True}
     assert {shape["kernel"] for shape in said["shapes"]} == {"6.1.0-made"}
     assert said["running"] == [{"shape": "bare", "pid": os.getpid()}]
+
+
+class _Ends:
+    """Stand for a machine whose program ends once its stdin has been closed, and whose input has always something."""
+
+    argv = ("sh",)
+    untaken = 0
+    code: int | None = None
+
+    def turn(self, timeout_s: float | None, others: Sequence[int], what: str) -> Sequence[int]:
+        return others
+
+    def close_stdin(self) -> None:
+        self.code = 0
+
+
+@pytest.mark.parametrize(("wake", "code"), [(99, -signal.SIGHUP), (-1, 0)])
+def test_a_terminal_that_vanishes_ends_the_machine_and_the_end_of_a_pipe_does_not(
+    wake: int, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(file: int, size: int) -> bytes:
+        if file == 0 and wake >= 0:
+            raise OSError(errno.EIO, "the terminal is gone")
+        return b""
+
+    monkeypatch.setattr(relay.os, "read", read)
+    ends: Any = _Ends()
+    assert relay._relay(ends, ends, wake) == code
