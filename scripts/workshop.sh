@@ -124,8 +124,10 @@ make_environment() { # make_environment user | dev
     fi
     if [ "$1" = dev ]; then install "[dev]"; else install ""; fi
     # Byte code now, by all CPUs, also where PYTHONDONTWRITEBYTECODE keeps later starts from writing it: they would take
-    # twice as long. Some packages carry files of other versions of Python, which cannot be compiled.
-    "$venv/bin/python" -m compileall -q -j 0 "$here/jitter_workshop" "$venv/lib" >/dev/null 2>&1 || :
+    # twice as long. Some packages carry files of other versions of Python, which cannot be compiled. Two fifths of the
+    # rest belong to installers, to what is compiled to C, and to languages that no screen shows; they can wait.
+    "$venv/bin/python" -m compileall -q -j 0 -x '/(pip|setuptools|mypy|mypyc|pygments/lexers)/' \
+        "$here/jitter_workshop" "$venv/lib" >/dev/null 2>&1 || :
     printf '%s\n' "$mark" >"$venv/.ready-$1"
 }
 
