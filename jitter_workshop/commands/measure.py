@@ -33,7 +33,7 @@ from jitter_workshop.commands.common.base import (
     say,
     show_lines,
 )
-from jitter_workshop.commands.common.shared import number, say_if_any, session_to_keep_in
+from jitter_workshop.commands.common.shared import add_wait, number, say_if_any, session_to_keep_in
 from jitter_workshop.errors import BusyError, SessionError
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.noise import NOISE_KINDS
@@ -114,14 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--noise", action=_Once, metavar="KIND", help=f"noise to make during the run: {', '.join(NOISE_KINDS)}"
     )
-    how.add_argument(
-        "--wait",
-        dest="wait_s",
-        type=number,
-        default=0.0,
-        metavar="S",
-        help="wait up to S seconds for another run to end",
-    )
+    add_wait(how)
     add_json(parser)
 
 

@@ -62,6 +62,7 @@ from jitter_workshop.commands.common.experiments import (
     tell,
 )
 from jitter_workshop.commands.common.shared import (
+    add_wait,
     number,
     say_if_any,
     say_notices,
@@ -109,14 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
     parser.add_argument("--seed", type=int, metavar="N", help="seed of the random order (default: drawn)")
-    parser.add_argument(
-        "--wait",
-        dest="wait_s",
-        type=number,
-        default=0.0,
-        metavar="S",
-        help="wait up to S seconds for another run to end",
-    )
+    add_wait(parser)
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--list", action="store_true", help="list the proofs of this session")
     parser.add_argument("--show", metavar="ID", help="show one proof (its id, its change, or @1 for the newest)")

@@ -42,7 +42,7 @@ from jitter_workshop.commands.common.base import (
     say,
     show,
 )
-from jitter_workshop.commands.common.shared import number, say_if_any
+from jitter_workshop.commands.common.shared import add_wait, say_if_any
 from jitter_workshop.errors import BusyError, HostError, UsageError
 from jitter_workshop.model.text import MESSAGE, NAME, PATH, clean, command_line
 
@@ -74,14 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--thread", metavar="NAME|TID", help="with --pid: only the threads of this name or number")
     what.add_argument("--keep", type=int, default=_KEEP, metavar="N", help=f"keep the N worst stalls ({_KEEP})")
     what.add_argument("-o", "--output", metavar="DIR", help="keep the watch in a new folder below DIR")
-    what.add_argument(
-        "--wait",
-        dest="wait_s",
-        type=number,
-        default=0.0,
-        metavar="S",
-        help="wait up to S seconds for another run to end",
-    )
+    add_wait(what)
     telling = parser.add_argument_group("tell")
     telling.add_argument("--exec", dest="command_line", metavar="CMD", help="run CMD for each freeze")
     telling.add_argument("--textfile", metavar="FILE", help="keep the figures in FILE.prom for node_exporter")

@@ -25,7 +25,7 @@ from jitter_workshop.evidence.tracks import (
     Timeline,
 )
 from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, IDLE, LOST, NOT_OURS, THIS_WORKSHOP, Rate
-from jitter_workshop.model.spec import KINDS
+from jitter_workshop.model.spec import MEASURED_THREADS
 from jitter_workshop.model.trace import IN_IRQ, EventFields
 
 _ELSEWHERE = frozenset({"migrate", "waking", "ipi_send", "frequency"})
@@ -43,7 +43,6 @@ change neither a CPU nor a thread's state."""
 NMI = "NMI"
 WORKSHOP = "jitter-workshop"
 """The name that the kernel has for the workshop's process, from its command."""
-_THREADS = frozenset(thread for kind in KINDS.values() for thread in kind.threads)
 
 
 def build(
@@ -74,7 +73,7 @@ def _ends(names: Mapping[int, str], measured: frozenset[int], own: Collection[in
     workshop."""
     found: dict[int, str] = {}
     for pid, name in names.items():
-        if name in _THREADS and pid not in measured:
+        if name in MEASURED_THREADS and pid not in measured:
             found[pid] = f"{name}{NOT_OURS}"
         elif name == WORKSHOP and own:
             found[pid] = f"{name}{THIS_WORKSHOP if pid in own else ANOTHER_WORKSHOP}"

@@ -108,6 +108,8 @@ KINDS: dict[str, WorkloadKind] = {
         payload="TCP segments",
     ),
 }
+MEASURED_THREADS = frozenset(name for kind in KINDS.values() for name in kind.threads)
+"""The names of the measured threads of all workloads."""
 PACED = tuple(name for name, kind in KINDS.items() if kind.paced)
 TWO_THREADS = tuple(name for name, kind in KINDS.items() if len(kind.threads) > 1)
 """Workloads whose threads pass something to each other, each thread on a CPU of its own."""

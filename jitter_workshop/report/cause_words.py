@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from jitter_workshop.evidence.attribution import AROUND_NS, ARRIVAL_NS
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.evidence import Cause, CounterReport, EvidenceReport, InterferingTask
-from jitter_workshop.model.spec import KINDS
+from jitter_workshop.model.spec import KINDS, MEASURED_THREADS
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.stats.scale import nice_ns
 
@@ -41,7 +41,6 @@ ANOTHER_TASK = "another task"
 """The name that a recorded run gives to each task that belongs neither to the kernel nor to the measurement."""
 _STAND_IN = re.compile(rf"task \d{{1,6}}|{ANOTHER_TASK}")
 """The names that replace a task's name: ``task N`` in a private report, ANOTHER_TASK in a recorded run."""
-_OURS = frozenset(thread for kind in KINDS.values() for thread in kind.threads)
 _OUR_OWN = " (our own thread)"
 _NO_TASK = {
     words.IDLE: "waking from idle",
@@ -80,7 +79,7 @@ def cause_words(kind: str, name: str, limit: int = 40, *, measured: bool = True)
         return clean(_NO_TASK[name], limit)
     if kind == "task" and _STAND_IN.fullmatch(name):
         return name
-    own = _OUR_OWN if measured and kind == "task" and name in _OURS else ""
+    own = _OUR_OWN if measured and kind == "task" and name in MEASURED_THREADS else ""
     said = _KINDS.get(kind, f"{clean(kind, 20)} {{}}").format(called(name, 64))
     return clean(said + (own if len(said) + len(own) <= limit else ""), limit)
 

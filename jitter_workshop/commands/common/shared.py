@@ -73,6 +73,19 @@ def session_to_keep_in(name: str | None, host: str) -> OpenSession:
     return session
 
 
+def add_wait(options: argparse._ActionsContainer) -> None:
+    """Add ``--wait S`` to a parser or a group of it. ``args.wait_s``: how long the verb waits for its turn, in
+    seconds."""
+    options.add_argument(
+        "--wait",
+        dest="wait_s",
+        type=number,
+        default=0.0,
+        metavar="S",
+        help="wait up to S seconds for another run to end",
+    )
+
+
 def number(text: str) -> float:
     """Return a number from the command line. Raises argparse's error for a text that is not a finite number."""
     try:

@@ -16,7 +16,7 @@ from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Slice
 from jitter_workshop.model.noise import NOISE_KINDS, noise
 from jitter_workshop.model.run import Counter, Run
-from jitter_workshop.model.spec import KINDS
+from jitter_workshop.model.spec import MEASURED_THREADS
 from jitter_workshop.model.text import NAME, called, clean
 from jitter_workshop.report.diagnosis_words import STEAL, TASKS, TICK, label
 
@@ -52,7 +52,6 @@ _NAMED: dict[str, tuple[tuple[str, str | None], ...]] = {
     "idle-exit": (("task", words.IDLE),),
 }
 """The kind and name of each cause that a figure counts, by the figure's id. None stands for any name."""
-_MEASURED_THREADS = frozenset(thread for kind in KINDS.values() for thread in kind.threads)
 _WORK = "work:"
 """The beginning of the id of a figure that counts the work items of one function."""
 _GAPS = (words.LOST, words.MISSING, words.NOT_TRACED)
@@ -79,7 +78,7 @@ def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "") 
     other."""
     took: dict[tuple[str, str], list[Cause]] = {}
     unknown = 0
-    own = {cause.name for cause in report.causes if cause.kind == "task"} & _MEASURED_THREADS
+    own = {cause.name for cause in report.causes if cause.kind == "task"} & MEASURED_THREADS
     own = own if len(own) > 1 else set()
     for cause in report.causes:
         if cause.kind == "no_event" and cause.name in _GAPS:

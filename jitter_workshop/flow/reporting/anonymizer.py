@@ -46,6 +46,7 @@ from jitter_workshop.model.report import (
     ReportedScreening,
 )
 from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Run, Stalls
+from jitter_workshop.model.spec import MEASURED_THREADS
 from jitter_workshop.model.status import CheckState, Snapshot
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.model.verdict import Judgement, Standing
@@ -84,9 +85,6 @@ _VERSIONS = frozenset({"kernel", "cpu_model"})
 
 _TOLD_OF_HOSTS = frozenset({"notes", "summary", "reason", "text", "why"})
 """Fields whose sentences may name a host."""
-
-_MEASURED_THREADS = frozenset({"producer", "accumulator", "journaller", "sampler", "sleeper", "sender", "receiver"})
-"""The names of measured threads. Another program's task with such a name reveals nothing, either."""
 
 _DEVICE = r"(?:(?:[shv]|xv)d[a-z]{1,2}\d*|nvme\d+n\d+(?:p\d+)?|dm-\d+|md\d+|mmcblk\d+(?:p\d+)?|loop\d+|sr\d+)"
 _KERNEL_FORMS = (
@@ -137,7 +135,8 @@ class Names:
 
 def is_private(task: str) -> bool:
     """Return True if a task's name may reveal a user's work: it is no task of the kernel, a known service or ours."""
-    known = task in SERVICE_TASKS or task in _MEASURED_THREADS or task in _KERNEL_WORDS or task in (IDLE, THROTTLED)
+    # Another program's task with the name of a measured thread reveals nothing, either.
+    known = task in SERVICE_TASKS or task in MEASURED_THREADS or task in _KERNEL_WORDS or task in (IDLE, THROTTLED)
     return bool(task.strip()) and not known and _KERNEL.fullmatch(task) is None
 
 
