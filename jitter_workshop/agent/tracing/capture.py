@@ -240,7 +240,6 @@ class Capture:
             wanted = plan.wanted_of_program(self._root, self._tracefs, self._tids, self._newest)
         else:
             wanted = plan.wanted(self._root, self._tracefs, self._tids, self._hot.cpus)
-        quiet = self._nobody_else_traces()
         for name in self._names:
             try:
                 self._writer.make_folder(f"{self._tracefs}/instances/{name}")
@@ -255,7 +254,7 @@ class Capture:
         share = self._share(followed[0] if self._follows else kilobytes)
         elsewhere = min(followed[1] if self._follows else SENDERS_KB, TOTAL_KB[1] // len(self._senders.cpus))
         for instance, size in ((self._hot, share), (self._senders, elsewhere)):
-            self._set_up(instance, clock, max(size, LEAST_KB), quiet)
+            self._set_up(instance, clock, max(size, LEAST_KB))
         missing = dict(wanted.missing)
         hot = self._enable(self._hot, wanted.hot, missing)
         senders = self._enable(self._senders, wanted.senders, missing)
@@ -302,16 +301,17 @@ class Capture:
         ]
         return not any(self._root.text(f"{folder}/set_event") for folder in folders)
 
-    def _set_up(self, instance: Instance, clock: str, kilobytes: int, quiet: bool) -> None:
+    def _set_up(self, instance: Instance, clock: str, kilobytes: int) -> None:
         write = instance.write
         write("tracing_on", "0")
         # Events that find no room are lost at the end, or, where the newest overwrite the oldest, at the beginning. In
         # both cases they are counted.
         for option in ("overwrite" if instance.overwrites else "nooverwrite", "nostacktrace", "nouserstacktrace"):
             write("trace_options", option)
-        if quiet:
-            # Recording task names costs time at each switch. Switching it off affects every instance with enabled
-            # events, so it stays on if another program traces.
+        # Recording task names costs time at each switch. Switching it off affects every instance with enabled events, so
+        # it stays on if another program traces. To size the buffers takes long: the question comes right before the
+        # write, or another program could begin in between and lose its names.
+        if self._nobody_else_traces():
             with contextlib.suppress(HostError):
                 write("trace_options", "norecord-cmd")
                 write("trace_options", "norecord-tgid")
