@@ -308,9 +308,9 @@ class Capture:
         # both cases they are counted.
         for option in ("overwrite" if instance.overwrites else "nooverwrite", "nostacktrace", "nouserstacktrace"):
             write("trace_options", option)
-        # Recording task names costs time at each switch. Switching it off affects every instance with enabled events, so
-        # it stays on if another program traces. To size the buffers takes long: the question comes right before the
-        # write, or another program could begin in between and lose its names.
+        # Recording task names costs time at each switch. Switching it off affects every instance with enabled events,
+        # so it stays on if another program traces. Sizing the buffers takes long. So the check comes right before the
+        # write: another program that began in between would lose its names.
         if self._nobody_else_traces():
             with contextlib.suppress(HostError):
                 write("trace_options", "norecord-cmd")
