@@ -26,7 +26,7 @@ from jitter_workshop.presenter import chapter as chapter_view
 from jitter_workshop.presenter import curves, effect
 from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.causes import offered
-from jitter_workshop.presenter.cpu_boxes import boxes
+from jitter_workshop.presenter.cpu_boxes import boxes, of_settings
 from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.path import mark
 from jitter_workshop.presenter.plan import PLAN_IS_ANOTHER
@@ -298,8 +298,12 @@ class PlainChapter:
     def _plan(self) -> Lines:
         """Return the lines of the plan, which Enter agrees to from now on."""
         self._shown = self._walk.plan()
-        drawn = boxes(self._walk.cpus(), self._talk.width, self._shown.changes, ascii_only=True)
-        return [*drawn, Text(), *plan_view.line_by_line(self._shown, self._talk.width)]
+        view, width, planned = self._walk.cpus(), self._talk.width, self._shown.changes
+        if self._walk.chapter.changes == "tunables":
+            drawn = of_settings(view, width, planned, ascii_only=True)
+        else:
+            drawn = boxes(view, width, ascii_only=True)
+        return [*([*drawn, Text()] if drawn else []), *plan_view.line_by_line(self._shown, self._talk.width)]
 
     def _show_prediction(self) -> None:
         walk, talk = self._walk, self._talk

@@ -1,12 +1,13 @@
-"""Draw a host's CPUs as boxes: one for each core that matters to a run, and one for all the others.
+"""Draw a host's CPUs as boxes, in the order of their numbers: one for each core that matters to a run, and one for all
+the others.
 
 A core has a box of its own if a measured thread is placed on it, or if it is hot. Hot cores without a thread share a
-box if there are many, and so do all housekeeping CPUs: then a host with hundreds of CPUs needs no more room.
+box if there are many, and so do all housekeeping CPUs: then a host with hundreds of CPUs needs no more room. A box says
+what a plan changes on its CPUs, and nothing else of what runs there.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -15,15 +16,15 @@ from rich.text import Text
 
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.text import many
 from jitter_workshop.model.walk import CpuView
+from jitter_workshop.presenter.cpu_effects import CpuEffect, effects, uncounted
 from jitter_workshop.presenter.lines import Lines, in_ascii
 
 MOST_IDLE_CORES = 2
 """Up to this number hot cores without a thread have a box of their own."""
 
-_OF_CPU = re.compile(r"/(?:cpu|policy)(\d{1,6})/", re.ASCII)
 _GAP = 1
 _HOUSEKEEPING = ("housekeeping", "cool")
 
@@ -38,12 +39,42 @@ class _Box:
         return max(len(self.title) + 1, *(line.cell_len for line in self.lines))
 
 
-def boxes(view: CpuView, width: int, changes: Iterable[Change] = (), *, ascii_only: bool = False) -> Lines:
-    """Return the CPUs as boxes side by side, in rows of at most ``width`` cells; [] for a host that shows no CPU.
-    ``changes``: a plan, whose writes to a CPU's own files are counted in its box. ``ascii_only``: draw the borders in
-    ASCII, for the plain walk."""
-    writes = Counter(int(found[1]) for change in changes if (found := _OF_CPU.search(change.path)))
-    lines = _rows(_boxes(view, writes), width)
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Hold what is said of a plan in the boxes. ``effects``: what it changes on the CPUs. ``writes``: for each CPU the
+    number of writes to its own files that no effect tells. ``made``: the writes are made, so the boxes show the state
+    after them."""
+
+    effects: tuple[CpuEffect, ...] = ()
+    writes: Counter[int] = field(default_factory=Counter)
+    made: bool = False
+
+
+def boxes(view: CpuView, width: int, *, ascii_only: bool = False) -> Lines:
+    """Return the CPUs and the placed threads as boxes side by side, in rows of at most ``width`` cells; [] for a host
+    that shows no CPU. ``ascii_only``: draw the borders in ASCII, for the plain walk."""
+    return _drawn(view, width, Changed(), ascii_only)
+
+
+def of_settings(
+    view: CpuView,
+    width: int,
+    changes: Iterable[Change],
+    *,
+    made: bool = False,
+    waits: bool = True,
+    ascii_only: bool = False,
+) -> Lines:
+    """Return the boxes of :func:`boxes` with what a plan of settings changes on each CPU; [] if the plan changes no
+    single CPU. ``made``: the writes are in effect, so the boxes show the state after them. ``waits``: the host was not
+    rebooted after these writes."""
+    planned = tuple(changes)
+    changed = Changed(effects(planned, view.topology.online, waits=waits), uncounted(planned), made)
+    return _drawn(view, width, changed, ascii_only) if changed.effects or changed.writes else []
+
+
+def _drawn(view: CpuView, width: int, changed: Changed, ascii_only: bool) -> Lines:
+    lines = _rows(_boxes(view, changed), width)
     return in_ascii(lines) if ascii_only else lines
 
 
@@ -77,24 +108,24 @@ def _row(row: Sequence[_Box], width: int) -> Lines:
     return lines
 
 
-def _boxes(view: CpuView, writes: Counter[int]) -> list[_Box]:
-    """Return the boxes: cores with a thread or hot ones, in the order of their CPUs, then hot ones without a thread
-    together if there are many, then the housekeeping CPUs."""
+def _boxes(view: CpuView, changed: Changed) -> list[_Box]:
+    """Return the boxes in the order of their first CPUs: cores with a thread or hot ones, hot ones without a thread
+    together if there are many, and the housekeeping CPUs."""
     online = view.topology.online
     used = CpuSet.of(cpu for _, cpu in view.threads) & online
     cores = _cores(view, used | (view.hot & online))
     idle = [core for core in cores if not core & used]
     together = idle if len(idle) > MOST_IDLE_CORES else []
-    found = [_core(view, core, writes) for core in cores if core not in together]
+    found = [(core, _core(view, core, changed)) for core in cores if core not in together]
     if together:
         cpus = CpuSet.of(cpu for core in together for cpu in core)
-        told = Text.assemble(("hot", "accent"), (_written(sum(writes[cpu] for cpu in cpus)), "dim"))
-        found.append(_Box(cpus.named, (told, Text("no thread of ours", "dim"))))
+        told = Text.assemble(("hot", "accent"), (_written(changed, cpus), "dim"), ("  no thread of ours", "dim"))
+        found.append((cpus, _Box(cpus.named, (told, *_effects(changed, cpus)))))
     rest = online - CpuSet.of(cpu for core in cores for cpu in core)
     if rest:
-        told = Text.assemble(("housekeeping", "cool"), (_written(sum(writes[cpu] for cpu in rest)), "dim"))
-        found.append(_Box(rest.named, (told, Text("for other work", "dim"))))
-    return found
+        told = Text.assemble(_HOUSEKEEPING, (_written(changed, rest), "dim"))
+        found.append((rest, _Box(rest.named, (told, *_effects(changed, rest)))))
+    return [box for _, box in sorted(found, key=lambda one: one[0].cpus[0])]
 
 
 def _cores(view: CpuView, cpus: CpuSet) -> list[CpuSet]:
@@ -103,7 +134,7 @@ def _cores(view: CpuView, cpus: CpuSet) -> list[CpuSet]:
     return sorted(dict.fromkeys(cores), key=lambda core: core.cpus)
 
 
-def _core(view: CpuView, core: CpuSet, writes: Counter[int]) -> _Box:
+def _core(view: CpuView, core: CpuSet, changed: Changed) -> _Box:
     """Return the box of one core, with a line for each of its CPUs."""
     digits = max(len(str(cpu)) for cpu in core)
     lines = []
@@ -115,13 +146,33 @@ def _core(view: CpuView, core: CpuSet, writes: Counter[int]) -> _Box:
         line.append(*_role(view, core, cpu))
         for name in placed:
             line.append("  ").append(name, "bold text")
-        line.append(_written(writes[cpu]), "dim")
+        line.append(_written(changed, CpuSet((cpu,))), "dim")
         lines.append(line)
-    return _Box(core.named + (", one core" if len(core) > 1 else ""), tuple(lines))
+    return _Box(core.named + (", one core" if len(core) > 1 else ""), (*lines, *_effects(changed, core)))
 
 
-def _written(count: int) -> str:
+def _written(changed: Changed, cpus: CpuSet) -> str:
+    count = sum(changed.writes[cpu] for cpu in cpus)
     return f"  {many(count, 'write')}" if count else ""
+
+
+def _effects(changed: Changed, cpus: CpuSet) -> Iterator[Text]:
+    """Yield what the plan changes on these CPUs, a line for each effect, or for each group of CPUs where they
+    differ."""
+    for effect in changed.effects:
+        alike: dict[tuple[str, str], list[int]] = {}
+        for cpu in cpus:
+            if cpu in effect.values:
+                alike.setdefault(effect.values[cpu], []).append(cpu)
+        for (before, after), group in alike.items():
+            where = f"{CpuSet.of(group).named}: " if len(group) < len(cpus) else ""
+            line = Text.assemble((where, "text"), (f"{effect.name}  ", "dim"))
+            if before == after:
+                yield line.append(before, "text")
+            elif changed.made:
+                yield line.append(after, "good").append(f"  before: {before}", "dim")
+            else:
+                yield line.append(f"{before} → ", "text").append(after, "accent")
 
 
 def _role(view: CpuView, core: CpuSet, cpu: int) -> tuple[str, str]:

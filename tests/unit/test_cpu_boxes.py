@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jitter_workshop.model.change import Change
+from jitter_workshop.model.change import Change, When
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cache, Cpu, Topology
 from jitter_workshop.model.walk import CpuView
-from jitter_workshop.presenter.cpu_boxes import boxes, topology
+from jitter_workshop.presenter.cpu_boxes import boxes, of_settings, topology
 
 
 def machine(count: int, threads: int = 1) -> Topology:
@@ -20,8 +20,78 @@ def machine(count: int, threads: int = 1) -> Topology:
     return Topology(tuple(Cpu(n, 0, n % cores, 0, True, True, siblings[n]) for n in range(count)), ())
 
 
-def drawn(view: CpuView, width: int = 76, changes: tuple[Change, ...] = (), *, ascii_only: bool = False) -> str:
-    return "\n".join(line.plain for line in boxes(view, width, changes, ascii_only=ascii_only))
+def drawn(view: CpuView, width: int = 76, *, ascii_only: bool = False) -> str:
+    return "\n".join(line.plain for line in boxes(view, width, ascii_only=ascii_only))
+
+
+def change(path: str, before: str, after: str, kind: str = "value", when: When = "runtime") -> Change:
+    return Change(1, "any", path, before, after, when, "low", "", kind=kind)
+
+
+def said(view: CpuView, changes: tuple[Change, ...], width: int = 120, *, made: bool = False) -> list[str]:
+    """Return the text inside the boxes of a plan, line by line."""
+    lines = [line.plain for line in of_settings(view, width, changes, made=made, waits=not made)]
+    return [" | ".join(cell.strip() for cell in line.strip("│ ").split("│") if cell.strip()) for line in lines]
+
+
+GUEST = CpuView(machine(2), CpuSet((1,)), (("sampler", 1),))
+"""Two CPUs, of which the second is hot and has the measured thread."""
+
+QUEUES = (change("/sys/devices/virtual/workqueue/cpumask", "3", "1", "workqueue-mask"),)
+INTERRUPTS = (
+    *(change(f"/proc/irq/{n}/smp_affinity_list", "0-1", "0", "cpu-list") for n in (4, 9)),
+    change("/proc/irq/5/smp_affinity_list", "1", "0", "cpu-list"),
+    change("/proc/irq/default_smp_affinity", "3", "1", "cpu-mask"),
+)
+GROUP_V2 = (
+    change("/sys/fs/cgroup/jitter-workshop/cpuset.cpus", "", "1", "cgroup-cpus"),
+    change("/sys/fs/cgroup/jitter-workshop/cpuset.cpus.partition", "member", "isolated", "partition"),
+    change("sched_setaffinity(7@9)", "0-1", "0", "affinity-across"),
+)
+GROUP_V1 = (
+    change("/sys/fs/cgroup/cpuset/jitter-workshop-hot", "absent", "cpus 1 mems 0", "cpuset"),
+    change("/sys/fs/cgroup/cpuset/jitter-workshop-rest", "absent", "cpus 0 mems 0", "cpuset"),
+    change("cgroup(7@9)", "/", "/jitter-workshop-rest", "task-cgroup"),
+)
+IDLE = tuple(change(f"/sys/devices/system/cpu/cpu1/cpuidle/state{n}/disable", "0", "1", "number") for n in (2, 3))
+TICK = (change("/etc/default/grub.d/99-x.cfg", "nohz_full=0", "nohz_full=1", "grub", "boot"),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "planned", "made"),
+    [
+        (QUEUES, "unbound work  may run | unbound work  may run → kept off", "kept off  before: may run"),
+        (INTERRUPTS, "movable interrupts  2 → 3 | movable interrupts  3 → 0", "movable interrupts  0  before: 3"),
+        (INTERRUPTS, "new interrupts  may come | new interrupts  may come → kept off", "kept off  before: may come"),
+        (GROUP_V2, "tasks  any | tasks  any → only those placed here", "only those placed here  before: any"),
+        (GROUP_V1, "tasks  any | tasks  any → only those placed here", "only those placed here  before: any"),
+        (IDLE, "deep idle states  2 in use → none in use", "none in use  before: 2 in use"),
+    ],
+)
+def test_a_plan_shows_what_it_changes_on_each_cpu_and_the_same_after_it_is_made(
+    changes: tuple[Change, ...], planned: str, made: str
+) -> None:
+    assert planned in said(GUEST, changes)
+    after = said(GUEST, changes, made=True)
+    assert any(line.endswith(made) for line in after)
+    assert said(GUEST, changes) != after
+
+
+def test_boot_parameters_are_told_with_the_boot_that_they_wait_for() -> None:
+    assert "nohz_full  yes → no, from the next boot | nohz_full  no → yes, from the next boot" in said(GUEST, TICK)
+    assert "nohz_full  no  before: yes | nohz_full  yes  before: no" in said(GUEST, TICK, made=True)
+
+
+def test_a_plan_that_changes_no_single_cpu_has_no_boxes() -> None:
+    assert of_settings(GUEST, 76, (change("/proc/sys/vm/stat_interval", "1", "120"),)) == []
+    assert of_settings(GUEST, 76, ()) == []
+
+
+def test_masks_that_differ_are_counted_and_a_damaged_one_counts_as_none() -> None:
+    two = (*QUEUES, change("/sys/devices/virtual/workqueue/writeback/cpumask", "2", "1", "cpu-mask"))
+    assert "unbound work  may run, 1 of 2 → may run | unbound work  may run → kept off" in said(GUEST, two)
+    torn = (*QUEUES, change("/sys/devices/virtual/workqueue/x/cpumask", "no mask", "1", "cpu-mask"))
+    assert "may run, 1 of 2 → kept off" in said(GUEST, torn)[2]
 
 
 def test_a_guest_of_two_cpus() -> None:
@@ -48,17 +118,17 @@ def test_siblings_stand_in_their_core_and_all_others_in_one_box() -> None:
     assert "34  sibling" in drawn(CpuView(machine(64, 2), CpuSet((2,)), (("sampler", 2),)))
 
 
-def test_many_hot_cpus_without_a_thread_share_a_box_and_writes_are_counted_where_they_go() -> None:
-    def change(path: str) -> Change:
-        return Change(n=1, tunable="governor", path=path, before="a", after="b", when="now", risk="low", why="")
-
-    plan = tuple(change(f"/sys/devices/system/cpu/cpu{n}/cpuidle/state2/disable") for n in (4, 5, 6))
-    plan += (change("/sys/devices/system/cpu/cpufreq/policy4/scaling_governor"), change("/proc/sys/vm/stat_interval"))
-    told = drawn(CpuView(machine(8), CpuSet((4, 5, 6, 7)), (("sampler", 4),)), 200, plan)
-    assert "hot  sampler  2 writes" in told
-    assert "CPUs 5-7" in told
-    assert "hot  2 writes" in told
-    assert "no thread of ours" in told
+def test_many_hot_cpus_share_a_box_and_their_effects_and_writes_stand_where_they_go() -> None:
+    here = "/sys/devices/system/cpu"
+    plan = tuple(change(f"{here}/cpu{n}/cpuidle/state2/disable", "0", "1", "number") for n in (4, 5, 6))
+    plan += (change(f"{here}/cpufreq/policy4/scaling_governor", "powersave", "performance"),)
+    plan += (change(f"{here}/cpu7/online", "1", "0"), change("/proc/sys/vm/stat_interval", "1", "120"))
+    told = "\n".join(said(CpuView(machine(8), CpuSet((4, 5, 6, 7)), (("sampler", 4),)), plan, 200))
+    assert "CPUs 0-3 " in told.partition("CPU 4")[0], "boxes are in the order of their CPUs"
+    assert "governor  powersave → performance" in told
+    assert "hot  1 write  no thread of ours" in told
+    assert "CPUs 5-6: deep idle states  1 in use → none in use" in told
+    assert told.count("write") == 1
 
 
 def test_a_host_that_shows_no_cpu_has_no_boxes() -> None:
@@ -94,6 +164,8 @@ def test_each_cpu_is_in_exactly_one_title(threads: int) -> None:
     titles = [part for line in boxes(view, 4000) for part in line.plain.split("┌ ")[1:]]
     named = [CpuSet.parse_list(title.split()[1].rstrip(",")) for title in titles]
     assert sorted(cpu for cpus in named for cpu in cpus) == list(range(16))
+    first = [cpus.cpus[0] for cpus in named]
+    assert first == sorted(first)
 
 
 def shared(count: int, threads: int, a_cache: int) -> Topology:

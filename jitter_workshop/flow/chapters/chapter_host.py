@@ -12,9 +12,10 @@ from jitter_workshop.flow.host_ops.hostview import View, facts
 from jitter_workshop.flow.host_ops.recordings import recorded_host
 from jitter_workshop.flow.host_ops.settings import Seen, boot_way, look_at_settings, plan_view, planned
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.change import ApplyResult, Plan, RestoreResult
+from jitter_workshop.model.change import ApplyResult, Change, Plan, RestoreResult
 from jitter_workshop.model.course import Chapter, HostState
 from jitter_workshop.model.host import HostSummary, Topology
+from jitter_workshop.model.record import made_of
 from jitter_workshop.model.status import Assessment
 from jitter_workshop.model.text import clean, fell_away, tally
 from jitter_workshop.model.walk import ApplyView, BootWay, Fact, PlanView, SettingChange
@@ -75,6 +76,13 @@ class ChapterHost:
     def applied(self) -> bool:
         """Return True if a setting of this chapter, made by this tool, is in effect on this host."""
         return not self.context.recorded and any(e.tunable in self.ids for e in active(self.context.root))
+
+    def standing(self) -> tuple[Change, ...]:
+        """Return this chapter's writes that are in effect on this host, with the values before and after them."""
+        if self.context.recorded or self.rehearsed:
+            return ()
+        ours = (entry for entry in active(self.context.root) if entry.tunable in self.ids)
+        return tuple(made_of(Change, entry, risk="low", why="") for entry in ours)
 
     def settled(self) -> dict[str, bool]:
         """Read this host again and return tunable id → True if the tunable needs no improvement."""

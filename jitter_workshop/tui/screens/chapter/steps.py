@@ -29,7 +29,7 @@ from jitter_workshop.presenter import chapter as chapter_view
 from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.changes import as_root
 from jitter_workshop.presenter.chapter import Fold
-from jitter_workshop.presenter.cpu_boxes import boxes
+from jitter_workshop.presenter.cpu_boxes import boxes, of_settings
 from jitter_workshop.presenter.curves import percentile_table
 from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.plan import NO_RIGHTS, PLAN_IS_ANOTHER
@@ -493,12 +493,18 @@ class Apply(Step):
         if isinstance(tried, WorkshopError):
             return changes.not_applied(tried, words, width)
         if tried is not None:
-            drawn = boxes(self.walk.cpus(), width)
-            return [*changes.of_step(*tried, width), Text(), *drawn]
+            made, waits = walk.host.standing(), walk.awaits_reboot
+            drawn = of_settings(walk.cpus(), width, made, made=not waits, waits=waits)
+            return [*changes.of_step(*tried, width), *([Text(), *drawn] if drawn else [])]
         planned = page.planned = page.planned or walk.plan()
         words = (planned.words or walk.chapter.tunables) if walk.chapter.changes == "tunables" else ()
-        drawn = boxes(page.cpus_of(planned), width, planned.changes)
-        return [*drawn, Text(), *plan_view.of_step(planned, words, walk.host.rehearsed, width)]
+        if walk.chapter.changes == "tunables":
+            made = () if planned.changes else walk.host.standing()
+            waits = not made or walk.awaits_reboot
+            drawn = of_settings(page.cpus_of(planned), width, made or planned.changes, made=not waits, waits=waits)
+        else:
+            drawn = boxes(page.cpus_of(planned), width)
+        return [*([*drawn, Text()] if drawn else []), *plan_view.of_step(planned, words, walk.host.rehearsed, width)]
 
     def said_of_recording(self) -> list[str]:
         return ["Nothing is written on a recording."]
