@@ -419,6 +419,21 @@ def arm_guest(root: Path) -> Path:
     return write(root, files)
 
 
+def emulated(root: Path) -> Path:
+    """A practice machine of QEMU's without KVM: 4 CPUs in two cores, which says itself that it is emulated."""
+    files = kernel("practice") | cpu_lists("0-3") | clock("tsc", "tsc hpet acpi_pm")
+    files |= {
+        "proc/cpuinfo": cpuinfo(4, "Intel Core Processor (Skylake)", "fpu tsc hypervisor constant_tsc"),
+        "proc/cmdline": "BOOT_IMAGE=/vmlinuz root=/dev/sda1 quiet practice.accelerator=tcg\n",
+        "sys/class/dmi/id/sys_vendor": "QEMU\n",
+        "sys/class/dmi/id/product_name": "Standard PC (Q35 + ICH9, 2009)\n",
+        "proc/stat": stat(range(4)),
+    }
+    for n in range(4):
+        files |= cpu_files(n, siblings=(n & ~1, n | 1))
+    return write(root, files)
+
+
 EVERY: dict[str, Callable[[Path], Path]] = {
     "guest": guest,
     "server64": server64,
@@ -428,6 +443,7 @@ EVERY: dict[str, Callable[[Path], Path]] = {
     "offline": offline,
     "arm_server": arm_server,
     "arm_guest": arm_guest,
+    "emulated": emulated,
 }
 
 

@@ -63,6 +63,8 @@ def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
         smt=_smt(machine),
         hottest_celsius=thermal.hottest_celsius,
         recorded=root.recorded,
+        emulated=hypervisor.emulated,
+        accelerator=hypervisor.accelerator or None,
     )
     summary.notes.update(_notes(summary, root, hypervisor, stat, cgroup, thermal, limits))
     if isolation.nohz_full is None:
@@ -90,6 +92,7 @@ def steal_words(percent: float) -> str:
 def _line_parts(summary: HostSummary, hot: tuple[int, ...]) -> list[str]:
     guest = summary.hypervisor is not None
     who = f"{summary.hypervisor} guest" if guest else short_cpu_name(summary.cpu_model or summary.architecture)
+    who = f"emulated machine ({summary.hypervisor})" if summary.emulated else who
     parts = [who, _cpus(summary, hot)]
     if summary.on_battery:
         parts.append("on battery")
@@ -169,6 +172,8 @@ def _notes(
         ("boot_id", summary.boot_id, "the kernel does not show a boot id"),
         ("packages", summary.packages, "no CPU is listed"),
         ("smt", summary.smt, "no CPU is listed"),
+        ("emulated", summary.emulated, hypervisor.doubt or f"not known: {hypervisor.source}"),
+        ("accelerator", summary.accelerator, "this is no practice machine"),
     ):
         if value is None:
             notes[field] = reason

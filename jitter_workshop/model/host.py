@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass, field
 
@@ -70,6 +73,18 @@ class Topology:
         return max(mine, key=lambda c: c.level, default=None)
 
 
+EMULATED, GUEST = "emulated", "guest"
+"""The marks of what was measured on an emulated machine, and in a practice machine with KVM."""
+
+
+def mark_of(host: Mapping[str, Any]) -> str:
+    """Return the mark that every curve and every time measured on a host carries; "" for none. ``host``: a summary as a
+    run keeps it. This is the one place that decides it."""
+    if host.get("emulated") is True:
+        return EMULATED
+    return GUEST if host.get("accelerator") == "kvm" else ""
+
+
 @dataclass(frozen=True, slots=True)
 class HostSummary:
     """Hold the main facts of a host. A fact that this host does not show is None, with the reason in ``notes``.
@@ -77,7 +92,9 @@ class HostSummary:
     ``cpu_max_quota_us`` / ``cpu_max_period_us``: the cgroup's CPU bandwidth limit, None if there is no limit.
     ``steal_percent``: share of time since boot that the hypervisor gave to others, None if there is no steal clock.
     ``packages``: sockets with online CPUs. ``smt``: True if any online core has two online threads. ``recorded``: the
-    facts come from a recorded host, so no field describes this process.
+    facts come from a recorded host, so no field describes this process. ``emulated``: the processors are a program
+    (QEMU without KVM), so no time means anything; None if unknown. ``accelerator``: ``tcg`` or ``kvm`` in a practice
+    machine, None on any other host.
     """
 
     name: str
@@ -106,3 +123,10 @@ class HostSummary:
     smt: bool | None = None
     hottest_celsius: float | None = None
     recorded: bool = False
+    emulated: bool | None = None
+    accelerator: str | None = None
+
+    @property
+    def mark(self) -> str:
+        """Return the mark of what is measured on this host; "" for none."""
+        return mark_of({"emulated": self.emulated, "accelerator": self.accelerator})

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.host.kernel.hypervisor import PRACTICE_WORD
 from jitter_workshop.practice import images, kernels
 from jitter_workshop.practice.shape import PLAIN, Hardware, Shape
 
@@ -132,9 +133,9 @@ def command_line(
     if options.kept is not None:
         arguments += ["-fsdev", f"local,id=kept,path={_value(options.kept)},security_model=none,multidevs=remap"]
         arguments += ["-device", "virtio-9p-pci,fsdev=kept,mount_tag=kept"]
-    append = (
-        f"console={'ttyAMA0' if options.foreign else 'ttyS0'} quiet panic=-1 mitigations=off {options.append}".strip()
-    )
+    console = "ttyAMA0" if options.foreign else "ttyS0"
+    said = f"{PRACTICE_WORD}=tcg"
+    append = f"console={console} quiet panic=-1 mitigations=off {said} {options.append}".strip()
     return [*arguments, "-kernel", str(kernel.vmlinux), "-initrd", str(work / "initrd"), "-append", append]
 
 

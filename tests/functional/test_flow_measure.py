@@ -122,6 +122,7 @@ def test_figures_of_an_emulated_machine_are_announced_as_such(
         architecture=architecture,
         on_battery=None,
         cpu_max_quota_us=None,
+        emulated=None,
     )
     told = warnings(host)
     assert len(told) == bool(emulated)

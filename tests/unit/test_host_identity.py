@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitter_workshop.host.cpu import cpuid
 from jitter_workshop.host.cpu.cpuidle import read_idle_driver
 from jitter_workshop.host.cpu.cpuinfo import (
     Clocksource,
@@ -20,12 +21,14 @@ from jitter_workshop.host.cpu.cpuinfo import (
     read_cpu_identity,
 )
 from jitter_workshop.host.cpu.topology import read_isolation
+from jitter_workshop.host.kernel import hypervisor
 from jitter_workshop.host.kernel.hypervisor import read_hypervisor
 from jitter_workshop.host.kernel.release import read_kernel
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.host.summary import summarise
+from jitter_workshop.host.summary import host_line, summarise
 from jitter_workshop.host.tasks.limits import read_limits
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import EMULATED, GUEST, mark_of
 from tests import hosttrees
 from tests.hosttrees import CPU, write
 
@@ -169,6 +172,75 @@ def test_what_cannot_be_told_of_qemu_is_said(tmp_path: Path, files: dict[str, st
     found = read_hypervisor(root)
     assert (doubt in found.doubt) if doubt else not found.doubt
     assert summarise(root).notes.get("hypervisor", "") == found.doubt
+
+
+TCG_CPU = {"proc/cpuinfo": hosttrees.cpuinfo(1, "QEMU TCG CPU version 2.5+", "fpu hypervisor")}
+
+
+def said(accelerator: str) -> dict[str, str]:
+    return {"proc/cmdline": f"quiet practice.accelerator={accelerator} isolcpus=3\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "emulated", "accelerator"),
+    [
+        (x86() | dmi("QEMU", "PC") | said("tcg"), "QEMU", True, "tcg"),
+        (x86() | dmi("QEMU", "PC") | said("kvm"), "KVM", False, "kvm"),
+        (ARM | VIRT | said("tcg"), "QEMU", True, "tcg"),
+        (x86() | dmi("QEMU", "PC") | said("hvf"), "QEMU", None, ""),
+        (TCG_CPU | dmi("QEMU", "PC"), "QEMU", True, ""),
+        (x86() | dmi("QEMU", "PC"), "QEMU", None, ""),
+        (x86() | hosttrees.clock("tsc", "tsc kvm-clock"), "KVM", False, ""),
+        (x86() | dmi("VMware, Inc.", "VMware20,1"), "VMware", False, ""),
+        (x86(), "unknown hypervisor", None, ""),
+        (x86(False), None, False, ""),
+        (ARM | {"proc/device-tree/model": "Board\0"}, None, False, ""),
+        ({}, None, None, ""),
+    ],
+)
+def test_a_host_knows_whether_it_is_emulated(
+    tmp_path: Path, files: dict[str, str], name: str | None, emulated: bool | None, accelerator: str
+) -> None:
+    root = HostRoot(write(tmp_path, files))
+    found = read_hypervisor(root)
+    assert (found.name, found.emulated, found.accelerator) == (name, emulated, accelerator)
+    summary = summarise(root)
+    assert (summary.emulated, summary.accelerator) == (emulated, accelerator or None)
+    assert summary.mark == (EMULATED if emulated else GUEST if accelerator == "kvm" else "")
+    assert ("emulated" in summary.notes) == (emulated is None)
+    assert ("emulated machine (QEMU)" in host_line(summary)) == bool(emulated)
+
+
+@given(st.dictionaries(st.text(max_size=12), st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=8))))
+def test_a_host_without_the_fields_has_no_mark(host: dict[str, object]) -> None:
+    known = {key: value for key, value in host.items() if key not in ("emulated", "accelerator")}
+    assert mark_of(known) == ""
+    assert mark_of({**known, "emulated": True, "accelerator": "kvm"}) == EMULATED
+    assert mark_of({**known, "emulated": False, "accelerator": "kvm"}) == GUEST
+
+
+@pytest.mark.parametrize(
+    ("signature", "name", "emulated"),
+    [("TCGTCGTCGTCG", "QEMU", True), ("KVMKVMKVM", "KVM", False), ("Microsoft Hv", "QEMU", None), ("", "QEMU", None)],
+)
+def test_the_processor_itself_is_asked_on_a_live_guest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signature: str, name: str, emulated: bool | None
+) -> None:
+    root = HostRoot(write(tmp_path, x86() | dmi("QEMU", "PC")))
+    monkeypatch.setattr(cpuid, "hypervisor_signature", lambda: signature)
+    assert read_hypervisor(root).emulated is None, "a recorded host says nothing of this processor"
+    monkeypatch.setattr(hypervisor, "_signature", lambda root: cpuid.hypervisor_signature())
+    found = read_hypervisor(root)
+    assert (found.name, found.emulated) == (name, emulated)
+
+
+def test_the_signature_of_this_processor_is_one_that_is_known() -> None:
+    if read_cpu_identity(HostRoot()).has("hypervisor"):
+        signature = cpuid.hypervisor_signature()
+        assert 0 < len(signature) <= 12
+        assert signature.isprintable()
+        if "kvm-clock" in read_clocksource(HostRoot()).available:
+            assert signature == cpuid.KVM
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,12 @@ def warnings(host: HostSummary) -> tuple[str, ...]:
     said: list[str] = []
     if host.on_battery:
         said.append("This machine runs on battery: its CPUs may be slower and sleep more deeply than on mains power.")
-    if host.hypervisor == "QEMU" and host.architecture == "x86_64":
+    if host.emulated:
+        said.append(
+            "These CPUs are emulated (QEMU without KVM). Settings and counters are real, but the measured times mean "
+            "nothing."
+        )
+    elif host.hypervisor == "QEMU" and host.architecture == "x86_64":
         # KVM shows its clock to an x86 guest, unless it is hidden; without KVM, QEMU stalls for milliseconds.
         said.append(
             "These CPUs seem to be emulated (QEMU without KVM). Settings and counters are real, but the "

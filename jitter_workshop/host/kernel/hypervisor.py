@@ -4,13 +4,16 @@ x86 processors carry the ``hypervisor`` flag in a guest (CPUID leaf 1, ECX bit 3
 from clock sources that only one hypervisor offers, from the DMI strings or the device tree.
 
 QEMU either uses KVM to run a guest, or emulates the guest's processors (TCG); the guest's hardware looks the same in
-both cases. Only these prove KVM: KVM's clock, its PTP clock (drivers/ptp/ptp_kvm_common.c), stolen time, and the
-product name that QEMU puts into the DMI strings of an arm64 guest. Without any of these the hypervisor is unknown, and
-``doubt`` says so.
+both cases. KVM is proven by its clock, its PTP clock (drivers/ptp/ptp_kvm_common.c), stolen time, the product name that
+QEMU puts into the DMI strings of an arm64 guest, and its signature in a leaf of CPUID. TCG is proven by the name of its
+own processor and by its signature. A practice machine says itself which of the two it is, by a word on its kernel's
+command line. Without any of these the hypervisor is unknown, and ``doubt`` says so.
 """
 
 from __future__ import annotations
 
+from jitter_workshop.host.boot.cmdline import read_command_line
+from jitter_workshop.host.cpu import cpuid
 from jitter_workshop.host.cpu.cpuinfo import CpuIdentity, read_cpu_identity
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.record import dataclass
@@ -27,6 +30,10 @@ _STEAL = 8
 """Column of stolen time in the first line of /proc/stat; the first word is ``cpu``."""
 
 QEMU = "QEMU"
+PRACTICE_WORD = "practice.accelerator"
+"""The parameter on the kernel's command line of a practice machine; its value is one of ``ACCELERATORS``. The kernel
+keeps a word with a dot for a module and ignores it (init/main.c, unknown_bootoption)."""
+ACCELERATORS = ("tcg", "kvm")
 _DMI_WORDS = (
     ("vmware", "VMware"),
     ("virtualbox", "VirtualBox"),
@@ -44,16 +51,28 @@ _DMI_WORDS = (
 """Words in vendor or product strings, the most specific first."""
 
 
+_DOUBTS = {
+    True: "QEMU emulates the CPUs of this guest: times measured here are meaningless",
+    None: "either an emulation by QEMU or a guest of KVM: this host does not show which",
+    False: "",
+}
+"""Doubts about the times in a guest of QEMU, by whether its processors are emulated."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hypervisor:
     """Hold the hypervisor. ``guest``: True in a virtual machine, None if unknown. ``name``: None on bare metal;
     ``unknown hypervisor`` in a guest that does not show the name. ``source``: the file or flag that is the evidence.
-    ``doubt``: a reason to doubt the times measured in this guest, in words; "" for none."""
+    ``doubt``: a reason to doubt the times measured in this guest, in words; "" for none. ``emulated``: True if the
+    processors are a program, None if unknown. ``accelerator``: that of a practice machine, one of ``ACCELERATORS``;
+    "" on any other host."""
 
     guest: bool | None
     name: str | None
     source: str
     doubt: str = ""
+    emulated: bool | None = None
+    accelerator: str = ""
 
 
 def read_hypervisor(root: HostRoot, identity: CpuIdentity | None = None) -> Hypervisor:
@@ -61,18 +80,56 @@ def read_hypervisor(root: HostRoot, identity: CpuIdentity | None = None) -> Hype
     cpu = identity if identity is not None else read_cpu_identity(root)
     vendor, product = (root.word(f"{_DMI}/{name}", 60) or "" for name in ("sys_vendor", "product_name"))
     flag = cpu.has("hypervisor")
+    accelerator = _accelerator(root)
     named, source = _name(root, vendor, product)
-    if flag is False and source != "/sys/hypervisor/type":
-        return Hypervisor(False, None, "no hypervisor flag in /proc/cpuinfo")
+    if accelerator:
+        named, source = "KVM" if accelerator == "kvm" else QEMU, "/proc/cmdline"
+    if flag is False and source not in ("/sys/hypervisor/type", "/proc/cmdline"):
+        return Hypervisor(False, None, "no hypervisor flag in /proc/cpuinfo", emulated=False)
+    if flag and named in (None, QEMU) and not accelerator:
+        named, source = _signed(root, named, source)
     if flag or named:
-        doubt = _doubt(cpu) if named == QEMU else ""
+        emulated = _emulated(named, cpu, accelerator or source)
+        doubt = _DOUBTS[emulated] if named == QEMU else ""
         source = source or "hypervisor flag in /proc/cpuinfo"
-        return Hypervisor(True, named or "unknown hypervisor", source, doubt)
+        return Hypervisor(True, named or "unknown hypervisor", source, doubt, emulated, accelerator)
     if vendor:
-        return Hypervisor(False, None, f"{_DMI}/sys_vendor")
+        return Hypervisor(False, None, f"{_DMI}/sys_vendor", emulated=False)
     if root.text("/proc/device-tree/model"):
-        return Hypervisor(False, None, "/proc/device-tree/model")
+        return Hypervisor(False, None, "/proc/device-tree/model", emulated=False)
     return Hypervisor(None, None, "this host shows no processor flags, no DMI data and no device tree")
+
+
+def _accelerator(root: HostRoot) -> str:
+    """Return the accelerator that a practice machine names on its kernel's command line; "" on any other host."""
+    said = read_command_line(root).value(PRACTICE_WORD)
+    return said if said in ACCELERATORS else ""
+
+
+_LEAF = "CPUID leaf 0x40000000"
+
+
+def _signature(root: HostRoot) -> str:
+    """Return the signature that this host's own processor gives; "" for a recorded host."""
+    return "" if root.recorded else cpuid.hypervisor_signature()
+
+
+def _signed(root: HostRoot, named: str | None, source: str) -> tuple[str | None, str]:
+    """Return the name and its evidence, by the processor's signature where it tells them."""
+    signature = _signature(root)
+    name = {cpuid.KVM: "KVM", cpuid.TCG: QEMU}.get(signature)
+    return (name, f"{_LEAF}: {signature}") if name is not None else (named, source)
+
+
+def _emulated(named: str | None, cpu: CpuIdentity, evidence: str) -> bool | None:
+    """Return True if QEMU emulates the processors, False if they are real. ``evidence``: a practice machine's
+    accelerator, or what the hypervisor's name was read from."""
+    if named is None:
+        return None
+    if named != QEMU:
+        return False
+    tells = evidence == "tcg" or evidence.startswith(_LEAF) or (cpu.model is not None and "TCG" in cpu.model)
+    return True if tells else None
 
 
 def _name(root: HostRoot, vendor: str, product: str) -> tuple[str | None, str]:
@@ -107,10 +164,3 @@ def _proven(root: HostRoot, name: str, source: str) -> tuple[str, str]:
     if len(times) > _STEAL and times[0] == "cpu" and times[_STEAL].strip("0"):
         return "KVM", "stolen time in /proc/stat"
     return name, source
-
-
-def _doubt(cpu: CpuIdentity) -> str:
-    """Return a warning about a guest of QEMU: QEMU emulates its CPUs, or may do so."""
-    if cpu.model is not None and "TCG" in cpu.model:
-        return "QEMU emulates the CPUs of this guest: times measured here are meaningless"
-    return "either an emulation by QEMU or a guest of KVM: this host does not show which"

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 
 from jitter_workshop.host.boot.cmdline import split_words
+from jitter_workshop.host.kernel.hypervisor import PRACTICE_WORD
 from jitter_workshop.host.kernel.release import inflated
 from jitter_workshop.host.services import SERVICE_TASKS, SERVICE_UNITS
 from jitter_workshop.host.shellfile import parse_assignments
@@ -54,7 +55,7 @@ spec_store_bypass_disable spectre_v1 spectre_v2 split_lock_detect srbds systemd.
 transparent_hugepage tsc tsx tsx_async_abort watchdog_thresh workqueue.default_affinity_scope
 workqueue.power_efficient workqueue.unbound_cpus
 """
-_PARAMETERS_KEPT = frozenset(_PARAMETER_WORDS.split())
+_PARAMETERS_KEPT = frozenset([*_PARAMETER_WORDS.split(), PRACTICE_WORD])
 """Boot parameters that this program reads or explains, with underscores for hyphens. No value of them can be a person's
 name."""
 
