@@ -1,9 +1,10 @@
 """Find what is not plain English, as far as a machine can tell: ``python scripts/prose.py [PATH…]``.
 
-A docstring begins with what the code does, not with a question word, and a program is not called somebody. A test of a
-whole program asserts the part of a message that identifies it, not the sentence: the sentence is asserted once, in the
-unit test of the module that makes it. The folders are in pyproject.toml, ``[tool.prose]``. Exit code 1: there is a
-finding; each is printed with file and line.
+A docstring begins with what the code does, not with a question word, and a program is not called somebody. Its sentence
+on errors is an imperative with the condition: "Raise HostError if the file cannot be read." A test of a whole program
+asserts the part of a message that identifies it, not the sentence: the sentence is asserted once, in the unit test of
+the module that makes it. The folders are in pyproject.toml, ``[tool.prose]``. Exit code 1: there is a finding; each is
+printed with file and line.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 QUESTION = re.compile(r"(What|Whether|Who|Whom|Whose|Where|How|Why|Which)\b")
 PEOPLE = re.compile(r"(?<!`)\b(nobody|whoever|whatever of|somebody's|nobody's|anybody's|what of it)\b", re.IGNORECASE)
+# "Raises X if …", or a sentence that ends with an error: "Raise X.", "Raise X if …, and Y."
+ERROR = r"(?:``)?(?:\w+\.)?[A-Z]\w*[a-z]\w*(?:``)?"
+ERRORS = re.compile(rf"(?:^|[.:;)] )(?:Raises\b|Raise (?:(?:[^.;]|\.\S)*(?:,|\band|\bor) )?{ERROR}(?=[.;]|$))")
 # The rings whose tests see messages that another module makes, and the most words of one that a test asserts.
 RINGS = ("functional", "outside", "lab", "soak", "native")
 MOST_WORDS = 8
@@ -70,6 +74,8 @@ def findings(path: Path) -> Iterator[tuple[int, str]]:
             said = ast.get_docstring(node)
             if said and (found := QUESTION.match(said) or (not shown and PEOPLE.search(said))):
                 yield getattr(node, "lineno", 1), f"a docstring says '{found[0]}'"
+            if said and (found := ERRORS.search(" ".join(said.split()))):
+                yield getattr(node, "lineno", 1), f"a docstring says '{found[0].lstrip('.:;) ')}': write 'Raise X if …'"
     # A text may run over several literals or begin after an escape. Most files need no look at each of their texts.
     flat = re.sub(r"\\[a-z]", " ", re.sub(r"""["'][\s()]*[fr]*["']""", "", text))
     for node in ast.walk(tree) if shown and PEOPLE.search(flat) else ():

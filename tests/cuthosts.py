@@ -45,7 +45,7 @@ _APPEND = re.compile(r'GRUB_CMDLINE_LINUX="\$GRUB_CMDLINE_LINUX ([^"\n]*)"\n')
 
 
 def menu_of(root: Path) -> str:
-    """The menu that grub-mkconfig makes of the tree's settings. Raises OSError where a shell could not read them."""
+    """The menu that grub-mkconfig makes of the tree's settings. Raise OSError where a shell could not read them."""
     words = _BASE
     for path in sorted((root / _DROPINS).glob("*.cfg")):
         text = path.read_text()

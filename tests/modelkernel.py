@@ -359,7 +359,7 @@ class ModelKernel(HostWriter):
     # Writes -------------------------------------------------------------------------------------------------------
 
     def write(self, path: str, text: str) -> None:
-        """Answer a write as the kernel does. Raises OSError."""
+        """Answer a write as the kernel does. Raise OSError if the kernel would refuse it."""
         if path not in self._shown and path != f"{V2}/cgroup.procs":
             raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
         with self._stepping(f"write {path}"):
@@ -555,7 +555,7 @@ class ModelKernel(HostWriter):
     # Tasks' masks -------------------------------------------------------------------------------------------------
 
     def set_affinity(self, tid: int, cpus: Iterable[int]) -> None:
-        """``sched_setaffinity(2)``. Raises OSError."""
+        """``sched_setaffinity(2)``. Raise OSError if the kernel would refuse it."""
         with self._stepping(f"affinity {tid}"):
             self._set_affinity(tid, cpus)
 
@@ -626,7 +626,7 @@ class ModelKernel(HostWriter):
     # Control groups -----------------------------------------------------------------------------------------------
 
     def make_folder(self, path: str) -> None:
-        """Make a group. Raises OSError."""
+        """Make a group. Raise OSError if the kernel would refuse it."""
         mount = V2 if self.shape.cgroup == 2 else V1
         if not path.startswith(f"{mount}/"):
             super().make_folder(path)
@@ -639,7 +639,7 @@ class ModelKernel(HostWriter):
             self.groups[name] = ModelGroup()
 
     def remove_folder(self, path: str) -> None:
-        """Remove an empty group. Raises OSError."""
+        """Remove an empty group. Raise OSError if the kernel would refuse it."""
         mount = V2 if self.shape.cgroup == 2 else V1
         if not path.startswith(f"{mount}/"):
             super().remove_folder(path)

@@ -155,7 +155,7 @@ class Recorder:
         self.verify()
 
     def verify(self) -> None:
-        """Everything that is on the tree was recorded. Raises Unmodelled."""
+        """Everything that is on the tree was recorded. Raise Unmodelled if something was not."""
         shown = read_tree(self.root, self._lasting)
         shown.pop(LEFT_OUT, None)
         told = self._now.tree(self.top)
@@ -280,7 +280,7 @@ class Recorder:
         return refuse
 
     def _alive(self, recorded: object) -> None:
-        """Raises Killed where the process has ended, for what would be recorded."""
+        """Raise Killed where the process has ended, for what would be recorded."""
         if recorded and 0 <= self._dies <= len(self.ops):
             raise Killed
 

@@ -1,8 +1,8 @@
 """Start the measuring children, talk to them and end them.
 
 A child runs isolated (``python -I``: no PYTHONPATH, no user site, no current folder) and gets its module path from its
-parent, so that a checkout, an editable install and a wheel all start the same code as their parent. A child is the
-leader of its own session: the terminal's signals do not reach it.
+parent, so that it runs the same code as its parent, also from a checkout or an editable install. A child is the leader
+of its own session: the terminal's signals do not reach it.
 
 The children ask the kernel to be killed when their parent dies (PR_SET_PDEATHSIG). For the kernel, the parent is the
 *thread* that forked them: start a child on a thread that lives as long as the child.

@@ -96,10 +96,10 @@ def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS, lines: Li
 
 
 def check_realtime(topology: Topology, placement: Placement, threads: int, within: CpuSet | None = None) -> None:
-    """Refuse SCHED_FIFO unless a CPU outside the run stays free: busy-waiting FIFO threads would stop the host.
+    """Raise HostError if SCHED_FIFO leaves no CPU free outside the run: busy-waiting FIFO threads would stop the host.
 
     ``threads``: the number of measured threads. ``within``: as in :class:`Wish`; the measuring process has other
-    threads, which are in the cpuset too. Raise HostError.
+    threads, which are in the cpuset too.
     """
     used = CpuSet.of(placement.cpus)
     if within is not None and not within - used:
@@ -145,7 +145,7 @@ def _check_wish(topology: Topology, wish: Wish) -> None:
 
 
 def _check_within(topology: Topology, wish: Wish, within: CpuSet) -> None:
-    """Refuse requests that a process in an isolated cpuset cannot meet. Raise HostError."""
+    """Raise HostError for a request that a process in an isolated cpuset cannot meet."""
     if wish.mode == "none" and not wish.given:
         raise HostError("the scheduler cannot move threads between isolated CPUs, but '--placement none' needs that")
     if wish.splits:
@@ -161,8 +161,7 @@ def _check_within(topology: Topology, wish: Wish, within: CpuSet) -> None:
 
 
 def _check_split(topology: Topology, wish: Wish, within: CpuSet) -> None:
-    """Refuse requests for which the accumulator cannot run on the isolated CPUs and the rest outside. Raise
-    HostError."""
+    """Raise HostError if the accumulator cannot run on the isolated CPUs and the other threads outside."""
     first, last, *_ = KINDS[wish.workload].threads
     if wish.accumulator is not None and wish.accumulator not in within:
         raise HostError(

@@ -33,7 +33,8 @@ same bytes."""
 
 
 def write(out: Path, class_data: bytes) -> None:
-    """Write the archive (``.tar.gz``). If this fails, no file is left. Raises HostError."""
+    """Write the archive (``.tar.gz``). If this fails, no file is left. Raise HostError if the file exists or cannot be
+    written."""
     made = list(contents(class_data))
     try:
         with out.open("xb") as file:
@@ -59,7 +60,8 @@ def write(out: Path, class_data: bytes) -> None:
 
 
 def contents(class_data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the bytes of each file in the archive. Raises HostError."""
+    """Yield the name and the bytes of each file in the archive. Raise HostError if a distribution was not installed
+    from a wheel."""
     assets = Path(str(resources.files("jitter_workshop.assets")))
     yield "install.py", (assets / "class" / "install.py").read_bytes()
     yield "class.toml", class_data
@@ -74,7 +76,7 @@ def contents(class_data: bytes) -> Iterator[tuple[str, bytes]]:
 def wheel(one: Distribution) -> tuple[str, bytes]:
     """Return a wheel of an installed distribution: its file name and bytes.
 
-    Raises HostError for a distribution that was not installed from a wheel.
+    Raise HostError for a distribution that was not installed from a wheel.
     """
     files = {name: source.read_bytes() for name, source in files_of(one).items()}
     info = next((name.partition("/")[0] for name in files if name.partition("/")[0].endswith(".dist-info")), None)

@@ -22,7 +22,8 @@ LIMIT_S = 30.0
 
 
 def connect(stop: int | None = None) -> BoardClient:
-    """Return a connection to the board of this class host. Raises HostError.
+    """Return a connection to the board of this class host. Raise HostError if there is no board, or it cannot be
+    reached.
 
     ``stop``: a descriptor that ends the wait for an answer when it becomes readable.
     """
@@ -41,7 +42,7 @@ def connect(stop: int | None = None) -> BoardClient:
 
 
 def started(command: Sequence[str], stop: int | None = None) -> BoardClient:
-    """Start the board's service with ``command`` and return a connection to it. Raises HostError."""
+    """Start the board's service with ``command`` and return a connection to it. Raise HostError if the start fails."""
     try:
         return BoardClient(ProcessLink(command, own_session=True), stop)
     except OSError as error:
@@ -49,8 +50,8 @@ def started(command: Sequence[str], stop: int | None = None) -> BoardClient:
 
 
 class BoardClient(contextlib.AbstractContextManager["BoardClient"]):
-    """Hold one connection to the board. Requests raise HostError or UsageError, as the service answers, or
-    WaitStopped."""
+    """Hold one connection to the board. Requests raise HostError or UsageError if the service answers with one,
+    WaitStopped after ``stop``."""
 
     def __init__(self, link: Link, stop: int | None = None) -> None:
         self._link = link

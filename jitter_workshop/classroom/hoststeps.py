@@ -51,8 +51,8 @@ _PLACEHOLDER = re.compile(r"@([A-Z]+)@")
 @dataclass(frozen=True, slots=True)
 class HostStep:
     """Describe one step. ``what``: its name in a list. ``problem``: returns what is wrong, "" if nothing is. ``do`` and
-    ``undo`` raise HostError or OSError. ``text``: the file's content, if the step writes a file. ``again``: True if the
-    step must be repeated after any other step was done."""
+    ``undo`` raise HostError or OSError on failure. ``text``: the file's content, if the step writes a file. ``again``:
+    True if the step must be repeated after any other step was done."""
 
     what: str
     problem: Callable[[], str]
@@ -88,7 +88,7 @@ def runs_systemd() -> bool:
 
 
 def steps(wish: HostChoices) -> tuple[HostStep, ...]:
-    """Return all steps that set up a host for a class, in order. Raises HostError."""
+    """Return all steps that set up a host for a class, in order. Raise HostError for a damaged template."""
     tool = HostStep(f"the tool in {INSTALL_DIR}, owned by root", install.problem, install.install, install.uninstall)
     found = [_group(), _user(), tool, _launcher(wish.python), _class_file(wish.class_data), _board_folder()]
     if wish.systemd:
@@ -117,7 +117,7 @@ def open_steps(found: tuple[HostStep, ...]) -> tuple[tuple[HostStep, str], ...]:
 def do(todo: tuple[HostStep, ...]) -> Iterator[HostStep]:
     """Do the steps in ``todo``; yield each step before it is done.
 
-    Raises HostError that names the step that failed. The earlier steps stay done; :func:`undo` undoes them."""
+    Raise HostError that names the step that failed. The earlier steps stay done; :func:`undo` undoes them."""
     os.umask(0o022)
     for step in todo:
         yield step
@@ -311,7 +311,7 @@ class Started:
         )
 
     def do(self) -> None:
-        """Reload the units and restart the services, which ends a running turn. Raises HostError."""
+        """Reload the units and restart the services, which ends a running turn. Raise HostError if systemctl fails."""
         run("systemctl", "daemon-reload")
         self._stop()
         run("systemctl", "enable", "--now", *_SOCKETS)
@@ -366,7 +366,7 @@ def by_command(command: Sequence[str]) -> Callable[[], Link]:
 def fill(template: str, **words: str) -> str:
     """Return a template of ``assets/class`` with this host's value for each ``@NAME@``.
 
-    Raises HostError for a missing template and for an unknown name.
+    Raise HostError for a missing template and for an unknown name.
     """
     known = {"LIB": f"{INSTALL_DIR}/lib", **words}
     try:
@@ -384,7 +384,8 @@ def program(name: str) -> str | None:
 
 
 def run(*words: str) -> str:
-    """Run a program of the system, by name, in a fixed environment. Return its standard output. Raises HostError."""
+    """Run a program of the system, by name, in a fixed environment. Return its standard output. Raise HostError if the
+    program is missing or fails."""
     found = program(words[0])
     if found is None:
         raise HostError(f"{words[0]} is not installed on this host")
@@ -412,7 +413,7 @@ def run(*words: str) -> str:
 class RootFile:
     """Describe a file that belongs to root and has exactly this content. ``own_folder``: True if the file's folder is
     removed with the file when the folder is empty. ``refuse``: checks the new file before it replaces the old one, and
-    raises HostError."""
+    raises HostError for a mistake."""
 
     path: str
     data: bytes
@@ -436,8 +437,8 @@ class RootFile:
         return "" if Path(path).read_bytes() == self.data else f"{path} has different content"
 
     def do(self) -> None:
-        """Write a new file, then give it the final name, so that no reader sees a half-written file. Raises OSError,
-        HostError."""
+        """Write a new file, then give it the final name, so that no reader sees a half-written file. Raise OSError if
+        that fails, HostError if ``refuse`` finds a mistake."""
         folder = Path(self.path).parent
         if not folder.is_dir():
             folder.mkdir(parents=True)
@@ -462,7 +463,7 @@ class RootFile:
             raise
 
     def undo(self) -> None:
-        """Remove the file. Raises OSError."""
+        """Remove the file. Raise OSError if that fails."""
         for path in (self.path, f"{self.path}.new"):
             Path(path).unlink(missing_ok=True)
         if self.own_folder:

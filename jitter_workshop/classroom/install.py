@@ -43,7 +43,7 @@ _NOT_INSTALLED = ("INSTALLER", "REQUESTED", "direct_url.json")
 
 
 def interpreter() -> str:
-    """Return the path of the interpreter for a class host. Raises HostError if no interpreter fits. It is the running
+    """Return the path of the interpreter for a class host. Raise HostError if no interpreter fits. It is the running
     interpreter outside its virtual environment, or the system's of the same version if the running one belongs to a
     user."""
     mine = own_interpreter()
@@ -113,7 +113,7 @@ def launcher_text(lib: str, python: str) -> str:
 
 
 def needed(name: str = NAME, extra: str = EXTRA) -> tuple[Distribution, ...]:
-    """Return the tool's own distribution, then those that it needs. Raises HostError if the tool is not installed."""
+    """Return the tool's own distribution, then those that it needs. Raise HostError if the tool is not installed."""
     found: dict[str, Distribution] = {}
     seen: set[tuple[str, str]] = set()
     todo = [(_normal(name), ""), (_normal(name), extra)]
@@ -141,8 +141,8 @@ def needed(name: str = NAME, extra: str = EXTRA) -> tuple[Distribution, ...]:
 
 
 def _distribution(name: str) -> Distribution:
-    """Return an installed distribution. Raises PackageNotFoundError. An egg-info folder that a build left next to the
-    source is skipped, because it has no list of files."""
+    """Return an installed distribution. An egg-info folder that a build left next to the source is skipped, because it
+    has no list of files. Raise PackageNotFoundError if no distribution is left."""
     for one in distributions(name=name):
         if one.read_text("RECORD") is not None:
             return one
@@ -193,8 +193,8 @@ def _normal(name: str) -> str:
 
 
 def install(into: str = INSTALL_DIR) -> None:
-    """Copy the tool to ``into``, in place of an earlier copy: first into a new folder, which is then renamed. Raises
-    HostError, OSError."""
+    """Copy the tool to ``into``, in place of an earlier copy: first into a new folder, which is then renamed. Raise
+    HostError for a damaged source, OSError if a file cannot be copied."""
     if runs_from(into) and (why := _damage(Path(into))):
         raise HostError(
             f"{why}, and the tool runs from that copy",
@@ -230,7 +230,7 @@ def uninstall(into: str = INSTALL_DIR) -> None:
 
 
 def problem(into: str = INSTALL_DIR) -> str:
-    """Return what is wrong with the installed tool, "" if nothing is. Raises HostError if the running tool is not an
+    """Return what is wrong with the installed tool, "" if nothing is. Raise HostError if the running tool is not an
     installed distribution."""
     if not (Path(into) / "lib" / "jitter_workshop" / "agent" / "__main__.py").is_file():
         return f"{into} does not hold the tool"

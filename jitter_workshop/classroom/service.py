@@ -116,14 +116,14 @@ class Service:
 
 
 def listen() -> None:
-    """Serve the socket that systemd passed, until SIGTERM. Raises HostError."""
+    """Serve the socket that systemd passed, until SIGTERM. Raise HostError if systemd passed none or several."""
     descriptor = inherited(os.environ)
     os.environ.clear()
     listen_on(descriptor, lambda: serve_caller(counted=True))
 
 
 def serve_caller(counted: bool = False) -> None:
-    """Ask the kernel for the caller's user id, and serve this caller. Raises WorkshopError if the connection cannot
+    """Ask the kernel for the caller's user id, and serve this caller. Raise WorkshopError if the connection cannot
     begin.
 
     ``counted``: the listener has already counted this connection for its user.

@@ -65,7 +65,7 @@ create table if not exists banner (one integer primary key check (one = 1), bann
 
 
 class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
-    """Hold the database open for one request. Raises HostError if the database cannot be used."""
+    """Hold the database open for one request. Raise HostError if the database cannot be used."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -78,7 +78,7 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
         self._base.close()
 
     def post(self, uid: int, user: str, posted: Posted, now_s: float) -> None:
-        """Store a member's post, which replaces their last one. Raises UsageError for an invalid post, HostError if it
+        """Store a member's post, which replaces their last one. Raise UsageError for an invalid post, HostError if it
         cannot be stored."""
         posted = checked(posted)
         user, text = clean(user, USER), _text(posted)
@@ -114,7 +114,8 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
             self._base.execute("insert or replace into best values (?, ?, ?, ?)", (*key, _text(run)))
 
     def board(self, host: str, now_s: float, only: int | None = None, turns: TurnState | None = None) -> Board:
-        """Return the board of all members, or of only one. ``turns``: the turn and its queue. Raises HostError."""
+        """Return the board of all members, or of only one. ``turns``: the turn and its queue. Raise HostError if the
+        board cannot be read."""
         try:
             rows = self._base.execute("select uid, user, posted, seen_at, moved_at from member").fetchall()
             best = self._base.execute("select uid, run from best order by chapter, workload").fetchall()
@@ -138,7 +139,7 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
 
     def forget(self, user: str | None) -> int:
         """Delete the data of the member with this name (the account may be gone), or of all members for None. Return
-        the number of members. Raises HostError. No post of theirs is left in the board's folder."""
+        the number of members. No post of theirs is left in the board's folder. Raise HostError on failure."""
         with self._writing():
             self._base.execute(
                 "delete from best where ? is null or uid in (select uid from member where user = ?)", (user, user)
@@ -162,7 +163,7 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
             return None
 
     def say(self, banner: Banner | None) -> None:
-        """Replace the banner, or remove it. Raises HostError."""
+        """Replace the banner, or remove it. Raise HostError if the board cannot be written."""
         with self._writing():
             self._base.execute("delete from banner")
             if banner is not None:
@@ -171,7 +172,7 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
         """Hold one transaction. It takes the write lock when it begins, so another writer can never cause a rollback.
-        Raise HostError."""
+        Raise HostError if the board cannot be written."""
         try:
             self._base.execute("begin immediate")
             yield
@@ -211,7 +212,7 @@ def _group(row: BoardRow, silent_s: float, turns: TurnState) -> Group:
 
 
 def checked(posted: Posted) -> Posted:
-    """Check a post, and return it with all its texts cleaned. Raises UsageError for an invalid post."""
+    """Check a post, and return it with all its texts cleaned. Raise UsageError for an invalid post."""
     if len(posted.chapters) > MAX_CHAPTERS or len(posted.runs) > 2 * MAX_CHAPTERS or len(posted.people) > MAX_PEOPLE:
         raise UsageError("this is more data than one member may send")
     for chapter in posted.chapters:
@@ -262,7 +263,8 @@ def _text(value: Any) -> str:
 
 
 def _opened(folder: Path) -> sqlite3.Connection:
-    """Return the open database. A missing one is created, a damaged one is first moved away. Raises sqlite3.Error."""
+    """Return the open database. A missing one is created, a damaged one is first moved away. Raise sqlite3.Error on
+    failure."""
     try:
         return _connected(folder)
     except sqlite3.DatabaseError as error:
@@ -326,8 +328,8 @@ def _advice(error: sqlite3.Error) -> str:
 
 
 def publish_banner(folder: Path, banner: Banner | None) -> None:
-    """Write the banner to a small file that all users can read without a service; None removes the file. Raises
-    HostError."""
+    """Write the banner to a small file that all users can read without a service; None removes the file. Raise
+    HostError on failure."""
     try:
         if banner is None:
             (folder / BANNER_FILE).unlink(missing_ok=True)

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0 if all was applied, 1 if some of it was refused. Raises WorkshopError if nothing was applied."""
+    """Return 0 if all was applied, 1 if some of it was refused. Raise WorkshopError if nothing was applied."""
     require_live_host(args)
     from jitter_workshop.flow.host_ops import apply
     from jitter_workshop.flow.host_ops.agent_session import HERE, AgentSession
@@ -149,7 +149,7 @@ def _held(
 
 
 def _run_command(command: tuple[str, ...], quiet: bool) -> int:
-    """Run a command and return its exit code; -N becomes 128 + N. ``quiet``: its output goes to stderr. Raises
+    """Run a command and return its exit code; -N becomes 128 + N. ``quiet``: its output goes to stderr. Raise
     HostError if the start fails."""
     try:
         process = subprocess.Popen(command, stdout=sys.stderr if quiet else None)

@@ -163,7 +163,8 @@ def _matrix(args: argparse.Namespace, form: str | None) -> int:
 
 
 def _format(args: argparse.Namespace) -> str | None:
-    """Return the format of the picture; None for text. Raises UsageError."""
+    """Return the format of the picture; None for text. Raise UsageError if the options or the file's name contradict
+    each other."""
     path: Path | None = args.output
     if path is None:
         if args.format or args.theme:
@@ -192,7 +193,7 @@ def _picture(
 
 
 def _png(draw: Callable[[ModuleType], bytes]) -> bytes:
-    """Return the picture that ``draw`` makes with the module ``png``. Raises UsageError if this installation cannot
+    """Return the picture that ``draw`` makes with the module ``png``. Raise UsageError if this installation cannot
     draw PNG."""
     try:
         from jitter_workshop.report.pictures import png

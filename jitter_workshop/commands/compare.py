@@ -126,7 +126,7 @@ def _gate(wanted: str | None, tolerance: float | None) -> Gate | None:
 
 
 def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) -> list[GateVerdict]:
-    """Return the gate's verdict on each run. Raises SessionError if a run cannot be judged."""
+    """Return the gate's verdict on each run. Raise SessionError if a run cannot be judged."""
     from jitter_workshop.stats.comparison import measure_name
     from jitter_workshop.stats.gate import verdict
 

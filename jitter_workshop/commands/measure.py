@@ -253,7 +253,8 @@ class ProgressLine(Line):
 def _told(request: MeasureRequest, solid: str | None, session: OpenSession | None) -> tuple[MeasureRequest, str]:
     """Return the request, and a sentence to print when the run begins ("" for none). ``solid``: the percentile of
     ``--for-percentile``; the request gets the length that the percentile needs, and the sentence names this length.
-    Without ``solid`` the sentence names, on a terminal, the percentiles that the run will reach. Raises UsageError."""
+    Without ``solid`` the sentence names, on a terminal, the percentiles that the run will reach. Raise the errors of
+    ``run_length.until`` and ``run_length.outlook``."""
     from jitter_workshop.flow.measuring import run_length
 
     said = ""
@@ -286,7 +287,7 @@ def _print(run: Run, as_json: bool) -> None:
 
 
 def _priority(text: str) -> int:
-    """Return the real-time priority: 0 for ``other``, N for ``fifo:N``. Raises argparse's error for any other text."""
+    """Return the real-time priority: 0 for ``other``, N for ``fifo:N``. Raise argparse's error for any other text."""
     if text == "other":
         return 0
     kind, _, number = text.partition(":")

@@ -187,7 +187,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _command(args: argparse.Namespace) -> CommandRequest | None:
-    """Return the user's command with its metric; None if our own benchmark is to measure. Raises UsageError."""
+    """Return the user's command with its metric; None if our own benchmark is to measure. Raise UsageError for options
+    that contradict each other."""
     from jitter_workshop.flow.programs.metrics import chosen
     from jitter_workshop.flow.proving.command_meter import TIMEOUT_S, CommandRequest
 
@@ -211,7 +212,8 @@ def _command(args: argparse.Namespace) -> CommandRequest | None:
 def _take_turn(
     turn: contextlib.ExitStack, agent_session: AgentSession, args: argparse.Namespace, token: CancelToken
 ) -> None:
-    """Hold the turn of a class host until ``turn`` is closed. Raises Interrupted, BusyError, HostError."""
+    """Hold the turn of a class host until ``turn`` is closed. Raise Interrupted after a signal, and the errors of
+    ``turn_for``."""
     from jitter_workshop.flow.turns.classhost import turn_for
 
     with stopped_by_signals(token) as received:
@@ -226,7 +228,7 @@ def _take_turn(
 
 
 def _proven(prover: Prover, plan: ProofPlan, token: CancelToken, received: Sequence[int]) -> Proof:
-    """Make the proof. ``received``: the signals that came. Raises Interrupted if one came in the first round."""
+    """Make the proof. ``received``: the signals that came. Raise Interrupted if one came in the first round."""
     from jitter_workshop.bench.runner import Cancelled
     from jitter_workshop.presenter.proof import STOPPED_EARLY
 

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the report and return 0. Raises WorkshopError if there are no runs."""
+    """Write the report and return 0. Raise WorkshopError if there are no runs."""
     from jitter_workshop.flow.reporting.build import explain_and_build, keep_found
     from jitter_workshop.flow.reporting.draft import FORMATS, Draft
     from jitter_workshop.flow.reporting.files import check, default_name, name_of, write
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _format_of(output: str | None) -> str:
-    """Return the format for the ending of a file name; html for no ending. Raises UsageError for an unknown ending."""
+    """Return the format for the ending of a file name; html for no ending. Raise UsageError for an unknown ending."""
     if output in (None, "-"):
         return "html"
     ending = Path(str(output)).suffix.lower().removeprefix(".")

@@ -231,7 +231,7 @@ def _remove_import(args: argparse.Namespace) -> int:
 
 
 def _ask(args: argparse.Namespace, refusal: str, what: str) -> None:
-    """Return after a yes, or if ``--yes`` is given. Raises UsageError otherwise."""
+    """Return after a yes, or if ``--yes`` is given. Raise UsageError otherwise."""
     if args.yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -349,7 +349,7 @@ class Page:
 
 
 def _read_page(path: Path, data: bytes) -> Page:
-    """Return the session in the page of a report. Raises SessionError with the file's name."""
+    """Return the session in the page of a report. Raise SessionError with the file's name."""
     from jitter_workshop.session import archive, reportfile
 
     shown = clean(path.name, 100) or "the file"

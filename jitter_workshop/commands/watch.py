@@ -136,7 +136,7 @@ def _subject(
     args: argparse.Namespace, command: tuple[str, ...], limits: Limits, open_: contextlib.ExitStack
 ) -> tuple[Subject, Watch]:
     """Return the watched subject, and the function that watches it. A command is started here, and ended with
-    ``open_``. Raise UsageError or HostError."""
+    ``open_``. Raise HostError if the command cannot be started, or if the process cannot be followed."""
     from jitter_workshop.flow.watching.tally import Subject
 
     if args.pid is None and not command:

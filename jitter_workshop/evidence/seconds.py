@@ -68,8 +68,8 @@ class Seconds:
                     lane.tids.add(piece.pid)
 
     def busiest(self) -> CpuSecond | None:
-        """Return the second in which others took the most time from one CPU; of equal seconds the earliest one, then
-        the one of the CPU with the lowest number."""
+        """Return the second of one CPU in which tasks and interrupts that are not ours took the most time. Of equal
+        seconds return the earliest, and in that second the CPU with the lowest number."""
         taken = {key: sum(lane.total_ns for lane in lanes.values()) for key, lanes in self._lanes.items()}
         if not taken:
             return None

@@ -67,7 +67,7 @@ def explained(
     session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard, *, keep: bool = True
 ) -> EvidenceReport | CounterReport:
     """Return the kept report of :func:`explain`. If there is none, compute the report and, with ``keep``, store it in
-    the session if possible. Raises the errors of :func:`explain`."""
+    the session if possible. Raise the errors of :func:`explain`."""
     if top > KEPT_STALLS or not session.has_trace(run.id):
         return explain(session, run, top, progress)
     path = session.blocks_file(run.id).with_name(KEPT_FILE)
@@ -115,7 +115,7 @@ def _read_kept(path: Path, run_id: str) -> EvidenceReport | None:
 def explain(
     session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard
 ) -> EvidenceReport | CounterReport:
-    """Return the report on a run's trace, or on its counters if the run has no trace. Raises SessionError for a damaged
+    """Return the report on a run's trace, or on its counters if the run has no trace. Raise SessionError for a damaged
     trace and for a run without trace and counters, and the errors of ``progress``.
     """
     trace = session.trace(run.id)
@@ -128,7 +128,7 @@ def explain(
 
 
 def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: Progress = unheard) -> EvidenceReport:
-    """Return the report on a run's trace. Raises SessionError for a trace whose events cannot be read."""
+    """Return the report on a run's trace. Raise SessionError for a trace whose events cannot be read."""
     placed = {t.name: t.cpus[0] for t in run.threads if run.placement.mode != "none" and len(t.cpus) == 1}
     main = run.main_summary
     whole = len(trace.blocks) == len(run.blocks)
@@ -168,7 +168,7 @@ def _of_a_part(run: Run, trace: RunTrace) -> dict[str, str]:
 
 
 def explained_blocks(run: Run, trace: RunTrace, progress: Progress = unheard) -> Iterator[ExplainedBlock]:
-    """Yield each block of a trace, with its stalls split by cause. Raises ValueError for events that cannot be read."""
+    """Yield each block of a trace, with its stalls split by cause. Raise ValueError for events that cannot be read."""
     progress(0, len(trace.blocks))
     own = frozenset(trace.own)
     for done, block in enumerate(trace.blocks, 1):

@@ -59,7 +59,8 @@ class Tree:
 
     def look(self, path: str) -> int:
         """Return an O_PATH descriptor of the file or folder that ``path`` names inside the tree, never of a link. The
-        caller closes it. Raise OSError, ValueError for an impossible path, and PathRefused."""
+        caller closes it. Raise OSError if the path cannot be opened, ValueError for an impossible path, PathRefused for
+        a path that leads out of the tree or in a circle."""
         if self._opener is not None:
             try:
                 return self._opener(self._descriptor, path.lstrip("/") or ".")

@@ -10,7 +10,7 @@ _NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 
 def parse_assignments(text: str) -> dict[str, str]:
     """Return the assignments of a settings file; if a name occurs twice, the last value counts. Other lines are left
-    out, and nothing raises. Quotes are removed. ``NAME+=value`` appends, as in GRUB's settings."""
+    out. Quotes are removed. ``NAME+=value`` appends, as in GRUB's settings. Never raise an error."""
     values: dict[str, str] = {}
     for line in text.split("\n"):
         name, equals, rest = line.strip().removeprefix("export ").partition("=")

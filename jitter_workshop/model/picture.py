@@ -94,8 +94,8 @@ def is_picture(word: str) -> bool:
 
 
 def parse(kind: str, lines: Sequence[str]) -> LessonPicture:
-    """Return the picture in a fenced block. ``kind``: the word behind the fence. Raise ValueError; its message is a
-    sentence without a full stop."""
+    """Return the picture in a fenced block. ``kind``: the word behind the fence. Raise ValueError for any other text;
+    the error's message is a sentence without a full stop."""
     rows = [line.split() for line in lines if line.strip()]
     if len(rows) > MOST_ROWS:
         raise ValueError(f"a picture has at most {MOST_ROWS} lines")

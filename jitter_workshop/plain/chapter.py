@@ -49,7 +49,7 @@ class PlainChapter:
         self._commands: PlainCommands | None = None
 
     def run(self) -> None:
-        """Show steps and carry out commands until the chapter ends. A hidden noise ends with the chapter. Raises Leave
+        """Show steps and carry out commands until the chapter ends. A hidden noise ends with the chapter. Raise Leave
         or EOFError when the learner leaves the workshop."""
         try:
             self._run()

@@ -63,7 +63,8 @@ def words(workshop: Workshop) -> tuple[tuple[str, str], ...]:
 
 
 def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
-    """Carry out a class command (turn, take, give, go). Return False for other answers. Raises WorkshopError, Jump."""
+    """Carry out a class command (turn, take, give, go). Return False for other answers. Raise WorkshopError if the
+    command fails, Jump for ``go``."""
     view = workshop.class_view
     if view is None or answer not in [word for word, _ in HELP]:
         return False
@@ -94,7 +95,8 @@ def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
 
 def have_turn(workshop: Workshop, talk: Talk) -> bool:
     """Wait for the turn that the next piece of work needs. Return True when the turn has come, or if there is no class;
-    False if the learner stopped waiting. HUP and TERM end the wait and then act as usual. Raises HostError."""
+    False if the learner stopped waiting. HUP and TERM end the wait and then act as usual. Raise HostError on
+    failure."""
     view = workshop.class_view
     if view is None or workshop.agent_session.has_turn:
         return True

@@ -18,7 +18,7 @@ def show(walk: ChapterSession, talk: Talk) -> None:
 
 
 def heard(walk: ChapterSession, talk: Talk, typed: str) -> bool:
-    """Check a typed mask and return True; False in a chapter without a mask. Raises UsageError for other words."""
+    """Check a typed mask and return True; False in a chapter without a mask. Raise UsageError for other words."""
     task = walk.chapter.mask
     if task is None:
         return False

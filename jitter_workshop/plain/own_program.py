@@ -63,7 +63,8 @@ def show(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName) -
 
 
 def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName, answer: str) -> bool:
-    """Carry out a command about the program. Return False if the answer is none. Raises WorkshopError."""
+    """Carry out a command about the program. Return False for other answers. Raise WorkshopError if the command
+    fails."""
     if not walk.chapter.program:
         return False
     word, _, rest = answer.partition(" ")
@@ -89,7 +90,8 @@ def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName, 
 
 
 def observe(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Observe the program, and tell where its time went. Ctrl-C ends it. Raises WorkshopError."""
+    """Observe the program, and tell where its time went. Ctrl-C ends it. Raise WorkshopError if the program cannot be
+    observed."""
     if walk.program.why_not:
         talk.tell(f"Nothing is observed: {walk.program.why_not}.")
         return

@@ -15,7 +15,8 @@ _MOST_LISTED = 20
 
 
 def tell_program(workshop: Workshop, talk: Talk, pid: str = "") -> None:
-    """Explain the process with the number ``pid``, or have one chosen from the list. Raises WorkshopError."""
+    """Explain the process with the number ``pid``, or have one chosen from the list. Raise WorkshopError if it cannot
+    be observed."""
     if workshop.recorded:
         talk.tell(words.NO_PROGRAM_HERE)
         return

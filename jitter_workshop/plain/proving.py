@@ -53,8 +53,8 @@ def tell_newest(workshop: Workshop, walk: ChapterSession, view: CompareView, tal
 
 
 def prove(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Show the newest proof, or make one after the learner agreed to the cost. Raises WorkshopError; Leave for
-    ``q``."""
+    """Show the newest proof, or make one after the learner agreed to the cost. Raise Leave for ``q``, WorkshopError if
+    the proof fails."""
     before = chapter.newest(workshop, walk)
     if before is not None:
         talk.say("", *words.verdict(before, talk.width), "")

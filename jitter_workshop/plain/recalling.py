@@ -10,7 +10,7 @@ from jitter_workshop.presenter import recall as words
 
 
 def ask(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Ask the questions that :func:`recalling.asked` returns, if any. Raises Leave or EOFError like ``talk.ask``; the
+    """Ask the questions that :func:`recalling.asked` returns, if any. Raise Leave or EOFError like ``talk.ask``; the
     questions then come again."""
     found = recalling.asked(workshop, walk)
     for number, one in enumerate(found, 1):

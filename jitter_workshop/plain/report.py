@@ -14,7 +14,7 @@ from jitter_workshop.presenter import report_preview as preview
 
 
 def tell_report(workshop: Workshop, talk: Talk) -> None:
-    """Show the report, and write it if the learner agrees. Raises WorkshopError if there is nothing to report."""
+    """Show the report, and write it if the learner agrees. Raise WorkshopError if there is nothing to report."""
     try:
         with stopped_by_ctrl_c() as progress:
             draft = Draft.of(workshop, progress)

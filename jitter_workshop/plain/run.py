@@ -55,7 +55,7 @@ class PlainObserver:
 
 def run_plainly(workshop: Workshop, request: MeasureRequest, talk: Talk) -> Run:
     """Tell that a run begins, and measure on this thread. Ctrl-C stops the run and keeps its finished blocks. HUP and
-    TERM do the same and then act as usual. Raises WorkshopError if there is no run."""
+    TERM do the same and then act as usual. Raise WorkshopError if there is no run."""
     talk.tell("Measuring. Ctrl-C stops the run, not the workshop.")
     with stopping() as token:
         run = workshop.measure(request, PlainObserver(talk), token, partial(queued, talk))
@@ -85,8 +85,8 @@ def stopping() -> Iterator[CancelToken]:
 
 
 def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Show the causes of this chapter's newest traced run. If no run was traced, offer to make one. Raises
-    WorkshopError."""
+    """Show the causes of this chapter's newest traced run. If no run was traced, offer to make one. Raise WorkshopError
+    if the run or the explanation fails."""
     run = walk.traced_run()
     if run is None:
         further = None if walk.hunts else walk.traced_request()

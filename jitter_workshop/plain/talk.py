@@ -50,7 +50,7 @@ def _read_line(prompt: str, idle: Callable[[], bool] = lambda: False) -> str:
 
 
 def _await_line(prompt: str, idle: Callable[[], bool]) -> None:
-    """Sleep until the terminal has a line; call ``idle`` each second. Raises whatever the handler of a signal raises.
+    """Sleep until the terminal has a line; call ``idle`` each second. Raise whatever the handler of a signal raises.
 
     ``input`` alone would miss a signal that comes between Python's last look for signals and read(2): the handler would
     run only with the next line. The wakeup descriptor of ``signal.set_wakeup_fd`` ends this sleep at any moment.
@@ -107,7 +107,7 @@ class Talk:
         return max(20, min(columns - 1, _WIDEST))
 
     def ask(self, question: str) -> str:
-        """Return the answer, without blanks around it. Raises Leave for ``q``, and EOFError at the end of the input."""
+        """Return the answer, without blanks around it. Raise Leave for ``q``, and EOFError at the end of the input."""
         answer = self.ask_anything(question)
         if answer == "q":
             raise Leave

@@ -119,7 +119,8 @@ class PlainWalk:
         self._talk.tell(self._workshop.host_line())
 
     def _home(self) -> str:
-        """Show the path until the learner chooses a chapter; return its id. Raises Leave to end the workshop."""
+        """Show the path until the learner chooses a chapter; return its id. Raise Leave when the learner leaves the
+        workshop."""
         workshop, talk = self._workshop, self._talk
         while True:
             talk.notices(workshop.notices)

@@ -114,7 +114,7 @@ def check_tools() -> None:
 
 
 def find(flavour: str, cache: Path) -> Kernel:
-    """Return the kernel of this flavour from the cache. Raises NotHere if it was never fetched."""
+    """Return the kernel of this flavour from the cache. Raise NotHere if it was never fetched."""
     folder = cache / f"{flavour}-{LAYOUT}"
     try:
         release = (folder / "release").read_text().strip()
@@ -126,7 +126,7 @@ def find(flavour: str, cache: Path) -> Kernel:
 
 
 def fetch(flavour: str, cache: Path) -> Kernel:
-    """Download and unpack the newest kernel of a flavour. Raises NotHere, with apt's own reason."""
+    """Download and unpack the newest kernel of a flavour. Raise NotHere, with apt's own reason."""
     for name in ("apt-get", "apt-cache", "dpkg-deb"):
         if shutil.which(name) is None:
             raise NotHere(f"kernels come as Debian packages, and {name} is not installed")
@@ -180,7 +180,7 @@ def _keep_modules(modules: dict[str, bytes], target: Path) -> None:
 
 def take(image: Path, folder: Path, flavour: str, cache: Path) -> Kernel:
     """Keep a kernel of the user's own: its image (a vmlinuz or a vmlinux) and its folder of modules, which is named
-    after its release, as below /lib/modules. Raises NotHere."""
+    after its release, as below /lib/modules. Raise NotHere if a file cannot be read, or if there is no module."""
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=cache) as scratch:
         work = Path(scratch) / "unpacked"
@@ -218,7 +218,7 @@ def write_sums(folder: Path, sources: list[Path]) -> None:
 
 
 def verify(kernel: Kernel) -> None:
-    """Compare a kernel's files with their checksums. Raises NotHere if one is damaged or missing."""
+    """Compare a kernel's files with their checksums. Raise NotHere if one is damaged or missing."""
     try:
         lines = (kernel.folder / SUMS).read_text("utf-8", "replace").splitlines()
         pairs = [line.partition("  ") for line in lines if line and not line.startswith("#")]

@@ -253,8 +253,9 @@ class Machine:
                 raise qemu.late(f"waited {timeout_s:.0f} s for {what}\n{self._console()}", self.work)
 
     def turn(self, timeout_s: float | None, others: Sequence[int] = (), what: str = "its next word") -> list[int]:
-        """Wait until the guest tells something, which is taken, or one of the ``others`` can be read. Return the ready
-        descriptors; none after ``timeout_s``. Raises PowerLost."""
+        """Wait until the guest's control line or one of the descriptors ``others`` can be read. Take the guest's events
+        from the line. Return the ready descriptors; none after ``timeout_s``. Raise PowerLost if the machine goes
+        off."""
         control = self._running().control
         ready, _, _ = select.select([control.fileno(), *others], [], [], timeout_s)
         if control.fileno() in ready:

@@ -39,7 +39,8 @@ class Owner:
 
 @contextlib.contextmanager
 def folder(shape: str, cache: Path) -> Iterator[Path]:
-    """Give a new machine a folder, which is removed at the end; its console stays as ``LAST_LOG``. Raises HostError."""
+    """Give a new machine a folder, which is removed at the end; its console stays as ``LAST_LOG``. Raise HostError if
+    the folder cannot be made."""
     place = cache / FOLDER
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)

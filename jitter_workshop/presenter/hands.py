@@ -99,7 +99,7 @@ def guarded(view: HandsView) -> str:
         return "The old values are in root's journal: they are restored when you leave the workshop, or with undo (u)."
     why = clean(view.why_not, 160)
     return (
-        f"The workshop cannot restore what you make ({why}). The session keeps the old values: undo shows the commands."
+        f"The workshop cannot restore your writes ({why}). The session keeps the old values: undo shows the commands."
     )
 
 

@@ -56,7 +56,8 @@ class Settings:
 
 
 def load(file: Path | None = None) -> tuple[Settings, str]:
-    """Return the preferences, and a sentence on the parts of the file that could not be used, or "". Never raises."""
+    """Return the preferences, and a sentence on the parts of the file that could not be used, or "". Never raise an
+    error."""
     file = file or paths.config_file()
     try:
         with file.open("rb") as stream:
@@ -79,7 +80,8 @@ def load(file: Path | None = None) -> tuple[Settings, str]:
 
 
 def save(settings: Settings, file: Path | None = None) -> None:
-    """Write the preferences atomically: the file always has either its old or its new content. Raises SettingsError."""
+    """Write the preferences atomically: the file always has either its old or its new content. Raise SettingsError if
+    that fails."""
     file = file or paths.config_file()
     text = (
         "# Settings of jitter-workshop; the screen's own page (key e) writes this file.\n"

@@ -17,8 +17,8 @@ _HOW = "type 2,4 or producer=2 accumulator=4"
 
 
 def parse_time_ns(text: str) -> int:
-    """Return a time in ns from ``200us``, ``200 µs``, ``4 ms``, ``1.5ms``, ``300 ns`` or ``1,5 s``. Raises
-    UsageError."""
+    """Return a time in ns from ``200us``, ``200 µs``, ``4 ms``, ``1.5ms``, ``300 ns`` or ``1,5 s``. Raise UsageError
+    for any other text, and for a time outside 1 ns to 60 s."""
     found = _TIME.fullmatch(text.strip())
     if found is None:
         raise UsageError("a time needs a number and a unit", "such as 300 ns, 20 us or 4 ms")
@@ -30,7 +30,8 @@ def parse_time_ns(text: str) -> int:
 
 def parse_cpus(text: str) -> dict[str, int]:
     """Return role → CPU from ``2,4`` (producer, accumulator, journaller in this order) or ``producer=2 acc=4``. Return
-    {} (automatic choice) for an empty text and for ``auto``. Raises UsageError."""
+    {} (automatic choice) for an empty text and for ``auto``. Raise UsageError for any other text, and for a CPU or a
+    thread that is named twice."""
     words = [word for word in re.split(r"[\s,;]+", text.strip()) if word]
     if words == ["auto"]:
         return {}
@@ -57,8 +58,8 @@ def parse_cpus(text: str) -> dict[str, int]:
 
 
 def parse_mask(text: str) -> CpuSet:
-    """Return the CPUs of a hex mask such as ``fff0ffff,fff0ffff``, or of a list, which has a hyphen: ``0-15,20``.
-    Raises UsageError."""
+    """Return the CPUs of a hex mask such as ``fff0ffff,fff0ffff``, or of a list, which has a hyphen: ``0-15,20``. Raise
+    UsageError for any other text."""
     try:
         return CpuSet.parse_list(text, MAX_CPU) if "-" in text else CpuSet.parse_mask(text)
     except ValueError as error:

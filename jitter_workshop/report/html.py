@@ -48,7 +48,7 @@ _LINES = frozenset({"section", "table", "thead", "tbody", "tr", "ul", "ol", "dl"
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> dict[str, bytes]:
     """Return the page as a file of this name. The page contains the raw data if the report is about the whole session
-    and is not private. Raises SessionError if the raw data cannot be read."""
+    and is not private. Raise SessionError if the raw data cannot be read."""
     if document.private or {run.id for run in document.runs} < set(session.session.runs):
         # A user who left runs or names out does not want them in the raw data.
         return {name: render(document, None).encode()}

@@ -190,7 +190,7 @@ def _files_of(folder: Path) -> tuple[dict[str, int], list[LeftOut]]:
 
 def _walk(folder: Path, above: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Yield (path, entry) of a session's folder in the order of paths, without locks, unfinished and damaged files.
-    Raise OSError."""
+    Raise OSError if a folder cannot be read."""
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda e: e.name):
             path = f"{above}{entry.name}"

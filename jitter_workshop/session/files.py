@@ -75,7 +75,8 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def replace(path: Path, content: bytes, mode: int) -> None:
-    """Replace a file as :func:`write_whole` does. ``mode``: the file's rights, whatever the umask is. Raise OSError."""
+    """Replace a file as :func:`write_whole` does. ``mode``: the file's rights, whatever the umask is. Raise OSError on
+    failure."""
     temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name[:200]}-{os.urandom(4).hex()}")
     try:
         with _create(temporary, mode) as file:

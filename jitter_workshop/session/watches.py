@@ -41,7 +41,7 @@ def watches_dir() -> Path:
 
 
 def new_folder(top: Path | None = None) -> Path:
-    """Make the folder of a new watch below ``top`` (None: the usual place). Raise SessionError."""
+    """Make the folder of a new watch below ``top`` (None: the usual place). Raise SessionError on failure."""
     above = top or watches_dir()
     files.make_folder(above)
     folder = above / ids.free_id(above)

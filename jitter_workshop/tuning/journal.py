@@ -144,7 +144,7 @@ def decode(line: bytes) -> dict[str, Any]:
 
 
 def parse(journal_id: str, data: bytes) -> Journal:
-    """Return a journal parsed from its bytes. Never raise: damage is reported in ``problems``."""
+    """Return a journal parsed from its bytes. Never raise an error: damage is reported in ``problems``."""
     journal = Journal(journal_id)
     for number, line in enumerate(data.split(b"\n"), start=1):
         if journal.whole + len(line) >= len(data):

@@ -79,7 +79,7 @@ class _Warm:
 
 
 def traced(folder: Path, agent_session: AgentSession, noise: str | None, seconds: float = SECONDS) -> Traced:
-    """Run the sampler with evidence, and with a noise. Raises HostError and MeasureError where that cannot be."""
+    """Run the sampler with evidence, and with a noise. Raise HostError and MeasureError where that cannot be."""
     request = MeasureRequest(workload="spin", noise=noise, evidence=True, duration_s=seconds)
     spec = resolve(request, read_topology(HostRoot()), CpuSet(), str(folder))
     cpu = spec.placement.sampler

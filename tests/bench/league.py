@@ -43,7 +43,7 @@ class Missing(Exception):
 @dataclass(frozen=True)
 class Rival:
     """One queue. ``build``: with a folder to build in, returns how one turn is made: with the producer's CPU and the
-    consumer's, the percentiles of a run in ns. Raises Missing."""
+    consumer's, the percentiles of a run in ns; raises Missing where it cannot be built."""
 
     name: str
     version: str
@@ -63,7 +63,7 @@ class Row:
 
 
 def _run(words: Sequence[str | Path], folder: Path, seconds: int = _BUILD_S) -> str:
-    """The output of a command, which must succeed. Raises Missing."""
+    """The output of a command, which must succeed. Raise Missing if it does not."""
     if shutil.which(str(words[0])) is None:
         raise Missing(f"{words[0]} is not installed")
     try:

@@ -26,7 +26,7 @@ EMPTY = "an empty interpreter"
 
 
 def timed_s(command: list[str]) -> float:
-    """Seconds from fork to the end of a command. Raises CalledProcessError for exit codes but 0 and 1."""
+    """Seconds from fork to the end of a command. Raise CalledProcessError for exit codes but 0 and 1."""
     begin = time.perf_counter()
     done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
     took = time.perf_counter() - begin

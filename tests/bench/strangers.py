@@ -166,7 +166,7 @@ def started(name: str) -> Iterator[int]:
 
 
 def case(name: str, plant: Callable[[int, int, int], Claim]) -> tuple[Claim, dict[str, object]]:
-    """Plant while the program is explained. Raises RuntimeError if that was not possible."""
+    """Plant while the program is explained. Raise RuntimeError if that was not possible."""
     with started(name) as root:
         pid, tid = busiest(root)
         words = [sys.executable, "-m", "jitter_workshop", "explain", "--json", "--pid", str(root)]

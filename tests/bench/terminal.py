@@ -42,7 +42,8 @@ class Terminal:
         return True
 
     def wait_for(self, text: str, timeout_s: float = 60.0) -> float:
-        """Seconds since the start when ``text`` came; what came up to it is forgotten. Raises RuntimeError."""
+        """Seconds since the start when ``text`` came; what came up to it is forgotten. Raise RuntimeError after
+        ``timeout_s``."""
         limit = time.monotonic() + timeout_s
         while True:
             _, found, rest = _ESCAPE.sub(b"", self.seen).partition(text.encode())

@@ -61,7 +61,7 @@ class Made:
 
 
 Make = Callable[[MeasureRequest, CancelToken], Made]
-"""Raises what ``flow.measuring.measure`` raises, and MeasureError for a run that is not whole."""
+"""Raise the errors of ``flow.measuring.measure``, and MeasureError for a run that is not whole."""
 
 
 class _Watch:
@@ -149,7 +149,7 @@ def record(
     """Make what is missing of a series, unit by unit, until it is whole, ``cancel`` is pressed, or a unit would go
     beyond ``until_s`` (CLOCK_MONOTONIC). Gives how many runs are missing still.
 
-    Raises HostError where the host is not quiet (``anyway``: only told), UsageError where the file is of another plan,
+    Raise HostError where the host is not quiet (``anyway``: only told), UsageError where the file is of another plan,
     and what ``make`` does.
     """
     before = read(into) if into.exists() and into.stat().st_size else None
@@ -253,7 +253,7 @@ def missing(plan: NullPlan | PowerPlan, before: Recorded | None) -> list[Slot]:
 
 def pilot(workload: str, make: Make, cancel: CancelToken, say: Say) -> tuple[float, float]:
     """The host's own stalls over 100 µs a second, and how many more of them a burst of the noise makes: quick runs
-    without it and beside it in turn. Raises HostError where the noise is not felt."""
+    without it and beside it in turn. Raise HostError where the noise is not felt."""
     count, seconds = [0, 0], [0.0, 0.0]
     for number in range(2 * PILOT_RUNS):
         noise_on = number % 2
@@ -273,7 +273,7 @@ def pilot(workload: str, make: Make, cancel: CancelToken, say: Say) -> tuple[flo
 def periods(own_per_second: float, felt: float, effects: Sequence[str]) -> dict[str, int]:
     """Return how long from burst to burst so that the host's own rate becomes so many times itself; ``felt``: stalls a
     burst. Effects are written as factors, 2 or 1.5. Where the noise's slowest is only a little too much, it is taken:
-    what an effect was is told by the pool, not by its name. Raises UsageError for one that the noise cannot make."""
+    what an effect was is told by the pool, not by its name. Raise UsageError for one that the noise cannot make."""
     found: dict[str, int] = {}
     slowest, fastest = 1e9 / LONGEST_PERIOD_NS, 1e9 / SHORTEST_PERIOD_NS
     for effect in effects:

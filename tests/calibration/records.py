@@ -71,7 +71,7 @@ def plain_side(side: Side) -> list[Any]:
 
 
 def side_from(plain: list[Any], run: str) -> Side:
-    """Raises ValueError or TypeError for what is no side."""
+    """Raise ValueError or TypeError for what is no side."""
     length_ns, threshold, step, worst, stalls, known = plain
     length_s = length_ns / 1e9
     rates = tuple(StallRate(t, count, count / length_s, stolen / length_s) for t, count, stolen in stalls)
@@ -127,8 +127,8 @@ class Writer:
 
 
 def read(path: Path) -> Recorded:
-    """A file as it was written, or packed (``.xz``); a cut last line is left out and said. Raises Unreadable and
-    OSError."""
+    """A file as it was written, or packed (``.xz``); a cut last line is left out and said. Raise Unreadable for a
+    damaged file, OSError if it cannot be opened."""
     data = path.read_bytes()
     if path.suffix == ".xz":
         unpack = lzma.LZMADecompressor()
@@ -143,7 +143,8 @@ def read(path: Path) -> Recorded:
 
 
 def pack(recorded: Path, into: Path) -> int:
-    """The same lines, each slot's last one only and no torn one, compressed. Gives the bytes. Raises like ``read``."""
+    """The same lines, each slot's last one only and no torn one, compressed. Gives the bytes. Raise the errors of
+    ``read``."""
     found = read(recorded)
     lines = [json.dumps({"sitting": s}, separators=(",", ":")).encode() + b"\n" for s in found.sittings]
     packed = lzma.compress(b"".join([*lines, *(line_of(found.runs[n]) for n in sorted(found.runs))]), preset=9)

@@ -214,7 +214,7 @@ async def test_without_root_s_rights_the_learner_restores_by_hand(
         assert "You are not root" in said(app)
         await pilot.press("d")
         await settled(pilot)
-        assert "cannot restore what you make (changing" in said(app)
+        assert "cannot restore your writes (changing" in said(app)
         for one in made.values():
             type_it(tree, one)
         await shown(pilot, "All 2 writes are made.")

@@ -60,7 +60,7 @@ def cannot_measure(cache: Path) -> str:
 
 
 def native(cache: Path) -> bytes:
-    """The project's native core for the guest, built where its sources have changed. Raises ``NotHere``."""
+    """The project's native core for the guest, built where its sources have changed. Raise NotHere if that fails."""
     sources = sorted(path for path in NATIVE.iterdir() if path.suffix in (".c", ".h", ".py"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
     built = cache / f"arm64-native-{digest}.so"

@@ -60,7 +60,7 @@ _KINDS = {"irq_noise": ("irq", _WHO), "thread_noise": ("thread", _WHO), "nmi_noi
 
 
 def read(text: str, cpu: int) -> tuple[list[Noise], list[Gap]]:
-    """The tracer's own text, of one CPU. Raises ValueError for an event of its that is not understood, as is a softirq
+    """The tracer's own text, of one CPU. Raise ValueError for an event of its that is not understood, as is a softirq
     outside a thread: the lab's real-time kernel has none."""
     noises, gaps = [], []
     for line in text.splitlines():
@@ -94,7 +94,7 @@ class Clock(NamedTuple):
 
 def scheduler_clock(gaps: Sequence[Gap], rate: Rate) -> Clock:
     """From gaps, each of which was stamped a little after it ended: the least such delays are taken for none. One in
-    the first and one in the last third give the rate. Raises ValueError for fewer than six."""
+    the first and one in the last third give the rate. Raise ValueError for fewer than six."""
     third = len(gaps) // 3
     if third < 2:
         raise ValueError(f"{len(gaps)} gaps are too few to compare clocks")
@@ -387,7 +387,7 @@ def sum_ms(lengths_ns: Iterable[int]) -> str:
 
 
 def compare(raw: Mapping[str, Any]) -> Comparison:
-    """Return what ``osnoise_stretch`` recorded. Raises ValueError where it cannot be compared."""
+    """Return what ``osnoise_stretch`` recorded. Raise ValueError where it cannot be compared."""
     (start, start_ns), (end, end_ns) = raw["start"], raw["end"]
     rate, cpu = Rate(end - start, end_ns - start_ns), raw["cpu"]
     events = list(unpack(base64.b64decode(raw["events"]), raw["strings"]))

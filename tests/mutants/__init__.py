@@ -40,7 +40,7 @@ class Mutant:
         return f"{self.file}: {self.before.strip().splitlines()[0][:60]}"
 
     def applied(self, text: str) -> str:
-        """Return a file's text with the fault in it. Raises ValueError where ``before`` does not stand there once."""
+        """Return a file's text with the fault in it. Raise ValueError where ``before`` does not stand there once."""
         if text.count(self.before) != 1:
             raise ValueError(f"{self.name}: 'before' stands there {text.count(self.before)} times, not once")
         return text.replace(self.before, self.after)
@@ -52,7 +52,7 @@ def rooms() -> tuple[str, ...]:
 
 
 def mutants_of(room: str) -> tuple[Mutant, ...]:
-    """Return the mutants of one room, in the order of its file. Raises TypeError for a field that is not known."""
+    """Return the mutants of one room, in the order of its file. Raise TypeError for a field that is not known."""
     found = tomllib.loads((HERE / f"{room}.toml").read_text())["mutant"]
     return tuple(Mutant(room=room, **one) for one in found)
 

@@ -41,7 +41,7 @@ def copy() -> Iterator[Path]:
 
 
 def run(top: Path, tests: list[str]) -> subprocess.CompletedProcess[str]:
-    """Run tests against the copy, up to the first that fails. Raises TimeoutExpired."""
+    """Run tests against the copy, up to the first that fails. Raise TimeoutExpired after ``TEST_S``."""
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header", "--tb=line"]
     # Byte code goes by a file's time in seconds and its size: two faults may have both in common.
     env = os.environ | {"PYTHONPATH": str(top), "PYTHONDONTWRITEBYTECODE": "1"}

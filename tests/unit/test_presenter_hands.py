@@ -64,7 +64,7 @@ def test_who_restores_what_was_made() -> None:
     assert "setting_2, " in asked
     assert "Enter once more" in asked
     alone = dataclasses.replace(view("done"), journalled=False, why_not="sudo is not installed")
-    assert "cannot restore what you make (sudo is not installed)" in guarded(alone)
+    assert "cannot restore your writes (sudo is not installed)" in guarded(alone)
     assert guarded(dataclasses.replace(alone, back=True)) == ""
 
 

@@ -26,7 +26,7 @@ PIECE_BYTES = 512 << 10
 
 
 class ConnectionCapture:
-    """Hold at most one capture of one connection. All methods raise HostError."""
+    """Hold at most one capture of one connection. All methods raise HostError on failure."""
 
     def __init__(self, root: HostRoot, writer: HostWriter, top: str, uid: int) -> None:
         self._root = root
@@ -37,7 +37,8 @@ class ConnectionCapture:
         self._pieces: list[bytes] = []
 
     def answer(self, request: dict[str, Any]) -> Any:
-        """Answer a request ``evidence`` (see ``protocol``). Raise UsageError, too."""
+        """Answer a request ``evidence`` (see ``protocol``). Raise UsageError for an invalid request, or for a step
+        before ``begin``."""
         step = protocol.text(request, "do", 20)
         if step == "begin":
             return self._begin(request)

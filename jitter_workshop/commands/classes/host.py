@@ -102,6 +102,6 @@ def _somebody_here(args: argparse.Namespace, advice: str) -> None:
 
 
 def _agreed(args: argparse.Namespace, question: str) -> None:
-    """Ask unless ``--yes`` is given. Raises UsageError unless the answer is yes."""
+    """Ask unless ``--yes`` is given. Raise UsageError unless the answer is yes."""
     if not args.yes and not agreed(question):
         raise UsageError("nothing was done")

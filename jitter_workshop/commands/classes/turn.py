@@ -97,7 +97,8 @@ def _run(command: list[str], agent_session: AgentSession, received: list[int]) -
     """Run the command and return its exit code. HUP and TERM are passed on to the command; it gets Ctrl-C from the
     terminal.
 
-    If the turn ends first, root's agent ends the command. Raises TurnOver then; HostError for a code above 1.
+    If the turn ends first, root's agent ends the command, and TurnOver is raised. Raise UsageError if the command
+    cannot be started, Interrupted after a signal, HostError for a code above 1.
     """
     try:
         child = subprocess.Popen(command)

@@ -200,6 +200,6 @@ def say(sentence: str) -> None:
 
 
 def require_live_host(args: argparse.Namespace) -> None:
-    """Refuse ``--root`` for a verb that acts on this machine. Raises HostError."""
+    """Raise HostError if ``--root`` is given for a verb that acts on this machine."""
     if str(args.root) != "/":
         raise HostError("a recorded host can be read, but not measured or changed", "leave out --root")

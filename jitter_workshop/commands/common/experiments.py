@@ -135,8 +135,8 @@ def earlier(
     find: Callable[[OpenSession, str], T],
     read_all: Callable[[OpenSession], tuple[T, ...]],
 ) -> tuple[T, ...]:
-    """Return earlier results of the session: all of them, or the one that ``--show`` names. ``what``: their name.
-    Raise UsageError or SessionError."""
+    """Return earlier results of the session: all of them, or the one that ``--show`` names. ``what``: their name. Raise
+    UsageError for words that contradict ``--list`` or ``--show``, SessionError if there is no such result."""
     if args.words or getattr(args, "command", ()) or args.resume or (args.list and args.show is not None):
         raise UsageError(f"--list and --show print earlier {what}", "leave the other words out")
     with open_session(args) as session:

@@ -24,7 +24,7 @@ def run_inside(shape: Shape, argv: Sequence[str], environment: dict[str, str], t
     """Boot a machine, run a program in it to its end, and return its exit code, -N for signal N.
 
     ``own``: the words are those of this host's interpreter. ``terminal``: the program gets this process's terminal.
-    Raises HostError, MachineError.
+    Raise HostError if the machine or the program cannot be started, MachineError if the machine fails.
     """
     cache = kernels.cache_dir()
     options = Options.of(shape)

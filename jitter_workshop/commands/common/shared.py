@@ -54,7 +54,7 @@ def write_stdout(content: bytes) -> None:
 
 
 def open_session(args: argparse.Namespace) -> OpenSession:
-    """Return the session that ``--session`` names, or the current session. Raises SessionError if there is none."""
+    """Return the session that ``--session`` names, or the current session. Raise SessionError if there is none."""
     session = SessionStore().current(args.session)
     if session is None:
         raise SessionError("there is no session yet", "start the workshop, or run 'jitter-workshop measure'")
@@ -62,7 +62,8 @@ def open_session(args: argparse.Namespace) -> OpenSession:
 
 
 def session_to_keep_in(name: str | None, host: str) -> OpenSession:
-    """Return the session with this name (None: the current one). If there is none, make it. Raises SessionError."""
+    """Return the session with this name (None: the current one). If there is none, make it. Raise SessionError on
+    failure."""
     store = SessionStore()
     if name is None:
         return store.current_or_create(FIRST_SESSION, host)
@@ -87,7 +88,7 @@ def add_wait(options: argparse._ActionsContainer) -> None:
 
 
 def number(text: str) -> float:
-    """Return a number from the command line. Raises argparse's error for a text that is not a finite number."""
+    """Return a number from the command line. Raise argparse's error for a text that is not a finite number."""
     try:
         value = float(text)
     except ValueError:

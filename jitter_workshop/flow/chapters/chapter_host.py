@@ -98,7 +98,7 @@ class ChapterHost:
         return (*found, *(_fact(check) for check in checks))
 
     def machine(self) -> tuple[HostRoot, Topology, HostSummary]:
-        """Return the host that is shown: the workshop's own, or the chapter's recording. Raises LessonError if the
+        """Return the host that is shown: the workshop's own, or the chapter's recording. Raise LessonError if the
         recording cannot be read."""
         context = self.context
         if self._taught_here():
@@ -113,7 +113,8 @@ class ChapterHost:
 
     def apply(self, shown: PlanView | None = None) -> ApplyView:
         """Make the writes of ``shown`` and no others; if ``shown`` is None, all writes of the plan. The agent refuses a
-        write, with the reason, if the host has changed since the plan was shown. Raises HostError."""
+        write, with the reason, if the host has changed since the plan was shown. Raise HostError on a recorded host, or
+        if the agent fails."""
         session, chapter = self.context.agent_session, self.chapter
         if self.reason:
             raise HostError(f"{chapter.title} is taught on a recording here, so nothing is written", self.reason)
@@ -137,7 +138,7 @@ class ChapterHost:
         return ApplyView(len(result.applied), refused, settled, waits, text)
 
     def undo(self) -> RestoreResult:
-        """Restore the chapter's settings. Raises HostError if that fails, and on a recorded host."""
+        """Restore the chapter's settings. Raise HostError if that fails, and on a recorded host."""
         refuse_recorded(self.context)
         ids = self.ids
         with self.context.agent_session.change_log.during(chapter=self.chapter.id):
@@ -216,7 +217,7 @@ class Boots:
         return dataclasses.replace(way, once=not why_not and not self._always, why_not=why_not, root_first=False)
 
     def choose(self, *, once: bool) -> None:
-        """Plan the boot parameters for the next boot alone, or for every boot. Raises HostError if only root can tell
+        """Plan the boot parameters for the next boot alone, or for every boot. Raise HostError if only root can tell
         whether one boot alone is possible, and root's rights are not available.
         """
         way, host = self.way(), self._host

@@ -62,7 +62,7 @@ class ChapterDiagnosis:
 
     def read(self, progress: Progress = unheard) -> SeenCauses | None:
         """Read the evidence of the first run, and return what was seen; None without a run. A long trace takes some
-        seconds. A damaged trace counts as missing. Raises the errors of ``progress``."""
+        seconds. A damaged trace counts as missing. Raise the errors of ``progress``."""
         run = None if self._host.rehearsed else self._run()
         if run is not None and self.ready is None:
             self._seen = self._read(run, progress)
@@ -97,7 +97,7 @@ class ChapterDiagnosis:
         return of_counters(run, why, self._figure)
 
     def answer(self, ident: str) -> Diagnosed:
-        """Judge an answer, and keep it with the chapter's progress. Raises UsageError for a cause that is not in the
+        """Judge an answer, and keep it with the chapter's progress. Raise UsageError for a cause that is not in the
         list, and for a second answer: a diagnosis counts only before the evidence is known."""
         seen = self.read()
         found = judge(seen, ident) if seen is not None else None

@@ -73,7 +73,7 @@ class Hands:
 
     def begin(self, shown: PlanView) -> HandsView:
         """Begin to watch the writes of ``shown``. The agent first journals their old values; if no agent can be
-        started, the session keeps them. Raises HostError if the host has changed since the plan was shown."""
+        started, the session keeps them. Raise HostError if the host has changed since the plan was shown."""
         why = self.why_not(shown)
         if why:
             raise HostError("these writes cannot be made by hand here", why)
@@ -108,7 +108,7 @@ class Hands:
         return work is not None and work.boot_id == self._host.boot_id
 
     def give_back(self) -> HandsView:
-        """Begin to watch the learner restore the old values by hand, where no journal has them. Raises HostError if
+        """Begin to watch the learner restore the old values by hand, where no journal has them. Raise HostError if
         there are none."""
         work = self._work
         if work is None or not self.owed:
@@ -132,7 +132,7 @@ class Hands:
 
     def adopt(self, wrong: bool = False) -> ApplyView:
         """Count the writes that the learner has made as applied by this chapter, and stop watching. Nothing is written.
-        ``wrong``: also count values that are not in the plan; the learner was asked about them. Raises HostError if the
+        ``wrong``: also count values that are not in the plan; the learner was asked about them. Raise HostError if the
         agent has ended; then the learner's writes are restored."""
         try:
             return self._adopted(wrong and bool(self._told_wrong))

@@ -80,7 +80,7 @@ class Hunt:
     ``outcome``: the result that is kept; None until the learner names the noise or gives up. ``cured``: True once runs
     show that the learner kept the noise away. ``start`` starts the noise, ``picker`` chooses its kind, ``now_s`` is a
     clock in seconds. ``kinds``: the kinds that may be hidden, () for all. ``before``: kinds that come only if no other
-    one is left. ``seed``: the seed of the choice, which is kept with the outcome; None: the system chooses. Raises
+    one is left. ``seed``: the seed of the choice, which is kept with the outcome; None: the system chooses. Raise
     HostError if this host can hide no noise, UsageError for wrong ``seconds``.
     """
 
@@ -124,7 +124,7 @@ class Hunt:
         return "over" if self._now_s() >= self._over_at_s else "stopped"
 
     def answer(self, kind: str) -> HuntAnswer:
-        """Check an answer; the right answer ends the noise. Raises UsageError for a kind that is not a suspect."""
+        """Check an answer; the right answer ends the noise. Raise UsageError for a kind that is not a suspect."""
         if kind not in [suspect.id for suspect in self.suspects]:
             named = ", ".join(suspect.id for suspect in self.suspects)
             raise UsageError("the answer is not one of the suspects", f"name one of {named}")
@@ -204,7 +204,7 @@ def kept(progress: ChapterProgress, outcome: HuntOutcome) -> ChapterProgress:
 
 
 class Hiding:
-    """Keep a chapter's hunt alive on a thread of its own, until :meth:`close`. Raises the errors of ``begin``."""
+    """Keep a chapter's hunt alive on a thread of its own, until :meth:`close`. Raise the errors of ``begin``."""
 
     def __init__(self, begin: Callable[[], Hunt], chapter_id: str = "") -> None:
         self.chapter_id = chapter_id
@@ -248,7 +248,7 @@ class Hunts:
         return self._hiding is not None and self._hiding.state == "running"
 
     def suspects(self, walk: ChapterSession) -> tuple[Noise, ...]:
-        """Return the kinds of noise that can be hidden in a chapter on this host, at least one. Raises HostError if
+        """Return the kinds of noise that can be hidden in a chapter on this host, at least one. Raise HostError if
         none can be hidden now, UsageError for a chapter without hunts."""
         placement, allowed = self._ground(walk)
         found = suspects(placement, allowed, walk.chapter.suspects)
@@ -263,8 +263,9 @@ class Hunts:
         raise HostError("this host can hide no noise: none of them can be made here")
 
     def begin(self, walk: ChapterSession) -> Hunt:
-        """End the previous hunt, then hide a noise while a chapter's next runs are measured. This takes a second.
-        Raises HostError, UsageError, MeasureError."""
+        """End the previous hunt, then hide a noise while a chapter's next runs are measured. This takes a second. Raise
+        HostError if this host can hide no noise, UsageError for a chapter without hunts, MeasureError if the noise
+        fails."""
         self.end()
         placement, allowed = self._ground(walk)
         how: dict[str, Any] = {}
@@ -279,7 +280,7 @@ class Hunts:
         return self._hiding.hunt
 
     def answer(self, kind: str) -> HuntAnswer:
-        """Check an answer. The right answer ends the noise, and the outcome is kept with the chapter's progress. Raises
+        """Check an answer. The right answer ends the noise, and the outcome is kept with the chapter's progress. Raise
         UsageError for a kind that is not a suspect, and if no noise is hidden.
         """
         return self._settle(lambda hunt: hunt.answer(kind))
@@ -309,7 +310,7 @@ class Hunts:
             hunt.cured = found is not None and mitigation.gone(found)
 
     def give_up(self) -> HuntAnswer:
-        """Give up: end the noise and return its kind. Raises UsageError if no noise is hidden."""
+        """Give up: end the noise and return its kind. Raise UsageError if no noise is hidden."""
         return self._settle(Hunt.reveal)
 
     def end(self) -> None:
@@ -332,7 +333,7 @@ class Hunts:
         return finding
 
     def _ground(self, walk: ChapterSession) -> tuple[Placement, CpuSet]:
-        """Return the placement of a chapter's runs, and the CPUs that a noise may use. Raises HostError for a recorded
+        """Return the placement of a chapter's runs, and the CPUs that a noise may use. Raise HostError for a recorded
         host, UsageError for a chapter without hunts."""
         context = self._context
         if context.recorded:

@@ -45,7 +45,7 @@ class Checked:
 
 
 def check(course_dir: Path | None) -> Checked:
-    """Return the mistakes in a course, those in its files first. Raises LessonError if the folder does not exist."""
+    """Return the mistakes in a course, those in its files first. Raise LessonError if the folder does not exist."""
     reading = read_course(course_dir, [tunable.id for tunable in registry.tunables()])
     found = list(reading.problems.found)
     if len(found) < MAX_PROBLEMS:

@@ -34,7 +34,7 @@ _BY_ONE_RUN = "Each kind has only one run here: other runs may differ."
 
 def request(walk: ChapterSession, cpu: int | None = None) -> MeasureRequest:
     """Return the request for one more run with the noise and the cure. ``cpu``: another CPU for the measured thread,
-    if the move is the cure. Raises the errors of ``ChapterSession.request``.
+    if the move is the cure. Raise the errors of ``ChapterSession.request``.
     """
     return dataclasses.replace(walk.request("again"), label=LABEL, cpu=cpu)
 

@@ -65,7 +65,7 @@ def sample_of(words: tuple[str, ...]) -> Sample | None:
 
 
 def parse_command(text: str) -> tuple[str, ...]:
-    """Return the words of a command, split as by a shell. Raises UsageError for an invalid command."""
+    """Return the words of a command, split as by a shell. Raise UsageError for an invalid command."""
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
@@ -107,7 +107,7 @@ class ChapterProgram:
     def observe(self, agent: AgentSession, progress: Callable[[float], None] = lambda rest_s: None) -> None:
         """Run the program and explain its time. After OBSERVED_S seconds, end the program and all processes that it has
         started. Its input is empty, and its output is not shown. ``agent``: the way to root's rights. ``progress`` is
-        called with the seconds left while the program runs; an exception from it ends the program. Raises HostError if
+        called with the seconds left while the program runs; an exception from it ends the program. Raise HostError if
         the program cannot be started, MeasureError if it cannot be observed."""
         if self.why_not:
             raise HostError(self.why_not)

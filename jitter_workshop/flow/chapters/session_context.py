@@ -154,7 +154,8 @@ class SessionContext:
         return found
 
     def leave(self) -> RestoreResult:
-        """Restore the leased settings, and end the log of changes and the posts to a class board. Never raises."""
+        """Restore the leased settings, and end the log of changes and the posts to a class board. Never raise an
+        error."""
         result = self.agent_session.close()
         self.agent_session.change_log.end()
         if self.poster is not None:
@@ -242,7 +243,7 @@ class SessionContext:
 
     def causes(self, run: Run, progress: Progress | None = None) -> EvidenceReport | CounterReport:
         """Return the causes of a run's stalls, or its counters. This takes a second for every few hundred thousand
-        events. The newest report is kept in memory. Raises SessionError, and the errors of ``progress``.
+        events. The newest report is kept in memory. Raise the errors of ``attribution.explain``.
         """
         from jitter_workshop.flow.attribution import explained, unheard
 

@@ -101,7 +101,8 @@ def try_chapter(
     A change that takes effect at a boot is tried in two halves, with a boot between them: ``before`` keeps the first
     runs in the session, ``after`` measures the second ones and compares. Neither half changes the host.
 
-    Raises UsageError for a chapter that shows no effect, HostError where a change is refused, MeasureError.
+    Raise UsageError for a chapter that shows no effect, HostError where a change is refused, MeasureError if a run
+    fails.
     """
     if not 1 <= rounds <= MOST_ROUNDS:
         raise UsageError(f"a chapter is tried in 1 to {MOST_ROUNDS} rounds, not {rounds}")
@@ -114,7 +115,7 @@ def try_chapter(
 
 
 def shows_of(course: Course, chapter_id: str) -> Shows:
-    """Return the effect that a chapter says it shows. Raises UsageError for a chapter that names none."""
+    """Return the effect that a chapter says it shows. Raise UsageError for a chapter that names none."""
     chapter = find_chapter(course, chapter_id)
     if chapter.shows is None:
         advice = f"these do: {', '.join(c.id for c in course.chapters if c.shows is not None)}"
@@ -125,7 +126,7 @@ def shows_of(course: Course, chapter_id: str) -> Shows:
 def try_in(
     workshop: Workshop, chapter_id: str, rounds: int, trial: Trial, cancel: CancelToken, half: Half | None = None
 ) -> Tried:
-    """Try a chapter in an open workshop. Raises as :func:`try_chapter` does."""
+    """Try a chapter in an open workshop. Raise the errors of :func:`try_chapter`."""
     shows, walk = shows_of(workshop.course, chapter_id), workshop.walk(chapter_id)
     if half is not None and not walk.chapter.reboot:
         raise UsageError(f"the change of {chapter_id} needs no boot, so both halves are tried at once", "no --half")
@@ -178,7 +179,7 @@ class _Runs:
             yield before, after
 
     def after_a_boot(self, rounds: int) -> Iterator[tuple[KnownRun, KnownRun]]:
-        """Yield each kept run of the first half with a new one. Raises UsageError if the session keeps too few."""
+        """Yield each kept run of the first half with a new one. Raise UsageError if the session keeps too few."""
         self.walk.restart()
         asked = self.walk.request("measure")
         known = self.workshop.runs()

@@ -127,7 +127,7 @@ class ChapterSession:
         return blocked(self.chapter, dataclasses.replace(progress, runs=live), step, self.host.rehearsed)
 
     def go(self, step: StepName) -> None:
-        """Enter a step and save the progress. Raises WorkshopError with the reason of :meth:`blocked`.
+        """Enter a step and save the progress. Raise WorkshopError with the reason of :meth:`blocked`.
 
         A step from ``apply`` to ``again`` means that the learner agrees to the plan. Writes that the learner made by
         hand count as applied.
@@ -145,7 +145,7 @@ class ChapterSession:
 
     def next(self) -> StepName | None:
         """Go to the next step of this chapter and return the step. After the last step mark the chapter as done and
-        return None. Raises WorkshopError if the next step cannot be entered yet.
+        return None. Raise WorkshopError if the next step cannot be entered yet.
         """
         step = step_after(self.chapter, self.current)
         if step is not None:
@@ -166,7 +166,7 @@ class ChapterSession:
     def predict(self, prediction: Prediction) -> None:
         """Keep the learner's prediction. The prediction cannot change once its run exists.
 
-        Raises UsageError for an answer that the lesson does not have, and for a prediction that comes too late.
+        Raise UsageError for an answer that the lesson does not have, and for a prediction that comes too late.
         """
         task = self.chapter.prediction
         if task is None:
@@ -300,7 +300,7 @@ class ChapterSession:
         return effects(before, after, self.chapter.shows, task.percentile if task is not None else None)
 
     def plan(self) -> PlanView:
-        """Return the plan of the chapter: the writes of :meth:`apply`, or a CPU for each thread. Raises HostError if
+        """Return the plan of the chapter: the writes of :meth:`apply`, or a CPU for each thread. Raise HostError if
         this host cannot have it."""
         if self.chapter.changes == "tunables":
             return self.host.plan()
@@ -313,7 +313,7 @@ class ChapterSession:
 
     def apply(self, shown: PlanView | None = None) -> ApplyView:
         """Make the writes that :meth:`plan` shows, and return the host's state after them. The settings last while the
-        workshop is open. With ``shown``, make only its writes, even if the plan has changed. Raises HostError if root's
+        workshop is open. With ``shown``, make only its writes, even if the plan has changed. Raise HostError if root's
         rights are not available, or the chapter is taught on a recording.
         """
         view = self.host.apply(shown)
@@ -325,13 +325,14 @@ class ChapterSession:
 
     def adopt(self, wrong: bool = False) -> ApplyView:
         """Count the writes that the learner has made by hand as applied, and return the host's state. ``wrong``: also
-        count values that are not in the plan; the learner was asked about them. Raises HostError."""
+        count values that are not in the plan; the learner was asked about them. Raise HostError if the agent has
+        ended."""
         view = self.hands.adopt(wrong)
         self._mark_again(entered=True)
         return view
 
     def undo(self) -> RestoreResult:
-        """Restore this chapter's settings, and update the marks. Raises HostError."""
+        """Restore this chapter's settings, and update the marks. Raise HostError on failure, and on a recorded host."""
         result = self.host.undo()
         self.hands.close()
         self._mark_again(entered=True)
@@ -368,7 +369,7 @@ class ChapterSession:
         return told
 
     def choose_cpus(self, producer: int | None, accumulator: int | None, journaller: int | None) -> None:
-        """Set the learner's own placement for ``again``; three times None means the automatic one. Raises HostError if
+        """Set the learner's own placement for ``again``; three times None means the automatic one. Raise HostError if
         the placement is impossible, UsageError if this chapter does not change the placement."""
         given = {"producer": producer, "accumulator": accumulator, "journaller": journaller}
         chosen = {name: cpu for name, cpu in given.items() if cpu is not None}
@@ -387,7 +388,7 @@ class ChapterSession:
     def request(self, slot: StepName) -> MeasureRequest:
         """Return the request for the measurement of a slot (``measure`` or ``again``) on this host.
 
-        The ring needs two CPUs. If a run may use only one, the clock loop ``spin`` is measured instead. Raises
+        The ring needs two CPUs. If a run may use only one, the clock loop ``spin`` is measured instead. Raise
         UsageError for a slot that the chapter does not measure, HostError if the chapter cannot be done here.
         """
         return self._context.of_class(self._request(slot, self.progress.chosen_cpus))
@@ -611,7 +612,7 @@ class ChapterSession:
 
     def traced_request(self) -> MeasureRequest | None:
         """Return the request to repeat the chapter's last measurement with a trace; None if nothing was measured yet.
-        Raises the errors of :meth:`request`.
+        Raise the errors of :meth:`request`.
         """
         measured = [slot for slot in SLOTS if self.run_in(slot) is not None]
         if not measured:

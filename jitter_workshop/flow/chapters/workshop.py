@@ -155,7 +155,7 @@ class Workshop(SessionContext):
         return next_entry(self.path(), self.course, current_chapter(self.session, self.course.id), self._of_class)
 
     def walk(self, chapter_id: str) -> ChapterSession:
-        """Return the object that leads through the chapter with this id. Raises UsageError for an unknown id."""
+        """Return the object that leads through the chapter with this id. Raise UsageError for an unknown id."""
         return self._walk(find_chapter(self.course, chapter_id))
 
     def _walk(self, chapter: Chapter) -> ChapterSession:
@@ -226,11 +226,12 @@ class Workshop(SessionContext):
 
     def findings(self) -> Findings:
         """Read this host's ``status`` and return its checks, each with the first chapter that treats it. This takes a
-        tenth of a second. Raises HostError."""
+        tenth of a second. Raise HostError if the host shows no CPU."""
         return find(self.root.root, self.course)
 
     def undo_all(self) -> RestoreResult:
-        """Restore all settings of this tool on this host, and update the chapters' marks. Raises HostError."""
+        """Restore all settings of this tool on this host, and update the chapters' marks. Raise HostError on failure,
+        and on a recorded host."""
         from jitter_workshop.flow.chapters.chapter_host import refuse_recorded
 
         refuse_recorded(self)
@@ -250,12 +251,13 @@ class Workshop(SessionContext):
         return tuple(word_of(one) for one in self.session.stack if one["id"] not in standing)
 
     def resume_plan(self) -> PlanView:
-        """Return one plan that applies all settings of :meth:`resumable`. Raises UsageError, HostError."""
+        """Return one plan that applies all settings of :meth:`resumable`. Raise HostError if the host shows no CPU,
+        UsageError for an invalid setting."""
         return plan_view(self._seen(), self.resumable(), self.recorded)
 
     def resume(self, shown: PlanView | None = None) -> ApplyResult:
         """Apply the settings of :meth:`resumable` again: the changes in ``shown``, or the whole plan if ``shown`` is
-        None. Raises HostError, UsageError."""
+        None. Raise HostError if the agent fails, and the errors of :meth:`resume_plan`."""
         words, seen = self.resumable(), self._seen()
         changes = shown.changes if shown is not None else planned(seen, words).changes
         result = self.agent_session.apply(words, seen.hot.cpus, changes)
@@ -279,7 +281,7 @@ class Workshop(SessionContext):
 
 
 def find_chapter(course: Course, chapter_id: str) -> Chapter:
-    """Return a chapter by its id. Raises UsageError for an unknown id; the error names the most similar id."""
+    """Return a chapter by its id. Raise UsageError for an unknown id; the error names the most similar id."""
     chapter = course.chapter(chapter_id)
     if chapter is not None:
         return chapter

@@ -48,7 +48,7 @@ class Problem:
 
 def wish(file: Path | None) -> HostChoices:
     """Return the settings of a class host: from the given class file, or from the installed one, or from a new one for
-    this host. Raises UsageError for a file that is not valid, HostError if this host cannot be a class host."""
+    this host. Raise UsageError for a file that is not valid, HostError if this host cannot be a class host."""
     data = _class_data(file)
     described = _understood(data, file)
     topology = read_topology(HostRoot())
@@ -60,20 +60,21 @@ def wish(file: Path | None) -> HostChoices:
 
 
 def to_do(asked: HostChoices) -> tuple[tuple[HostStep, str], ...]:
-    """Return the steps that are still needed for a class host, each with its problem. Raises HostError."""
+    """Return the steps that are still needed for a class host, each with its problem. Raise HostError if the caller is
+    not root."""
     _only_root()
     return open_steps(hoststeps.steps(asked))
 
 
 def init(todo: tuple[tuple[HostStep, str], ...]) -> Iterator[HostStep]:
-    """Do these steps and no others; yield each step before doing it. Raises HostError with the message of a step that
+    """Do these steps and no others; yield each step before doing it. Raise HostError with the message of a step that
     failed. The steps before that one stay done; ``remove`` undoes them."""
     _only_root()
     yield from hoststeps.do(tuple(step for step, _ in todo))
 
 
 def check() -> tuple[Problem, ...]:
-    """Return the problems of this class host. Raises HostError if this is no class host, or the caller is not root."""
+    """Return the problems of this class host. Raise HostError if this is no class host, or the caller is not root."""
     _only_root()
     if not Path(CLASS_FILE).exists():
         if install.LAUNCHER in leftovers():
@@ -100,14 +101,16 @@ def check() -> tuple[Problem, ...]:
 
 
 def doubts(asked: HostChoices) -> tuple[Problem, ...]:
-    """Return a problem for each line of a class file that is probably wrong on this host. Raises UsageError."""
+    """Return a problem for each line of a class file that is probably wrong on this host. Raise UsageError for an
+    invalid file."""
     described = parse_class(asked.class_data, CLASS_FILE)
     hot = Problem("every CPU is hot: logins disturb each measurement", f"set fewer hot_cpus in {CLASS_FILE}")
     return (*([hot] if not asked.housekeeping else ()), *_instructors(described), *_permitted(described))
 
 
 def bundle(out: Path, file: Path | None) -> None:
-    """Write the archive that makes a class host without the internet. Raises UsageError, HostError."""
+    """Write the archive that makes a class host without the internet. Raise UsageError for an invalid class file,
+    HostError if the archive cannot be written."""
     from jitter_workshop.classroom import bundle as archive
 
     data = _class_data(file)
@@ -116,7 +119,7 @@ def bundle(out: Path, file: Path | None) -> None:
 
 
 def to_remove() -> tuple[str, ...]:
-    """Return the things that :func:`remove` would remove, in words. Raises HostError if there are any and the caller is
+    """Return the things that :func:`remove` would remove, in words. Raise HostError if there are any and the caller is
     not root."""
     there = leftovers()
     if there:
@@ -128,7 +131,7 @@ def to_remove() -> tuple[str, ...]:
 
 def remove() -> tuple[str, ...]:
     """Undo all steps of :func:`init`, the last step first. Return the things that could not be removed, in words.
-    Raises HostError while a user has the turn, or while a setting of this tool is still applied."""
+    Raise HostError while a user has the turn, or while a setting of this tool is still applied."""
     _only_root()
     turn = read_turns().turn
     if turn is not None and alive(turn.agent):
@@ -190,7 +193,7 @@ def _permitted(described: ClassFile) -> Iterator[Problem]:
 
 
 def _understood(data: bytes, file: Path | None) -> ClassFile:
-    """Return the class in the file's text. Raises UsageError for an unknown chapter or tunable: a misspelt name would
+    """Return the class in the file's text. Raise UsageError for an unknown chapter or tunable: a misspelt name would
     be ignored later."""
     where = clean(file, 200) if file is not None else CLASS_FILE
     described = parse_class(data, where)

@@ -54,7 +54,7 @@ class Judged:
     """Put posted chapters in the order of the course, and judge if a guess was near."""
 
     def __init__(self) -> None:
-        """Load the built-in course. Raises LessonError."""
+        """Load the built-in course. Raise LessonError for a damaged course."""
         self._course = load_course()
 
     @property
@@ -102,7 +102,7 @@ class Judged:
 
 def gathered(folder: Path) -> tuple[ClassTable, ...]:
     """Read the files of many machines in a folder: ``HOST/board.json`` and ``HOST/status.json``. A machine with a
-    missing or invalid file is returned with the reason. Raises UsageError if the folder does not exist."""
+    missing or invalid file is returned with the reason. Raise UsageError if the folder does not exist."""
     if not folder.is_dir():
         raise UsageError(f"there is no folder {clean(folder, 200)}")
     found = []

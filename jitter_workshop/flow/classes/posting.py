@@ -38,13 +38,13 @@ Points = tuple[tuple[float, int], ...]
 Curves = dict[str, Points]
 """The points of each curve, by the id of its run."""
 Send = Callable[[Posted, int], None]
-"""The type of a function that posts the work, and ends early when the descriptor becomes readable. Raises
-WorkshopError."""
+"""The type of a function that posts the work, and ends early when the descriptor becomes readable. The function raises
+WorkshopError on failure."""
 
 
 def send(work: Posted, stop: int) -> None:
-    """Post to the board of this class host. ``stop``: a descriptor that ends the wait when it becomes readable. Raises
-    HostError, WaitStopped."""
+    """Post to the board of this class host. ``stop``: a descriptor that ends the wait when it becomes readable. Raise
+    HostError if the board cannot be reached, WaitStopped after ``stop``."""
     with connect(stop) as board:
         board.post(work)
 

@@ -39,7 +39,7 @@ class Presented:
 
 
 def presented(titles: dict[str, str]) -> Presented:
-    """Read the board and the turn, and return the page. ``titles``: chapter id → title. Raises HostError if this is no
+    """Read the board and the turn, and return the page. ``titles``: chapter id → title. Raise HostError if this is no
     class host, or the caller is no instructor."""
     host = class_host()
     with connect() as client:

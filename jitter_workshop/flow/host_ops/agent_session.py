@@ -103,11 +103,11 @@ class AgentSession:
         return self._agent.notice if self._agent is not None else ""
 
     def plan(self, words: Sequence[str], cpus: CpuSet) -> Plan:
-        """Return the plan that the agent makes as root. Raises HostError if root's rights are not available."""
+        """Return the plan that the agent makes as root. Raise HostError if root's rights are not available."""
         return self._connected().plan(words, str(cpus))
 
     def apply(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change], *, lease: bool = True) -> ApplyResult:
-        """Make the changes in ``shown``, and no others. Without ``lease`` they stay until ``restore``. Raises HostError
+        """Make the changes in ``shown``, and no others. Without ``lease`` they stay until ``restore``. Raise HostError
         if root's rights are not available, another agent changes the host, or the journal cannot be written.
         """
         agent = self._connected()
@@ -121,8 +121,8 @@ class AgentSession:
 
     def announce(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
         """Journal the old values of the changes in ``shown``, which the learner makes by hand, and write nothing.
-        Writes that they make are restored at the end, adopted or not. Raises HostError; NoAgent without root's
-        rights."""
+        Writes that they make are restored at the end, adopted or not. Raise NoAgent without root's rights, HostError on
+        any other failure."""
         try:
             agent = self._connected()
         except HostError as error:
@@ -137,9 +137,9 @@ class AgentSession:
         return result
 
     def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
-        """Mark the announced changes of a journal that the learner has made by hand: they count as ours. ``end``:
-        stop waiting for the rest of these changes. ``wrong``: the learner typed values that differ from the announced
-        ones; record these, too. Raises HostError."""
+        """Mark the announced changes of a journal that the learner has made by hand: they count as ours. ``end``: stop
+        waiting for the rest of these changes. ``wrong``: the learner typed values that differ from the announced ones;
+        record these, too. Raise HostError if the agent has ended."""
         agent = self._living()
         if agent is None:
             raise HostError("the agent ended, so the changes made by hand have been restored", "begin again")
@@ -155,7 +155,7 @@ class AgentSession:
 
     def restore(self, tunables: Sequence[str] = (), *, forget: bool = False) -> RestoreResult:
         """Restore the settings of these tunables (() for all), and remove left-over traces. ``forget``: also drop from
-        the journal the settings that another program or user has changed since. Raises HostError.
+        the journal the settings that another program or user has changed since. Raise HostError on failure.
         """
         self._living()
         if self._turn_ended or not anything_to_restore(HostRoot(HERE)):
@@ -167,15 +167,16 @@ class AgentSession:
         return result
 
     def place(self, pid: int, tids: Sequence[int] = ()) -> CpuSet:
-        """Put a process of this user on the isolated CPUs, or only its threads ``tids``, and return these CPUs. Raises
-        HostError, also if sudo would ask for a password: a run that is about to begin must not wait for one."""
+        """Put a process of this user on the isolated CPUs, or only its threads ``tids``, and return these CPUs. Raise
+        HostError on failure, or if sudo would ask for a password: a run that is about to begin must not wait for
+        one."""
         agent = self._connected(may_ask=False)
         return CpuSet.parse_list(agent.place_threads(pid, tids) if tids else agent.place(pid))
 
     def tracer(self) -> AgentClient:
         """Return a connection to the agent that records the kernel's trace.
 
-        Raises HostError if root's rights are not available, or if sudo would ask for a password to start a new agent: a
+        Raise HostError if root's rights are not available, or if sudo would ask for a password to start a new agent: a
         run that is about to begin must not wait for a password.
         """
         return self._connected(TRACING, may_ask=not self._began)
@@ -195,7 +196,7 @@ class AgentSession:
     def turn_lost(self) -> str:
         """Check if the turn that this session took has ended: by time, by an instructor, or with its agent. If so, mark
         the turn as over and its settings as restored, and wait a moment until the machine is restored. Return a
-        sentence on why the turn ended; "" if it goes on or was never taken. Never raises.
+        sentence on why the turn ended; "" if it goes on or was never taken. Never raise an error.
         """
         if not self._turn:
             return ""
@@ -215,7 +216,8 @@ class AgentSession:
 
     def take_turn(self, people: Sequence[str], wait_s: float, stop: int) -> None:
         """Wait for the turn of a class host, and take the turn. ``people``: the other members of the team. ``stop``: a
-        descriptor that ends the wait. Raises HostError, BusyError after ``wait_s`` seconds, WaitStopped."""
+        descriptor that ends the wait. Raise BusyError after ``wait_s`` seconds, WaitStopped after ``stop``, HostError
+        on any other failure."""
         agent = self._connected_to_class()
         try:
             granted = agent.take_turn(people, wait_s, stop)
@@ -226,8 +228,8 @@ class AgentSession:
         self.alone_with_turn = bool(granted.group)
 
     def give_turn(self) -> None:
-        """End this session's turn; this restores all settings that were applied in it. Never raises: the agent also
-        ends a turn without being asked."""
+        """End this session's turn; this restores all settings that were applied in it. Never raise an error: the agent
+        also ends a turn without being asked."""
         agent = self._living()
         if agent is not None and self._turn:
             with contextlib.suppress(WorkshopError):
@@ -242,7 +244,7 @@ class AgentSession:
 
     def instruct(self, do: str, user: str | None = None) -> None:
         """Send an instructor's command to the class: ``end`` the turn of ``user`` (None: the present turn; every user
-        may end their own), ``freeze`` or ``thaw`` the queue. Raises HostError."""
+        may end their own), ``freeze`` or ``thaw`` the queue. Raise HostError on failure."""
         self._connected_to_class().turn(do, user=user)
 
     def say_doing(self, doing: str) -> None:
@@ -253,7 +255,7 @@ class AgentSession:
                 agent.turn("doing", doing=doing)
 
     def keep(self) -> None:
-        """Keep the applied settings until ``restore``, also when the workshop is left. Raises HostError."""
+        """Keep the applied settings until ``restore``, also when the workshop is left. Raise HostError on failure."""
         if self._agent is not None and self._leased:
             self._agent.keep()
             self._leased.clear()
@@ -261,7 +263,7 @@ class AgentSession:
 
     def keep_for_the_boot(self, words: Sequence[str], journal_id: str) -> None:
         """Keep the settings of one journal, because they wait for a boot. All other settings are still restored at the
-        end. Raises HostError.
+        end. Raise HostError on failure.
         """
         if self._agent is not None:
             self._agent.keep((journal_id,))
@@ -269,7 +271,7 @@ class AgentSession:
         self.change_log.kept(_ids(words))
 
     def wait(self) -> None:
-        """Wait until a signal raises an exception here. Raises HostError if the agent ends before that."""
+        """Wait until a signal raises an exception here. Raise HostError if the agent ends before that."""
         try:
             if self._agent is not None:
                 self._agent.wait()
@@ -277,7 +279,7 @@ class AgentSession:
             self._living()
 
     def give_back(self) -> RestoreResult:
-        """Restore the leased settings, and close the connection. Raises HostError."""
+        """Restore the leased settings, and close the connection. Raise HostError on failure."""
         agent, self._agent = self._agent, None
         self._turn = False
         leased, self._leased = self._leased, set()
@@ -289,7 +291,7 @@ class AgentSession:
             return result
 
     def close(self) -> RestoreResult:
-        """Restore the leased settings, and close the connection. Never raises: an error is kept in ``trouble``, and a
+        """Restore the leased settings, and close the connection. Never raise an error: it is kept in ``trouble``, and a
         later ``restore`` can still use the journal.
         """
         if self._lost:
@@ -386,7 +388,7 @@ def _until_returned() -> None:
 
 def place_once(pid: int, tids: Sequence[int] = ()) -> CpuSet:
     """Put a process, or only its threads ``tids``, on the isolated CPUs and return these CPUs. The connection to the
-    agent is closed before the run begins. Raises HostError.
+    agent is closed before the run begins. Raise HostError on failure.
     """
     with contextlib.closing(AgentSession()) as agent_session:
         return agent_session.place(pid, tids)

@@ -33,7 +33,7 @@ _ONLY_ROOT = (
 
 def read_profile(path: Path) -> tuple[str, ...]:
     """Return the settings in a profile, as ``ID`` or ``ID=VALUE``. A profile has one setting in each line, and ``#``
-    begins a comment. Raises UsageError with the file and the line."""
+    begins a comment. Raise UsageError with the file and the line."""
     shown = clean(path, 200)
     try:
         with path.open("rb") as file:
@@ -71,7 +71,8 @@ def apply(
     """Make the changes of a plan, and no others. With ``lease`` they last as long as the connection.
 
     On a class host the changes are made in a turn, which also lasts as long as the connection. ``wait_s``: the longest
-    wait for the turn in seconds. ``queued`` is called with a sentence during the wait. Raises BusyError, HostError.
+    wait for the turn in seconds. ``queued`` is called with a sentence during the wait. Raise BusyError after
+    ``wait_s``, HostError on any other failure.
     """
     if not drawn.plan.changes:
         return ApplyResult(None, (), not_here(drawn.plan), False)
@@ -82,7 +83,7 @@ def apply(
 
 def as_root(agent_session: AgentSession, drawn: HostPlan) -> HostPlan:
     """Return the plan that root makes, because root can read more files. A plan without changes is returned as it is,
-    unless only root can tell if a boot parameter can be set for one boot. Raises HostError without root's rights.
+    unless only root can tell if a boot parameter can be set for one boot. Raise HostError without root's rights.
     """
     once = any(one.once for one in drawn.wanted)
     if not drawn.plan.changes and not (once and drawn.host.one_boot.shut):
@@ -108,7 +109,7 @@ def differently(plan: Plan, applied: Sequence[Applied]) -> tuple[Applied, ...]:
 
 
 def _take_turn(agent_session: AgentSession, drawn: HostPlan, wait_s: float, queued: Callable[[str], None]) -> None:
-    """Take the turn of a class host; do nothing as root and on other hosts. Raises BusyError, HostError."""
+    """Take the turn of a class host; do nothing as root and on other hosts. Raise the errors of ``take_turn``."""
     from jitter_workshop.bench.cancel import CancelToken
     from jitter_workshop.flow.turns.classhost import class_host, take_turn
 
@@ -123,8 +124,8 @@ def restore(
     agent_session: AgentSession, tunables: Sequence[str] = (), *, forget: bool = False
 ) -> tuple[RestoreResult, str]:
     """Restore the settings of these tunables (() for all), and remove left-over traces. Return the result, and a notice
-    or "". ``forget``: also drop from the journal the settings that another program or user has changed since. Raises
-    HostError, UsageError.
+    or "". ``forget``: also drop from the journal the settings that another program or user has changed since. Raise
+    HostError on failure, UsageError for an unknown id.
     """
     for word in tunables:
         if "=" in word:

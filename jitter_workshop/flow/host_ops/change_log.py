@@ -138,7 +138,8 @@ def writable(session: OpenSession) -> bool:
 
 
 def snapshot(root: HostRoot) -> Snapshot:
-    """Read the ``status`` of a host and return a short form. This takes a tenth of a second. Raises HostError."""
+    """Read the ``status`` of a host and return a short form. This takes a tenth of a second. Raise HostError if the
+    host shows no CPU."""
     from jitter_workshop.flow.host_ops.host_status import look as look_at
 
     checkup = look_at(root.root)

@@ -91,7 +91,7 @@ class HostStatus:
 
 def look(root: Path, ids: Sequence[str] = (), cpus: str | None = None) -> HostStatus:
     """Check a host in the order of the registry; with ``ids`` make only these checks. ``cpus``: a list of hot CPUs.
-    Raises UsageError for unknown ids and for a wrong list, HostError if the host has no such CPU or shows none."""
+    Raise UsageError for unknown ids and for a wrong list, HostError if the host has no such CPU or shows none."""
     chosen = tuple(registry.find(name) for name in ids)
     place = HostRoot(root)
     topology = read_topology(place)
@@ -120,7 +120,7 @@ def draw_up(root: Path, wanted: Sequence[Wanted] = (), cpus: str | None = None) 
     """Return the plan for the wanted tunables, or for all that ``status`` would improve at run time. Nothing is
     written.
 
-    Raises the errors of :func:`look`, and UsageError for a value that a tunable does not accept.
+    Raise the errors of :func:`look`, and UsageError for a value that a tunable does not accept.
     """
     from jitter_workshop.tuning.planning import plan, wanted_by_status
 
@@ -161,7 +161,7 @@ class Findings:
 
 
 def find(root: Path, course: Course) -> Findings:
-    """Return all checks of a host, each with its chapter in ``course``. This takes a tenth of a second. Raises
+    """Return all checks of a host, each with its chapter in ``course``. This takes a tenth of a second. Raise
     HostError if the host shows no CPU."""
     checkup = look(root)
     treated = treating(course)

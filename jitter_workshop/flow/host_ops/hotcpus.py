@@ -38,7 +38,7 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
     """Return the hot CPUs. These are the CPUs in ``asked`` (a CPU list), else the hot CPUs of the class, else the
     isolated ones, else the tickless ones, else the cores of the ring's placement. ``topology``: given if it is known.
 
-    Raises UsageError for text that is no list, HostError for CPUs that are not online, and if the host shows no CPU.
+    Raise UsageError for text that is no list, HostError for CPUs that are not online, and if the host shows no CPU.
     """
     machine = topology if topology is not None else read_topology(root)
     online = machine.online
@@ -79,7 +79,7 @@ def whole_cores(machine: Topology, threads: CpuSet) -> CpuSet:
 
 
 def class_cpus(root: HostRoot) -> CpuSet:
-    """Return the hot CPUs of the class on a class host; no CPUs elsewhere. Raises the errors of ``class_host``."""
+    """Return the hot CPUs of the class on a class host; no CPUs elsewhere. Raise the errors of ``class_host``."""
     if root.recorded or not Path(paths.CLASS_FILE).exists():
         return CpuSet()
     from jitter_workshop.flow.turns.classhost import class_host
@@ -89,7 +89,7 @@ def class_cpus(root: HostRoot) -> CpuSet:
 
 
 def listed(text: str) -> CpuSet:
-    """Return the CPUs that ``--cpus`` names, at least one. Raises UsageError."""
+    """Return the CPUs that ``--cpus`` names. Raise UsageError if the text is no list, or an empty one."""
     try:
         cpus = CpuSet.parse_list(text)
     except ValueError:

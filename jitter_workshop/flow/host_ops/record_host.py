@@ -29,7 +29,7 @@ from jitter_workshop.tuning.tunables.registry import tunables
 def record(root: Path, target: Path, *, with_hostname: bool = False, note: str = "") -> RecordingReport:
     """Read the host below ``root`` and write the recording into ``target``.
 
-    Raises HostError if ``target`` cannot be used or nothing can be read; then an unfinished recording is removed.
+    Raise HostError if ``target`` cannot be used or nothing can be read; then an unfinished recording is removed.
     """
     place = RecordingRoot(root)
     read_all(place)

@@ -60,7 +60,7 @@ class Seen:
 
 def look_at_settings(root: HostRoot, chapter: Chapter, ground: tuple[HotCpus, Host] | None = None) -> Seen:
     """Read a chapter's tunables. ``ground``: the result of :func:`ground_of`, with all that was read for it before.
-    Raises HostError if the host shows no CPU, LessonError for an unknown tunable."""
+    Raise HostError if the host shows no CPU, LessonError for an unknown tunable."""
     hot, host = ground if ground is not None else ground_of(root)
     try:
         tunables = tuple(registry.find(word.partition("=")[0]) for word in chapter.tunables)
@@ -85,7 +85,7 @@ def look_at_settings(root: HostRoot, chapter: Chapter, ground: tuple[HotCpus, Ho
 
 
 def ground_of(root: HostRoot, topology: Topology | None = None) -> tuple[HotCpus, Host]:
-    """Return the hot CPUs of a host, and the host as it is read for them. Raises HostError if it shows no CPU."""
+    """Return the hot CPUs of a host, and the host as it is read for them. Raise HostError if it shows no CPU."""
     hot = choose_hot(root, None, topology)
     return hot, Host(root, hot.cpus, topology)
 
@@ -153,7 +153,8 @@ def boot_way(seen: Seen, words: Sequence[str], *, always: bool) -> BootWay:
 
 
 def planned(seen: Seen, words: Sequence[str]) -> Plan:
-    """Return the plan for ``words``, each ``ID`` or ``ID=VALUE``. Raises UsageError."""
+    """Return the plan for ``words``, each ``ID`` or ``ID=VALUE``. Raise UsageError for an unknown id or an invalid
+    value."""
     return plan(seen.host, registry.parse_wanted(words))
 
 

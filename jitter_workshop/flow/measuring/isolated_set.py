@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 class PutInside(Protocol):
     """Define the function that puts a process of this user, or only its threads ``tids``, on the isolated CPUs and
-    returns them. Raises HostError."""
+    returns these CPUs. It raises HostError if that fails."""
 
     def __call__(self, pid: int, tids: Sequence[int] = ..., /) -> CpuSet: ...
 

@@ -75,7 +75,8 @@ def measure_matrix(
     """Measure a matrix on this host. ``begun`` is called when the turn begins. If ``cancel`` stops the measurement, the
     pairs that were measured are returned, with ``complete`` False.
 
-    Raise BusyError (WaitStopped if ``cancel`` ended the wait), HostError, and MeasureError if nothing was measured.
+    Raise BusyError after ``wait_s`` (WaitStopped if ``cancel`` ended the wait), HostError if this host cannot measure
+    it, and MeasureError if nothing was measured.
     """
     with contextlib.ExitStack() as turns:
         still = turns.enter_context(turn(wait_s, cancel, queued)) if turn is not None else None

@@ -129,8 +129,9 @@ def measure(
     The calling thread must live until the call returns. A run that ``cancel`` stopped after some blocks is returned and
     kept like other runs, with ``complete`` False. If no block was done, ``bench.runner.Cancelled`` is raised.
 
-    Raises UsageError, HostError, BusyError (WaitStopped if ``cancel`` ended the wait), and MeasureError if nothing was
-    measured. MeasurementStopped and RunNotKept hold the blocks that were measured.
+    Raise UsageError for an invalid request, HostError if this host cannot run it, BusyError after the wait for the turn
+    (WaitStopped if ``cancel`` ended the wait), and MeasureError if nothing was measured. MeasurementStopped and
+    RunNotKept hold the blocks that were measured.
     """
     check(request)
     with contextlib.ExitStack() as turns:
@@ -201,7 +202,7 @@ class Places:
     def run(
         self, observer: RunObserver, cancel: CancelToken, witness: Callable[[RunSpec], Witness | None]
     ) -> runner.RunResult:
-        """Measure in the chosen place. Raises the errors of ``bench.runner.run``, and HostError if the run is possible
+        """Measure in the chosen place. Raise the errors of ``bench.runner.run``, and HostError if the run is possible
         neither inside nor outside the set.
         """
         if self._inside is not None and self._place is not None:
@@ -235,7 +236,7 @@ class Places:
 
 def _scratch_dir() -> str:
     """Return the folder for the ring's files: the cache folder or, if it is unusable or full, the system's folder for
-    temporary files (which TMPDIR chooses). Raises HostError if no such folder can be written."""
+    temporary files (which TMPDIR chooses). Raise HostError if no such folder can be written."""
     folder = paths.cache_dir()
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -77,7 +77,7 @@ def placed_on(
     root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet
 ) -> tuple[Placement, CpuSet | None]:
     """Return the placement of a run, and this tool's isolated CPUs if the run will be made on them, else None. They are
-    used if there are enough for the run. Raises the errors of ``bench.placement.choose``."""
+    used if there are enough for the run. Raise the errors of ``bench.placement.choose``."""
     own, lines = CpuSet() if root.recorded else own_cpus(root), known_lines(root, topology)
     if own and request.placement != "none":
         with contextlib.suppress(HostError, UsageError):
@@ -104,7 +104,7 @@ def noise_refused(root: HostRoot, topology: Topology, request: MeasureRequest, i
 
 
 def plan_on(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> PlanView:
-    """Return the placement of :func:`placed_on` as a plan. Raises the errors of ``bench.placement.choose``."""
+    """Return the placement of :func:`placed_on` as a plan. Raise the errors of ``bench.placement.choose``."""
     placement, own = placed_on(root, topology, request, isolated)
     if own is None:
         return placement_plan(placement, topology.allowed, request.workload)

@@ -187,8 +187,8 @@ def check(request: MeasureRequest) -> None:
 
 
 def blocks(request: MeasureRequest) -> Blocks:
-    """Return the blocks of a checked request. A run that is shorter than a block has one short block. Raises
-    UsageError."""
+    """Return the blocks of a checked request. A run that is shorter than a block has one short block. Raise UsageError
+    for a length that a run cannot have."""
     preset = PRESETS[request.preset]
     longest_ns = request.block_ns or preset.block_ns
     if request.workload != "spin":
@@ -240,7 +240,8 @@ def resolve(
 ) -> RunSpec:
     """Return the complete specification of a run on this host. ``within``: the isolated CPUs on which the measuring
     child will be put; the measured threads then get only these. ``by_thread``: single threads of the child can be put
-    there, too. ``lines``: as in ``bench.placement.choose``. Raises UsageError and HostError."""
+    there, too. ``lines``: as in ``bench.placement.choose``. Raise UsageError for an invalid request, HostError if this
+    host cannot run it."""
     check(request)
     if within is not None:
         topology, isolated = with_allowed(topology, within), isolated | within

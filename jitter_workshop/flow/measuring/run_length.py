@@ -41,7 +41,8 @@ class Outlook:
 
 
 def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
-    """Return the outlook of a checked request, with figures of the newest run of the same kind. Raises UsageError."""
+    """Return the outlook of a checked request, with figures of the newest run of the same kind. Raise the errors of
+    ``blocks``."""
     before = like(request, runs)
     cut = blocks(request)
     rate = _per_second(request, before)
@@ -105,7 +106,7 @@ def reach(request: MeasureRequest, runs: Sequence[Run]) -> str:
 
 def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tuple[MeasureRequest, str]:
     """Return the request with a duration after which ten events lie beyond ``percentile`` on this host, and a line with
-    that duration. Raises UsageError if the percentile is not a known one, if the workload's rate is not known yet, or
+    that duration. Raise UsageError if the percentile is not a known one, if the workload's rate is not known yet, or
     if the run would take more than a day.
     """
     wanted = percentile.removeprefix("p").removesuffix("%").strip()

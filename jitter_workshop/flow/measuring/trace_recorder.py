@@ -51,7 +51,7 @@ def own_threads(root: HostRoot) -> set[int]:
 
 
 class Tracer(Protocol):
-    """Record a trace through the agent (see ``agent.client.AgentClient``). All methods raise HostError."""
+    """Record a trace through the agent (see ``agent.client.AgentClient``). All methods raise HostError on failure."""
 
     def evidence_begin(self, pid: int, tids: Sequence[int], cpus: str, clock: str, stacks: bool) -> TraceInfo: ...
     def evidence_start(self) -> None: ...

@@ -51,7 +51,8 @@ class KeptCommand:
     """Hold a command that waits to begin. Its input is empty, it has no terminal, and its output is not shown.
     ``capture``: the number of bytes at the end of its output that are kept. ``shown``: the command gets this program's
     input, and all its output goes to standard error and is not kept. Use the object in a ``with`` block: at the end of
-    the block, the command and all processes below it have ended. Raises HostError, MeasureError."""
+    the block, the command and all processes below it have ended. Raise HostError if the process that starts the command
+    fails, MeasureError if it does not answer."""
 
     def __init__(
         self, words: Sequence[str], timeout_s: float, capture: int = KEPT_OUTPUT, *, shown: bool = False
@@ -69,7 +70,7 @@ class KeptCommand:
             raise
 
     def release(self) -> None:
-        """Let the command begin. Raises HostError if it cannot be started."""
+        """Let the command begin. Raise HostError if it cannot be started."""
         self._child.send(b"go\n")
         number = int(self._said()["failed"])
         if number:
@@ -77,7 +78,7 @@ class KeptCommand:
 
     def wait(self, seconds: float, cancel: CancelToken | None = None) -> int | None:
         """Wait until the command has ended, for at most ``seconds``. Return its exit code, -N after signal N; None if
-        it still runs. Raises Cancelled when ``cancel`` is pressed."""
+        it still runs. Raise Cancelled when ``cancel`` is pressed."""
         until = time.monotonic() + seconds
         while self._ended is None:
             event = self._child.wait(cancel, max(until - time.monotonic(), 0.0))
@@ -91,7 +92,7 @@ class KeptCommand:
         return self._ended.code
 
     def result(self, cancel: CancelToken | None = None) -> Ended:
-        """Wait for the end of the command. Raises MeasureError if it failed or had to be ended, Cancelled if ``cancel``
+        """Wait for the end of the command. Raise MeasureError if it failed or had to be ended, Cancelled if ``cancel``
         was pressed."""
         while self.wait(3600.0, cancel) is None:
             pass

@@ -26,7 +26,7 @@ class Command:
     those of this program."""
 
     def __init__(self, words: Sequence[str], *, quiet: bool = False) -> None:
-        """Start the process. Raises HostError."""
+        """Start the process. Raise HostError if that fails."""
         self._words = tuple(words)
         self._code: int | None = None
         told, self._go = os.pipe()
@@ -48,7 +48,7 @@ class Command:
         self._file = os.pidfd_open(self.pid)
 
     def release(self) -> None:
-        """Let the command begin. Raises HostError if it cannot be started."""
+        """Let the command begin. Raise HostError if it cannot be started."""
         # A signal may raise after any step here: a file closed twice would keep end() from ending the command.
         go, self._go = self._go, -1
         with contextlib.suppress(BrokenPipeError):

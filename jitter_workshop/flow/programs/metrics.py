@@ -67,7 +67,8 @@ class Metric:
         return tuple(word for option, value in pairs if value for word in (option, value))
 
     def of_output(self, output: str) -> Figure:
-        """Return the figure that the pattern finds last in a command's output. Raises MeasureError."""
+        """Return the figure that the pattern finds last in a command's output. Raise MeasureError if there is none, or
+        if it is not a number of zero or more."""
         last = None
         for last in re.finditer(self.pattern, output):  # noqa: B007 - the last one counts
             pass
@@ -88,7 +89,8 @@ class Metric:
         return Figure(MATCH, self.unit, value)
 
     def of_file(self, data: bytes) -> tuple[Figure, tuple[str, ...]]:
-        """Return the figure in the file that a command wrote, and notes for the reader. Raises MeasureError."""
+        """Return the figure in the file that a command wrote, and notes for the reader. Raise MeasureError if the file
+        cannot be used."""
         name = clean(self.histogram or self.pyperf, PATH)
         try:
             return self._of_histogram(data, name) if self.histogram else (self._of_pyperf(data, name), ())
@@ -141,7 +143,8 @@ def chosen(
     pyperf: str | None = None,
     unit: str | None = None,
 ) -> Metric:
-    """Return the metric that the options of ``prove`` choose. Raises UsageError."""
+    """Return the metric that the options of ``prove`` choose. Raise UsageError for options that are not valid
+    together."""
     given = [name for name, value in (("--match", match), ("--hlog", hlog), ("--pyperf", pyperf)) if value is not None]
     if len(given) > 1:
         raise UsageError(f"{given[0]} and {given[1]} contradict each other", "one figure of a run is compared")

@@ -53,7 +53,8 @@ _NULL_OF_THREADS = (
 
 
 class Follower(Protocol):
-    """Follow a program's trace through the agent (see ``agent.client.AgentClient``). All methods raise HostError."""
+    """Follow a program's trace through the agent (see ``agent.client.AgentClient``). All methods raise HostError on
+    failure."""
 
     pid: int | None
 
@@ -82,7 +83,7 @@ def explain_command(
     scene: ProgramScene | None = None,
 ) -> ProgramReport:
     """Start a command and explain it. ``quiet``: its output goes to standard error. ``signum``: returns the signal that
-    raised an exception; the command then gets the same signal. ``scene``: receives the program's tracks. Raises
+    raised an exception; the command then gets the same signal. ``scene``: receives the program's tracks. Raise
     HostError if the command cannot be started, or if there is a ``scene`` and there can be no trace."""
     root = HostRoot()
     command, ending = Command(words, quiet=quiet), signal.SIGTERM
@@ -113,7 +114,8 @@ def explain_running(
     seconds that are left, and with 0 at the end of the observation; an exception from it ends the observation.
     ``scene``: receives the program's tracks. ``or_counters``: use counters if there can be no trace, even with a
     ``scene``. ``start_ticks``: the start time that the listed process had. ``agent``: the way to root's rights, which
-    is closed at the end; None: open a new one. Raises HostError, UsageError."""
+    is closed at the end; None: open a new one. Raise the errors of ``find_process``, ``find_cgroup`` and
+    :func:`observe`."""
     root = HostRoot()
     with contextlib.closing(agent or AgentSession()) as agent_session:
         found = find_cgroup(root, cgroup or "") if pid is None else find_process(root, pid, thread, start_ticks)
@@ -152,7 +154,7 @@ def observe(
 ) -> ProgramReport:
     """Observe a program for ``seconds``, or until it ends. ``follower``: None if there can be no trace, for the reason
     ``why_not``. ``command``: the started command. This function releases the command, and waits for its end even if
-    ``seconds`` are over before. ``scene``: receives the program's tracks. Raises HostError if the command cannot be
+    ``seconds`` are over before. ``scene``: receives the program's tracks. Raise HostError if the command cannot be
     started, or if there is a ``scene`` and there can be no trace, unless ``or_counters``."""
     counting = Counting(root, found)
     with contextlib.closing(_Recording(root, follower, why_not)) as recording:

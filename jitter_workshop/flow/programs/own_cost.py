@@ -21,7 +21,7 @@ _FILE = "/dev/zero"
 
 class Probe:
     """Hold a child process that makes system calls on request. The trace must follow ``pid`` to record these calls.
-    Raises HostError if the process cannot be started."""
+    Raise HostError if the process cannot be started."""
 
     def __init__(self) -> None:
         asks, self._ask = os.pipe()

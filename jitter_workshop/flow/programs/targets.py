@@ -82,7 +82,7 @@ def not_ours(root: HostRoot, found: Found) -> str:
 
 def find_process(root: HostRoot, pid: int, thread: str | None = None, start_ticks: int | None = None) -> Found:
     """Find a process or, with ``thread``, its threads with this name or number. ``start_ticks``: the start time that
-    the listed process had. Raises HostError if there is no such process or thread, or if another process has got the
+    the listed process had. Raise HostError if there is no such process or thread, or if another process has got the
     number since."""
     task = read_task(root, pid)
     if start_ticks is not None and (task is None or task.ended):
@@ -112,7 +112,8 @@ def find_process(root: HostRoot, pid: int, thread: str | None = None, start_tick
 
 def find_cgroup(root: HostRoot, path: str) -> Found:
     """Find the processes of a control group and of the groups below it. ``path``: its folder, or its path from the top
-    of a hierarchy. Raises UsageError, HostError."""
+    of a hierarchy. Raise UsageError for a path that is not a group's, HostError for a group with no process or with too
+    many."""
     folder = _folder(root, path)
     pids: list[int] = []
     for group in _groups(root, folder):

@@ -43,8 +43,8 @@ def why_not(workshop: Workshop, walk: ChapterSession) -> str:
 
 def prover(workshop: Workshop, walk: ChapterSession, rounds: int = ROUNDS) -> Prover:
     """Return the prover of a chapter's change. The change is the settings that the chapter's plan would make here or
-    that this workshop has applied. Workload, duty, noise and CPUs are those of the chapter's second run. Raises
-    HostError if there is nothing to prove, UsageError."""
+    that this workshop has applied. Workload, duty, noise and CPUs are those of the chapter's second run. Raise
+    HostError if there is nothing to prove."""
     reason = why_not(workshop, walk)
     if reason:
         raise HostError(reason)
@@ -71,7 +71,7 @@ def _of_program(workshop: Workshop, walk: ChapterSession, rounds: int) -> ProveR
 
 def changes(workshop: Workshop) -> tuple[str, ...]:
     """Return the changes that can be proven with a program here, at most MOST_CHANGES: its placement, and each setting
-    that can be improved on this running host. Raises HostError."""
+    that can be improved on this running host. Raise HostError if the host shows no CPU."""
     found = [PLACEMENT]
     for finding in workshop.findings().improvable:
         tunable = registry.find(finding.check.id)
@@ -101,7 +101,7 @@ def over(workshop: Workshop, walk: ChapterSession) -> None:
 
 
 def _words(workshop: Workshop, walk: ChapterSession) -> tuple[str, ...]:
-    """Return the chapter's tunables that its plan would change or that this tool has applied. Raises HostError if there
+    """Return the chapter's tunables that its plan would change or that this tool has applied. Raise HostError if there
     are none.
     """
     ids = {change.tunable for change in walk.plan().changes} | {one["id"] for one in workshop.standing()}

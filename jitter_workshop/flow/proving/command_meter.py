@@ -39,7 +39,7 @@ START_S = 0.1
 @dataclass(frozen=True)
 class CommandRequest:
     """Hold the user's command. ``words``: its words. ``metric``: the figure that is compared. ``timeout_s``: a run that
-    takes more seconds ends the proof. Raises UsageError for an invalid time limit."""
+    takes more seconds ends the proof. Raise UsageError for an invalid time limit."""
 
     words: tuple[str, ...]
     metric: Metric
@@ -77,7 +77,7 @@ class CommandMeter(Meter):
 
     def trial(self, side: SideName, agent_session: AgentSession, cancel: CancelToken) -> float:
         """Run the command once, so that an error shows before anything is changed. Return the seconds that it took.
-        Raises the errors of ``measure``."""
+        Raise the errors of ``measure``."""
         path = self._request.metric.file
         if path is not None and os.path.lexists(path):
             raise HostError(
@@ -149,7 +149,7 @@ class CommandMeter(Meter):
                     path.unlink()
 
     def _pin(self, pid: int, cpus: CpuSet | None, agent_session: AgentSession) -> None:
-        """Bind the command to CPUs before it begins. Raises HostError."""
+        """Bind the command to CPUs before it begins. Raise HostError if that fails."""
         if cpus is None:
             return
         if cpus & own_cpus(self._root):
@@ -163,7 +163,7 @@ class CommandMeter(Meter):
 
     def _held_up(self, command: KeptCommand, agent_session: AgentSession, cancel: CancelToken) -> int:
         """Run the command beside the kernel's trace, and return the time in ns for which its threads were held up.
-        Raises HostError if there is no trace, MeasureError if the trace is not complete."""
+        Raise HostError if there is no trace, MeasureError if the trace is not complete."""
         found = Found(Target("command", clean(" ".join(self._request.words), NAME), command.pid), (command.pid,))
 
         def stopped(rest_s: float) -> None:

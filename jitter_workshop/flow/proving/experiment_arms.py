@@ -35,10 +35,11 @@ class Sides:
     ids: frozenset[str] = frozenset()
 
     def begin(self) -> None:
-        """Restore the change if it is applied, and check that it can be applied and restored. Raises HostError."""
+        """Restore the change if it is applied, and check that it can be applied and restored. Raise HostError if it
+        cannot."""
 
     def apply(self) -> None:
-        """Apply the change. Raises HostError if only a part of the change could be applied; that part is then in
+        """Apply the change. Raise HostError if only a part of the change could be applied; that part is then in
         effect.
         """
 
@@ -47,7 +48,7 @@ class Sides:
         return ""
 
     def give_back(self) -> tuple[LeftAlone, ...]:
-        """Restore the change, and return the settings that could not be restored. Raises HostError if there is no
+        """Restore the change, and return the settings that could not be restored. Raise HostError if there is no
         agent.
         """
         return ()

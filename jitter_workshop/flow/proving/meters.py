@@ -60,7 +60,7 @@ class Meter(ABC):
 
     @abstractmethod
     def measure(self, occasion: Occasion) -> Taken:
-        """Make a run. Raises Cancelled, MeasureError, HostError, SessionError."""
+        """Make a run. Raise Cancelled if the user stops it; MeasureError, HostError or SessionError if it fails."""
 
     def spoiled(self, without: Taken, with_it: Taken, ids: Collection[str]) -> str:
         """Return the reason why the difference of two runs may have another cause than the change of the settings

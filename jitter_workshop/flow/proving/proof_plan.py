@@ -85,7 +85,7 @@ def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
     """Return the plan of a proof on this host. Nothing is written. For settings the agent makes the plan, because root
     sees more.
 
-    Raises UsageError and HostError, each with advice.
+    Raise UsageError for an invalid request, HostError if it cannot be proven on this host; each has advice.
     """
     if not 1 <= request.rounds <= MOST_ROUNDS:
         raise UsageError(f"a proof must have 1 to {MOST_ROUNDS:,} rounds, not {request.rounds:,}")
@@ -229,7 +229,7 @@ def _on_hot(request: ProveRequest, hot: HotCpus) -> list[str]:
 
 
 def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:
-    """Return the same request on these CPUs: the first thread gets the first CPU, and so on. Raises UsageError for a
+    """Return the same request on these CPUs: the first thread gets the first CPU, and so on. Raise UsageError for a
     wrong number of CPUs."""
     most = len(KINDS[base.workload].threads)
     fewest = min(most, 2)
@@ -324,7 +324,7 @@ def _must_change(plan: Plan) -> None:
 
 
 def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_session: AgentSession) -> tuple[Entry, ...]:
-    """Return the active journal entries of these tunables, which our own lease has made. Raises HostError for entries
+    """Return the active journal entries of these tunables, which our own lease has made. Raise HostError for entries
     of another owner: runs without the change could not be made.
     """
     found = tuple(entry for entry in entries if entry.tunable in ids)
@@ -360,7 +360,8 @@ def _change_of(entry: Entry) -> Change:
 def command_measured(
     request: ProveRequest, command: CommandRequest, root: HostRoot, topology: Topology, hot: CpuSet
 ) -> tuple[CommandMeter, str]:
-    """Return the meter of a command, and a sentence on its CPUs. Raises HostError."""
+    """Return the meter of a command, and a sentence on its CPUs. Raise HostError if this process may not use these
+    CPUs."""
     if request.cpus is None:
         how = f"the change '{PLACEMENT}' binds it" if request.chapter else "--cpus binds it to these CPUs"
         why = f"The scheduler may move the command in all runs; {how}."
@@ -375,7 +376,8 @@ def measured_on(
     request: ProveRequest, root: HostRoot, topology: Topology, hot: CpuSet, ids: frozenset[str]
 ) -> tuple[MeasureRequest, str]:
     """Return the request for all runs of a proof of settings. The runs without and with the change use the same CPUs.
-    Also return a sentence on the choice of the workload, or "". Raises HostError, UsageError."""
+    Also return a sentence on the choice of the workload, or "". Raise HostError if the workload needs more CPUs,
+    UsageError for a wrong number of CPUs."""
     asked = request.asked
     why = ""
     free = request.like is not None and request.like.placement == "none"

@@ -96,7 +96,7 @@ class Prover:
 
     def plan(self) -> ProofPlan:
         """Read the host, and return the plan of the proof; no setting changes. A plan for settings needs root's rights,
-        because root sees more. Raises UsageError, HostError, SessionError."""
+        because root sees more. Raise SessionError for a session that cannot be written, and the errors of ``draw``."""
         error = self._session.read_only_error()
         if error is not None:
             raise error
@@ -210,7 +210,7 @@ class _Series:
         self._observer.round_done(tuple(self._rounds), self._plan.rounds, self._times.left(2 * len(self._rounds)))
 
     def _pair(self, number: int, order: Order) -> tuple[Taken, Taken]:
-        """Return the runs of a round without and with the change. Raises Spoiled if the change is not their only
+        """Return the runs of a round without and with the change. Raise Spoiled if the change is not their only
         difference."""
         sides: tuple[SideName, SideName] = ("without", "with") if order == "AB" else ("with", "without")
         made = {side: self._run(2 * number + place, number, order, side) for place, side in enumerate(sides)}
@@ -243,7 +243,7 @@ class _Series:
     # -- restoring -----------------------------------------------------------------------------------------------------
 
     def _take_back(self) -> None:
-        """Restore the change after a run with it. Raises HostError if a part of the change stays applied."""
+        """Restore the change after a run with it. Raise HostError if a part of the change stays applied."""
         self._left_alone = self._sides.give_back()
         need_restored(self._left_alone)
 

@@ -83,7 +83,8 @@ class Drawn:
 
 
 def draw(request: ScreenRequest, agent_session: AgentSession) -> Drawn:
-    """Return the plan of a screening on this host. Nothing is written. Raises UsageError and HostError, with advice."""
+    """Return the plan of a screening on this host. Nothing is written. Raise UsageError for an invalid request,
+    HostError if this host cannot do it; each has advice."""
     asked = request.prove
     if request.proofs is not None and not 1 <= request.proofs <= MOST_ROUNDS:
         raise UsageError(f"the proofs must have 1 to {MOST_ROUNDS:,} pairs, not {request.proofs:,}")
@@ -175,7 +176,7 @@ def _must_not_stand(root: HostRoot, wanted: Sequence[Wanted]) -> None:
 
 
 def _alone(asked: ProveRequest, drawn: HostPlan, agent_session: AgentSession) -> tuple[dict[str, Plan], list[Skipped]]:
-    """Return a plan for each wanted tunable alone, and the tunables that cannot be screened. Raises HostError if the
+    """Return a plan for each wanted tunable alone, and the tunables that cannot be screened. Raise HostError if the
     user has named a tunable that cannot be screened."""
     plans: dict[str, Plan] = {}
     left_out: list[Skipped] = []
@@ -218,7 +219,7 @@ def _settings(alone: dict[str, Plan]) -> tuple[str, ...]:
 def _all_changes(
     settings: Sequence[str], alone: dict[str, Plan], words: tuple[str, ...], hot: CpuSet, agent_session: AgentSession
 ) -> tuple[Change, ...]:
-    """Return the writes of all settings, in their order. Raises HostError if a setting has other writes beside the
+    """Return the writes of all settings, in their order. Raise HostError if a setting has other writes beside the
     other settings than alone: the effects of settings could then not be added up."""
     full = agent_session.plan(words, hot)
     single = [

@@ -105,8 +105,8 @@ class Screener:
 
     def plan(self, trying: Callable[[], None] = lambda: None) -> ScreeningPlan:
         """Read the host, and return the plan; no setting changes. A command is run once, to measure its time;
-        ``trying`` is called before this run. Raises UsageError, HostError, SessionError, and the errors of a command's
-        run."""
+        ``trying`` is called before this run. Raise SessionError for a session that cannot be written, and the errors of
+        ``draw`` and of a command's run."""
         error = self._session.read_only_error()
         if error is not None:
             raise error
@@ -413,7 +413,7 @@ class _Series:
         sides.apply()
 
     def _apply_for_a_run(self, sides: TunableSides) -> None:
-        """Apply the settings of a run. Raises Spoiled if this fails: each setting could be applied in the trial, so
+        """Apply the settings of a run. Raise Spoiled if this fails: each setting could be applied in the trial, so
         something else on the host has changed, perhaps only for a while."""
         try:
             self._times.changed(lambda: self._apply(sides))
@@ -424,7 +424,7 @@ class _Series:
             raise Spoiled(error.message) from None
 
     def _take_back(self) -> None:
-        """Restore the settings of a run. Raises HostError if one of them stays applied."""
+        """Restore the settings of a run. Raise HostError if one of them stays applied."""
         if self._applied is None:
             return
         self._left_alone = self._applied.give_back()

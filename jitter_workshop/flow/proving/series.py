@@ -36,7 +36,7 @@ class Spoiled(Exception):
 
 def until_good(make: Callable[[], T], left_out: list[str], what: str) -> T:
     """Return a round that counts: make the round again while it is spoiled. ``what``: the round's name. ``left_out``
-    receives a note on each spoiled round of the series. Raises HostError if too many rounds are spoiled, and the errors
+    receives a note on each spoiled round of the series. Raise HostError if too many rounds are spoiled, and the errors
     of ``make``."""
     while True:
         try:
@@ -55,7 +55,8 @@ def in_turn(
     agent_session: AgentSession, wait_s: float, cancel: CancelToken, queued: Callable[[str], None]
 ) -> Iterator[None]:
     """Hold the host's turn for a series; on a class host the class's turn is held already. ``queued``: as in
-    ``flow.measuring.measure.measure``. Raises Cancelled if ``cancel`` was pressed meanwhile, BusyError, HostError."""
+    ``flow.measuring.measure.measure``. Raise Cancelled if ``cancel`` was pressed meanwhile, and the other errors of
+    ``host_turn`` and ``need_turn``."""
     try:
         own = contextlib.nullcontext() if need_turn(agent_session) else host_turn(wait_s, cancel, queued)
         with own, background_gate.HERE.measuring():

@@ -58,8 +58,8 @@ def build(
     ``root`` is the host and ``course_dir`` the course (None: the built-in one).
 
     ``runs``: ids of the runs to report, () for all runs; with ids, chapters and proofs are left out. ``progress``:
-    called during slow work, mainly while traces are explained. Raises NothingToReport, SessionError, LessonError, and
-    the errors of ``progress``.
+    called during slow work, mainly while traces are explained. Raise NothingToReport if there is no run, SessionError
+    or LessonError if a file cannot be read, and the errors of ``progress``.
     """
     return _document(subject_of(given, root, course_dir, runs, progress), now)
 

@@ -65,7 +65,7 @@ class Draft:
     @classmethod
     def of(cls, workshop: Workshop, progress: Progress = unheard) -> Draft:
         """Return the draft of a workshop's report. This takes a second for 500 runs, and longer if traces have to be
-        explained. Raises NothingToReport, SessionError, LessonError, and the errors of ``progress``.
+        explained. Raise the errors of ``build``.
         """
         document = explain_and_build(workshop, progress=progress)
         keep_found(workshop.handle, workshop.root, document)
@@ -80,8 +80,8 @@ class Draft:
         return self._hidden
 
     def files(self, chosen: Format, private: bool, name: str) -> Files:
-        """Return file name → content for all files of a report in a format. The file ``name`` is first. Raises
-        WorkshopError."""
+        """Return file name → content for all files of a report in a format. The file ``name`` is first. Raise
+        WorkshopError if the report cannot be written in this format."""
         told = {run.id for run in self.document.runs}
         runs = tuple(run for run in self.session.runs() if run.id in told)
         runs = runs_for_others(self.document, runs) if private else runs

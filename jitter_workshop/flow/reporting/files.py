@@ -70,8 +70,8 @@ def free(path: Path) -> Path:
 
 
 def write(files: dict[str, bytes], folder: Path, *, force: bool = False) -> tuple[Path, ...]:
-    """Write all of ``files`` (name → content) into a folder, or none of them, and return their paths. Raises
-    NotWritten, also if a file exists already and ``force`` is False."""
+    """Write all of ``files`` (name → content) into a folder, or none of them, and return their paths. Raise NotWritten
+    on failure, or if a file exists already and ``force`` is False."""
     targets = [folder / name for name in files]
     for target in targets:
         check(target, force)

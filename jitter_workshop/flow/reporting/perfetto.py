@@ -39,7 +39,7 @@ _AROUND = "around"
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
     """Return a file for each run that has a trace. A single file is called ``name``; several files have names made of
-    ``name`` and the run's name. Raises SessionError if no run has a trace, UsageError for several files on standard
+    ``name`` and the run's name. Raise SessionError if no run has a trace, UsageError for several files on standard
     output, and HostError if the package ``perfetto`` is not installed."""
     messages()
     runs = as_shown(document, runs)
@@ -66,7 +66,7 @@ def of_run(
     rename: Rename = as_it_is,
 ) -> bytes:
     """Return the Perfetto file of a run's trace. Each time in it is the run's start by CLOCK_REALTIME (exact to the ms)
-    plus the ns since the start. ``worst``: the stalls to mark, the longest first. Raises SessionError for a trace that
+    plus the ns since the start. ``worst``: the stalls to mark, the longest first. Raise SessionError for a trace that
     cannot be read, HostError if the package ``perfetto`` is not installed, and the errors of ``progress``."""
     trace = session.trace(run.id)
     if trace is None:
@@ -91,7 +91,7 @@ def of_run(
 def of_report(
     session: OpenSession, run: Run, report: EvidenceReport | CounterReport, progress: Progress = unheard
 ) -> bytes:
-    """Return the Perfetto file of a run that has already been explained. Raises the errors of :func:`of_run`, and
+    """Return the Perfetto file of a run that has already been explained. Raise the errors of :func:`of_run`, and
     SessionError for a run with counters only."""
     if isinstance(report, CounterReport):
         why = clean(report.notes.get("trace", ""), 200)
@@ -101,7 +101,7 @@ def of_report(
 
 
 def of_program(scene: ProgramScene, report: ProgramReport) -> bytes:
-    """Return the Perfetto file of a program's time, by CLOCK_MONOTONIC. Raises HostError if there was no trace, or if
+    """Return the Perfetto file of a program's time, by CLOCK_MONOTONIC. Raise HostError if there was no trace, or if
     the package ``perfetto`` is not installed."""
     if report.evidence != "trace":
         raise HostError(f"no Perfetto file is written, because there was no trace: {report.notes.get('trace', '')}")
@@ -113,7 +113,7 @@ def of_program(scene: ProgramScene, report: ProgramReport) -> bytes:
 
 def of_watch(folder: Path, report: WatchReport, progress: Progress = unheard) -> bytes:
     """Return the Perfetto file of a watch's kept stalls, by CLOCK_MONOTONIC. ``report``: the report on the watch in
-    ``folder``. Each stall is marked; a stall with a frozen trace has tracks, too. Raises SessionError if there is no
+    ``folder``. Each stall is marked; a stall with a frozen trace has tracks, too. Raise SessionError if there is no
     frozen trace, or if one is damaged, HostError if the package ``perfetto`` is not installed, and the errors of
     ``progress``."""
     zero_ns = start_of(folder)
@@ -182,13 +182,13 @@ def _whole(trace: RunTrace, block: TracedBlock) -> list[EventFields]:
 
 def write_run(session: OpenSession, run: Run, report: EvidenceReport | CounterReport) -> Path:
     """Write the Perfetto file of a run that is explained already into the first folder for reports, under a name that
-    no file has yet. Return its path. Raises the errors of :func:`of_report`, and NotWritten."""
+    no file has yet. Return its path. Raise the errors of :func:`of_report`, and of ``files.write``."""
     return _write_new(of_report(session, run, report), run.label, run.id)
 
 
 def write_program(scene: ProgramScene, report: ProgramReport) -> Path:
-    """Write the Perfetto file of a program's time as :func:`write_run` does. Raises the errors of :func:`of_program`,
-    and NotWritten."""
+    """Write the Perfetto file of a program's time as :func:`write_run` does. Raise the errors of :func:`of_program`,
+    and of ``files.write``."""
     return _write_new(of_program(scene, report), report.target.name, str(report.target.pid or ""))
 
 

@@ -81,8 +81,8 @@ def subject_of(
     runs: Sequence[str],
     progress: Progress,
 ) -> Subject:
-    """Return the subject of a report; nothing is written. ``runs``: ids of the runs to report, () for all. Raises
-    SessionError and LessonError."""
+    """Return the subject of a report; nothing is written. ``runs``: ids of the runs to report, () for all. Raise
+    SessionError if the session cannot be read, LessonError if the course cannot be read."""
     context: SessionContext
     if isinstance(given, Workshop):
         course, context = given.course, given

@@ -110,7 +110,7 @@ def as_sentence(why: str) -> str:
 
 
 def class_host(where: str = "") -> ClassHost | None:
-    """Return the class of this host; None if there is no class file. ``where``: the path of another class file. Raises
+    """Return the class of this host; None if there is no class file. ``where``: the path of another class file. Raise
     HostError if the file cannot be read, UsageError if it is not valid."""
     where = where or paths.CLASS_FILE
     try:
@@ -253,7 +253,7 @@ def minutes(seconds: float) -> str:
 
 
 def need_turn(agent_session: TurnHolder) -> bool:
-    """Return True if ``agent_session`` or a parent process has the turn, False if this is no class host. Raises
+    """Return True if ``agent_session`` or a parent process has the turn, False if this is no class host. Raise
     TurnOver if the turn was lost, HostError if it was not taken."""
     if class_host() is None:
         return False
@@ -283,8 +283,8 @@ def turn_above(state: TurnState, root: HostRoot, pid: int | None = None) -> bool
 
 @contextlib.contextmanager
 def only_one() -> Iterator[None]:
-    """Hold a lock that allows this user one measurement at a time: one turn may have several processes. Raises
-    BusyError if another measurement runs, HostError."""
+    """Hold a lock that allows this user one measurement at a time: one turn may have several processes. Raise BusyError
+    if another measurement runs, HostError if the lock cannot be made."""
     folder = paths.state_dir()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -326,8 +326,8 @@ def turn_for(
     receives sentences on the user's place, and "" once the turn has begun. ``keep``: wait for up to a day, and do not
     end the turn after the context, because a chapter measures, changes and measures again.
 
-    Raises BusyError after ``wait_s`` seconds, WaitStopped if ``cancel`` is pressed, HostError. If the turn ends and
-    causes an error, TurnOver is raised instead.
+    Raise BusyError after ``wait_s`` seconds, WaitStopped if ``cancel`` is pressed, HostError on any other failure. If
+    the turn ends and causes an error, TurnOver is raised instead.
     """
     if class_host() is None:
         yield None
@@ -359,7 +359,7 @@ def take_turn(
     queued: Callable[[str], None] = lambda sentence: None,
     people: Sequence[str] = (),
 ) -> None:
-    """Wait for the turn and take it. The turn lasts until ``agent_session.give_turn``. Raises the errors of
+    """Wait for the turn and take it. The turn lasts until ``agent_session.give_turn``. Raise the errors of
     :func:`turn_for`.
     """
     uid, state = os.geteuid(), read_turns()

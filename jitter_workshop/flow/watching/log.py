@@ -204,13 +204,14 @@ def _without_file(stall: KeptStall) -> KeptStall:
 
 
 def new_watch(top: Path | None) -> tuple[str, Path]:
-    """Make the folder of a new watch. Return its id and the folder. Raise SessionError."""
+    """Make the folder of a new watch. Return its id and the folder. Raise SessionError if that fails."""
     folder = watches.new_folder(top)
     return folder.name or new_id(), folder
 
 
 def start_of(folder: Path) -> int:
-    """Return the beginning of a watch, in ns of the monotonic clock, from its journal. Raise SessionError."""
+    """Return the beginning of a watch, in ns of the monotonic clock, from its journal. Raise SessionError if the
+    journal does not give it."""
     watches.check_folder(folder)
     for entry in watches.read_journal(folder):
         began = entry.get("monotonic_ns")
@@ -221,7 +222,7 @@ def start_of(folder: Path) -> int:
 
 def from_journal(folder: Path) -> WatchReport:
     """Return the report on a watch from its journal: the report at its end or, if the watch was killed, the last report
-    before. Raise SessionError."""
+    before. Raise SessionError if the journal is empty or damaged."""
     watches.check_folder(folder)
     last: Any = None
     ended = False

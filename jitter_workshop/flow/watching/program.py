@@ -49,8 +49,8 @@ several is not known."""
 
 
 class Follower(Protocol):
-    """Follow a program's trace in overwriting buffers (see ``agent.client.AgentClient``). All methods raise
-    HostError."""
+    """Follow a program's trace in overwriting buffers (see ``agent.client.AgentClient``). All methods raise HostError
+    on failure."""
 
     pid: int | None
 
@@ -95,7 +95,7 @@ def watch_program(
 ) -> tuple[int, str]:
     """Watch a program until it ends, a limit is reached or ``cancel`` is pressed. ``command``: the started command,
     which this function releases. Return the end of the watch (ns of the monotonic clock), and the reason for it. Raise
-    HostError."""
+    HostError if the program cannot be followed."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, NICE)  # what is watched comes first; the agent inherits it
     watcher = _Watcher(root, found, log)
@@ -153,7 +153,7 @@ class _Watcher:
         self.just_read = False
 
     def begin(self, tracer: Callable[[], Follower], command: Kept | None = None) -> None:
-        """Begin to record, then release ``command``. Raise HostError."""
+        """Begin to record, then release ``command``. Raise HostError if the program cannot be followed."""
         log = self._log
         log.subject.clock = CLOCK
         self._sums = dict(self._read_sums())

@@ -53,7 +53,7 @@ _SAMPLER = KINDS["spin"].rated[0]
 
 class FlightTracer(Protocol):
     """Record a trace in overwriting buffers through the agent (see ``agent.client.AgentClient``). All methods raise
-    HostError."""
+    HostError on failure."""
 
     def evidence_begin(
         self,

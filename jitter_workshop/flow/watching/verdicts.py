@@ -81,7 +81,7 @@ def _now() -> str:
 
 def write(folder: Path, verdict: WatchVerdict, key: Path | None) -> Path:
     """Write a verdict into a watch's folder, as JSON and as JUnit's XML, and sign the JSON with ``key``. Return the
-    JSON's path. Raise SessionError or HostError."""
+    JSON's path. Raise SessionError if a file cannot be written, HostError if ssh-keygen cannot sign."""
     path = folder / FILE
     files.write_whole(path, files.json_bytes(to_plain(verdict)))
     files.write_whole(folder / JUNIT, junit(verdict))
@@ -144,7 +144,7 @@ def check_key(key: Path) -> None:
 
 
 def sign(content: bytes, key: Path) -> bytes:
-    """Return ssh-keygen's signature of a content. Raise HostError."""
+    """Return ssh-keygen's signature of a content. Raise HostError if ssh-keygen cannot sign."""
     code, signature, said = _keygen("sign", "-f", str(key), "-n", NAMESPACE, given=content)
     if code or not signature.startswith(b"-----BEGIN SSH SIGNATURE-----"):
         raise HostError(

@@ -121,7 +121,7 @@ def steal_between(earlier: CpuStat, later: CpuStat, cpus: Iterable[int] | None =
 
 
 def parse_stat(text: str, guest: bool | None = None, ticks_per_second: int = 100) -> CpuStat:
-    """Parse /proc/stat; damaged lines are left out, nothing raises."""
+    """Parse /proc/stat. Damaged lines are left out. Never raise an error."""
     per_cpu = {cpu: CpuTimes(*numbers) for cpu, numbers in _rows(text, 4, _FIELDS)}
     stolen = any(t.steal for t in per_cpu.values())
     return CpuStat(

@@ -90,7 +90,7 @@ def _read(root: HostRoot, path: str) -> CounterTable:
 
 
 def parse_counters(text: str) -> CounterTable:
-    """Parse the text of /proc/interrupts or /proc/softirqs. Damaged rows are left out; nothing raises."""
+    """Parse the text of /proc/interrupts or /proc/softirqs. Damaged rows are left out. Never raise an error."""
     header, _, body = text.lstrip("\n").partition("\n")
     cpus = _header_cpus(header)
     rows: dict[str, Counter] = {}

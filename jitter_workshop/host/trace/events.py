@@ -31,7 +31,8 @@ _NAMES_KEPT = 100_000
 _LOW, _HIGH = -(1 << 31), (1 << 31) - 1
 MAX_FRAMES = 64
 _TRACING = ("trace_event_raw_event_", "__traceiter_", "event_triggers_", "trace_event_buffer_")
-"""Beginnings of the names of functions that take the stack. They are innermost on every stack, and left out."""
+"""Beginnings of the names of functions that record the stack. These functions are innermost on every stack, and left
+out."""
 _LEFT_IDLE = 0xFFFF_FFFF
 """``PWR_EVENT_EXIT``: the state of a CPU that leaves idle."""
 

@@ -33,7 +33,7 @@ TICKS = 5
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
     """Return one file with the name ``name`` for one run. For several runs return one file each; its name is made of
-    ``name`` and the run's name. Raises UsageError for several runs on standard output, and SessionError if no run has a
+    ``name`` and the run's name. Raise UsageError for several runs on standard output, and SessionError if no run has a
     histogram to write."""
     if len(runs) > 1 and not name:
         raise UsageError("an .hgrm file holds one run", "choose it with --run, or write files with -o")
@@ -57,7 +57,7 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
 
 
 def _read(session: OpenSession, run: Run) -> tuple[Geometry, list[Bin]]:
-    """Read a run's main histogram. Raises SessionError if there is none that can be read."""
+    """Read a run's main histogram. Raise SessionError if there is none that can be read."""
     # This path does not use the library's own histogram and takes half of the time: a session may have hundreds of
     # runs.
     whole = session.blocks_file(run.id).with_name(MERGED_FILE)

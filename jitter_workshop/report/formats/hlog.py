@@ -20,7 +20,7 @@ from jitter_workshop.stats.encoded import unwrap
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """Return one file for any number of runs. Raises SessionError if no run has a log that can be read."""
+    """Return one file for any number of runs. Raise SessionError if no run has a log that can be read."""
     runs = as_shown(document, runs)
     alone, names = len(runs) == 1, run_names(runs)
     logs: list[tuple[Run, list[hlog.Interval]]] = []
@@ -41,7 +41,7 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
 
 def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.Interval]:
     """Return the lines of a run. If ``tag`` is "", all lines keep their own tags. Else only the lines of the main
-    histogram are returned, with ``tag`` as their tag. Raises SessionError if the lines cannot be read."""
+    histogram are returned, with ``tag`` as their tag. Raise SessionError if the lines cannot be read."""
     try:
         # Unpacking checks each histogram against its own checksum.
         found = [

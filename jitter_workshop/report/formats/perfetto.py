@@ -35,7 +35,7 @@ class Clock:
 
 
 def messages() -> ModuleType:
-    """Import the messages of the package ``perfetto``. Raises HostError if it is not installed."""
+    """Import the messages of the package ``perfetto``. Raise HostError if it is not installed."""
     try:
         from perfetto.protos.perfetto.trace import perfetto_trace_pb2
     except ModuleNotFoundError as error:
@@ -47,7 +47,7 @@ def messages() -> ModuleType:
 
 
 class Writer:
-    """Write scenes as one file. ``title``: a clean text in the file that says what the scenes show. Raises HostError
+    """Write scenes as one file. ``title``: a clean text in the file that says what the scenes show. Raise HostError
     if the package ``perfetto`` is not installed."""
 
     def __init__(self, clock: Clock, title: str) -> None:
@@ -83,7 +83,7 @@ class Writer:
 
     def add(self, scene: Scene) -> None:
         """Write the slices and marks of a scene, and take them out of it. Afterwards the scene may be filled and added
-        again. Raises SessionError for times that no clock has."""
+        again. Raise SessionError for times that no clock has."""
         try:
             for track in sorted(scene.tracks.values(), key=lambda one: (GROUPS.index(one.group), one.order)):
                 self._slices(track)

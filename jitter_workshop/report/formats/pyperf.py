@@ -40,7 +40,7 @@ ROUNDS = "rounds of a proof, each a fresh run; the proof's verdict pairs them an
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
     """Return the file of all benchmarks and, if ``name`` is not "", two more files for each proof: without and with the
-    change. Raises SessionError if there is no benchmark, because pyperf does not read an empty file."""
+    change. Raise SessionError if there is no benchmark, because pyperf does not read an empty file."""
     runs = as_shown(document, runs)
     by_id = {run.id: run for run in runs}
     runs_of = {p.id: {ident for one in p.rounds for ident in (one.without, one.with_it)} for p in document.proofs}

@@ -63,7 +63,7 @@ def render_svg(
 
     ``view``: the axes and one path for each curve; None = value by percentile. ``scope``: the picture's own id; it must
     be unique in a page. ``theme``: None = as the reader's system, and light on paper. ``between``: the
-    indices of the curves before and after a change, whose space is filled. Raises ValueError for a scope that is not a
+    indices of the curves before and after a change, whose space is filled. Raise ValueError for a scope that is not a
     plain word in lower case.
     """
     return _written(drawing.picture(curves, title, view, between), scope, theme)

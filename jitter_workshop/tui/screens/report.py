@@ -120,7 +120,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
             await self._make()
 
     def _told(self, what: str, done: int, total: int) -> None:
-        """Show progress of the work on the thread. Raises Stopped, on the thread, after the screen was closed."""
+        """Show progress of the work on the thread. Raise Stopped, on the thread, after the screen was closed."""
         if self._stopped:
             raise Stopped("the report was stopped")
         self.call_later(self._goes_on, what, done, total)

@@ -83,7 +83,8 @@ def given(path: str, query: str) -> str:
 
 
 def listen(port: int) -> socket.socket:
-    """Return a socket that listens on loopback. Port 0 means any free port. Raises OSError."""
+    """Return a socket that listens on loopback. Port 0 means any free port. Raise OSError if the port cannot be
+    used."""
     return socket.create_server((ADDRESS, port))
 
 

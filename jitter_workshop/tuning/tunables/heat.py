@@ -15,8 +15,8 @@ class Temperature(Observed):
     id = "temperature"
     title = "Temperature"
     why = (
-        "Heat itself slows nothing down. Even below its heat limit the processor reduces boost, and near the limit it "
-        "lowers its clock. Watch the throttle counters, not the degrees."
+        "Heat slows a processor only through its frequency. As it gets hotter the processor first reduces boost, and "
+        "near its heat limit it lowers its clock. Watch the throttle counters, not the degrees."
     )
     document = "Documentation/driver-api/thermal/sysfs-api.rst"
 

@@ -166,8 +166,8 @@ class PreemptMode(TradeOff):
     id = "preempt-mode"
     title = "Preemption of the kernel"
     why = (
-        "With none or voluntary, a task inside the kernel gives its CPU away only at certain points, so a "
-        "woken thread can wait for milliseconds. With full it waits only for critical sections."
+        "In the modes none and voluntary, a task inside the kernel gives its CPU away only at certain points, so a "
+        "woken thread can wait for milliseconds. In the mode full, a woken thread waits only for critical sections."
     )
     danger = "more task switches, and a little less throughput"
     document = "Documentation/admin-guide/kernel-parameters.txt"

@@ -47,7 +47,7 @@ class Diagnose(Step):
             self.screen.redraw()
 
     def _told(self, done: int, total: int) -> None:
-        """Show progress of the work on the thread. Raises Stopped, on the thread, after the learner left the step."""
+        """Show progress of the work on the thread. Raise Stopped, on the thread, after the learner left the step."""
         if self.page.step != self.name or not self.screen.is_attached:
             raise Stopped("reading was stopped")
         self._went = (done, total)

@@ -183,7 +183,7 @@ class ChapterPage:
     # -- requests --------------------------------------------------------------------------------------------------
 
     def request(self, slot: StepName) -> MeasureRequest:
-        """Return the request for a step's run. Raises WorkshopError."""
+        """Return the request for a step's run. Raise WorkshopError if this host cannot make the run."""
         return self.as_set(self.walk.request(slot))
 
     def as_set(self, request: MeasureRequest) -> MeasureRequest:

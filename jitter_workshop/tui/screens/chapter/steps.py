@@ -144,7 +144,7 @@ class Step:
             return wrap(Text(clean(error.sentence(), 400), "bold bad"), width, "! ")
 
     def _lines(self, width: int) -> Lines:
-        """Return the step's figures. Raises WorkshopError."""
+        """Return the step's figures. Raise WorkshopError if they cannot be read."""
         return []
 
     def result(self, width: int) -> Lines:
@@ -209,7 +209,8 @@ class Step:
         return "finish" if self.name == self.walk.chapter.steps[-1] else "go on"
 
     def pressed_enter(self) -> Enter:
-        """Do the part of Enter that concerns this step alone, and return the screen's part. Raises WorkshopError."""
+        """Do the part of Enter that concerns this step alone, and return the screen's part. Raise WorkshopError if the
+        step's part fails."""
         return "name" if self.page.to_name else "go on"
 
     def first_keys(self) -> list[Shown]:

@@ -147,7 +147,7 @@ class PresentApp(PaintedApp):
 
 
 def run_present() -> int:
-    """Show the page until the user leaves. Raises HostError on a host without a class, and if the user is not an
+    """Show the page until the user leaves. Raise HostError on a host without a class, and if the user is not an
     instructor."""
     titles = {chapter.id: chapter.title for chapter in load_course(None).chapters}
     PresentApp(presented(titles), titles).run()

@@ -68,7 +68,7 @@ class CausesScreen(WorkshopScreen, scope="causes"):
         self.redraw()
 
     def told(self, tell: Callable[[], None]) -> None:
-        """Have the screen call ``tell``, from the thread. Raises Stopped there, once the screen is closed."""
+        """Have the screen call ``tell``, from the thread. Raise Stopped there, once the screen is closed."""
         if self.stopped:
             raise Stopped("explaining was stopped")
         self.call_later(tell)
@@ -76,7 +76,7 @@ class CausesScreen(WorkshopScreen, scope="causes"):
     # -- what a screen of its own has ------------------------------------------------------------------------------
 
     async def explain(self) -> None:
-        """Make the findings on a thread. Raises WorkshopError."""
+        """Make the findings on a thread. Raise WorkshopError if that fails."""
         raise NotImplementedError
 
     @property
@@ -111,7 +111,7 @@ class CausesScreen(WorkshopScreen, scope="causes"):
         raise NotImplementedError
 
     def write_tracks(self) -> Path:
-        """Write the trace as a Perfetto file. Raises WorkshopError."""
+        """Write the trace as a Perfetto file. Raise WorkshopError if that fails."""
         raise NotImplementedError
 
     def commands(self) -> Iterable[str]:
