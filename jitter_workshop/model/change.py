@@ -94,14 +94,16 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class ApplyResult:
-    """Hold the outcome of ``apply``. ``journal_id``: None if there was nothing to write. ``ended``: number of writes
-    that were shown and then dropped, because their tasks had ended."""
+    """Hold the outcome of ``apply``. ``journal_id``: None if there was nothing to write. ``ended`` and
+    ``changed``: number of writes that were shown and then dropped, because their tasks had ended, or because their
+    settings were not as planned any more."""
 
     journal_id: str | None
     applied: tuple[Applied, ...]
     refused: tuple[Refused, ...]
     needs_reboot: bool
     ended: int = 0
+    changed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,10 +88,16 @@ def many(count: int, what: str) -> str:
     return f"{number} {what}{'' if count == 1 else 's'}"
 
 
-def fell_away(ended: int) -> str:
-    """Return a sentence on ``ended`` writes that were dropped because their tasks had ended; "" for 0."""
+def fell_away(ended: int, changed: int = 0) -> str:
+    """Return sentences on the shown writes that were dropped: ``ended``, because their tasks had ended, and
+    ``changed``, because their settings were not as planned any more; "" for none."""
     tasks, were = ("task", "was") if ended == 1 else ("tasks", "were")
-    return f"{many(ended, 'write')} {were} not needed: the {tasks} had ended." if ended else ""
+    said = [f"{many(ended, 'write')} {were} not needed: the {tasks} had ended."] if ended else []
+    settings, were, its = ("setting", "was", "its") if changed == 1 else ("settings", "were", "their")
+    also = "also " if ended else ""
+    if changed:
+        said.append(f"{many(changed, 'write')} {were} {also}left out: {its} {settings} had changed since the plan.")
+    return " ".join(said)
 
 
 def tally(tunables: Iterable[str]) -> str:

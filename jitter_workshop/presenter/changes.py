@@ -57,7 +57,7 @@ def applied_said(result: ApplyResult) -> list[str]:
     """Return the result of an apply, one sentence each."""
     made = [one.tunable for one in result.applied]
     said = [f"Applied: {counted(made)}." if made else "Nothing was applied."]
-    said += [fell_away(result.ended)] if result.ended else []
+    said += [fell_away(result.ended, result.changed)] if result.ended or result.changed else []
     for one in result.refused:
         where = f" {clean(one.path, 200)}" if one.path else ""
         said.append(f"Refused: {clean(one.tunable, 40)}{where}: {clean(one.reason, 400)}.")

@@ -224,13 +224,14 @@ def _not_as_planned(change: Change, kind: Kind, found: TextReading) -> str:
     return f"its value is {quoted(found.text)} now, but the plan was made for {quoted(change.before)}"
 
 
-def count_ended(root: HostRoot, shown: Iterable[Change], result: ApplyResult) -> ApplyResult:
-    """Return ``result`` with the number of shown writes that were dropped because their tasks had ended."""
+def accounted(root: HostRoot, shown: Iterable[Change], result: ApplyResult) -> ApplyResult:
+    """Return ``result`` with the numbers of shown writes that were neither made nor refused: those whose tasks had
+    ended, and those that the plan made under the lock did not have any more. So each shown write is counted once."""
     made = {(one.path, one.after) for one in result.applied}
     told = {one.path for one in result.refused}
-    lost = [c for c in shown if (c.path, c.after) not in made and c.path not in told and kind_of(c.kind).of_task]
-    ended = sum(1 for change in lost if not kind_of(change.kind).exists(root, change.path))
-    return dataclasses.replace(result, ended=ended)
+    lost = [(kind_of(c.kind), c.path) for c in shown if (c.path, c.after) not in made and c.path not in told]
+    ended = sum(1 for kind, path in lost if kind.of_task and not kind.exists(root, path))
+    return dataclasses.replace(result, ended=ended, changed=len(lost) - ended)
 
 
 def _follow(root: HostRoot, writer: HostWriter, made: Sequence[Change], recorder: Recorder) -> list[Refused]:

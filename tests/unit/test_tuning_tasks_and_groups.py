@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import errno
 import os
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jitter_workshop.host.root import HostRoot
@@ -17,7 +18,7 @@ from jitter_workshop.host.tasks.cpusets import find_cpusets, isolated_at_run_tim
 from jitter_workshop.host.tasks.listing import PF_KTHREAD, PF_NO_SETAFFINITY, PF_WQ_WORKER
 from jitter_workshop.model.change import Change, Wanted
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.tuning.applying import apply_changes, count_ended, shown_only
+from jitter_workshop.tuning.applying import accounted, apply_changes, shown_only
 from jitter_workshop.tuning.base import Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.planning import digest, plan
@@ -352,10 +353,13 @@ class Remembered:
 
     def __init__(self) -> None:
         self.refusals: list[str] = []
+        self.made: set[int] = set()
 
     def intents(self, changes: Sequence[Change]) -> None: ...
-    def written(self, n: int, read_back: str | None) -> None: ...
     def then(self, name: str) -> None: ...
+
+    def written(self, n: int, read_back: str | None) -> None:
+        self.made.add(n)
 
     def refused(self, n: int, reason: str) -> None:
         self.refusals.append(reason)
@@ -409,9 +413,53 @@ def test_a_task_that_ends_before_or_while_it_is_moved_is_no_refusal(tmp_path: Pa
     result = apply_changes(kernel.reader, kernel, changes, Remembered())
     assert result.refused == ()
     assert len(result.applied) == len(changes) - 2
-    assert count_ended(kernel.reader, changes, result).ended == 2
-    lives = dataclasses.replace(result, applied=())
-    assert count_ended(kernel.reader, changes, lives).ended == 2, "who lives and was left alone has not ended"
+    counted = accounted(kernel.reader, changes, result)
+    assert (counted.ended, counted.changed) == (2, 0)
+    lives = accounted(kernel.reader, changes, dataclasses.replace(result, applied=()))
+    assert (lives.ended, lives.changed) == (2, len(changes) - 2), "who lives and was left alone has not ended"
+
+
+class RefusesToMove(MadeKernel):
+    """``stay``: the tasks that this kernel does not move."""
+
+    stay: set[str]
+
+    def _move(self, path: str, tid: str) -> None:
+        if tid in self.stay:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        super()._move(path, tid)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(("made", "refused", "ended", "elsewhere", "as wanted")), max_size=12))
+def test_each_shown_write_is_counted_once_and_the_journal_has_what_was_made(tmp_path: Path, fates: list[str]) -> None:
+    """``elsewhere``: a task that left the top cpuset by itself after the plan was shown, so that a new plan does not
+    have it; ``as wanted``: a setting of the host that somebody else made meanwhile."""
+    top = tmp_path / str(uuid.uuid4())
+    quad_v1(top)
+    for tid, _ in enumerate(fates, start=30):
+        cgroup = {f"proc/{tid}/cgroup": "3:cpuset:/\n"}
+        hosttrees.write(top, hosttrees.task(tid, "task", allowed="0-3", start=77) | cgroup)
+    shown = wanted(top, "3", "isolation")
+    of_host = next(c for c in shown if c.path.endswith("-hot/cpuset.sched_load_balance"))
+    for tid, fate in enumerate(fates, start=30):
+        if fate == "ended":
+            hosttrees.write(top, hosttrees.task(tid, "task", allowed="0-3", state="Z", start=77))
+        if fate == "elsewhere":
+            hosttrees.write(top, {f"proc/{tid}/cgroup": "3:cpuset:/other\n"})
+    kernel = RefusesToMove(top, groups={V1: 1})
+    kernel.stay = {str(tid) for tid, fate in enumerate(fates, start=30) if fate == "refused"}
+    fresh, others = shown_only(wanted(top, "3", "isolation"), [digest(change) for change in shown])
+    dropped = 0
+    if "as wanted" in fates:
+        fresh, dropped = [c for c in fresh if c.path != of_host.path], 1
+    journal = Remembered()
+    result = accounted(kernel.reader, shown, apply_changes(kernel.reader, kernel, fresh, journal))
+    assert not others
+    assert len(result.refused) == fates.count("refused")
+    assert (result.ended, result.changed) == (fates.count("ended"), fates.count("elsewhere") + dropped)
+    assert len(shown) == len(result.applied) + len(result.refused) + result.ended + result.changed
+    assert journal.made == {one.n for one in result.applied}
 
 
 def test_a_partition_that_the_kernel_marks_invalid_is_refused_and_the_rest_done(tmp_path: Path) -> None:

@@ -277,11 +277,12 @@ def _value(check: Assessment) -> str:
 
 
 def _told(result: ApplyResult, settled: bool, waits: bool, once: bool) -> str:
-    if not result.applied and not result.refused:
+    fallen = fell_away(result.ended, result.changed)
+    if not result.applied and not result.refused and not fallen:
         return "There was nothing to write." + (" The settings have the wanted values." if settled else "")
     said = f"Applied and read back: {tally(one.tunable for one in result.applied)}"
     said += f", {len(result.refused)} refused" if result.refused else ""
-    said += f". {fell_away(result.ended)[:-1]}" if result.ended else ""
+    said += f". {fallen[:-1]}" if fallen else ""
     if waits and once:
         return f"{said}. They take effect at the next boot only: reboot, then start the workshop again."
     if waits:

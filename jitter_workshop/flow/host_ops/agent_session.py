@@ -31,7 +31,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import ONCE, ApplyResult, Change, Plan, RestoreResult
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning import journal
-from jitter_workshop.tuning.applying import count_ended
+from jitter_workshop.tuning.applying import accounted
 from jitter_workshop.tuning.planning import digest
 
 HERE = Path("/")
@@ -117,7 +117,7 @@ class AgentSession:
         if result.applied and lease:
             self._leased |= _ids(words)
         self.change_log.applied(result, kept=not lease)
-        return count_ended(HostRoot(HERE), shown, result)
+        return accounted(HostRoot(HERE), shown, result)
 
     def announce(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
         """Journal the old values of the changes in ``shown``, which the learner makes by hand, and write nothing.
