@@ -39,7 +39,9 @@ def test_writes_whose_tasks_had_ended_are_counted() -> None:
         "6 writes were not needed: the tasks had ended.",
     ]
     assert fell_away(0, 1) == "1 write was left out: its setting had changed since the plan."
-    assert fell_away(8, 2).endswith("had ended. 2 writes were also left out: their settings had changed since the plan.")
+    assert fell_away(8, 2).endswith(
+        "had ended. 2 writes were also left out: their settings had changed since the plan."
+    )
 
 
 def test_who_counts_says_what() -> None:
