@@ -67,8 +67,26 @@ def test_interrupts_are_held_where_most_that_arrived_on_hot_cpus_cannot_move(
     }
     host = board(tmp_path)
     hosttrees.write(tmp_path, {"proc/interrupts": hosttrees.interrupts([0, 1], rows)})
-    assert bool(find("irq-affinity").held(host)) is held
+    said = find("irq-affinity").held(host)
+    share = "52 % of the device interrupts on CPU 1 came from nvme0q1, which cannot be moved"
+    assert said == (share if held else "")
+    # What is said of the chapter at home is said by status and its first step, too, beside what can be moved.
+    reason = find("irq-affinity").assess(host).reason
+    assert reason.startswith(
+        "1 interrupt can be moved off CPU 1; none of these arrive there now; 1 cannot be moved and "
+    )
+    assert reason.endswith(f"; {share}") is held
     assert find("irqbalance").held(host) == ""
+
+
+def test_several_busy_interrupts_that_stay_are_counted_and_the_busiest_is_named(tmp_path: Path) -> None:
+    rows: dict[str, tuple[Iterable[int], str]] = {
+        "0": ((900, 7), "IO-APIC   2-edge      timer"),
+        "26": ((900, 99), "PCI-MSIX-0000:00:04.0   1-edge      nvme0q1"),
+    }
+    host = board(tmp_path)
+    hosttrees.write(tmp_path, {"proc/interrupts": hosttrees.interrupts([0, 1], rows)})
+    assert find("irq-affinity").held(host).endswith("came from 2 that cannot be moved, most from nvme0q1")
 
 
 def test_interrupts_leave_the_hot_cpus(tmp_path: Path) -> None:
@@ -77,7 +95,7 @@ def test_interrupts_leave_the_hot_cpus(tmp_path: Path) -> None:
     assert assessed.state == "improve"
     assert assessed.value == "4 may use hot CPUs"
     assert assessed.reason.startswith(
-        "2 interrupts can be moved off CPU 1; 1 of these arrive there now; 2 cannot be moved, 1 of them arrives there: "
+        "2 interrupts can be moved off CPU 1; 1 of these arrives there now; 2 cannot be moved, 1 of them arrives there:"
     )
     changes = {c.path: (c.before, c.after) for c in wanted(tmp_path, "1", "irq-affinity")}
     assert changes == {

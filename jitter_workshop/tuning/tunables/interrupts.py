@@ -14,14 +14,18 @@ from jitter_workshop.host.irq.irq_affinity import (
     read_irqs,
     read_movable,
 )
+from jitter_workshop.host.root import printable
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.status import Assessment
+from jitter_workshop.model.text import many
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write, left_for_the_rest
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import one_of
 
 MANAGED = "the driver has bound its queues for good"
-FIXED = "the driver or the hardware binds the interrupt to its CPUs, so the kernel shows the file as read-only"
+FIXED = "the driver or the hardware binds it to its CPUs, so its file is read-only"
+_NAME = 24
+"""Characters of an interrupt's name in a sentence."""
 _PER_CPU = "every CPU has an interrupt of its own"
 
 
@@ -100,6 +104,7 @@ class IrqAffinity(Settings):
         why = ", or ".join(dict.fromkeys(s.refuses for s in stay))
         there = sum(1 for s in stay if (read_effective(host.root, _number(s.path)) or CpuSet()) & host.kept_clear)
         arrive = f", {there} of them {'arrives' if there == 1 else 'arrive'} there" if there else ""
+        arrive = " and arrives there" if len(stay) == there == 1 else arrive
         refused = f"{len(stay)} cannot be moved{arrive}: {why}" if stay else ""
         devices = [s for s in movable if s.path != DEFAULT_AFFINITY]
         value, wanted = (
@@ -109,13 +114,14 @@ class IrqAffinity(Settings):
         if not movable:
             return self.answer("ok", value, "; ".join(filter(None, (self.good, refused))), wanted=wanted)
         now = sum(1 for s in devices if (read_effective(host.root, _number(s.path)) or CpuSet()) & host.kept_clear)
-        reason = f"{len(devices)} interrupts can be moved off CPU {host.kept_clear}; {now} of these arrive there now"
+        arrive = f"{now or 'none'} of these {'arrives' if now == 1 else 'arrive'} there now"
+        reason = f"{many(len(devices), 'interrupt')} can be moved off CPU {host.kept_clear}; {arrive}"
         if not devices:
             reason = f"interrupts of new devices would arrive on CPU {host.kept_clear}"
         return self.answer(
             "improve",
             value,
-            "; ".join(filter(None, (reason, refused))),
+            "; ".join(filter(None, (reason, refused, self._busy(host, settings)))),
             wanted=wanted,
             paths=[s.path for s in movable[: self.shown_paths]],
         )
@@ -160,13 +166,31 @@ class IrqAffinity(Settings):
 
     def held(self, host: Host) -> str:
         """Return the reason if most interrupts that arrived on the hot CPUs since boot cannot be moved; else ""."""
+        return self._busy(host, self.settings(host, None))
+
+    def _busy(self, host: Host, settings: Sequence[Setting]) -> str:
+        """Return which interrupts are busy on the hot CPUs, if most of what arrived there since boot came from
+        interrupts that cannot be moved; else "". ``settings``: those of :meth:`settings`."""
+        if not any(setting.refuses for setting in settings):
+            return ""
         table = read_interrupts(host.root)
-        arrived = {True: 0, False: 0}
-        for setting in self.settings(host, None):
+        movable, fixed = 0, {}
+        for setting in settings:
             row = None if setting.path == DEFAULT_AFFINITY else table.get(str(_number(setting.path)))
-            if row is not None:
-                arrived[bool(setting.refuses)] += sum(row.per_cpu.get(str(cpu), 0) for cpu in host.kept_clear)
-        return "the busy interrupts here cannot be moved" if arrived[True] > arrived[False] else ""
+            count = 0 if row is None else sum(row.per_cpu.get(str(cpu), 0) for cpu in host.kept_clear)
+            if not setting.refuses:
+                movable += count
+            elif count and row is not None:
+                fixed[setting.path] = (count, row.name)
+        all_fixed = sum(count for count, _ in fixed.values())
+        if all_fixed <= movable:
+            return ""
+        name = printable(max(fixed.values())[1], _NAME)
+        from_where = f"{name}, which cannot be moved"
+        if len(fixed) > 1:
+            from_where = f"{len(fixed)} that cannot be moved, most from {name}"
+        share = 100 * all_fixed // (all_fixed + movable)
+        return f"{share} % of the device interrupts on {host.kept_clear.named} came from {from_where}"
 
 
 def refuses(irq: Irq) -> str:
