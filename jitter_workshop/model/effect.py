@@ -40,12 +40,31 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
+class CauseTime:
+    """Hold the time that one cause took in two runs, by their traces. ``label``: the cause in words, cleaned. ``ns``:
+    its time in each run, in ns a second. ``at_most``: for each run, True if the time is an upper limit. ``treated``:
+    the chapter's change is made against this cause. ``counted``: the chapter's figure counts this cause's events."""
+
+    label: str
+    ns: tuple[float, float]
+    at_most: tuple[bool, bool] = (False, False)
+    treated: bool = False
+    counted: bool = False
+
+    @property
+    def known(self) -> bool:
+        """Return True if it is known in which of the runs the cause took more time."""
+        return not self.at_most[self.ns.index(max(self.ns))]
+
+
+@dataclass(frozen=True, slots=True)
 class Effects:
     """Hold the effect to show first. ``lead``: the largest effect on latency or stalls; None if none of them moved.
     ``but``: the largest effect in the other direction. If ``lead`` is a gain, it can also be the count of stalls that
     rose most. None if there is none. ``nearest``: the largest difference of all, moved or not; None if nothing could be
     compared. ``shown``: the chapter's figure if it moved as the chapter says and is not the ``lead``. ``tail``: the
-    percentile by which the runs are judged. ``stalls``: the count of stalls that differs most."""
+    percentile by which the runs are judged. ``stalls``: the count of stalls that differs most. ``causes``: the causes
+    of both runs, the largest first; () if one of the runs has no trace."""
 
     lead: Effect | None
     but: Effect | None
@@ -53,6 +72,7 @@ class Effects:
     shown: Effect | None = None
     tail: Effect | None = None
     stalls: Effect | None = None
+    causes: tuple[CauseTime, ...] = ()
 
     @property
     def direction(self) -> Direction:

@@ -371,7 +371,8 @@ class PlainChapter:
             seen = walk.seen(first), walk.seen(second)
             talk.say(*effect.compared(view.effects, seen, view.relation, talk.width), "")
             found = counted(*seen, walk.chapter.shows)
-            talk.say(*effect.counts(found, talk.width, relation=view.relation), "")
+            causes = effect.rows_of(view.effects.causes)
+            talk.say(*effect.counts(found, talk.width, relation=view.relation, causes=causes), "")
             if view.relation == "changed":
                 talk.tell(effect.RULE)
                 talk.say("")
@@ -419,7 +420,8 @@ class PlainChapter:
             talk.say("", *effect.of_recorded(walk, talk.width))
             found = counted(*both, chapter.shows)
             relation: Relation = "alike" if walk.repeats else "changed"
-            talk.say("", *effect.counts(found, talk.width, effect.origin_of(both[0]), relation))
+            causes = effect.rows_of(walk.recorded_effects().causes)
+            talk.say("", *effect.counts(found, talk.width, effect.origin_of(both[0]), relation, causes))
         talk.say("")
         task = chapter.prediction
         if walk.outcome() is not None:

@@ -15,9 +15,9 @@ from rich.text import Text
 from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.curve import PercentileCurve
-from jitter_workshop.model.effect import Effect, Effects, Relation
+from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
 from jitter_workshop.model.run import MEANWHILE, UNSTEADY, Progress
-from jitter_workshop.model.text import called, clean
+from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.presenter.lines import Lines, table, wrap
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.curve import value_at
@@ -43,6 +43,10 @@ _BESIDE_NOISE = "Beside the noise"
 _AGAIN = ". Go back and measure again."
 _ONE_RUN = "The same run twice, so nothing can differ."
 _NAMED = 2
+LEAST_SHARE = 0.1
+"""The share of all stalled time from which a cause is called the chapter's cause: what took less made no tail."""
+_LEAST_ROW = 0.01
+"""The share of all stalled time below which a cause has no row, unless the chapter is about it."""
 _PERCENTILE = re.compile(r"p\d")
 
 
@@ -123,7 +127,7 @@ def compared(
     the tasks that disturbed a run follow in plain text. ``origin``: the word for runs of another machine. ``proof``: a
     sentence on the proof of this change; "" if the change cannot be proven."""
     nearest = found.nearest
-    if nearest is None and found.shown is None:
+    if nearest is None and found.shown is None and not found.causes:
         return []
     if runs[0].run.id == runs[1].run.id and not origin:
         return wrap(Text(_ONE_RUN, "bold accent"), width)
@@ -132,8 +136,8 @@ def compared(
         line = Text.assemble(_lead(origin), _unjudged(found, runs, relation))
         return [*wrap(line, width), *(wrap(Text(company, "text"), width) if company else [])]
     parts, quiet = list[Text](), list[str]()
-    if found.shown is not None:
-        parts.append(Text.assemble((_of_chapter(found.shown), "bold accent")))
+    if (told_of_chapter := _of_chapter(found)) is not None:
+        parts.append(told_of_chapter)
     if found.lead is not None:
         looks = f"Perhaps {found.direction}: " if _doubt(found.lead) else _LEADS[found.direction]
         parts.append(Text(f"{looks}{in_words(found.lead)}.", f"bold {_ROLES[found.direction]}"))
@@ -143,9 +147,9 @@ def compared(
                 parts.append(Text(but, "bold bad"))
             else:
                 quiet.append(but)
-    elif found.shown is not None:
+    elif parts:
         felt = found.tail or nearest
-        if felt is not None and felt.sort != "cause" and felt.name != found.shown.name:
+        if felt is not None and felt.sort != "cause" and (found.shown is None or felt.name != found.shown.name):
             parts[0].append(f" No figure of latency moved by a factor of 2: {in_words(felt)}.", "text")
             quiet += _left(runs[1])
     elif nearest is not None:
@@ -200,14 +204,73 @@ def unsteady(runs: Sequence[KnownRun]) -> str:
     return "; ".join(clean(note.replace(MEANWHILE, f"during the {which} run", 1), 300) for which, note in notes)
 
 
-def _of_chapter(shown: Effect) -> str:
-    """Return a sentence on the chapter's figure, which moved in the chapter's direction. The figure is mostly a count
-    of the cause."""
-    if shown.sort != "cause" or not shown.values[1].endswith("a second"):
-        return f"What changed: {in_words(shown)}."
-    if shown.at_least and shown.how == "fewer":
-        return f"The chapter's cause is gone: {_change(shown)}."
-    return f"The chapter's cause is {'rarer' if shown.how == 'fewer' else 'more frequent'}: {in_words(shown)}."
+def _of_chapter(found: Effects) -> Text | None:
+    """Return the sentences on what the chapter's change did to its cause: by the measured time of the causes, then by
+    the chapter's figure, mostly a count. Return None if neither moved. Something is called the chapter's cause only if
+    it took at least LEAST_SHARE of the stalled time in one of the runs."""
+    shown = found.shown
+    figure_told = "" if shown is None else _change(shown) if shown.at_least else in_words(shown)
+    small = _small(found.causes)
+    if (cause := _treated(found.causes)) is not None:
+        line = Text(f"The chapter's cause {_became(cause)}: {_in_time(cause)}.", "bold accent")
+        if figure_told:
+            took = f", which took only {small[0]}" if small else ""
+            line.append(f" {figure_told[:1].upper()}{figure_told[1:]}{took}.", "text")
+        return line
+    if not figure_told:
+        return None
+    told = f" By the trace this took only {small[0]} of the {small[1]} that stalls took a second." if small else ""
+    return Text.assemble((f"What changed: {figure_told}.", "bold accent"), (told, "text"))
+
+
+def _treated(causes: Sequence[CauseTime]) -> CauseTime | None:
+    """Return the causes against which the chapter's change is made as one, if their time moved by the factor that all
+    figures need, and was a part of the stalled time that counts; else None."""
+    treated = [one for one in causes if one.treated and one.known]
+    most = max((max(one.ns) for one in treated), default=0.0)
+    treated = [one for one in treated if max(one.ns) >= _LEAST_ROW * most > 0]
+    if not treated:
+        return None
+    ns = sum(one.ns[0] for one in treated), sum(one.ns[1] for one in treated)
+    larger = ns.index(max(ns))
+    whole = sum(one.ns[larger] for one in causes)
+    if max(ns) < MOVED * min(ns) or max(ns) < LEAST_SHARE * whole:
+        return None
+    more = f" (and {many(len(treated) - 1, 'smaller one')})" if len(treated) > 1 else ""
+    at_most = any(one.at_most[0] for one in treated), any(one.at_most[1] for one in treated)
+    return CauseTime(f"{max(treated, key=lambda one: one.ns[larger]).label}{more}", ns, at_most, treated=True)
+
+
+def _became(cause: CauseTime) -> str:
+    before, after = cause.ns
+    if after < before:
+        return "is gone" if after < 1 else "takes less time"
+    return "is new" if before < 1 else "takes more time"
+
+
+def _in_time(cause: CauseTime) -> str:
+    """Return ``task python: 107 ms → 0 of each second``."""
+    return f"{cause.label}: {' → '.join(_both(cause))} of each second"
+
+
+def _both(cause: CauseTime) -> list[str]:
+    return [f"{'<' if most else ''}{_of_a_second(ns)}" for ns, most in zip(cause.ns, cause.at_most, strict=True)]
+
+
+def _of_a_second(ns: float) -> str:
+    return nice_ns(round(ns)) if ns >= 1 else "0"
+
+
+def _small(causes: Sequence[CauseTime]) -> tuple[str, str] | None:
+    """Return in words the time of what the chapter's figure counts, and that of all stalls, both in a second, if the
+    former is a small part of the latter. They are those of the run in which the events took more time. Return None if
+    no cause is counted, or if it took a part that counts."""
+    counted = [one for one in causes if one.counted]
+    ns = [sum(one.ns[run] for one in counted if not one.at_most[run]) for run in (0, 1)]
+    whole = sum(one.ns[ns.index(max(ns))] for one in causes)
+    if not counted or not max(ns) or max(ns) >= LEAST_SHARE * whole:
+        return None
+    return _of_a_second(max(ns)), _of_a_second(whole)
 
 
 def of_recorded(walk: ChapterSession, width: int) -> Lines:
@@ -218,23 +281,73 @@ def of_recorded(walk: ChapterSession, width: int) -> Lines:
     return compared(found, both, "alike" if walk.repeats else "changed", width, origin_of(both[0]))
 
 
-def counts(found: Sequence[Effect], width: int, origin: str = "", relation: Relation = "changed") -> Lines:
-    """Return the counts of two runs in two columns. ``origin``: the word for runs of another machine. ``relation``:
-    only for ``changed`` the columns are called before and after, and rows whose figure moved are coloured."""
-    if not found:
+def counts(
+    found: Sequence[Effect],
+    width: int,
+    origin: str = "",
+    relation: Relation = "changed",
+    causes: Sequence[CauseTime] = (),
+) -> Lines:
+    """Return the time of each cause and the counts of two runs in two columns. ``origin``: the word for runs of another
+    machine. ``relation``: only for ``changed`` the columns are called before and after, and rows whose figure moved are
+    coloured. ``causes``: no time is shown without them."""
+    if not found and not causes:
         return []
     which = ("before", "after") if relation == "changed" else ("first", "second")
-    rows = [[f"{f'{origin.upper()} ' if origin else ''}COUNTS, A SECOND", *which, ""]]
+    lead = f"{origin.upper()} " if origin else ""
+    rows, styles = list[list[str]](), list[str]()
+
+    def head(title: str) -> None:
+        rows.append([f"{lead}{title}, A SECOND", *(which if not rows else ("", "")), ""])
+        styles.append("dim")
+
+    if causes:
+        head("TIME BY CAUSE")
+    for cause in causes:
+        factor = max(cause.ns) / max(min(cause.ns), 1.0)
+        rows.append([cause.label, *_both(cause), _times_in_time(cause, factor)])
+        styles.append("accent" if factor >= MOVED and cause.known and relation == "changed" else "")
+    if found:
+        head("COUNTS")
     for e in found:
         told = _none(e) or f"{times_told(e.factor)}× {e.how}"
-        rows.append(
-            [e.name, *(value.removesuffix(" a second") for value in e.values), told if e.factor >= MOVED else ""]
-        )
+        rows.append([e.name, *(v.removesuffix(" a second") for v in e.values), told if e.factor >= ALIKE else ""])
+        styles.append(_ROLES[e.direction] if e.factor >= MOVED and relation == "changed" else "")
     lines = table(rows, width, right=(1, 2))
-    for line, e in zip(lines[1:], found, strict=True):
-        if e.factor >= MOVED and relation == "changed":
-            line.stylize(_ROLES[e.direction])
+    for line, style in zip(lines, styles, strict=True):
+        if style:
+            line.stylize(style)
     return lines
+
+
+def _times_in_time(cause: CauseTime, factor: float) -> str:
+    before, after = cause.ns
+    if factor < ALIKE or not cause.known:
+        return ""
+    if min(cause.ns) < 1:
+        return f"none in the {'second' if after < before else 'first'} run"
+    least = ">" if any(cause.at_most) else ""
+    return f"{least}{times_told(factor)}× {'less' if after < before else 'more'}"
+
+
+def rows_of(causes: Sequence[CauseTime], most: int | None = None) -> list[CauseTime]:
+    """Return the causes that have a row in the table, at most ``most``: the largest, and those that the chapter is
+    about first if there is no room for all."""
+    whole = [sum(one.ns[run] for one in causes) for run in (0, 1)]
+    alone = sum(one.counted for one in causes) == 1
+
+    def shown(one: CauseTime) -> bool:
+        if not one.known and not alone:
+            return False
+        share = max(ns / total for ns, total in zip(one.ns, whole, strict=True) if total) if any(whole) else 0.0
+        return share >= _LEAST_ROW or ((one.treated or one.counted) and max(one.ns) >= 1)
+
+    found = [one for one in causes if shown(one)]
+    if most is None or len(found) <= most:
+        return found
+    first = sorted(found, key=lambda one: not one.treated)[: max(most - 1, 1)]
+    rest = [one for one in found if one not in first][: most - len(first)]
+    return [one for one in found if one in first or one in rest]
 
 
 def by_luck(said: str, width: int) -> Lines:

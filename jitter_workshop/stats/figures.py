@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from jitter_workshop.model.course import Shows
+from jitter_workshop.model.diagnosis import SeenCauses
 from jitter_workshop.model.evidence import EvidenceReport, InterferingTask
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
@@ -23,12 +24,13 @@ class KnownRun:
     """Hold all that is known of a run. ``report``: the report on the run's trace, None without a trace. ``recorded``:
     for a run on another machine, its figures by their ids, because nothing else is known of it; None for a run on this
     host. ``emulated``: that machine was emulated, so only numbers of events and the kernel's choices are known, no
-    times."""
+    times. ``seen``: the causes of such a run, if they were recorded."""
 
     run: Run
     report: EvidenceReport | None = None
     recorded: Mapping[str, float] | None = None
     emulated: bool = False
+    seen: SeenCauses | None = None
 
 
 @dataclass(frozen=True, slots=True)

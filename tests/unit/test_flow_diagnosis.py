@@ -95,6 +95,22 @@ def test_a_figure_of_the_trace_is_known_of_both_runs_once_they_are_read(workshop
     assert "ther tasks run" in shown.headline
 
 
+def test_a_chapter_that_changes_something_compares_the_causes_of_both_runs(workshop: FakeWorkshop) -> None:
+    measured(workshop)
+    measured(workshop, "again", 2)
+    walk = workshop.walk("baseline")
+    changing = ChapterSession(dataclasses.replace(walk.chapter, changes="placement"), workshop)
+    compared = changing.compare()
+    assert compared is not None
+    assert compared.effects is not None
+    assert compared.effects.causes == (), "the traces were not read yet"
+    changing.read_figures()
+    compared = changing.compare()
+    assert compared is not None
+    assert compared.effects is not None
+    assert compared.effects.causes
+
+
 def test_a_proof_is_made_without_a_trace(workshop: FakeWorkshop) -> None:
     from jitter_workshop.flow.proving.chapter_proof import prover
 

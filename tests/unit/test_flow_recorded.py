@@ -157,7 +157,7 @@ def test_a_recorded_run_has_the_recorded_figures_and_no_other(workshop: FakeWork
     assert "faults" in (both[0].recorded or {})
     assert "intended-99" not in (both[0].recorded or {})
     result = plain(effect.of_recorded(walk, 80))
-    assert result.startswith("recorded: The chapter's cause is rarer: the thread preempted: ")
+    assert result.startswith("recorded: The chapter's cause takes less time: task unbound")
     assert "RECORDED COUNTS" in plain(effect.counts(counts, 80, effect.origin_of(both[0])))
 
 
@@ -219,8 +219,7 @@ def test_the_counts_of_an_emulated_machine_are_called_so_wherever_they_are_shown
         assert told.startswith(f"recorded, emulated: {figure(shows.figure).title}: ")
         assert "QEMU" in walk.counted_elsewhere(step)  # type: ignore[arg-type]
     told = plain(effect.of_recorded(walk, 100))
-    lead = "The chapter's cause is rarer: " if ident == "tick" else "What changed: "
-    assert told.startswith(f"recorded, emulated: {lead}")
+    assert told.startswith("recorded, emulated: What changed: "), "it has no times, so no cause is known"
     assert "No figure of latency" not in told, "its times mean nothing"
     found = counted(*both, shows)
     assert plain(effect.counts(found, 100, effect.origin_of(both[0]))).startswith("RECORDED, EMULATED COUNTS, A SECOND")

@@ -57,13 +57,13 @@ def test_the_chapters_figure_is_told_first_where_it_moved_as_the_chapter_says() 
     assert found.shown is not None
     assert found.shown.name == "the thread preempted"
     told = said(found).splitlines()
-    assert told[0] == "The chapter's cause is rarer: the thread preempted: 40 → 8 a second, 5 times fewer."
+    assert told[0] == "What changed: the thread preempted: 40 → 8 a second, 5 times fewer."
     assert told[1].startswith("Looks better: ")
     # Two runs of one wanted length differ by up to 1 %, so 5.0 reaches 5.05.
     assert between(before, after, Shows("preempted", 5.05)).shown == found.shown
     assert between(before, after, Shows("preempted", 6.0)).shown is None
     risen = between(after, before, Shows("preempted", 3.0, rises=True))
-    assert said(risen).startswith("The chapter's cause is more frequent: the thread preempted: 8 → 40 a second")
+    assert said(risen).startswith("What changed: the thread preempted: 8 → 40 a second")
     fast, slow = (dataclasses.replace(run(), core_hz=hz) for hz in (3_000_000_000, 1_500_000_000))
     assert said(between(slow, fast, Shows("core-hz", 1.2, rises=True))).startswith(
         "What changed: frequency of the hot CPU: 1.5 GHz → 3 GHz, 2 times higher. No figure of latency moved"
@@ -74,13 +74,13 @@ def test_the_chapters_figure_is_told_first_where_it_moved_as_the_chapter_says() 
     assert said(longest).startswith("What changed: max: 9 µs → 6 µs, 1.5 times shorter.")
 
 
-def test_a_cause_that_is_gone_is_no_gain_where_the_latency_did_not_move() -> None:
+def test_a_count_that_fell_to_nothing_is_no_gain_where_the_latency_did_not_move() -> None:
     found = between(run(preempted=474), run(tail=4_900), Shows("preempted", 3.0))
     assert found.direction == "same"
     assert effect.headline(found) == ("", "")
     assert said(found) == (
-        "The chapter's cause is gone: the thread preempted: 474 → 0 a second. No figure of latency moved by a\n"
-        "factor of 2: p99.9: ~5 µs → ~4.9 µs.\n"
+        "What changed: the thread preempted: 474 → 0 a second. No figure of latency moved by a factor of 2:\n"
+        "p99.9: ~5 µs → ~4.9 µs.\n"
     )
     assert between(run(preempted=40), run(preempted=10)).lead is None
 

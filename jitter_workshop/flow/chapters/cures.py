@@ -88,6 +88,13 @@ def reach(suspect: Suspect, chapter: Chapter, course: Course) -> tuple[Reach, st
     return "none", ""
 
 
+def treated(suspect: Suspect, chapter: Chapter) -> bool:
+    """Return True if the chapter's own change is made against this cause."""
+    task = suspect.name if suspect.kind == "task" else ""
+    wanted = (PLACEMENT,) if task in (MEASURED, *_own_threads(chapter)) else levers(suspect)
+    return not _of(chapter).isdisjoint(wanted)
+
+
 def _own_threads(chapter: Chapter) -> set[str]:
     """Return the names of the threads that the chapter measures: on one CPU they take time from each other."""
     return {name for one in chapter.measurements for name in KINDS[one.workload].threads}

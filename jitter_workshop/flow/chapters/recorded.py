@@ -83,7 +83,9 @@ class RecordedChapter:
     def known(self, slot: str) -> KnownRun | None:
         """Return a slot's recorded run with its figures; None if no run was recorded."""
         run = self.runs.get(slot)
-        return None if run is None else KnownRun(_as_run(run), recorded=_figures(run), emulated=self.emulated)
+        if run is None:
+            return None
+        return KnownRun(_as_run(run), recorded=_figures(run), emulated=self.emulated, seen=run.seen)
 
 
 # -- the file ----------------------------------------------------------------------------------------------------------

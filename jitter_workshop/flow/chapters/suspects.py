@@ -50,8 +50,10 @@ _NAMED: dict[str, tuple[tuple[str, str | None], ...]] = {
     "device-interrupts": (("irq", None),),
     "work-items": (("workqueue", None),),
     "idle-exit": (("task", words.IDLE),),
+    "preempted": (("task", None), (TASKS, None)),
 }
-"""The kind and name of each cause that a figure counts, by the figure's id. None stands for any name."""
+"""The kind and name of each cause that a figure counts, by the figure's id. None stands for any name except IDLE: while
+a CPU wakes, no other task runs."""
 _WORK = "work:"
 """The beginning of the id of a figure that counts the work items of one function."""
 _GAPS = (words.LOST, words.MISSING, words.NOT_TRACED)
@@ -70,12 +72,12 @@ _VECTORS = {
 # -- what was seen -----------------------------------------------------------------------------------------------------
 
 
-def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "") -> SeenCauses:
-    """Return the causes of a traced run. ``load``: the kind of the noise that the chapter made beside the run, whose
-    tasks have the kind's name; None without. ``figure``: the figure that the chapter's change moves, "" for none; its
-    cause is listed, however small it is. Causes that a learner would call by one name are added up: all local timers,
-    all moves, all page faults, each event with the gaps around it, and the measured threads that took time from each
-    other."""
+def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "", most: int | None = MOST) -> SeenCauses:
+    """Return the causes of a traced run, at most ``most`` (None: all). ``load``: the kind of the noise that the chapter
+    made beside the run, whose tasks have the kind's name; None without. ``figure``: the figure that the chapter's
+    change moves, "" for none; its cause is listed, however small it is. Causes that a learner would call by one name
+    are added up: all local timers, all moves, all page faults, each event with the gaps around it, and the measured
+    threads that took time from each other."""
     took: dict[tuple[str, str], list[Cause]] = {}
     unknown = 0
     own = {cause.name for cause in report.causes if cause.kind == "task"} & MEASURED_THREADS
@@ -102,6 +104,7 @@ def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "") 
         unknown_ns=unknown,
         notes=tuple(_frequencies(report)),
         stall=_readable(report),
+        most=most,
     )
 
 
@@ -250,23 +253,26 @@ def _suspect(kind: str, name: str, label: str, count: int | None, total_ns: int 
     return Suspect(f"{kind}:{clean(name, NAME)}", kind, name, label, count, total_ns)
 
 
-def _counts(figure: str, one: Suspect) -> bool:
+def counts(figure: str, one: Suspect) -> bool:
     """Return True if a figure counts the events of this cause."""
     wanted = _NAMED.get(figure, ())
     if figure.startswith(_WORK):
         wanted = (("workqueue", figure.removeprefix(_WORK)),)
-    return any(one.kind == kind and name in (None, one.name) for kind, name in wanted)
+    return any(
+        one.kind == kind and (one.name != words.IDLE if name is None else one.name == name) for kind, name in wanted
+    )
 
 
-def _seen(found: list[Suspect], figure: str, **fields: object) -> SeenCauses:
-    """Return what was seen, with the MOST largest causes in the order of their labels. If the ``figure`` counts none of
-    them, the largest cause that it counts replaces the last of them."""
+def _seen(found: list[Suspect], figure: str, most: int | None = MOST, **fields: object) -> SeenCauses:
+    """Return what was seen, with the ``most`` largest causes in the order of their labels. If the ``figure`` counts
+    none of them, the largest cause that it counts replaces the last of them."""
     ranked = sorted(found, key=lambda one: (-(one.total_ns or 0), -(one.count or 0), one.label))
-    counted = next((n for n, one in enumerate(ranked) if _counts(figure, one)), 0)
-    if counted >= MOST:
-        ranked.insert(MOST - 1, ranked.pop(counted))
-    listed = sorted(ranked[:MOST], key=lambda one: (one.label.casefold(), one.id))
-    return SeenCauses(suspects=tuple(listed), others=len(ranked[MOST:]), **fields)  # type: ignore[arg-type]
+    most = len(ranked) if most is None else most
+    counted = next((n for n, one in enumerate(ranked) if counts(figure, one)), 0)
+    if counted >= most:
+        ranked.insert(most - 1, ranked.pop(counted))
+    listed = sorted(ranked[:most], key=lambda one: (one.label.casefold(), one.id))
+    return SeenCauses(suspects=tuple(listed), others=len(ranked[most:]), **fields)  # type: ignore[arg-type]
 
 
 # -- judging -----------------------------------------------------------------------------------------------------------

@@ -14,8 +14,9 @@ from jitter_workshop.course.checks import marks
 from jitter_workshop.course.predictions import by_curve, judged_by, outcome
 from jitter_workshop.errors import HostError, SessionError, UsageError, WorkshopError
 from jitter_workshop.flow.attribution import explain_run, with_cpus
+from jitter_workshop.flow.chapters.cause_times import times
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
-from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED, ChapterDiagnosis
+from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED, STEP, ChapterDiagnosis
 from jitter_workshop.flow.chapters.hands import Hands
 from jitter_workshop.flow.chapters.own_program import ChapterProgram
 from jitter_workshop.flow.chapters.path import blocked, current_step, step_after, step_before, views
@@ -249,15 +250,16 @@ class ChapterSession:
         return None if task.slot == "again" and both and len(shown) < 2 else shown[-1]
 
     def read_figures(self, *runs: Run) -> None:
-        """Read the traces of the chapter's runs, and of ``runs``, if a figure of this chapter comes from the trace
-        alone, or if the chapter shows which tasks are left on the CPU. A long trace takes some seconds. A damaged trace
-        counts as missing."""
+        """Read the traces of the chapter's runs, and of ``runs``, if the chapter compares their causes, if a figure of
+        this chapter comes from the trace alone, or if the chapter shows which tasks are left on the CPU. A long trace
+        takes some seconds. A damaged trace counts as missing."""
         task, shows = self.chapter.prediction, self.chapter.shows
         names = [a.figure for a in task.answers] if task is not None else []
         names += [task.figure] if task is not None else []
         names += [shows.figure] if shows is not None else []
         wanted = any(name is not None and figure(name).traced for name in names)
-        if not wanted and LEFT not in self.chapter.evidence:
+        compared = STEP in self.chapter.steps and self.chapter.changes != "nothing"
+        if not (wanted or compared or LEFT in self.chapter.evidence):
             return
         for run in (*filter(None, map(self.run_in, SLOTS)), *runs):
             if self._context.traced(run) and self._context.known_causes(run) is None:
@@ -297,7 +299,8 @@ class ChapterSession:
 
     def _effects(self, before: KnownRun, after: KnownRun) -> Effects:
         task = self.chapter.prediction
-        return effects(before, after, self.chapter.shows, task.percentile if task is not None else None)
+        found = effects(before, after, self.chapter.shows, task.percentile if task is not None else None)
+        return dataclasses.replace(found, causes=times(before, after, self.chapter))
 
     def plan(self) -> PlanView:
         """Return the plan of the chapter: the writes of :meth:`apply`, or a CPU for each thread. Raise HostError if

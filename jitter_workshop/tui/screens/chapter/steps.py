@@ -19,7 +19,7 @@ from jitter_workshop.flow.measuring.comparing import luck
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import OPEN, StepName
-from jitter_workshop.model.effect import Effect, Relation
+from jitter_workshop.model.effect import CauseTime, Effect, Relation
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
@@ -53,7 +53,9 @@ UNTOUCHED_CHOICE = "No answer is chosen yet. 1–9 or ↑ ↓ choose one; Enter 
 
 _ROOMY = 44
 """The lines of a terminal from which compare has room for every count."""
-_FEW_COUNTS = 3
+_FEW_COUNTS, _FEW_CAUSES, _SOME_CAUSES = 3, 2, 5
+"""The rows for counts on a lower terminal, those of them that tell the time of causes, and the rows for causes on a
+higher one."""
 
 Enter = Literal["go on", "stay", "measure", "apply", "adopt", "hide", "leave", "mask", "name", "observe"]
 """The results of Enter: go to the next step, stay, or begin work that the screen does."""
@@ -714,13 +716,23 @@ class Compare(Step):
         both = self.walk.before_and_after()
         if both is None or self._mitigated() is not None:
             return []
-        found = counted(*both, self.walk.chapter.shows)
-        if self.with_chart and self.screen.size.height < _ROOMY:
-            # The chart has the height; the table has every count.
-            found = tuple(sorted(found, key=lambda one: one.factor < MOVED)[:_FEW_COUNTS])
-        told = effect.counts(found, width, effect.origin_of(both[0]), self._relation)
+        roomy = self.screen.size.height >= _ROOMY
+        # The chart has the height; the table has every cause and count.
+        most = None if not self.with_chart else _SOME_CAUSES if roomy else _FEW_CAUSES
+        found, causes = counted(*both, self.walk.chapter.shows), effect.rows_of(self._causes, most)
+        if self.with_chart and not roomy:
+            few = _FEW_COUNTS - (len(causes) + 1 if causes else 0)
+            found = tuple(sorted(found, key=lambda one: one.factor < MOVED)[: max(few, 1)])
+        told = effect.counts(found, width, effect.origin_of(both[0]), self._relation, causes)
         core = chapter_view.core(self.walk, width)
         return [*told, *([Text()] if told and core else []), *core]
+
+    @property
+    def _causes(self) -> tuple[CauseTime, ...]:
+        """Return the time of each cause in both runs; () without their traces."""
+        if self.walk.host.rehearsed:
+            return self.walk.recorded_effects().causes
+        return self._compared.effects.causes if self._compared is not None and self._compared.effects else ()
 
     @property
     def _relation(self) -> Relation:

@@ -1,0 +1,69 @@
+"""Compare two runs by the time that each cause took, by their traces. Every function is pure."""
+
+from __future__ import annotations
+
+from jitter_workshop.flow.chapters.cures import treated
+from jitter_workshop.flow.chapters.suspects import counts, of_trace, suspect
+from jitter_workshop.model.course import Chapter
+from jitter_workshop.model.diagnosis import SeenCauses
+from jitter_workshop.model.effect import CauseTime
+from jitter_workshop.model.evidence import MEASURED
+from jitter_workshop.model.spec import MEASURED_THREADS
+from jitter_workshop.stats.figures import KnownRun
+
+MOST_UNKNOWN = 0.5
+"""The largest share of the stalled time whose cause may be unknown: beyond it, a cause that is absent from a trace may
+only be unseen."""
+
+
+def times(before: KnownRun, after: KnownRun, chapter: Chapter) -> tuple[CauseTime, ...]:
+    """Return the causes of two runs with the time of each, the largest first. The measured threads are one cause: where
+    they share a CPU, each takes time from the other. Return () if one of the runs has no trace, or a trace with too
+    many gaps."""
+    first, second = _read(before), _read(after)
+    if first is None or second is None:
+        return ()
+    figure = chapter.shows.figure if chapter.shows is not None else ""
+    both = _by_cause(*first), _by_cause(*second)
+    found: list[CauseTime] = []
+    for kind, name in dict.fromkeys((*both[0], *both[1])):
+        one = suspect(kind, name, 0, 0)
+        (before_ns, least), (after_ns, fewest) = (
+            (ns[kind, name], False) if (kind, name) in ns else _absent(seen, seconds, figure)
+            for ns, (seen, seconds) in zip(both, (first, second), strict=True)
+        )
+        made = CauseTime(one.label, (before_ns, after_ns), (least, fewest), treated(one, chapter), counts(figure, one))
+        if made.counted or made.known:
+            found.append(made)
+    return tuple(sorted(found, key=lambda one: (-max(one.ns), one.label)))
+
+
+def _absent(seen: SeenCauses, seconds: float, figure: str) -> tuple[float, bool]:
+    """Return the time of a cause that is not in the list, in ns a second, and True if the time is an upper limit. A
+    recorded run lists its largest causes alone, so each of the others took at most as long as the smallest of these.
+    The cause of the chapter's figure is listed however small it is."""
+    if not seen.others:
+        return 0.0, False
+    listed = [one.total_ns or 0 for one in seen.suspects if not counts(figure, one)]
+    return min(listed, default=0) / seconds, True
+
+
+def _read(known: KnownRun) -> tuple[SeenCauses, float] | None:
+    """Return the causes of a run and its measured seconds; None if they are not known well enough."""
+    if known.report is not None:
+        seen, seconds = of_trace(known.report, most=None), known.report.measured_ns / 1e9
+    elif known.seen is not None and known.seen.source == "trace":
+        seen, seconds = known.seen, known.run.duration_s
+    else:
+        return None
+    return None if seconds <= 0 or seen.unknown_ns > MOST_UNKNOWN * seen.stalled_ns else (seen, seconds)
+
+
+def _by_cause(seen: SeenCauses, seconds: float) -> dict[tuple[str, str], float]:
+    """Return the time of each cause in ns a second, by its kind and name."""
+    found: dict[tuple[str, str], float] = {}
+    for one in seen.suspects:
+        ours = one.kind == "task" and one.name in MEASURED_THREADS
+        key = one.kind, MEASURED if ours else one.name
+        found[key] = found.get(key, 0.0) + (one.total_ns or 0) / seconds
+    return found
