@@ -7,6 +7,7 @@ after HUP, INT and TERM.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import keyword
 import os
@@ -33,11 +34,17 @@ _KEPT = {
     "prove": f"; the proof is kept: see '{PROGRAM} prove --list'",
 }
 """End of the error message for verbs that saved their result but could not print it."""
+_YOUNG_OBJECTS = 50_000
+"""Number of new objects after which the garbage collector runs. Python's own 700 would take a tenth of a short verb's
+time, for objects that nearly all live until the end."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit code."""
+    """Run one command line and return its exit code. ``argv``: the words; None means that this process is the
+    program."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        gc.set_threshold(_YOUNG_OBJECTS)
     if sys.stdout is None:
         # Closed by the caller (>&-), which wants only the exit code.
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - open as long as the process; --help needs no pathlib
@@ -83,6 +90,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _not_done(f"a mistake in this program: {kind}: {error}; JITTER_WORKSHOP_DEBUG=1 shows where")
     finally:
         _settle_streams()
+        if argv is None:
+            # The process ends now: Python would look for cycles among all objects, three times.
+            gc.freeze()
 
 
 def _dispatch(words: list[str]) -> int:

@@ -17,7 +17,6 @@ Exit codes: 0 all that applies is good, 1 something can be improved, 2 nothing c
 from __future__ import annotations
 
 import argparse
-import gc
 import sys
 from typing import TYPE_CHECKING
 
@@ -48,12 +47,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--explain takes only one check", "leave out the other names")
     from jitter_workshop.flow.host_ops.host_status import look
 
-    # The checks make many small objects, few of them in cycles: garbage collection would take a tenth of the time.
-    gc.disable()
-    try:
-        checkup = look(args.root, [args.explain] if args.explain is not None else args.ids, args.cpus)
-    finally:
-        gc.enable()
+    checkup = look(args.root, [args.explain] if args.explain is not None else args.ids, args.cpus)
     if args.json:
         print_json(_plain(args, checkup))
     else:

@@ -73,6 +73,20 @@ def test_a_verb_loads_nothing_needless(words: tuple[str, ...], tmp_path: Path) -
     assert not (HEAVY - LINES - {"rich"} | NEEDLESS[words]) & loaded - bare
 
 
+@pytest.mark.parametrize("verb", ["--help", "status", "sessions"])
+def test_a_short_verb_runs_no_garbage_collector(verb: str, tmp_path: Path) -> None:
+    code = f"""
+import gc
+from jitter_workshop.cli import main
+passes = sum(one["collections"] for one in gc.get_stats())
+sys.argv = ["jitter-workshop", {verb!r}]
+main()
+passes = sum(one["collections"] for one in gc.get_stats()) - passes
+sys.modules |= {{f"passes={{passes}}": sys, f"frozen={{gc.get_freeze_count() > 0}}": sys}}
+"""
+    assert {"passes=0", "frozen=True"} <= loaded_by(code, tmp_path)
+
+
 NOT_IN_THE_FIRST_FRAME = {
     *("plotext", "hdrh", "PIL", "cffi", "statistics", "secrets", "importlib.metadata", "subprocess"),
     *("evidence", "bench.runner", "bench.noiseorder", "course.lesson", "report", "report.pictures", "chart.canvas"),
