@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from rich.text import Text
 
-from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
+from jitter_workshop.flow.measuring.request import MeasureRequest, blocks, interval_ns
 from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.run import (
     HANDOFF,
@@ -21,11 +21,12 @@ from jitter_workshop.model.run import (
     Run,
     ThreadRecord,
 )
-from jitter_workshop.model.spec import PRESETS
+from jitter_workshop.model.spec import KINDS, PRESETS
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.lines import Lines, figure, filled, heading, labelled, table, wrap
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.comparison import rate_in_words
+from jitter_workshop.stats.effect import tail_of
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 ON_BATTERY = (
@@ -42,6 +43,7 @@ MEMORY_WORDS = {
     "far": "loads from far memory",
     "near": "loads from near memory",
 }
+_LOOP = "some tens of readings a second take longer. p99.9 tells only how fast the loop is."
 _A_WORD = re.compile(r"[\w.@%+:,/][\w.@%+:,/-]*")
 _LEVELS = "▁▂▃▄▅▆▇█"
 _ABSENT = "·"
@@ -71,12 +73,30 @@ def _length(request: MeasureRequest) -> str:
     return f"{many(found.count, 'block')} of {found.block_ns / 1e9:.3g} s"
 
 
+def judged_by(workload: str, tail: str, each_ns: int) -> str:
+    """Say by which percentile a run is judged, and why. ``each_ns``: the time from one message to the next, 0 for
+    the usual one."""
+    kind = KINDS[workload]
+    if not kind.paced:
+        return f"p{tail}, because the loop reads the clock tens of millions of times a second: {_LOOP}"
+    each_ns = each_ns or kind.interval_ns
+    beyond = (100 - float(tail)) / 100 * 1e9 / each_ns
+    late = f"; one stall of 1 ms makes {round(1e6 / each_ns)} late" if workload == "ring" else ""
+    return f"p{tail}: {nice_number(beyond)} {kind.makes} a second take longer{late}"
+
+
 def about_to_measure(
-    request: MeasureRequest, on_battery: bool, width: int, reach: str = "", company: str = "", hides: bool = False
+    request: MeasureRequest,
+    on_battery: bool,
+    width: int,
+    reach: str = "",
+    company: str = "",
+    hides: bool = False,
+    asked: str | None = None,
 ) -> Lines:
     """Describe a run before it starts. ``reach``: the percentiles that the run will have
-    (``flow.measuring.run_length``). ``company``: the lesson's words for the noise beside it. ``hides``: a noise
-    has to be hidden first."""
+    (``flow.measuring.run_length``). ``company``: the lesson's words for the noise beside it. ``hides``: a noise has to
+    be hidden first. ``asked``: the percentile of the guess."""
     cpus = (
         ("producer", request.producer_cpu),
         ("accumulator", request.accumulator_cpu),
@@ -94,6 +114,7 @@ def about_to_measure(
         ("noise", "one that the workshop hides" if hides else "a hidden noise" if request.hunted else noise),
         ("trace", TRACED_MEANWHILE if request.evidence else ""),
         ("gives", reach),
+        ("judged", f"by {judged_by(request.workload, tail_of(request.workload, asked), interval_ns(request))}"),
     ):
         lines += labelled(name, value, width, 9) if value else []
     if on_battery:

@@ -160,6 +160,11 @@ async def test_a_ring_is_never_drawn_over_a_loop_and_each_row_has_its_curves_mar
         assert isinstance(screen, RunsScreen)
         assert [curve.label for curve in screen.curves()] == ["loop"]
         listed = screen.sheet("#runs-sheet").plain().splitlines()
+        assert listed[0].split() == ["RUN", "p50", "p99.9", "p99.9999", "max", "AT"]
+        rows = list(screen._list(76))[1:3]
+        bold = [[str(one.style) for one in row.spans[3:7]] for row in rows]
+        assert bold == [["text", "dim", "bold text", "text"], ["text", "bold text", "dim", "text"]], "judged by its own"
+        assert screen.query_one("#chart-of-runs", ChartView)._asked == 99.9999
         assert listed[1].startswith("▸●  pinning: loop")
         assert listed[2].startswith(" ·  run 1")
         await pilot.press("down", "space", "down", "space", "o")

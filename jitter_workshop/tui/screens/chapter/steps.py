@@ -33,7 +33,7 @@ from jitter_workshop.presenter.cpu_boxes import boxes, of_settings
 from jitter_workshop.presenter.curves import percentile_table
 from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.plan import NO_RIGHTS, PLAN_IS_ANOTHER
-from jitter_workshop.presenter.run import about_to_measure
+from jitter_workshop.presenter.run import about_to_measure, judged_by
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED, counted, effect_on, tail_of
 from jitter_workshop.tui.core import actions
@@ -404,7 +404,7 @@ class Measure(Step):
         request, battery = self.page.request(self.name), bool(self.page.workshop.host.on_battery)
         known = reach(request, self.page.workshop.runs())
         hides = self.page.to_hide(self.name)
-        return about_to_measure(request, battery, width, known, self.walk.company(request), hides)
+        return about_to_measure(request, battery, width, known, self.walk.company(request), hides, self.asked)
 
     def result(self, width: int) -> Lines:
         running, seen = self.page.run, self.walk.known(self.name)
@@ -696,6 +696,15 @@ class Compare(Step):
         return (before, after) if relation == "changed" else None, Gap(float(asked), before, after, told)
 
     @property
+    def _judged(self) -> str:
+        """Return a sentence on the percentile by which the runs are judged."""
+        both = self.walk.before_and_after()
+        if both is None:
+            return ""
+        run = both[0].run
+        return f"Runs are judged by {judged_by(run.workload, tail_of(run.workload, self.asked), run.interval_ns)}."
+
+    @property
     def _distance(self) -> Effect | None:
         """Return the effect that the chart marks; None where it marks none."""
         both = self.walk.before_and_after()
@@ -792,7 +801,7 @@ class Compare(Step):
             # Of two recordings the settings are what was compared.
             parts.reverse()
         if self._relation == "changed" and self.walk.before_and_after() is not None and self._mitigated() is None:
-            parts.append(wrap(Text(effect.RULE, "dim"), width))
+            parts.append(wrap(Text(f"{effect.RULE} {self._judged}", "dim"), width))
         return [line for part in parts for line in (*part, Text())][:-1]
 
     def said(self) -> list[str]:

@@ -21,6 +21,7 @@ from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter import curves
 from jitter_workshop.presenter.curves import percentile_table
 from jitter_workshop.presenter.lines import heading, labelled, local_time, wrap
+from jitter_workshop.stats.effect import tail_of
 from jitter_workshop.stats.scale import nice_ns, nice_number
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
@@ -30,6 +31,7 @@ from jitter_workshop.tui.widgets.heat import HeatView
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import ListSheet, Pane, Sheet, panel
 
+_COLUMN = 8
 MOST_DRAWN = 6
 """More than six curves cannot be told apart."""
 
@@ -51,6 +53,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         """The chart's place shows the heat map of the run under the cursor."""
         self._chapters: dict[str, str] = {}
         """Run id → the chapter whose run it is."""
+        self._judged: dict[str, str] = {}
+        """Run id → the percentile by which the run is judged."""
 
     def body(self) -> ComposeResult:
         with Vertical(id="runs-main"):
@@ -76,6 +80,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             for chapter in self.workshop.course.chapters
             for run_id in self.workshop.progress(chapter.id).runs.values()
         }
+        asked = {one.id: one.prediction.percentile for one in self.workshop.course.chapters if one.prediction}
+        self._judged = {run.id: tail_of(run.workload, asked.get(self._chapters.get(run.id, ""))) for run in self._runs}
         self._shown = self._newest()
         self._imports = self.workshop.imported()[-MOST_DRAWN:]
         self.redraw()
@@ -123,8 +129,12 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         under = self._under
         highlight = next((i for i, c in enumerate(curves) if under and c.run and c.run.id == under.id), None)
         chart = self.query_one("#chart-of-runs", ChartView)
+        judged = [self._judged[run.id] for run in self._drawn]
         chart.show_curves(
-            curves, highlight=highlight, empty="No curve is chosen: Space draws the run under the cursor."
+            curves,
+            highlight=highlight,
+            empty="No curve is chosen: Space draws the run under the cursor.",
+            asked=float(max(judged, key=float, default="99.9")),
         )
         chart.display = not self._table and not self._heat
         self.query_one("#runs-data", Pane).display = self._table and not self._heat
@@ -151,14 +161,17 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         if not self._runs:
             yield Text("No run yet: go home and press m.", "dim")
             return
-        name_width = max(width - 42, 10)
+        # Runs of one workload are judged by one percentile; each further percentile has a column of its own.
+        tails = sorted(set(self._judged.values()) - {"50"}, key=float) or [tail_of(self._runs[0].workload)]
+        name_width = max(width - 42 - sum(_wide(tail) + 1 for tail in tails[1:]) - (_wide(tails[0]) - _COLUMN), 10)
         drawn = self.curves()
         signs = looks([shown.curve for shown in drawn], theme_named(self.frame.palette.name), None)
         known = {shown.key: look for shown, look in zip(drawn, signs, strict=True)}
-        yield Text(f"    {'RUN':<{name_width}} {'p50':>8} {'p99.9':>8} {'max':>8}  AT", "dim")
+        heads = "".join(f" {f'p{tail}':>{_wide(tail)}}" for tail in tails)
+        yield Text(f"    {'RUN':<{name_width}} {'p50':>8}{heads} {'max':>8}  AT", "dim")
         for number, run in enumerate(self._runs):
             summary = run.histograms.get(run.main_histogram)
-            p50, p999 = (summary.percentiles.get(p) if summary else None for p in ("50", "99.9"))
+            p50 = summary.percentiles.get("50") if summary else None
             under = number == self._cursor
             line = Text()
             line.append("▸" if under else " ", "accent")
@@ -173,7 +186,11 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             label = shortened(named if len(named) <= room else run.label or run.id, room) + aside
             line.append(f" {shortened(label, name_width):<{name_width}}", "bold text" if under else "text")
             worst = summary.max if summary else None
-            line.append(f" {nice_ns(p50):>8} {nice_ns(p999):>8} {nice_ns(worst):>8}", "text")
+            line.append(f" {nice_ns(p50):>8}", "bold text" if self._judged[run.id] == "50" else "text")
+            for tail in tails:
+                value = nice_ns(summary.percentiles.get(tail) if summary else None)
+                line.append(f" {value:>{_wide(tail)}}", "bold text" if tail == self._judged[run.id] else "dim")
+            line.append(f" {nice_ns(worst):>8}", "text")
             at = local_time(run.started_at)
             line.append(f"  {at:%H:%M}" if at is not None else "  –", "dim")
             if under:
@@ -269,6 +286,11 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             self.tell(
                 "This run has no trace. For one, measure with --evidence, or press v at a chapter's explain step."
             )
+
+
+def _wide(tail: str) -> int:
+    """Return the columns for the values at a percentile."""
+    return max(_COLUMN, len(tail) + 1)
 
 
 def _how(run: Run) -> str:
