@@ -32,7 +32,7 @@ from jitter_workshop.presenter import host_load as load_words
 from jitter_workshop.presenter import summary as words
 from jitter_workshop.presenter.hands import still_made
 from jitter_workshop.presenter.lines import Lines
-from jitter_workshop.presenter.path import WHAT_THIS_IS, is_new
+from jitter_workshop.presenter.path import WHAT_THIS_IS, is_new, session_told
 
 _MOST_CURVES = 6
 
@@ -114,6 +114,8 @@ class PlainWalk:
         host, session = clean(self._workshop.host.name, 40), clean(self._workshop.session.name, 40)
         recorded = " (a recorded host: to look at)" if self._workshop.recorded else ""
         self._talk.tell(f"Jitter Workshop · {host}{recorded} · session {session}")
+        if said := session_told(self._workshop.session, self._workshop.other_sessions)[0]:
+            self._talk.tell(f"{said}.")
         if is_new(self._workshop.path()):
             self._talk.tell(WHAT_THIS_IS)
         self._talk.tell(self._workshop.host_line())

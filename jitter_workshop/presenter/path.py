@@ -6,13 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
+from shlex import quote
 
 from rich.text import Text
 
 from jitter_workshop.host.summary import steal_words
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
-from jitter_workshop.model.text import clean
+from jitter_workshop.model.session import Session
+from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.walk import CHANCE_WORDS, Chance, PathEntry
 from jitter_workshop.presenter.lines import Lines, heading, labelled
 
@@ -52,6 +54,8 @@ CHANCES = {chance: (words, _LOUD.get(chance, "dim")) for chance, words in CHANCE
 WHAT_THIS_IS = "Measure what makes programs late on Linux, name it, change it, compare."
 """The sentence that tells a newcomer what the workshop is; the first screen shows it until a chapter is begun."""
 
+_SESSION = 30
+"""Characters of a session's name."""
 _HOST_COLUMN = 34
 """The least width of a column of facts about a host."""
 
@@ -91,6 +95,22 @@ def row_told(entry: PathEntry) -> str:
     word = f"{CHANCE_WORDS[entry.chance]}: {means}" if means else CHANCE_WORDS[entry.chance]
     signs = zip(_SIGNED, marks(entry), strict=True)
     return f"{word} · {', '.join(words[sign] for words, sign in signs)}"
+
+
+def session_told(session: Session, others: Sequence[Session]) -> tuple[str, str]:
+    """Return which session is open and which ``others`` there are, and the style; ("", "") where it is the only one. A
+    session without a run is told as new, so that nobody takes an earlier one for lost."""
+    if not others:
+        return "", ""
+    name, more = clean(session.name, _SESSION), len(others) - 1
+    measured = next((one for one in others if one.runs), None)
+    if measured is not None and not session.runs:
+        there, runs = clean(measured.name, _SESSION), many(len(measured.runs), "run")
+        return f"Session '{name}' is new. '{there}' has {runs}: jitter-workshop --session {quote(there)}", "accent"
+    first = f"{clean(others[0].name, _SESSION)} ({many(len(others[0].runs), 'run')})"
+    besides = f", {more} more" if more else ""
+    which = "another" if not more else "others"
+    return f"Session '{name}' · {which}: {first}{besides} · --session NAME opens it", "dim"
 
 
 def host_column(host: HostSummary, width: int) -> Lines:

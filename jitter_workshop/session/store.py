@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shutil
 from collections.abc import Iterable
@@ -68,6 +69,18 @@ class SessionStore:
             checked.keep()
         # Ids only have seconds, so created_at comes first; a text that is not a time sorts anywhere, without harm.
         return tuple(sorted(sessions, key=lambda s: (s.created_at, s.id))), damaged
+
+    def others(self, ident: str) -> tuple[Session, ...]:
+        """Return the sessions apart from ``ident``, the one last used first, without those about recorded hosts. One
+        that cannot be read is left out; nothing is mended."""
+        found = []
+        for other in self._ids():
+            with contextlib.suppress(OSError, ValueError):
+                if other != ident:
+                    session = from_plain(Session, files.read_json(self.folder / other / SESSION_FILE))
+                    found.append(dataclasses.replace(session, runs=tuple(run_folders(self.folder / other))))
+        found = [session for session in found if not session.recorded]
+        return tuple(sorted(found, key=lambda session: session.updated_at, reverse=True))
 
     def create(self, name: str, host: str, *, recorded: bool = False) -> OpenSession:
         """Make a session and open it. The new session becomes the current one, unless it is about a recorded host."""

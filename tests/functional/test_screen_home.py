@@ -17,7 +17,7 @@ from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.host_ops.settings import StateHere
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.presenter.path import WHAT_THIS_IS, row_told
+from jitter_workshop.presenter.path import WHAT_THIS_IS, row_told, session_told
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home.home import HomeScreen
@@ -47,6 +47,27 @@ async def test_home_names_host_next_step_and_path() -> None:
         assert not app.screen.query_one(ChartView).region.area
         for chapter in app.workshop.course.chapters:
             assert chapter.title in text
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 48)])
+async def test_a_session_with_a_name_of_its_own_is_in_the_title_and_names_the_others(size: tuple[int, int]) -> None:
+    first = open_workshop()
+    assert first.named == ""
+    assert not first.other_sessions
+    first.handle.add_run(*madeup.make_run())
+    name = first.session.name
+    first.close()
+    app = WorkshopApp(open_workshop(session="big"))
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        lines = text_of(app).splitlines()
+        assert lines[0].rstrip().endswith("session big")
+        told = " ".join(text_of(app).split())
+        assert f"Session 'big' is new. '{name}' has 1 run: jitter-workshop --session '{name}'" in told
+    app.workshop.close()
+    again = open_workshop()
+    assert again.named == "big"
+    assert session_told(again.session, again.other_sessions)[1] == "accent"
 
 
 async def test_the_style_sheet_is_parsed_once_in_our_colours(monkeypatch: pytest.MonkeyPatch) -> None:

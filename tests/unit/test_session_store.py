@@ -237,6 +237,20 @@ def test_a_damaged_histogram_leaves_the_table(store: SessionStore, make_run: Mak
         ]
 
 
+def test_other_sessions_are_told_newest_first_without_mending_any(store: SessionStore, make_run: MakeRun) -> None:
+    with store.create("vm 2026-01-01", "vm") as first:
+        first.add_run(*make_run())
+    with store.create("to look at", "lab", recorded=True):
+        pass
+    with store.create("torn", "vm") as torn:
+        damaged = torn.folder / "session.json"
+    damaged.write_text("{")
+    with store.create("big", "vm") as big:
+        assert [(one.name, len(one.runs)) for one in store.others(big.session.id)] == [("vm 2026-01-01", 1)]
+        assert store.others(first.session.id)[0].name == "big"
+    assert damaged.read_text() == "{"
+
+
 def test_a_session_of_a_newer_version_is_only_read(store: SessionStore, make_run: MakeRun) -> None:
     with store.create("s", "h") as opened:
         opened.add_run(*make_run())

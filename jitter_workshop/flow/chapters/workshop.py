@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitter_workshop import paths
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import load_course
-from jitter_workshop.errors import HostError, UsageError
+from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.flow.chapters.path import next_entry, whole_path
 from jitter_workshop.flow.chapters.session_context import SessionContext, current_chapter, look_at, recorded_session
 from jitter_workshop.flow.host_ops.host_status import Findings, find
@@ -27,11 +28,14 @@ from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.host import HostSummary, Topology
 from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.run import Run, RunObserver
+from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
 from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import AppliedBy, active, applied_by, read_journals, word_of
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.hunt import Hunts
@@ -80,6 +84,23 @@ class Workshop(SessionContext):
             told = f"This session was begun on {there}, but this host is {name}. Do not compare their curves."
             made.troubles.append(told)
         return made
+
+    @property
+    def named(self) -> str:
+        """Return the session's name if the learner gave it; "" if it is named after host and day, or about a recorded
+        host."""
+        name, host = self.session.name, clean(self.session.host, 40)
+        day = name.removeprefix(f"{host} ")
+        return "" if self.recorded or (name != day and _DAY.fullmatch(day)) else name
+
+    @cached_property
+    def other_sessions(self) -> tuple[Session, ...]:
+        """Return the learner's other sessions on live hosts, the one last used first. They are read once; if they
+        cannot be read, there are none."""
+        try:
+            return () if self.recorded else SessionStore(paths.sessions_dir()).others(self.session.id)
+        except SessionError:
+            return ()
 
     @property
     def hunts(self) -> Hunts:

@@ -173,7 +173,8 @@ class WorkshopScreen(KeyedScreen):
         if self.workshop.hides_a_noise:
             changed = f"a hidden noise is running · {changed}" if standing else "a hidden noise is running"
         state = "a recorded host: read-only" if self.workshop.recorded else changed
-        right = Text(f"{clean(self.workshop.host.name, 30)} · {state}", "dim")
+        session = f" · session {clean(self.workshop.named, 20)}" if self.workshop.named else ""
+        right = Text(f"{clean(self.workshop.host.name, 30)} · {state}{session}", "dim")
         yield two_ends(Text(self.heading(), "bold text"), right, width)
 
     def class_lines(self, width: int) -> Iterable[Text]:

@@ -32,7 +32,7 @@ from jitter_workshop.presenter.changes import (
     stands,
 )
 from jitter_workshop.presenter.lines import MANY_CPUS, cpus_in_short, keyed, log_bar, two_ends, wrap
-from jitter_workshop.presenter.path import WHAT_THIS_IS, host_column, is_new, row_told
+from jitter_workshop.presenter.path import WHAT_THIS_IS, host_column, is_new, row_told, session_told
 from jitter_workshop.presenter.plan import NO_RIGHTS
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
@@ -139,6 +139,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
 
     def _host_line(self, width: int) -> Iterable[Text]:
         yield Text(cpus_in_short(clean(self.workshop.host_line(), MANY_CPUS)), "dim")
+        said, style = session_told(self.workshop.session, self.workshop.other_sessions)
+        yield from wrap(Text(said, style), width)[:2] if said else ()
 
     def _standing(self, width: int) -> Iterable[Text]:
         """Yield lines on the changes that this tool has applied on this host, or could apply again."""
