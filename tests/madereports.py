@@ -376,7 +376,7 @@ def rich() -> ReportDocument:
             ),
             HOSTILE[0],
         ),
-        host_line="lab03 · KVM guest · 4 CPUs, hot: 1 · no cpufreq",
+        host_line="lab03 · KVM guest · 4 CPUs, hot (to keep free): 1 · no cpufreq",
         hosts=(HOST, dataclasses.replace(HOST, name=HOSTILE[6], recorded=True)),
         chapters=(
             chapter,

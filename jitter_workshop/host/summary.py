@@ -122,7 +122,7 @@ def _cpus(summary: HostSummary, hot: tuple[int, ...]) -> str:
     shape = [f"{summary.packages} packages"] if summary.packages and summary.packages > 1 else []
     shape += ["SMT"] if summary.smt else []
     text += f" ({', '.join(shape)})" if shape else ""
-    return f"{text}, hot: {CpuSet.of(hot)}" if hot else text
+    return f"{text}, hot (to keep free): {CpuSet.of(hot)}" if hot else text
 
 
 def _smt(machine: Topology) -> bool | None:

@@ -31,19 +31,16 @@ GIVEN_BACK = "↩"
 
 _CHANCE_MEANS: dict[Chance, str] = {
     "moves": "its change shows",
-    "measures": "no change",
-    "held": "nothing moves",
-    "good": "nothing to change",
-    "later": "it has to wait",
+    "measures": "it changes nothing",
+    "good": "nothing is left to change",
+    "rights": "its change needs root's rights",
 }
-"""Words on the path that need an explanation → their meaning."""
+"""Words on the path that need an explanation → their meaning. A chapter that cannot show, or has to wait, says why."""
 
-_SIGN_MEANS = {"·": "not yet", "–": "has none", GIVEN_BACK: "given back"}
-"""Signs on the path that need an explanation → their meaning."""
 _SIGNED = (
-    {"✓": "setting changed", GIVEN_BACK: "setting given back", "·": "no setting yet", "–": "no setting"},
-    {"✓": "curve made", "·": "no curve yet", "–": "no curve"},
-    {"✓": "guess near", "✗": "guess wrong", "·": "no guess yet"},
+    {"✓": "setting changed", GIVEN_BACK: "setting given back (↩)", "·": "no setting yet (·)", "–": "no setting (–)"},
+    {"✓": "curve made", "·": "no curve yet (·)", "–": "no curve (–)"},
+    {"✓": "guess near", "✗": "guess wrong", "·": "no guess yet (·)"},
 )
 """Sign → its meaning: first for a chapter's setting, then for its curve, then for its guess."""
 
@@ -60,14 +57,9 @@ _HOST_COLUMN = 34
 """The least width of a column of facts about a host."""
 
 
-def path_legend(path: Sequence[PathEntry]) -> str:
-    """Return the meaning of the words and of the sign that this path shows; "" where it shows none."""
-    shown = {entry.chance for entry in path if entry.here}
-    told = [f"{CHANCE_WORDS[chance]}: {means}" for chance, means in _CHANCE_MEANS.items() if chance in shown]
-    told += [f"{GIVEN_BACK}: {_SIGN_MEANS[GIVEN_BACK]}"] if any(entry.given_back for entry in path) else []
-    signs = {sign for entry in path if entry.here for sign in marks(entry)}
-    told += [f"{sign}: {_SIGN_MEANS[sign]}" for sign in "·–" if sign in signs]
-    return " · ".join(told)
+def path_words(path: Sequence[PathEntry]) -> str:
+    """Return the words of this path on what its chapters can show, each once, in which the glossary looks for terms."""
+    return " · ".join(dict.fromkeys(CHANCE_WORDS[entry.chance] for entry in path if entry.here))
 
 
 def is_new(path: Sequence[PathEntry]) -> bool:
@@ -87,14 +79,18 @@ def marks(entry: PathEntry) -> tuple[str, str, str]:
 
 
 def row_told(entry: PathEntry) -> str:
-    """Return in words what the row of a chapter says in a word and three signs; "" for a chapter that this host cannot
-    show. A small screen has no room for the legend."""
+    """Return in words what the row of a chapter says in three signs; "" for a chapter that this host cannot show."""
     if not entry.here:
         return ""
-    means = _CHANCE_MEANS.get(entry.chance)
+    return ", ".join(words[sign] for words, sign in zip(_SIGNED, marks(entry), strict=True))
+
+
+def subject_told(entry: PathEntry) -> str:
+    """Return what a chapter can show on this host, its minutes and its subject, in a sentence for the row under the
+    cursor."""
+    means = entry.held or _CHANCE_MEANS.get(entry.chance)
     word = f"{CHANCE_WORDS[entry.chance]}: {means}" if means else CHANCE_WORDS[entry.chance]
-    signs = zip(_SIGNED, marks(entry), strict=True)
-    return f"{word} · {', '.join(words[sign] for words, sign in signs)}"
+    return " · ".join([*([word] if entry.here else []), f"{entry.minutes} min", entry.summary])
 
 
 def session_told(session: Session, others: Sequence[Session]) -> tuple[str, str]:
@@ -105,8 +101,12 @@ def session_told(session: Session, others: Sequence[Session]) -> tuple[str, str]
     name, more = clean(session.name, _SESSION), len(others) - 1
     measured = next((one for one in others if one.runs), None)
     if measured is not None and not session.runs:
-        there, runs = clean(measured.name, _SESSION), many(len(measured.runs), "run")
-        return f"Session '{name}' is new. '{there}' has {runs}: jitter-workshop --session {quote(there)}", "accent"
+        there, count = clean(measured.name, _SESSION), len(measured.runs)
+        kept, them = ("is", "it") if count == 1 else ("are", "them")
+        return (
+            f"Session '{name}' is new; {many(count, 'run')} {kept} kept: --session {quote(there)} opens {them}",
+            "accent",
+        )
     first = f"{clean(others[0].name, _SESSION)} ({many(len(others[0].runs), 'run')})"
     besides = f", {more} more" if more else ""
     which = "another" if not more else "others"

@@ -63,7 +63,7 @@ async def test_a_session_with_a_name_of_its_own_is_in_the_title_and_names_the_ot
         lines = text_of(app).splitlines()
         assert lines[0].rstrip().endswith("session big")
         told = " ".join(text_of(app).split())
-        assert f"Session 'big' is new. '{name}' has 1 run: jitter-workshop --session '{name}'" in told
+        assert f"Session 'big' is new; 1 run is kept: --session '{name}' opens it" in told
     app.workshop.close()
     again = open_workshop()
     assert again.named == "big"
@@ -287,15 +287,18 @@ async def test_what_this_host_cannot_do_as_it_is_is_not_called_done() -> None:
         assert "not while CPU 1 is isolated" in text
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
-async def test_the_path_explains_its_words_where_there_is_room(size: tuple[int, int]) -> None:
-    async with opened(open_workshop(), size) as (app, pilot):
-        flat = " ".join(text_of(app).split())
-        assert ("moves here: its change shows" in flat) == (size[0] > 100)
-        path = " ".join(app.screen.query_one(PathList).plain().split())
-        assert ("·: not yet" in path) == (size[0] > 100)
-        about = app.screen.query_one("#about", Sheet).plain()
-        assert ("moves here" in about or "measures" in about) == (size[0] < 100)
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 48)])
+async def test_the_row_under_the_cursor_is_told_in_words_and_each_row_has_its_minutes(size: tuple[int, int]) -> None:
+    workshop = open_workshop()
+    async with opened(workshop, size) as (app, pilot):
+        rows = [line for line in text_of(app).splitlines() if re.match(r" [▸○] .* (moves here|measures) ", line)]
+        assert len(rows) >= 3
+        assert all(re.search(r"  \d min ", row) for row in rows)
+        about = " ".join(app.screen.query_one("#about", Sheet).plain().split())
+        assert about.startswith(
+            "no setting (–), no curve yet (·), no guess yet (·) measures: it changes nothing · 7 min · "
+        )
+        assert workshop.path()[0].summary in about
         await pilot.press("g")
         await settled(pilot)
         assert "moves here, measures, cannot show: What" in " ".join(text_of(app).split())
@@ -334,7 +337,7 @@ async def test_our_own_isolation_leaves_the_path_as_it_is() -> None:
         await settled(pilot)
         flat = " ".join(text_of(app).split())
         about = " ".join(app.screen.query_one("#about", Sheet).plain().split())
-        assert "It has to wait: not while CPU 1" in about
+        assert "not now: not while CPU 1" in about
         assert "m measure" not in flat
         assert "g words" in flat, "it has the room of the key that does nothing here"
 

@@ -43,7 +43,8 @@ def test_every_none_has_a_reason(name: str, host_tree: Callable[[str], Path], tm
         (
             "guest",
             (1,),
-            "KVM guest · 2 CPUs, hot: 1 · limited to 1.5 CPUs by its cgroup · no cpufreq · steal 0.4 % · recorded",
+            "KVM guest · 2 CPUs, hot (to keep free): 1 · limited to 1.5 CPUs by its cgroup · no cpufreq"
+            " · steal 0.4 % · recorded",
         ),
         (
             "server64",
@@ -54,8 +55,8 @@ def test_every_none_has_a_reason(name: str, host_tree: Callable[[str], Path], tm
         (
             "hybrid_laptop",
             (2, 4, 5),
-            "12th Gen Intel Core i7-1260P · 16 CPUs (SMT), hot: 2,4-5 · on battery · governors performance, powersave"
-            " · PREEMPT_RT · recorded",
+            "12th Gen Intel Core i7-1260P · 16 CPUs (SMT), hot (to keep free): 2,4-5 · on battery"
+            " · governors performance, powersave · PREEMPT_RT · recorded",
         ),
         ("small1", (), "Intel Celeron J1900 · 1 CPU · no cpufreq · recorded"),
         ("offline", (), "AMD Ryzen 7 5800X · 5 CPUs (SMT) · no cpufreq · recorded"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import re
 
 import pytest
@@ -15,12 +14,12 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.path import in_order
 from jitter_workshop.flow.chapters.recorded import recorded_runs
-from jitter_workshop.model.walk import CHANCE_WORDS, Fact, PathEntry
+from jitter_workshop.model.walk import Fact, PathEntry
 from jitter_workshop.plain import views
 from jitter_workshop.presenter.chapter import facts as facts_view
 from jitter_workshop.presenter.curves import percentile_table
 from jitter_workshop.presenter.lines import Lines
-from jitter_workshop.presenter.path import row_told
+from jitter_workshop.presenter.path import row_told, subject_told
 from jitter_workshop.presenter.prose import prose
 from jitter_workshop.presenter.typed import LONGEST_NS, ROLES, parse_cpus, parse_time_ns
 
@@ -145,16 +144,21 @@ def entry(**changed: object) -> PathEntry:
 
 def test_the_signs_of_a_row_are_told_in_words() -> None:
     new = entry(setting=False, chance="moves")
-    assert row_told(new) == "moves here: its change shows · no setting yet, no curve yet, no guess yet"
+    assert row_told(new) == "no setting yet (·), no curve yet (·), no guess yet (·)"
     done = entry(setting=True, curve=True, guess=True, chance="reads")
-    assert row_told(done) == "to read · setting changed, curve made, guess near"
+    assert row_told(done) == "setting changed, curve made, guess near"
     back = entry(setting=True, given_back=True, measures=False, guess=False)
-    assert row_told(back) == "measures: no change · setting given back, no curve, guess wrong"
-    assert "no setting," in row_told(entry(chance="held"))
+    assert row_told(back) == "setting given back (↩), no curve (–), guess wrong"
     assert row_told(entry(here=False)) == ""
-    longest = entry(setting=True, given_back=True, curve=True, guess=False)
-    for chance in CHANCE_WORDS:
-        assert len(row_told(dataclasses.replace(longest, chance=chance))) <= 76, "one line of 80 columns"
+    assert len(row_told(entry(setting=True, given_back=True))) <= 62, "one line beside the chart of 120 columns"
+
+
+def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> None:
+    assert subject_told(entry(summary="Look.", chance="moves")) == "moves here: its change shows · 3 min · Look."
+    assert subject_told(entry(summary="Look.", chance="reads")) == "to read · 3 min · Look."
+    held = entry(summary="Look.", chance="held", held="99 % came from one")
+    assert subject_told(held) == "cannot show: 99 % came from one · 3 min · Look."
+    assert subject_told(entry(summary="Look.", here=False)) == "3 min · Look."
 
 
 def test_the_path_marks_what_is_next_done_and_not_here() -> None:

@@ -117,7 +117,7 @@ class Workshop(SessionContext):
         return self._hunts is not None and self._hunts.hiding
 
     def host_line(self) -> str:
-        """Return the host in one line: ``KVM guest · 2 CPUs, hot: 1 · no cpufreq · steal 0.4 % · not root``."""
+        """Return the host in one line: ``KVM guest · 2 CPUs, hot (to keep free): 1 · no cpufreq · not root``."""
         try:
             hot = choose_hot(self.root, None, self.topology).cpus.cpus
         except (HostError, UsageError):

@@ -13,16 +13,13 @@ from textual.widget import Widget
 from jitter_workshop.flow.chapters.path import in_groups
 from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.model.walk import PathEntry
-from jitter_workshop.presenter.lines import wrap
-from jitter_workshop.presenter.path import CHANCES, PATH_HEADINGS, marks, path_legend
+from jitter_workshop.presenter.path import CHANCES, PATH_HEADINGS, marks, path_words
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 _COLUMNS = (("setting", 8), ("curve", 6), ("guess", 6))
 _MARKS_WIDTH = sum(width for _, width in _COLUMNS)
 _CHANCE_WIDTH = max(len(words) for words, _ in CHANCES.values()) + 1
-LEGEND_FROM = 34
-"""The least height of a terminal at which the path explains its words."""
-_NARROW = 68
+_NARROW = 66
 """Below this width a chapter's minutes are shown only where the cursor is, in the line below the path."""
 
 
@@ -36,8 +33,6 @@ class PathList(Sheet):
         super().__init__(self._path, id=id)
         self._entries: tuple[PathEntry, ...] = ()
         self._cursor = 0
-        self._wide = _NARROW
-        """The width for which the rows were made."""
 
     @property
     def entry(self) -> PathEntry | None:
@@ -78,20 +73,16 @@ class PathList(Sheet):
         rows: list[tuple[int | None, str]] = []
         for group in in_groups(self._entries):
             rows.append((None, PATH_HEADINGS[group.state]))
-            if group.state == "here" and self.app.size.height >= LEGEND_FROM:
-                legend = path_legend(self._entries)
-                rows += [(None, line.plain) for line in wrap(legend, self._wide, "  ")] if legend else []
             rows += [(None, f"  {clean(group.reason, 200)}")] if group.reason else []
             rows += [(index, "" if group.reason else entry.reason) for index, entry in group.entries]
         return rows or [(None, PATH_HEADINGS["here"])]
 
     def for_glossary(self) -> str:
-        """Return the path's texts about this host, in which the glossary looks for terms. The chapters' titles are left
+        """Return the path's words about this host, in which the glossary looks for terms. The chapters' titles are left
         out."""
-        return path_legend(self._entries)
+        return path_words(self._entries)
 
     def _path(self, width: int) -> Iterable[Text]:
-        self._wide = width
         for number, (index, said) in enumerate(self._rows()):
             yield self._title(said, width, not number) if index is None else self._chapter(index, said, width)
 

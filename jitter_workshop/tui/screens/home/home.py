@@ -32,14 +32,14 @@ from jitter_workshop.presenter.changes import (
     stands,
 )
 from jitter_workshop.presenter.lines import MANY_CPUS, cpus_in_short, keyed, log_bar, two_ends, wrap
-from jitter_workshop.presenter.path import WHAT_THIS_IS, host_column, is_new, row_told, session_told
+from jitter_workshop.presenter.path import WHAT_THIS_IS, host_column, is_new, row_told, session_told, subject_told
 from jitter_workshop.presenter.plan import NO_RIGHTS
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
-from jitter_workshop.tui.widgets.path_list import LEGEND_FROM, PathList, PathPane
+from jitter_workshop.tui.widgets.path_list import PathList, PathPane
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 T = TypeVar("T")
@@ -150,18 +150,16 @@ class HomeScreen(HostChangeScreen, scope="home"):
             yield from wrap(line, width, "▸ ")[:2]
 
     def _about(self, width: int) -> Iterable[Text]:
-        """Return the subject of the chapter under the cursor with its minutes, or why the chapter cannot be opened or
-        is taught on a recording."""
+        """Return the row under the cursor in words: its signs, what the chapter can show here, its minutes and its
+        subject; or why the chapter cannot be opened or is taught on a recording."""
         entry = self.query_one(PathList).entry
         if entry is None:
             return ()
         told = entry.here or (entry.rehearsed and self.workshop.recorded)
-        lead = "It has to wait" if entry.chance == "later" else "It cannot show here"
-        held = f"{lead}: {entry.held}. " if entry.held else ""
-        said = f"{entry.minutes} min of reading and runs · {held}{entry.summary}" if told else entry.reason
+        said = subject_told(entry) if told else entry.reason
         lines = wrap(Text(clean(said, 400), "dim"), width, "  ")
-        if not self.wide and self.size.height < LEGEND_FROM:
-            lines = [*wrap(Text(row_told(entry), "dim"), width, "  ")[:1], *lines]
+        if signs := row_told(entry):
+            lines = [*wrap(Text(signs, "dim"), width, "  "), *lines]
         if len(lines) > (rows := ABOUT_ROWS[self.wide]):
             lines = lines[:rows]
             lines[-1].truncate(width - 2)
