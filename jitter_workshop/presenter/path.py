@@ -95,7 +95,7 @@ def subject_told(entry: PathEntry) -> str:
 
 def session_told(session: Session, others: Sequence[Session]) -> tuple[str, str]:
     """Return which session is open and which ``others`` there are, and the style; ("", "") where it is the only one. A
-    session without a run is told as new, so that nobody takes an earlier one for lost."""
+    session without a run is told as new, because an earlier one is not lost."""
     if not others:
         return "", ""
     name, more = clean(session.name, _SESSION), len(others) - 1
