@@ -14,7 +14,6 @@ from rich.text import Text
 
 from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
 from jitter_workshop.model.course import Shows
-from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
 from jitter_workshop.model.run import MEANWHILE, UNSTEADY, Progress
 from jitter_workshop.model.text import called, clean, many
@@ -23,7 +22,7 @@ from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import ALIKE, MOVED, tail_of
 from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, figure
-from jitter_workshop.stats.sample_size import FEW_STALLS, of_run
+from jitter_workshop.stats.sample_size import FEW_STALLS, of_count, of_run
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
 if TYPE_CHECKING:
@@ -101,22 +100,35 @@ def _tail(seen: KnownRun, asked: str | None) -> Figure | None:
     return next((FIGURES[p] for p in (tail_of(workload, asked), tail_of(workload)) if FIGURES[p].of(seen)), None)
 
 
-def headline_so_far(curve: PercentileCurve, workload: str, asked: str | None) -> str:
-    """Return the value so far of the percentile by which the run is judged; "" if it is not known."""
+def headline_so_far(now: Progress | None, workload: str, asked: str | None) -> tuple[str, str]:
+    """Return the value so far of the percentile by which the run is judged, and its role: ``dim`` until it is firm.
+    Return ("", "") if the value is not known. ``now``: None before the first block is done."""
     tail = tail_of(workload, asked)
-    value = value_at(curve, float(tail)) if tail[0].isdigit() else None
-    return nice_ns(value) if value is not None else ""
+    value = _so_far(now, tail)
+    return (nice_ns(value), "accent" if _firm(now, tail) else "dim") if value is not None else ("", "")
 
 
-def so_far(now: Progress | None, workload: str, asked: str | None, width: int) -> Lines:
-    """Return the line with the value so far of the percentile by which the run is judged, and the blocks that it rests
-    on. ``now``: None before the first block is done."""
+def _so_far(now: Progress | None, tail: str) -> float | None:
+    return value_at(now.curve, float(tail)) if now is not None and tail[0].isdigit() else None
+
+
+def _firm(now: Progress | None, tail: str) -> bool:
+    """Return True if a percentile so far is firm: it has the samples of a solid one, and half of the run's blocks."""
+    if now is None or not tail[0].isdigit():
+        return False
+    return bool(now.curve.count) and not of_count(now.curve.count)[tail] and 2 * now.done >= now.total
+
+
+def so_far(now: Progress | None, workload: str, asked: str | None, width: int, *, waits: bool = False) -> Lines:
+    """Return the line with the value so far of the percentile by which the run is judged, whether it is firm, and the
+    blocks that it rests on. ``now``: None before the first block is done. ``waits``: the run waits for its turn."""
     tail = tail_of(workload, asked)
     if now is None:
-        return wrap(Text(f"p{tail} so far: no block is done yet", "dim"), width)
-    value = value_at(now.curve, float(tail)) if tail[0].isdigit() else None
-    told = Text.assemble((f"p{tail} so far: {nice_ns(value)}", "bold accent"))
-    return wrap(told.append(f", from {now.done} of {now.total} blocks", "dim"), width)
+        told = f"p{tail}: the run has not begun" if waits else f"p{tail} so far: no block is done yet"
+        return wrap(Text(told, "dim"), width)
+    firm = _firm(now, tail)
+    line = Text.assemble((f"p{tail} so far: {nice_ns(_so_far(now, tail))}", "bold accent" if firm else "text"))
+    return wrap(line.append(f"{'' if firm else ', not firm yet'}, from {now.done} of {now.total} blocks", "dim"), width)
 
 
 def compared(

@@ -15,9 +15,9 @@ from jitter_workshop.errors import UsageError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line, summarise
 from jitter_workshop.model.cpuset import MAX_CPU
-from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.run import Block, Progress
-from jitter_workshop.presenter.effect import so_far
+from jitter_workshop.presenter.effect import headline_so_far, so_far
 from jitter_workshop.presenter.lines import bar, table, wrap
 from jitter_workshop.presenter.path import host_column
 from jitter_workshop.presenter.preferences import CHOICES, Settings, load, save
@@ -200,6 +200,20 @@ def test_a_figure_so_far_tells_the_blocks_that_it_is_from() -> None:
     now = Progress(block, 14, 80, PercentileCurve("", (), 0), 5, 10_000)
     (line,) = so_far(now, "ring", "99.9", 78)
     assert line.plain.startswith("p99.9 so far: ")
-    assert line.plain.endswith(", from 14 of 80 blocks")
+    assert line.plain.endswith(", not firm yet, from 14 of 80 blocks")
     (before,) = so_far(None, "ring", "99.9", 78)
     assert before.plain == "p99.9 so far: no block is done yet"
+    (waiting,) = so_far(None, "ring", "99.9", 78, waits=True)
+    assert waiting.plain == "p99.9: the run has not begun"
+
+
+@pytest.mark.parametrize(("done", "samples", "firm"), [(40, 11_000, True), (39, 11_000, False), (80, 9_900, False)])
+def test_a_figure_so_far_is_dim_until_it_has_its_samples_and_half_of_the_run(
+    done: int, samples: int, firm: bool
+) -> None:
+    points = CurvePoint(0.0, 100, True), CurvePoint(99.9, 9_000, True), CurvePoint(100.0, 9_000, False)
+    now = Progress(Block(0, 0, 1, 1, 1, 1, 1, 1, 0), done, 80, PercentileCurve("", points, samples), 5, 10_000)
+    assert headline_so_far(now, "ring", "99.9") == ("9 µs", "accent" if firm else "dim")
+    (line,) = so_far(now, "ring", "99.9", 78)
+    assert ("not firm yet" in line.plain) is not firm
+    assert headline_so_far(None, "ring", "99.9") == ("", "")

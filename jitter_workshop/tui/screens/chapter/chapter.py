@@ -342,7 +342,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         figure, role = self.now.headline()
         if large.value != figure:
             large.update(figure)
-        large.update_classes({"-good": role == "good", "-bad": role == "bad"})
+        large.update_classes({f"-{one}": role == one for one in ("good", "bad", "dim")})
         band = self.query_one("#result-band")
         # A run has the room of its figure from the start, so that the first block does not push the chart down.
         large_or_soon = bool(figure) or self._page.run is not None

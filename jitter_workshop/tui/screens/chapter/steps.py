@@ -409,8 +409,8 @@ class Measure(Step):
     def result(self, width: int) -> Lines:
         running, seen = self.page.run, self.walk.known(self.name)
         if running is not None:
-            now = running.progress
-            return effect.so_far(now, running.request.workload, self.asked, width)
+            waits = bool(running.waiting)
+            return effect.so_far(running.progress, running.request.workload, self.asked, width, waits=waits)
         if seen is None:
             return []
         return effect.measured(seen, width, self.walk.chapter.shows, self.asked)
@@ -419,8 +419,7 @@ class Measure(Step):
         running = self.page.run
         if running is None:
             return effect.headline(self.walk.known(self.name), self.asked)
-        now = running.progress
-        return (effect.headline_so_far(now.curve, running.request.workload, self.asked), "accent") if now else ("", "")
+        return effect.headline_so_far(running.progress, running.request.workload, self.asked)
 
     def said(self) -> list[str]:
         told: list[str] = []
