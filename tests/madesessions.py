@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.bench.protocol import BlockDone, HistogramBlock
 from jitter_workshop.model.codec import to_plain
-from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.host import HostSummary, mark_notes
 from jitter_workshop.model.run import (
     Block,
     Clock,
@@ -81,13 +81,14 @@ def make_session(
     seed: int = 1,
     blocks: int = BLOCKS,
     chapters: Mapping[str, ChapterProgress] | None = None,
+    host: HostSummary = HOST,
 ) -> OpenSession:
     """A session of this many runs, which is the current one then; close it. ``chapters``: None = the first runs are
     those of two chapters of the built-in course."""
     session = SessionStore(sessions_dir).create(name, HOST.name)
     chance = random.Random(seed)
     for number in range(runs):
-        run, parts, merged = real_shaped(number, chance, blocks)
+        run, parts, merged = real_shaped(number, chance, blocks, host)
         session.add_run(run, parts, merged)
     done = _chapters(session.session.runs) if chapters is None else dict(chapters)
     session.save(dataclasses.replace(session.session, chapters=done))
@@ -107,7 +108,7 @@ def _chapters(ids: Sequence[str]) -> dict[str, ChapterProgress]:
 
 
 def real_shaped(
-    number: int, chance: random.Random, blocks: int = BLOCKS
+    number: int, chance: random.Random, blocks: int = BLOCKS, host: HostSummary = HOST
 ) -> tuple[Run, tuple[BlockDone, ...], dict[str, HdrHistogram]]:
     """The run of this number: every tenth was disturbed, every other one pinned."""
     pinned = number % 2 == 1
@@ -168,7 +169,7 @@ def real_shaped(
         mlocked=True,
         complete=True,
         disturbed=(ForeignLoad(4_321, "backup-agent", 1, 12.5),) if number % 10 == 9 else (),
-        host=to_plain(HOST),
+        host=to_plain(host),
         applied=({"id": "timer-migration", "value": "0"},) if number % 4 == 3 else (),
         notes={
             "noise": "no noise was asked for",
@@ -176,6 +177,7 @@ def real_shaped(
             "buckets": "only the workload spin sorts its gaps by length",
             "blocks.temperature_celsius": "this host shows no temperature",
             "histograms": "null where the run has fewer than 1/(1-p) samples",
+            **mark_notes(host.mark),
         },
         counted_s=blocks * 0.264,
     )

@@ -86,7 +86,7 @@ def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | No
         if number < crowd:
             found.append(CurveLook(" ", faint, faint))
             continue
-        if curve.origin:
+        if curve.elsewhere:
             glyph = _REFERENCE_GLYPHS[published % len(_REFERENCE_GLYPHS)]
             colour = theme.references[published % len(theme.references)]
             published += 1
@@ -96,8 +96,8 @@ def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | No
             measured += 1
         bright = highlight == number
         back = highlight is not None and not bright
-        shown = blended(colour, theme.background, _QUIETER) if back and colour and not curve.origin else colour
-        line = plain_style(shown, dim=back or bool(curve.origin), bold=bright)
+        shown = blended(colour, theme.background, _QUIETER) if back and colour and not curve.elsewhere else colour
+        line = plain_style(shown, dim=back or curve.elsewhere, bold=bright)
         found.append(CurveLook(glyph, line, plain_style(shown, dim=back, bold=not back)))
     return found
 

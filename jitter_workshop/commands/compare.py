@@ -3,6 +3,8 @@
 Runs that differ in workload, pacing, interval, clock, payload or duty are not compared; the differences are printed.
 Several runs are shown in one table, each against the first.
 
+Times of an emulated machine are marked and not judged, and --gate is refused; what is counted is compared.
+
 With --gate P the exit code is 1 if P of a later run is higher than P of the first run by more than the clock's
 resolution, and by more than --tolerance. P is a percentile such as 99.9, or stolen, or stalls:100us (the rate of stalls
 over 100 µs). If a run cannot be judged, nothing is printed and the exit code is 2.
@@ -20,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from jitter_workshop.commands.common.base import add_json, print_json
 from jitter_workshop.commands.common.shared import open_session, say_notices
-from jitter_workshop.errors import SessionError, UsageError
+from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.model.curve import Comparison
+from jitter_workshop.model.host import EMULATED, NO_VERDICT
 from jitter_workshop.model.record import picked
 from jitter_workshop.model.run import PERCENTILES, Run
 from jitter_workshop.model.text import clean
@@ -59,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
         if metric not in one.histograms:
             known = ", ".join(one.histograms) or "none"
             raise UsageError(f"run {one.id} has no histogram {clean(metric, 40)}", f"it has: {known}")
+    if gate is not None and EMULATED in {one.mark for one in (a, *others)}:
+        raise HostError(NO_VERDICT, "leave out --gate")
     found = [compare(a, b, metric) for b in others]
     verdicts = [] if gate is None else _verdicts(gate, found, others)
     say_notices(notices)
@@ -76,6 +81,7 @@ def run(args: argparse.Namespace) -> int:
             {
                 "metric": metric,
                 "baseline": a.id,
+                "marks": {one.id: one.mark for one in (a, *others)},
                 "comparisons": [picked(c, "run", "label", "comparable", "differences", "rows", "text") for c in found],
                 "gate": judged,
                 "notes": _notes(found, gate, verdicts),

@@ -245,9 +245,14 @@ class ProgressLine(Line):
         p50, p999 = value_at(progress.curve, 50), value_at(progress.curve, 99.9)
         worst = progress.curve.points[-1].value_ns if progress.curve.points else None
         self.write(
-            f"  block {progress.done}/{progress.total} · p50 {nice_ns(p50)} · p99.9 {nice_ns(p999)}"
+            f"{_lead(progress.curve.origin)}  block {progress.done}/{progress.total}"
+            f" · p50 {nice_ns(p50)} · p99.9 {nice_ns(p999)}"
             f" · worst {nice_ns(worst)} · {progress.seconds_left:.0f} s left"
         )
+
+
+def _lead(mark: str) -> str:
+    return f"  {clean(mark, 20)}:" if mark else ""
 
 
 def _told(request: MeasureRequest, solid: str | None, session: OpenSession | None) -> tuple[MeasureRequest, str]:

@@ -334,7 +334,7 @@ def _run_lines(runs: tuple[Run, ...]) -> list[str]:
         main = run.main_summary
         figures = (run.percentile("50"), run.percentile("99.9"), main.max if main else None)
         shown = " ".join(f"{nice_ns(v):>9}" for v in figures)
-        part = "" if run.complete else "  stopped early"
+        part = ("" if run.complete else "  stopped early") + (f"  {run.mark}" if run.mark else "")
         lines.append(f"  {run.id:<21} {clean(run.label, 18):<18} {clean(run.workload, 9):<9} {shown}{part}")
     return lines
 

@@ -248,10 +248,14 @@ def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, w
     from jitter_workshop.host.root import HostRoot
     from jitter_workshop.host.summary import summarise
     from jitter_workshop.model.codec import to_plain
+    from jitter_workshop.model.host import NO_VERDICT, mark_notes
     from jitter_workshop.presenter.progress import Line
     from jitter_workshop.presenter.watch import page, progress
 
     host = summarise(HostRoot())
+    if condition is not None and host.emulated:
+        raise HostError(NO_VERDICT, "leave out --accept")
+    log.subject.notes |= mark_notes(host.mark)
     for warning in warnings(host):
         say(warning)
     token, line, agent_session = CancelToken(), Line(), AgentSession()

@@ -13,7 +13,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PredictionOutcome
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED
-from jitter_workshop.stats.figures import Figure, KnownRun, figure, moved, ratio
+from jitter_workshop.stats.figures import Figure, KnownRun, counts_alone, figure, moved, ratio
 from jitter_workshop.stats.sample_size import FEW_STALLS, of_run
 from jitter_workshop.stats.scale import about_times, as_told, nice_ns, nice_number, times
 
@@ -31,6 +31,8 @@ def outcome(
     """Return the judged prediction; None where a run that decides it is missing. ``near`` is None where nothing can
     be judged. ``before``: the run of ``measure``, with which a choice by ``falls``, ``factor`` or ``ratio`` compares
     ``seen``. ``shows``: the chapter's figure."""
+    if seen is not None and seen.timeless and not judged_by_counts(task, prediction, shows):
+        return PredictionOutcome(_UNJUDGED, None, "", prediction.value_ns, None)
     if task.by is not None:
         if seen is None or (before is None and task.by != "value"):
             return None
@@ -38,6 +40,20 @@ def outcome(
     if task.kind == "choice" and (seen is not None or task.slot is None):
         return _choice(task, prediction)
     return _mark(task, prediction, seen.run) if seen is not None else None
+
+
+_UNJUDGED = "Your guess is not judged: times decide it, and on an emulated machine times mean nothing."
+
+
+def judged_by_counts(task: PredictionTask, prediction: Prediction, shows: Shows | None) -> bool:
+    """Return True if no time decides a guess, so that it can be judged on an emulated machine."""
+    if task.by is None:
+        return task.kind == "choice"
+    if task.by == "falls":
+        given = next((a.figure for a in task.answers if a.id == prediction.choice), None)
+        return given is None or counts_alone(figure(given))
+    name = shows.figure if task.by == "factor" and shows is not None else task.figure
+    return name is None or counts_alone(figure(name))
 
 
 def answer_for_value(task: PredictionTask, value_ns: int) -> Answer:

@@ -25,6 +25,7 @@ from jitter_workshop.model.course import PLACEHOLDERS, Chapter
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.evidence import FORMAT_VERSION, CountedStall, CounterReport, EvidenceReport, Span
+from jitter_workshop.model.host import mark_notes
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Counter, Counters, Run, ThreadRecord
 from jitter_workshop.model.spec import KINDS
@@ -120,11 +121,13 @@ def explain(
     """
     trace = session.trace(run.id)
     if trace is None and run.counters is not None:
-        return counted_report(run, run.counters, top)
+        counted = counted_report(run, run.counters, top)
+        return dataclasses.replace(counted, notes=counted.notes | mark_notes(run.mark))
     if trace is None:
         why = f" ({run.notes['evidence']})" if run.notes.get("evidence") else ""
         raise SessionError(f"run {run.id} has no evidence{why}", "measure again with --evidence")
-    return report_of(run, trace, top, progress)
+    report = report_of(run, trace, top, progress)
+    return dataclasses.replace(report, notes=report.notes | mark_notes(run.mark))
 
 
 def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: Progress = unheard) -> EvidenceReport:

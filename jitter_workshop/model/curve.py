@@ -3,6 +3,7 @@ arithmetic)."""
 
 from __future__ import annotations
 
+from jitter_workshop.model.host import EMULATED, GUEST
 from jitter_workshop.model.record import dataclass
 
 
@@ -18,14 +19,20 @@ class CurvePoint:
 @dataclass(frozen=True, slots=True)
 class PercentileCurve:
     """Hold a curve to draw, with its points in order. ``origin``: "" for a curve measured here, else a short note
-    ("published 2015", "recorded", "by cyclictest 2.40"). ``known_to``: beyond this percentile only the last point is
-    known; None if all points are known."""
+    ("published 2015", "recorded", "by cyclictest 2.40"). The curve of a run with a mark (``model.host.mark_of``) begins
+    its note with the mark. ``known_to``: beyond this percentile only the last point is known; None if all points are
+    known."""
 
     label: str
     points: tuple[CurvePoint, ...]
     count: int
     origin: str = ""
     known_to: float | None = None
+
+    @property
+    def elsewhere(self) -> bool:
+        """Return True if the curve is not one of this session's own runs."""
+        return bool(self.origin) and self.origin.partition(",")[0] not in (EMULATED, GUEST)
 
 
 @dataclass(frozen=True, slots=True)

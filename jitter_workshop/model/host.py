@@ -77,6 +77,21 @@ EMULATED, GUEST = "emulated", "guest"
 """The marks of what was measured on an emulated machine, and in a practice machine with KVM."""
 
 
+MARK_NOTE = "mark"
+"""The key of the note that says what a mark means: each run and each report of a time has it."""
+_MEANINGS = {
+    EMULATED: "the CPUs are emulated (QEMU without KVM): what was counted is real, and times mean nothing",
+    GUEST: "measured in a practice machine with KVM: these are the times of a guest",
+}
+NO_VERDICT = "this machine is emulated, so its times mean nothing and no verdict is given on them"
+"""The reason why a verdict on times is refused. What was measured elsewhere is refused by the same words."""
+
+
+def mark_notes(mark: str) -> dict[str, str]:
+    """Return the note on a mark, to be added to the notes of a run or a report; {} without a mark."""
+    return {MARK_NOTE: _MEANINGS[mark]} if mark in _MEANINGS else {}
+
+
 def mark_of(host: Mapping[str, Any]) -> str:
     """Return the mark that every curve and every time measured on a host carries; "" for none. ``host``: a summary as a
     run keeps it. This is the one place that decides it."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.host import mark_of
 from jitter_workshop.model.record import FORMAT_VERSION as FORMAT_VERSION
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.spec import KINDS, Placement, RunSpec
@@ -328,6 +329,12 @@ class Run:
     idle_entries: int | None = None
     idle_exit_us: int | None = None
     transit_from: str | None = None
+
+    @property
+    def mark(self) -> str:
+        """Return the mark that this run's curves and times carry wherever they are shown: ``emulated``, ``guest`` or
+        ""."""
+        return mark_of(self.host)
 
     @property
     def main_histogram(self) -> str:

@@ -372,7 +372,8 @@ class PlainChapter:
             talk.say(*effect.compared(view.effects, seen, view.relation, talk.width), "")
             found = counted(*seen, walk.chapter.shows)
             causes = effect.rows_of(view.effects.causes)
-            talk.say(*effect.counts(found, talk.width, relation=view.relation, causes=causes), "")
+            origin = effect.origin_of(seen[0])
+            talk.say(*effect.counts(found, talk.width, origin, view.relation, causes), "")
             if view.relation == "changed":
                 talk.tell(effect.RULE)
                 talk.say("")

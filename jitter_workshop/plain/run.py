@@ -50,7 +50,9 @@ class PlainObserver:
         wide = len(str(progress.total))
         p50, p999 = (nice_ns(value_at(progress.curve, p)) for p in (50.0, 99.9))
         left = f"   {progress.seconds_left:.0f} s left" if progress.seconds_left >= 0.5 else ""
-        self._talk.row(f"  block {progress.done:>{wide}} of {progress.total}   p50 {p50:>7}   p99.9 {p999:>7}{left}")
+        mark = f"   {clean(progress.curve.origin, 20)}" if progress.curve.origin else ""
+        row = f"  block {progress.done:>{wide}} of {progress.total}   p50 {p50:>7}   p99.9 {p999:>7}{mark}{left}"
+        self._talk.row(row)
 
 
 def run_plainly(workshop: Workshop, request: MeasureRequest, talk: Talk) -> Run:

@@ -24,7 +24,7 @@ from jitter_workshop.stats.comparison import (
     measure_name,
     ratio_told,
 )
-from jitter_workshop.stats.effect import effects
+from jitter_workshop.stats.effect import counted, effects
 from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.stats.gate import Gate, GateVerdict
 from jitter_workshop.stats.scale import times
@@ -82,12 +82,16 @@ def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) 
     lines += [*wrap(f"{baseline.id} → {other.id} · {clean(metric, 30)}", width), Text()]
     if found.comparable and metric == baseline.main_histogram:
         both = KnownRun(baseline), KnownRun(other)
-        lines += [*effect.compared(effects(*both), both, relation(baseline, other), width), Text()]
+        related = relation(baseline, other)
+        lines += [*effect.compared(effects(*both), both, related, width), Text()]
+        if any(one.timeless for one in both):
+            lines += [*effect.counts(counted(*both), width, effect.origin_of(both[0]), related), Text()]
     if found.rows:
         marks = [_marks(one, metric) for one in (baseline, other)]
         narrow = width < _NARROW
         heads = ["A", "B"] if narrow else [shortened(baseline.label or "A", 18), shortened(other.label or "B", 18)]
         rows = [["", *heads, "B/A"]]
+        rows += [["", baseline.mark, other.mark, ""]] if baseline.mark or other.mark else []
         for row in found.rows:
             values = [amount(row.measure, value) for value in (row.a, row.b)]
             rows.append([measure_name(row.measure), *_marked(values, row.measure, marks), ratio_told(row)])
@@ -102,7 +106,8 @@ def _one(found: Comparison, baseline: Run, other: Run, metric: str, width: int) 
 
 
 def _who(name: str, run: Run, unlike: Sequence[str], width: int) -> Lines:
-    lines = wrap(f"{clean(run.label, 34) + ' · ' if run.label else ''}{run.id}", width, f"{name:<4}")
+    mark = f" · {run.mark}" if run.mark else ""
+    lines = wrap(f"{clean(run.label, 34) + ' · ' if run.label else ''}{run.id}{mark}", width, f"{name:<4}")
     return lines + (wrap(f"not compared: {'; '.join(unlike)}", width, "    ") if unlike else [])
 
 

@@ -15,6 +15,7 @@ from rich.text import Text
 from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
+from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import MEANWHILE, UNSTEADY, Progress
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.presenter.lines import Lines, table, wrap
@@ -50,8 +51,10 @@ _PERCENTILE = re.compile(r"p\d")
 
 
 def origin_of(seen: KnownRun) -> str:
-    """Return the word for a run of another machine, such as "recorded"; "" for a run on this host."""
-    return "" if seen.recorded is None else "recorded, emulated" if seen.emulated else "recorded"
+    """Return the words for a run that is not one of a real machine here, such as "recorded" or "emulated"; "" for
+    other runs."""
+    mark = EMULATED if seen.emulated else seen.run.mark
+    return ", ".join(filter(None, ("recorded" if seen.recorded is not None else "", mark)))
 
 
 def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
@@ -102,9 +105,10 @@ def _tail(seen: KnownRun, asked: str | None) -> Figure | None:
 
 def headline_so_far(now: Progress | None, workload: str, asked: str | None) -> tuple[str, str]:
     """Return the value so far of the percentile by which the run is judged, and its role: ``dim`` until it is firm.
-    Return ("", "") if the value is not known. ``now``: None before the first block is done."""
+    Return ("", "") if the value is not known, or if the machine is emulated, because a time that means nothing is not
+    shown large. ``now``: None before the first block is done."""
     tail = tail_of(workload, asked)
-    value = _so_far(now, tail)
+    value = None if now is not None and now.curve.origin == EMULATED else _so_far(now, tail)
     return (nice_ns(value), "accent" if _firm(now, tail) else "dim") if value is not None else ("", "")
 
 
@@ -127,21 +131,20 @@ def so_far(now: Progress | None, workload: str, asked: str | None, width: int, *
         told = f"p{tail}: the run has not begun" if waits else f"p{tail} so far: no block is done yet"
         return wrap(Text(told, "dim"), width)
     firm = _firm(now, tail)
-    line = Text.assemble((f"p{tail} so far: {nice_ns(_so_far(now, tail))}", "bold accent" if firm else "text"))
+    lead = _lead(clean(now.curve.origin, 20))
+    line = Text.assemble(lead, (f"p{tail} so far: {nice_ns(_so_far(now, tail))}", "bold accent" if firm else "text"))
     return wrap(line.append(f"{'' if firm else ', not firm yet'}, from {now.done} of {now.total} blocks", "dim"), width)
 
 
-def compared(
-    found: Effects, runs: Sequence[KnownRun], relation: Relation, width: int, origin: str = "", proof: str = ""
-) -> Lines:
+def compared(found: Effects, runs: Sequence[KnownRun], relation: Relation, width: int, proof: str = "") -> Lines:
     """Return the result of two runs. The effect on the chapter's figure and the largest effect on latency or stalls
     come first. The largest effect in the other direction follows; a certain loss is bold. The state of the proof and
-    the tasks that disturbed a run follow in plain text. ``origin``: the word for runs of another machine. ``proof``: a
-    sentence on the proof of this change; "" if the change cannot be proven."""
-    nearest = found.nearest
+    the tasks that disturbed a run follow in plain text. ``proof``: a sentence on the proof of this change; "" if the
+    change cannot be proven."""
+    origin, nearest = origin_of(runs[0]) or origin_of(runs[1]), found.nearest
     if nearest is None and found.shown is None and not found.causes:
         return []
-    if runs[0].run.id == runs[1].run.id and not origin:
+    if runs[0].run.id == runs[1].run.id and runs[0].recorded is None:
         return wrap(Text(_ONE_RUN, "bold accent"), width)
     company = " ".join(_company(runs))
     if relation != "changed":
@@ -290,7 +293,7 @@ def of_recorded(walk: ChapterSession, width: int) -> Lines:
     both, found = walk.before_and_after(), walk.recorded_effects()
     if both is None:
         return []
-    return compared(found, both, "alike" if walk.repeats else "changed", width, origin_of(both[0]))
+    return compared(found, both, "alike" if walk.repeats else "changed", width)
 
 
 def counts(

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from jitter_workshop.model.evidence import THROTTLED
+from jitter_workshop.model.host import MARK_NOTE
 from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.program import (
     NOT_WOKEN,
@@ -99,6 +100,8 @@ def figures(report: ProgramReport, width: int) -> Iterator[Text]:
 
 def _limits(report: ProgramReport) -> Iterator[str]:
     """Yield sentences on what the report lacks."""
+    if mark := report.notes.get(MARK_NOTE, ""):
+        yield f"{mark[:1].upper()}{clean(mark, 300)[1:]}."
     if report.evidence == "trace":
         for name in ("trace", "threads"):
             if name in report.notes:

@@ -9,6 +9,7 @@ from itertools import zip_longest
 from rich.text import Text
 
 from jitter_workshop.flow.measuring.request import MeasureRequest, blocks, interval_ns
+from jitter_workshop.model.host import MARK_NOTE
 from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.run import (
     HANDOFF,
@@ -149,7 +150,8 @@ def _block_told(now: Progress, width: int) -> str:
     # Each part is as wide as the longest time, so that the same figures are shown for every block.
     widths = {name: max(len(part), len(name) + len(" 99.9 µs")) for name, part in parts.items()}
     stalls = f"{block.stalls:,} {over}"
-    lead = "block: " if width >= _WITH_LEAD else ""
+    mark = f"{clean(now.curve.origin, 20)} " if now.curve.origin else ""
+    lead = f"{mark}block: " if width >= _WITH_LEAD else mark
     for name in ("p99", "p50", "p99.9"):
         if len(lead) + sum(widths[n] + 3 for n in parts) + max(len(stalls), len(f"9,999 {over}")) > width:
             del parts[name]
@@ -242,6 +244,7 @@ def _steps(counts: Sequence[int | None]) -> list[float | None]:
 
 
 _SHOWN_NOTES = (
+    MARK_NOTE,
     "complete",
     UNSTEADY,
     HUNTED,
@@ -299,7 +302,7 @@ def kept(run: Run, session: str, traced: bool, width: int, named: bool = False) 
 
 
 def _how(run: Run) -> list[str]:
-    what = [run.workload, f"placement {run.placement.mode}"]
+    what = [*([run.mark] if run.mark else []), run.workload, f"placement {run.placement.mode}"]
     if run.workload == "ring":
         paced = f"a message every {nice_ns(run.interval_ns)}"
         what.append(paced if run.pacing == "spin" else f"{paced}, on schedule")

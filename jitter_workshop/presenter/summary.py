@@ -40,6 +40,7 @@ def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
     """Return a step's rows: its values, their ratios to the step before, and their ratios to the first step. If both
     ratios are equal, only the ratios to the first step are shown."""
     load = f", beside {clean(step.run.noise, 20)}" if step.run.noise else ""
+    load += f", {step.run.mark}" if step.run.mark else ""
     rows: list[tuple[str, ...]] = [(f"{number} {clean(step.chapter, 60)}{load}", *map(nice_ns, step.values))]
     for name, ratios in (("one before", step.to_before), ("first", step.to_first)):
         same = name == "one before" and step.to_before == step.to_first

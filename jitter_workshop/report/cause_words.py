@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from jitter_workshop.evidence.attribution import AROUND_NS, ARRIVAL_NS
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.evidence import Cause, CounterReport, EvidenceReport, InterferingTask
+from jitter_workshop.model.host import MARK_NOTE
 from jitter_workshop.model.spec import KINDS, MEASURED_THREADS
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.stats.scale import nice_ns
@@ -110,7 +111,9 @@ def headline(report: EvidenceReport | CounterReport) -> str:
     over = f"over {nice_ns(report.threshold_ns)} in {nice_ns(report.measured_ns)}"
     if isinstance(report, CounterReport):
         why = clean(report.notes.get("trace", ""), 300)
-        return f"{many(report.stalls, 'stall')} {over} · counters only, no kernel trace: {why}."
+        mark = clean(report.notes.get(MARK_NOTE, ""), 300)
+        told = f"{many(report.stalls, 'stall')} {over} · counters only, no kernel trace: {why}."
+        return f"{told} {mark[:1].upper()}{mark[1:]}." if mark else told
     return (
         f"{stalls(report)} {over} · kernel trace, clock {clean(report.clock, 20)} · {many(report.events, 'event')}, "
         f"{report.lost_events:,} lost"
@@ -142,6 +145,9 @@ def still_there(report: EvidenceReport) -> str:
 def limits(report: EvidenceReport) -> list[str]:
     """Return sentences on what the trace does not show: lost, unbalanced and missing events, and other notes."""
     said = []
+    notes = dict(report.notes)
+    if mark := notes.pop(MARK_NOTE, ""):
+        said.append(f"{mark[:1].upper()}{clean(mark, 300)[1:]}.")
     if report.lost_events:
         lost = ", ".join(f"CPU {clean(cpu, 6)}: {number:,}" for cpu, number in list(report.lost_by_cpu.items())[:6])
         where = f" ({lost})" if lost else ""
@@ -156,7 +162,7 @@ def limits(report: EvidenceReport) -> list[str]:
         some = ", ".join(clean(event, 40) for event in list(report.missing)[:6])
         more = f" and {len(report.missing) - 6} more" if len(report.missing) > 6 else ""
         said.append(f"This kernel does not offer the events {some}{more}. Their information is missing below.")
-    return said + [clean(note, 300) + "." for field, note in report.notes.items() if field != "below_now"]
+    return said + [clean(note, 300) + "." for field, note in notes.items() if field != "below_now"]
 
 
 def explanations(report: EvidenceReport) -> Iterator[str]:

@@ -292,7 +292,8 @@ class OpenSession:
             found = curve_from_summary(label, summary)
         else:
             found = percentile_curve(histogram, label, min_ns=summary.min, max_ns=summary.max)
-        return dataclasses.replace(found, origin=HANDOFF) if run.by_handoff and wanted == run.main_histogram else found
+        of_handoff = run.by_handoff and wanted == run.main_histogram
+        return dataclasses.replace(found, origin=", ".join(filter(None, (run.mark, HANDOFF if of_handoff else ""))))
 
     def heat(self, run: Run, name: str | None = None) -> Heat:
         """Return the heat map of a run's histogram, by the histograms of its blocks. ``name`` None: the main histogram
@@ -301,11 +302,10 @@ class OpenSession:
         from jitter_workshop.stats.histogram import decode, non_zero
 
         path = self._run_folder(run.id) / BLOCKS_FILE
+        label = f"{run.label or run.id}{f' ({run.mark})' if run.mark else ''}"
         try:
             read = hlog.read(path, name or run.main_histogram)
-            return heat(
-                run.label or run.id, [(one.start_s, one.length_s, non_zero(decode(one.encoded))) for one in read]
-            )
+            return heat(label, [(one.start_s, one.length_s, non_zero(decode(one.encoded))) for one in read])
         except (OSError, ValueError) as error:
             what = clean(name or run.main_histogram)
             raise SessionError(

@@ -8,12 +8,17 @@ import textwrap
 from collections.abc import Sequence
 
 from jitter_workshop.model.curve import Comparison, ComparisonRow, ImportedRun
+from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import HANDOFF, PERCENTILES, HistogramSummary, Run, StallRate
 from jitter_workshop.model.spec import KINDS, PACED
 from jitter_workshop.model.text import WORD, clean
 from jitter_workshop.stats.curve import imported_curve, value_at
 from jitter_workshop.stats.scale import nice_ns, nice_number, times
 
+UNJUDGED = (
+    "The times were measured on an emulated machine, so they mean nothing and are not judged; the counts are real."
+)
+"""The text of a comparison of which a run was made on an emulated machine."""
 NO_PROOF = "Two single runs cannot prove anything: two runs of the same setup also differ."
 
 STALLS_PREFIX = "stalls_per_second_over_"
@@ -78,7 +83,8 @@ def compare(a: Run, b: Run, metric: str | None = None) -> Comparison:
     ha, hb = a.histograms[name], b.histograms[name]
     step_ns = max(a.clock.resolution_ns, b.clock.resolution_ns)
     rows = (*_stall_rows(a, b), *_value_rows(ha, hb, step_ns))
-    return Comparison(b.id, b.label, True, (), rows, _describe(a, b, rows, step_ns))
+    text = UNJUDGED if EMULATED in (a.mark, b.mark) else _describe(a, b, rows, step_ns)
+    return Comparison(b.id, b.label, True, (), rows, text)
 
 
 def higher_at(comparison: Comparison, measure: str, tolerance: float = 0.0) -> bool | None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.diagnosis import SeenCauses
 from jitter_workshop.model.evidence import EvidenceReport, InterferingTask
+from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
 from jitter_workshop.stats.scale import nice_hz, nice_ns, nice_number
@@ -32,6 +33,11 @@ class KnownRun:
     emulated: bool = False
     seen: SeenCauses | None = None
 
+    @property
+    def timeless(self) -> bool:
+        """Return True if the times of the run mean nothing, because its machine was emulated."""
+        return self.emulated or self.run.mark == EMULATED
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -47,7 +53,10 @@ class Figure:
     traced: bool = False
 
     def of(self, seen: KnownRun) -> float | None:
-        """Return the value in a run, None where the run does not have it."""
+        """Return the value in a run, None where the run does not have it. A run on an emulated machine has no figure
+        that depends on times."""
+        if seen.timeless and not counts_alone(self):
+            return None
         return self.read(seen) if seen.recorded is None else seen.recorded.get(self.id)
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.effect import Relation
+from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import HUNTED, UNSTEADY, Run
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.walk import CompareView
@@ -101,6 +102,8 @@ def luck(a: Run, b: Run) -> str:
     """Return the headline for two runs made in the same way: how far they differ in median, tail, stalls or stolen
     time, the largest difference first."""
     start = "This is luck: this tool changed nothing between these two runs, and "
+    if EMULATED in (a.mark, b.mark):
+        return f"{start}their times mean nothing, because the machine is emulated."
     tail = tail_of(a.workload)
     found = [
         (f"p{tail}", _apart(a, b, tail)),

@@ -4,6 +4,7 @@ curves of one run. Each curve names its source. A course's runs on another machi
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from functools import cache
@@ -75,4 +76,5 @@ def further_curves(handle: OpenSession, run: Run) -> tuple[RunCurve, ...]:
     except (SessionError, ValueError):
         return tuple(found)
     words = f"{label}: corrected afterwards"
-    return (*found, RunCurve(f"{run.id}-corrected", words, percentile_curve(invented, words), run))
+    repaired = dataclasses.replace(percentile_curve(invented, words), origin=run.mark)
+    return (*found, RunCurve(f"{run.id}-corrected", words, repaired, run))

@@ -3,7 +3,18 @@ part of measuring."""
 
 from __future__ import annotations
 
-from jitter_workshop.model.host import HostSummary
+from jitter_workshop.errors import HostError
+from jitter_workshop.host.kernel.hypervisor import read_mark
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.host import EMULATED, NO_VERDICT, HostSummary
+
+
+def refuse_if_emulated(root: HostRoot) -> None:
+    """Raise HostError on an emulated machine: what judges times cannot judge there."""
+    if read_mark(root) == EMULATED:
+        raise HostError(
+            NO_VERDICT, "compare what is counted: 'measure' counts, and the chapters compare by counts here"
+        )
 
 
 def warnings(host: HostSummary) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.codec import to_plain
-from jitter_workshop.model.host import Topology
+from jitter_workshop.model.host import Topology, mark_notes
 from jitter_workshop.model.matrix import FORMAT_VERSION, Matrix
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean, many
@@ -95,7 +95,7 @@ def _as_matrix(planned: MatrixPlan, measured: runner.Measured, started_at: str, 
     root = HostRoot()
     topology, cpus, ns = planned.topology, planned.cpus, measured.ns
     host = summarise(root, topology)
-    notes = {}
+    notes = mark_notes(host.mark)
     if measured.why:
         notes["one_way_ns"] = clean(f"{many(len(planned.pairs) - len(ns), 'pair')} not measured: {measured.why}", 300)
     if planned.sampled:

@@ -90,6 +90,21 @@ class TurnGuard:
         self._observer.block_done(progress)
 
 
+class Marked:
+    """Observe a run, and give the curve of each block the mark of the host (``model.host.mark_of``)."""
+
+    def __init__(self, observer: RunObserver, mark: str) -> None:
+        self._observer = observer
+        self._mark = mark
+
+    def started(self, event: RunStarted) -> None:
+        self._observer.started(event)
+
+    def block_done(self, progress: Progress) -> None:
+        curve = dataclasses.replace(progress.curve, origin=self._mark)
+        self._observer.block_done(dataclasses.replace(progress, curve=curve))
+
+
 class MeasurementStopped(MeasureError):
     """Report that the measuring child or its noise died after some blocks. ``run`` holds these blocks, with
     ``complete`` False. The message says if the run was kept."""
@@ -147,6 +162,7 @@ def measure(
         evidence = RunEvidence(request.evidence, tracer, topology)
         with contextlib.nullcontext() if turn_held else host_turn(request.wait_s, cancel, queued):
             summary = summarise(root, topology)
+            observer = Marked(observer, summary.mark) if summary.mark else observer
             applied = stack(root, in_effect=True)
             before = foreign_activity.snapshot()
             try:

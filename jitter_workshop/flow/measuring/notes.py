@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 
 from jitter_workshop.bench.runner import RunResult
 from jitter_workshop.flow.measuring.host_warnings import cpu_limit
-from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.host import HostSummary, mark_notes
 from jitter_workshop.model.run import THREAD_COUNTS, Block, Run, ThreadRecord
 from jitter_workshop.model.spec import TWO_THREADS, RunSpec
 from jitter_workshop.model.text import called, clean
@@ -47,6 +47,7 @@ def with_notes(
     limit = cpu_limit(host)
     if limit:
         notes["cpu_max"] = limit
+    notes |= mark_notes(host.mark)
     return replace(run, notes=notes)
 
 

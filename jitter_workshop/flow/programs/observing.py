@@ -19,7 +19,9 @@ from jitter_workshop.flow.programs.counting import Counting
 from jitter_workshop.flow.programs.launch import Command
 from jitter_workshop.flow.programs.own_cost import Probe
 from jitter_workshop.flow.programs.targets import Found, find_cgroup, find_process, not_ours
+from jitter_workshop.host.kernel.hypervisor import read_mark
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.host import mark_notes
 from jitter_workshop.model.program import CpuSteal, OwnCost, ProgramReport, Target
 from jitter_workshop.model.record import FORMAT_VERSION
 from jitter_workshop.model.trace import EventFields, TraceInfo, TraceRead, unpack_fields
@@ -198,7 +200,7 @@ def observe(
         "throttled": throttled,
         "exit_code": code,
     }
-    notes = {field: why for field, why in notes.items() if why}
+    notes = {field: why for field, why in notes.items() if why} | mark_notes(read_mark(HostRoot()))
     if read is None or recording.info is None:
         return _counted(counting, end_ns - start_ns, common, notes | {"trace": recording.why_not})
     with nothing_cyclic():

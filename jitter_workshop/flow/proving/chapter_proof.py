@@ -13,6 +13,7 @@ from jitter_workshop.flow.measuring.placement_plan import WAIT_S
 from jitter_workshop.flow.programs import metrics
 from jitter_workshop.flow.proving.command_meter import CommandRequest
 from jitter_workshop.flow.proving.proof_run import Prover, ProveRequest
+from jitter_workshop.model.host import NO_VERDICT
 from jitter_workshop.model.proof import PLACEMENT, ROUNDS, Proof
 from jitter_workshop.tuning.base import Tunable
 from jitter_workshop.tuning.tunables import registry
@@ -30,6 +31,8 @@ def why_not(workshop: Workshop, walk: ChapterSession) -> str:
         return walk.program.why_not or ("" if walk.program.work.observed else "observe your program first")
     if walk.host.rehearsed:
         return "nothing can be measured on a recording, so nothing can be proven"
+    if workshop.host.emulated:
+        return NO_VERDICT
     if chapter.changes == "nothing" or first is None or again is None:
         return "this chapter changes nothing that a proof could apply and restore"
     if workshop.hunts.hiding:

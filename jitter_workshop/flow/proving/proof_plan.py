@@ -12,7 +12,7 @@ from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession, standing
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.flow.host_ops.hotcpus import HotCpus, choose_hot, listed
-from jitter_workshop.flow.measuring.host_warnings import warnings
+from jitter_workshop.flow.measuring.host_warnings import refuse_if_emulated, warnings
 from jitter_workshop.flow.measuring.isolated_set import own_cpus, room, takes_threads, with_allowed
 from jitter_workshop.flow.measuring.placement_plan import plan_on
 from jitter_workshop.flow.measuring.request import MeasureRequest, check
@@ -95,6 +95,7 @@ def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
     asked = request.asked
     check(dataclasses.replace(_base(request, asked), wait_s=request.wait_s))
     root = HostRoot(HERE)
+    refuse_if_emulated(root)
     topology = read_topology(root)
     if words:
         return _settings(request, parse_wanted(words), agent_session, root)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession, standing
 from jitter_workshop.flow.host_ops.host_status import HostPlan, draw_up
-from jitter_workshop.flow.measuring.host_warnings import warnings
+from jitter_workshop.flow.measuring.host_warnings import refuse_if_emulated, warnings
 from jitter_workshop.flow.measuring.request import check
 from jitter_workshop.flow.proving import proof_plan
 from jitter_workshop.flow.proving.command_meter import CommandMeter
@@ -94,6 +94,7 @@ def draw(request: ScreenRequest, agent_session: AgentSession) -> Drawn:
     for one in wanted:
         must_be_quick(one)
     root = HostRoot(proof_plan.HERE)
+    refuse_if_emulated(root)
     drawn = draw_up(proof_plan.HERE, wanted, asked.cpus)
     hot, topology = drawn.hot.cpus, drawn.host.topology
     _must_not_stand(root, drawn.wanted)

@@ -333,7 +333,7 @@ class _Anonymizer:
     def _label(self, curve: PercentileCurve, number: int) -> str:
         if curve.origin == ORIGIN or curve.origin.startswith(RECORDED):
             return curve.label
-        if curve.origin:
+        if curve.elsewhere:
             return f"import {number}"
         plain = _NUMBERED.sub("", curve.label)
         for run in self._given.runs:

@@ -13,6 +13,7 @@ from jitter_workshop.flow.measuring.isolated_set import NOTE
 from jitter_workshop.flow.reporting.subject import Subject
 from jitter_workshop.model.course import SLOTS, TREATED
 from jitter_workshop.model.curve import PercentileCurve
+from jitter_workshop.model.host import MARK_NOTE
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.report import HeatMap, Overlay, ReportedRun, ReportedScreening
@@ -40,7 +41,7 @@ LATEST = 6
 ONE_RUN = "There is only one run, so nothing is compared."
 LONGEST = 5
 """Number of a run's longest stalls in a report; the raw data have all listed stalls."""
-_TOLD = ("complete", "disturbed", UNSTEADY, HUNTED, NOTE, "evidence", "cpu_max", "pm_qos", "mlocked")
+_TOLD = ("complete", "disturbed", UNSTEADY, HUNTED, NOTE, "evidence", "cpu_max", "pm_qos", "mlocked", MARK_NOTE)
 """The notes of a run that must be shown wherever its figures are shown."""
 
 
@@ -176,7 +177,8 @@ def _sum(subject: Subject, runs: Sequence[Run], side: str) -> PercentileCurve:
     for run in runs:
         add(whole, subject.context.handle.histogram(run.id, run.main_histogram))
     maxima = [h.max for run in runs if (h := run.main_summary) is not None and h.max is not None]
-    return percentile_curve(whole, f"{side} · {many(len(runs), 'run')}", max_ns=max(maxima, default=None))
+    summed = percentile_curve(whole, f"{side} · {many(len(runs), 'run')}", max_ns=max(maxima, default=None))
+    return dataclasses.replace(summed, origin=runs[0].mark if runs else "")
 
 
 def _course(subject: Subject) -> Iterator[Overlay]:

@@ -16,6 +16,7 @@ from jitter_workshop.host.boot.cmdline import read_command_line
 from jitter_workshop.host.cpu import cpuid
 from jitter_workshop.host.cpu.cpuinfo import CpuIdentity, read_cpu_identity
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.host import mark_of
 from jitter_workshop.model.record import dataclass
 
 _DMI = "/sys/class/dmi/id"
@@ -98,6 +99,12 @@ def read_hypervisor(root: HostRoot, identity: CpuIdentity | None = None) -> Hype
     if root.text("/proc/device-tree/model"):
         return Hypervisor(False, None, "/proc/device-tree/model", emulated=False)
     return Hypervisor(None, None, "this host shows no processor flags, no DMI data and no device tree")
+
+
+def read_mark(root: HostRoot) -> str:
+    """Return the mark of what is measured on this host (``model.host.mark_of``); "" for none."""
+    found = read_hypervisor(root)
+    return mark_of({"emulated": found.emulated, "accelerator": found.accelerator})
 
 
 def _accelerator(root: HostRoot) -> str:

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from jitter_workshop.model.host import mark_notes
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.spec import PACED
@@ -62,7 +63,7 @@ def described(run: Run) -> str:
     parts = [f"run {run.id}"]
     if run.label:
         parts.append(f"label {clean(run.label, 60)!a}")
-    parts.append(run.workload)
+    parts += [*([run.mark.upper()] if run.mark else []), run.workload]
     if run.workload in PACED:
         parts.append(f"every {run.interval_ns} ns, pacing {run.pacing}")
     parts += [f"placement {run.placement.mode}", f"{run.duration_s:g} s from {run.started_at}"]
@@ -70,6 +71,7 @@ def described(run: Run) -> str:
         parts.append("with " + " ".join(f"{one.get('id')}={one.get('value')}" for one in run.applied))
     if not run.complete:
         parts.append("not complete")
+    parts += mark_notes(run.mark).values()
     return plain_line(", ".join(parts))
 
 

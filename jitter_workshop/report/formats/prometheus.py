@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import get_args
 
+from jitter_workshop.model.host import MARK_NOTE
 from jitter_workshop.model.status import Assessment, State
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.watch import WatchReport
@@ -71,7 +72,8 @@ def render_watch(report: WatchReport) -> str:
         ),
         "counter",
     )
-    return "\n".join(lines) + "\n"
+    mark = report.notes.get(MARK_NOTE, "")
+    return "\n".join([f"# {clean(mark, 200)}"] * bool(mark) + lines) + "\n"
 
 
 def _metric(name: str, text: str, samples: Iterable[tuple[dict[str, str], float]], kind: str = "gauge") -> list[str]:

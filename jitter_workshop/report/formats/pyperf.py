@@ -180,6 +180,7 @@ def _of_run(document: ReportDocument, run: Run) -> dict[str, Any]:
             **{name: host.get(name) for name in ("kernel", "architecture", "hypervisor")},
             "cpu_model_name": host.get("cpu_model"),
             "cpu_count": len(cpus) if isinstance(cpus, list | tuple) else None,
+            "mark": run.mark,
             "run": run.id,
             **picked(run, "label", "workload", "preset", "core_hz", "steal_ns", "noise", "proof"),
             "pacing": run.pacing if run.workload == "ring" else "",

@@ -316,7 +316,7 @@ class _Plot:
 
 def _series(curves: Sequence[PercentileCurve]) -> tuple[Series, ...]:
     measured, published = itertools.count(), itertools.count()
-    return tuple(Series(next(published if c.origin else measured), bool(c.origin)) for c in curves)
+    return tuple(Series(next(published if c.elsewhere else measured), c.elsewhere) for c in curves)
 
 
 def _axes(plot: _Plot, bottom: int) -> list[Shape]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from rich.text import Text
 from textual.widget import Widget
 
+from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.tui.core.theme import PaintedApp
@@ -97,15 +98,23 @@ class ChartView(Widget):
         told = partial(canvas.legend, theme=theme, highlight=self.highlight, marks=self.marks, asked=self._asked)
         most = None if beside else min(max(_MOST_LEGEND_LINES, height // 3), height - _LEAST_CHART_HEIGHT)
         legend = list(told(drawn, width=legend_width, most=most))
-        origins = {clean(curve.origin, 30) for curve in drawn if curve.origin}
         read = " ".join(line.plain for line in legend)
-        missing = sorted(origin for origin in origins if origin not in read)
         # A narrow legend cuts off the origin of a curve, but the origin must be visible.
-        note = [Text(f"hollow marks (○ □ ◇): {', '.join(missing)}", style=app.palette.dim)] if missing else []
+        note = [
+            Text(f"{glyphs}: {', '.join(missing)}", style=app.palette.dim)
+            for elsewhere, glyphs in ((True, "hollow marks (○ □ ◇)"), (False, "filled marks (● ■ ◆)"))
+            if (missing := _unread(drawn, read, elsewhere))
+        ]
         if most is None:
             return _side_by_side(render(width - _LEGEND_WIDTH - 2, height), [*legend, *note], width - _LEGEND_WIDTH)
         legend = [*legend[: max(0, most - len(note))], *note] if most > 0 else []
         return Text("\n", no_wrap=True, end="").join([render(width, height - len(legend)), *legend])
+
+
+def _unread(drawn: Sequence[PercentileCurve], read: str, elsewhere: bool) -> list[str]:
+    """Return the origins of the curves, of other machines or of this session's runs, that the legend does not show."""
+    origins = {clean(curve.origin, 30) for curve in drawn if curve.origin and curve.elsewhere == elsewhere}
+    return sorted(origin for origin in origins if origin not in read)
 
 
 def _side_by_side(chart: Text, legend: Sequence[Text], width: int) -> Text:

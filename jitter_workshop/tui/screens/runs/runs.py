@@ -14,6 +14,7 @@ from textual.geometry import Region
 from jitter_workshop.chart.style import looks, theme_named
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.measuring.curves import published_curves
+from jitter_workshop.model.host import mark_notes
 from jitter_workshop.model.run import Run, apart_from_proofs, of_one_kind
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import called, clean, many, shortened
@@ -177,7 +178,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             line.append("▸" if under else " ", "accent")
             look = known.get(run.id)
             line.append("· " if look is None else f"{look.glyph} ", "dim" if look is None else look.point)
-            aside = "" if run.complete else " (stopped)"
+            aside = f" ({run.mark})" if run.mark else ""
+            aside += "" if run.complete else " (stopped)"
             aside += " (disturbed)" if run.disturbed else ""
             chapter = f"{self._chapters[run.id]}: " if run.id in self._chapters else ""
             room = max(name_width - len(aside), 4)
@@ -218,6 +220,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             ("CPUs", where or "the scheduler was free"),
             ("clock", f"{clean(run.clock.source, 20)}, steps of {run.clock.resolution_ns} ns"),
             ("noise", clean(run.noise, 30) if run.noise else "none made"),
+            *(("mark", f"{run.mark}: {meaning}") for meaning in mark_notes(run.mark).values()),
         ]
         for rate in run.stalls.rates:
             told = f"{nice_number(rate.per_second)} stalls a second, {nice_ns(rate.stolen_ns_per_second)} stolen"
