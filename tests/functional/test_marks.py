@@ -1,4 +1,4 @@
-"""What was measured on an emulated machine, or in a guest of practice, is marked wherever it is shown or written, and no
+"""What was measured on an emulated machine, or in a guest of practice, is marked wherever it is shown or written. No
 verdict is given on times that mean nothing."""
 
 from __future__ import annotations
