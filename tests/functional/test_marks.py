@@ -1,5 +1,6 @@
-"""What was measured on an emulated machine, or in a guest of practice, is marked wherever it is shown or written. No
-verdict is given on times that mean nothing."""
+"""Test the marks of runs on an emulated machine and in a guest of practice, wherever such runs are shown or written.
+
+No verdict is given on times that mean nothing."""
 
 from __future__ import annotations
 

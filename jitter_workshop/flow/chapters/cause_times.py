@@ -19,7 +19,9 @@ only be unseen."""
 def times(before: KnownRun, after: KnownRun, chapter: Chapter) -> tuple[CauseTime, ...]:
     """Return the causes of two runs with the time of each, the largest first. The measured threads are one cause: where
     they share a CPU, each takes time from the other. Return () if one of the runs has no trace, or a trace with too
-    many gaps."""
+    many gaps, or if its machine was emulated."""
+    if before.timeless or after.timeless:
+        return ()
     first, second = _read(before), _read(after)
     if first is None or second is None:
         return ()
