@@ -164,9 +164,9 @@ PRESETS: dict[str, Preset] = {
     "long": Preset("long", 3600, 1_000_000_000),
 }
 
-START_S = 1.0
-"""Seconds that a run takes in addition to its blocks: the child starts, calibrates, locks memory, and ends (measured).
-"""
+START_S, START_TRACED_S = 1.0, 2.0
+"""Seconds that a run takes in addition to its blocks, without and with the kernel's trace: the child starts,
+calibrates, locks memory, and ends; the trace is set up and taken down (measured)."""
 BETWEEN_S, BETWEEN_TRACED_S = 0.11, 0.2
 """Seconds between two blocks, without and with the kernel's trace: the pause, the lead-in, and the work behind a block
 (measured on a guest with two CPUs)."""
@@ -178,7 +178,7 @@ def clock_seconds(measured_s: float, blocks: float, *, traced: bool = False, bet
     taken."""
     usual_s = BETWEEN_TRACED_S if traced else BETWEEN_S
     each_s = usual_s if between_s is None else max(between_s, usual_s) if traced else between_s
-    return START_S + measured_s + blocks * each_s
+    return (START_TRACED_S if traced else START_S) + measured_s + blocks * each_s
 
 
 @dataclass(frozen=True, slots=True)

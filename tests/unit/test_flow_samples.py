@@ -38,7 +38,11 @@ def test_a_preset_is_reckoned_by_its_interval() -> None:
     found = run_length.outlook(MeasureRequest(), ())
     assert (found.seconds, found.messages, found.solid, found.distinct) == (5.0, 500_000, "99.99", None)
     said = "5 s, about 500,000 messages: enough to know p99.99."
-    assert run_length.sentence(found) == f"{said} By the clock it takes about 8 s, with its start and pauses."
+    assert run_length.sentence(found) == (
+        f"{said} By the clock it takes about 8 s, or longer where this host is busy, with its start and pauses."
+    )
+    traced = run_length.outlook(MeasureRequest(evidence=True), ())
+    assert traced.clock_s == 2.0 + 5.0 + 20 * 0.2, "a traced run takes longer to start, and between blocks"
     sleeper = run_length.outlook(MeasureRequest(workload="wakeup"), ())
     assert (sleeper.messages, sleeper.solid) == (5_000, "99")
     assert "wake-ups" in run_length.sentence(sleeper)
@@ -56,6 +60,15 @@ def test_the_rate_of_spin_is_known_by_its_first_run(make_run: MakeRun) -> None:
     assert run_length.outlook(request, (run,)).messages == pytest.approx(5 * 10_000 / run.duration_s)
 
 
+def test_the_pauses_are_those_of_the_newest_run_of_any_kind(make_run: MakeRun) -> None:
+    run, _ = make_run([[100] * 100] * 3, block_s=0.25)
+    blocks = tuple(dataclasses.replace(b, start_ns=n * 650_000_000) for n, b in enumerate(run.blocks))
+    found = run_length.outlook(MeasureRequest(workload="wakeup"), (dataclasses.replace(run, blocks=blocks),))
+    assert found.like is None
+    assert found.clock_s == pytest.approx(1.0 + 5.0 + 20 * 0.4)
+    assert "busy" not in run_length.sentence(found)
+
+
 def test_stalls_of_a_run_like_it_say_how_many_distinct_ones_there_will_be(make_run: MakeRun) -> None:
     run = placed(make_run([[100] * 24_000 + [50_000] * 999 + [60_000]], label="mine"))
     run = stalled(run, [50_000] * 25, 40)
@@ -70,7 +83,7 @@ def test_stalls_of_a_run_like_it_say_how_many_distinct_ones_there_will_be(make_r
 def test_the_time_by_the_clock_counts_what_is_beside_the_blocks(make_run: MakeRun) -> None:
     plain, traced = (run_length.outlook(MeasureRequest(evidence=evidence), ()) for evidence in (False, True))
     assert plain.seconds == traced.seconds == 5.0
-    assert traced.clock_s - plain.clock_s == pytest.approx(20 * 0.09)
+    assert traced.clock_s - plain.clock_s == pytest.approx(1.0 + 20 * 0.09)
     settling = run_length.outlook(MeasureRequest(settle_s=3.0), ())
     assert settling.clock_s - plain.clock_s == pytest.approx(3.0)
     spec = RunSpec("ring", Placement("none"), 20, 250_000_000, traced=True)
@@ -90,7 +103,7 @@ def test_the_time_by_the_clock_follows_the_pace_of_a_run_like_it(make_run: MakeR
         assert found.clock_s - usual == pytest.approx(20 * (beside_s - 0.11))
         # A trace takes its time, whatever a run without one has shown.
         traced = run_length.outlook(MeasureRequest(evidence=True), (paced,))
-        assert traced.clock_s - usual == pytest.approx(20 * (max(beside_s, 0.2) - 0.11))
+        assert traced.clock_s - usual == pytest.approx(1.0 + 20 * (max(beside_s, 0.2) - 0.11))
     one = dataclasses.replace(run, blocks=run.blocks[:1])
     assert run_length.outlook(MeasureRequest(), (one,)).clock_s == usual
 
@@ -179,7 +192,7 @@ def test_a_chapter_says_it_on_the_screen_and_line_by_line() -> None:
     what, how = plain_views.to_be_measured(request, ()).split(". ", 1)
     assert what.split(", ") == ["To be measured: 'after'", "ring", "quick", "with spinners"]
     assert how == said
-    lines = [line.plain for line in about_to_measure(request, False, 150, said)]
+    lines = [line.plain for line in about_to_measure(request, False, 180, said)]
     whole = about_to_measure(dataclasses.replace(request, workload="spin", preset="quick", duration_s=10.0), False, 60)
     assert "judged   by p99.9: 100 messages a second take longer; one stall of 1 ms makes 100 late" in lines
     told = " ".join(" ".join(line.plain for line in whole).split())

@@ -28,7 +28,7 @@ class Outlook:
     start and pauses. ``messages``: the approximate number of messages, None if unknown. ``solid``: the highest
     percentile with ten messages beyond it. ``distinct``: the highest percentile with ten distinct stalls beyond it,
     known only from an earlier run of the same kind. ``like``: the name of that run. ``noisy``: a noise runs beside
-    it."""
+    it. ``usual_pauses``: no earlier run tells how long this host's pauses between blocks are."""
 
     workload: str
     seconds: float
@@ -38,6 +38,7 @@ class Outlook:
     distinct: str | None
     like: str | None
     noisy: bool = False
+    usual_pauses: bool = False
 
 
 def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
@@ -57,11 +58,11 @@ def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
         solid = _furthest(messages, [(p, budget(p, 1.0)) for p in PERCENTILES])
         if before is not None:
             distinct = _furthest(messages, [(p, _of(p, 1.0, before)) for p in PERCENTILES])
-    clock_s = request.settle_s + clock_seconds(
-        seconds, cut.count, traced=request.evidence, between_s=_between_blocks(before)
-    )
-    known = _name(before) if before else None
-    return Outlook(request.workload, seconds, clock_s, messages, solid, distinct, known, bool(request.noise))
+    # Without a run alike, the pauses are those of the newest run: they depend on how busy the host is.
+    between_s = _between_blocks(before or next((run for run in reversed(runs) if run.complete), None))
+    clock_s = request.settle_s + clock_seconds(seconds, cut.count, traced=request.evidence, between_s=between_s)
+    known, noisy, usual = _name(before) if before else None, bool(request.noise), between_s is None
+    return Outlook(request.workload, seconds, clock_s, messages, solid, distinct, known, noisy, usual)
 
 
 def sentence(found: Outlook) -> str:
@@ -71,7 +72,8 @@ def sentence(found: Outlook) -> str:
 
 
 def _by_the_clock(found: Outlook) -> str:
-    return f"By the clock it takes about {_takes(max(round(found.clock_s), 1))}, with its start and pauses."
+    busy = ", or longer where this host is busy" if found.usual_pauses else ""
+    return f"By the clock it takes about {_takes(max(round(found.clock_s), 1))}{busy}, with its start and pauses."
 
 
 def _reached(found: Outlook) -> str:
