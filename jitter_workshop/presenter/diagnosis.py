@@ -6,7 +6,7 @@ from rich.text import Text
 
 from jitter_workshop.flow.chapters.cures import reach
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
-from jitter_workshop.flow.chapters.suspects import LEAST_PIECE, is_right
+from jitter_workshop.flow.chapters.suspects import LEAST_PIECE, NEAR, is_right
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import ExplainedStall
@@ -101,7 +101,17 @@ def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: i
         lines.append(row)
     if seen.others:
         lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}", "dim"))
+    if why := several_right(seen, answered):
+        lines += wrap(Text(why, "good"), width, "✓ ")
     return lines
+
+
+def several_right(seen: SeenCauses, answered: Diagnosed | None) -> str:
+    """Return why more than one cause of the list has a ✓; "" where at most one has it."""
+    if sum(_row_sign(seen, one, answered) == "✓" for one in seen.suspects) < 2:
+        return ""
+    did = "came at least {} as often as the largest" if seen.emulated else "took at least {} of the time of the largest"
+    return f"Each cause with a ✓ is a right answer: it {did.format(f'{100 * NEAR:.0f} %')}."
 
 
 def _row_sign(seen: SeenCauses, one: Suspect, answered: Diagnosed | None) -> str:

@@ -19,6 +19,7 @@ from textual.screen import Screen
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.flow.chapters.path import step_named
 from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.model.palette import THEMES
 from jitter_workshop.tui.core.actions import of_scope
 from jitter_workshop.tui.core.frame import Frame
 from jitter_workshop.tui.screens.class_host.turn import TurnController
@@ -263,6 +264,10 @@ class WorkshopApp(Frame):
                     namespace = self if action.scope == "app" else screen
                     run_it = partial(self.run_action, action.run, default_namespace=namespace)
                     yield SystemCommand(title, action.tooltip, run_it)
+        for name in THEMES:
+            # The title alone is searched: "light", "theme", "colour" and "color" all find it.
+            title, use = f"Colours: {name.replace('-', ' ')} theme", partial(self.change_settings, theme=name)
+            yield SystemCommand(title, "Draw the workshop in these colours", use)
 
 
 def run(workshop: Workshop, chapter: str | None = None) -> int:

@@ -13,6 +13,7 @@ from textual.widgets import Digits
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.course import Answer, PredictionTask
+from jitter_workshop.presenter import keys_that_wait
 from jitter_workshop.presenter.chapter import HINTS_OVER
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import RUN_IS_ON, ChapterScreen
@@ -386,6 +387,41 @@ async def test_a_step_that_must_wait_says_why() -> None:
         await pilot.pause()
         assert screen.step == "look"
         assert "measure first" in text_of(app)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_key_that_does_nothing_at_a_step_says_why(size: tuple[int, int]) -> None:
+    app = WorkshopApp(open_workshop(), "baseline")
+    idle = {
+        "v": keys_that_wait.causes(False, "look"),
+        "t": keys_that_wait.NO_TABLE,
+        "b": keys_that_wait.FIRST_STEP,
+        "f": keys_that_wait.NO_FOLD,
+        "a": keys_that_wait.NO_MASK,
+        "n": keys_that_wait.NO_BOOT,
+        "p": keys_that_wait.NO_CPUS,
+        "w": keys_that_wait.NO_NOISE,
+        "y": keys_that_wait.NO_COPY,
+        "slash": keys_that_wait.NO_COMMAND,
+    }
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        for key, why in idle.items():
+            await pilot.press(key)
+            await settled(pilot)
+            assert chapter_of(app).said == why, key
+            assert why in " ".join(text_of(app).split()), key
+        for key in ("x", "i", "d", "u"):
+            chapter_of(app).said = ""
+            await pilot.press(key)
+            await settled(pilot)
+            assert chapter_of(app).said, key
+
+
+@pytest.mark.parametrize("step", ["look", "measure", "diagnose", "apply"])
+def test_v_says_when_it_has_something_to_show(step: str) -> None:
+    assert keys_that_wait.causes(False, step).endswith("all of it." if step == "diagnose" else "took the time.")
+    assert "no run" in keys_that_wait.causes(True, step)
 
 
 async def test_table_lesson_hint_and_highlight() -> None:

@@ -370,6 +370,28 @@ async def test_the_palette_runs_what_the_registry_says() -> None:
         assert isinstance(app.screen, SettingsPage)
 
 
+@pytest.mark.parametrize("typed", ["light", "dark", "color", "colour", "contrast", "theme"])
+async def test_the_palette_finds_the_themes_by_name_and_by_colour(typed: str) -> None:
+    async with opened(open_workshop(), (80, 24)) as (app, pilot):
+        await pilot.press("ctrl+p", *typed)
+        for _ in range(100):
+            await pilot.pause(0.05)
+            if "Colours: " in text_of(app):
+                break
+        assert "Colours: " in text_of(app)
+
+
+async def test_a_theme_of_the_palette_is_used_at_once_and_kept() -> None:
+    async with opened(open_workshop(), (80, 24)) as (app, pilot):
+        for name in PALETTES:
+            wanted = f"Colours: {name.replace('-', ' ')} theme"
+            (command,) = [one for one in app.get_system_commands(app.screen) if one.title == wanted]
+            command.callback()
+            await settled(pilot)
+            assert load()[0].theme == app.settings.theme == name
+            assert app.screen.styles.background.hex == app.palette.background.upper()
+
+
 async def test_settings_change_at_once_and_are_kept() -> None:
     app = WorkshopApp(open_workshop())
     async with app.run_test(size=(80, 24)) as pilot:

@@ -8,13 +8,14 @@ import pytest
 
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
+from jitter_workshop.flow.chapters.suspects import judge, suspect
 from jitter_workshop.flow.chapters.walk import ONE_TRACED, ChapterSession
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.reporting.anonymizer import for_others
 from jitter_workshop.flow.reporting.build import build
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.course import Shows
-from jitter_workshop.model.diagnosis import SeenCauses
+from jitter_workshop.model.diagnosis import SeenCauses, Source
 from jitter_workshop.model.run import Counters, Run, Stall, ThreadRecord
 from jitter_workshop.model.session import ChapterProgress, Diagnosis
 from jitter_workshop.plain.views import to_be_measured
@@ -276,6 +277,21 @@ def test_the_list_fits_and_hides_the_times_until_the_answer(workshop: FakeWorksh
     assert any("µs" in line.plain for line in after)
     assert all(line.cell_len <= width for line in after)
     assert not any("▸" in line.plain for line in after)
+
+
+@pytest.mark.parametrize(
+    ("second_ns", "source", "says"),
+    [(2_070, "trace", "90 % of the time"), (1_900, "trace", ""), (9, "emulated", "as often")],
+)
+def test_two_right_answers_are_explained_beside_their_marks(second_ns: int, source: Source, says: str) -> None:
+    pair = (suspect("task", "python", 50, 2_230), suspect("task", "make", 48, second_ns))
+    seen = SeenCauses("r", source, pair, 9, 9_000, 0)
+    found = judge(seen, pair[0].id)
+    assert found is not None
+    shown = " ".join(line.plain for line in words.suspects(seen, -1, found, 100))
+    assert says in shown
+    assert ("is a right answer" in shown) is bool(says)
+    assert words.several_right(seen, None) == ""
 
 
 def test_a_quiet_run_is_called_quiet() -> None:

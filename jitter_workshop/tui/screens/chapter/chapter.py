@@ -21,7 +21,7 @@ from jitter_workshop.model.course import SLOTS, StepName
 from jitter_workshop.model.text import clean, tally
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.presenter import chapter as chapter_view
-from jitter_workshop.presenter import curves, hunt, masks
+from jitter_workshop.presenter import curves, hunt, keys_that_wait, masks
 from jitter_workshop.presenter.changes import OTHERS_MAY_MEASURE, came_back, of_others_said
 from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.plan import PLAN_OF_THESE_CPUS
@@ -146,8 +146,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.now.resumed()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        # Where nothing can be hidden the hunt's keys do nothing, or what they do everywhere else: r is the report.
-        hunts = self.walk.hunts or action not in ("hunt", "cure")
+        # Where nothing can be hidden r does what it does everywhere else: it is the report.
+        hunts = self.walk.hunts or action != "cure"
         busy = self._page.run is not None or self._page.observing is not None
         if not hunts or (busy and action in _NOT_DURING_A_RUN):
             return False
@@ -413,6 +413,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def action_back(self) -> None:
         if self.walk.back() is not None:
             self.enter_step()
+        else:
+            self.tell(keys_that_wait.FIRST_STEP)
 
     @on(LoopLine.Wanted)
     def _go_to(self, message: LoopLine.Wanted) -> None:
@@ -483,6 +485,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         """Let the learner type a command of their own, in a chapter that is about a program."""
         if self.walk.chapter.program:
             self.app.push_screen(CommandPage(self.walk.program.work.words, self._program_chosen))
+        else:
+            self.tell(keys_that_wait.NO_COMMAND)
 
     def _program_chosen(self, words: tuple[str, ...]) -> None:
         self.walk.program.choose(words)
@@ -496,6 +500,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.walk.accept_noise()
             self.enter_step()
             self._runs.measure("measure")
+        else:
+            self.tell(keys_that_wait.NO_NOISE)
 
     def action_causes(self) -> None:
         self._runs.show_causes()
@@ -533,6 +539,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         elif way is not None:
             boots.choose(once=not way.once)
             self._plan_anew()
+        else:
+            self.tell(keys_that_wait.NO_BOOT)
 
     def _plan_anew(self, _: None = None) -> None:
         self._page.planned = None
@@ -547,12 +555,16 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if isinstance(step, Explain) and step.unfold():
             self._page.view = "work"
             self.redraw()
+        else:
+            self.tell(keys_that_wait.NO_FOLD)
 
     def action_mask(self) -> None:
         """Let the learner write the lesson's mask, and this host's."""
         if self.step == "apply" and (asked := masks.tasks(self.walk.chapter, self.walk.cpus())):
             self._page.mask_opened = True
             self.app.push_screen(MaskPage(asked), self._mask_written)
+        else:
+            self.tell(keys_that_wait.NO_MASK)
 
     def _mask_written(self, _: None) -> None:
         self.now.figures_opened()
@@ -599,6 +611,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
             before = self.walk.progress.chosen_cpus
             self.app.push_screen(CpuPicker(self.walk, self.workshop.topology), partial(self._cpus_chosen, before))
+        else:
+            self.tell(keys_that_wait.NO_CPUS)
 
     def _cpus_chosen(self, before: dict[str, int], _: object = None) -> None:
         """Show a new plan if other CPUs were chosen; the user has to agree to that plan with Enter."""
@@ -648,12 +662,16 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self.wide or step.with_chart or page.table or step.alone:
             page.view = "work" if page.view == "lesson" else "lesson"
             self.redraw()
+        else:
+            self.tell(keys_that_wait.NO_PAGES)
 
     def action_table(self) -> None:
         if self._page.table or self.now.with_chart:
             self._page.table = not self._page.table
             self._page.view = "work"
             self.redraw()
+        else:
+            self.tell(keys_that_wait.NO_TABLE)
 
     def action_imported(self) -> None:
         """Show or hide the imported curves of other tools, at the compare step."""
@@ -685,6 +703,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         by_hand = self.walk.by_hand() if self.step == "explain" else ()
         if by_hand:
             self.copy((command for command, _ in by_hand), "The commands are")
+        else:
+            self.tell(keys_that_wait.NO_COPY)
 
     def pane(self) -> Pane:
         chart_alone = self.now.with_chart and not (self.now.both and self.tall)

@@ -11,7 +11,7 @@ from jitter_workshop.flow.turns.classhost import TurnOver, as_sentence
 from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter import causes, class_host
+from jitter_workshop.presenter import causes, class_host, keys_that_wait
 from jitter_workshop.presenter.run import remark, stopped
 from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage
@@ -44,6 +44,7 @@ class ChapterRuns:
         """Show the causes of this chapter's newest traced run. If there is none, make a run that belongs to no step."""
         page, walk, workshop = self._page, self._page.walk, self._page.workshop
         if walk.host.rehearsed or (page.step not in AFTER and not walk.hunts):
+            page.screen.tell(keys_that_wait.causes(walk.host.rehearsed, page.step))
             return
         try:
             run = walk.traced_run()

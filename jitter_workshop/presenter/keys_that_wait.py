@@ -1,0 +1,23 @@
+"""Say why a key of a chapter does nothing at the present step, in one short line."""
+
+from __future__ import annotations
+
+FIRST_STEP = "This is the chapter's first step."
+NO_TABLE = "There is no chart at this step, so there is no table."
+NO_PAGES = "Nothing is hidden here: Tab has nothing to switch to."
+NO_COPY = "There is no command to copy at this step."
+NO_MASK = "No mask is written at this step."
+NO_BOOT = "No boot parameter is planned at this step."
+NO_FOLD = "f shows more commands at the step explain, as long as there are more."
+NO_CPUS = "p picks CPUs where a chapter binds threads, and proves a change at compare."
+NO_NOISE = "This step starts no noise."
+NO_COMMAND = "This chapter is not about a program of yours."
+
+
+def causes(rehearsed: bool, step: str) -> str:
+    """Return why v shows nothing. ``rehearsed``: the chapter is taught on a recording."""
+    if rehearsed:
+        return "Nothing was measured here, so v has no run to explain."
+    if step == "diagnose":
+        return "Your answer comes first: this list is what the trace tells. From the step again on, v shows all of it."
+    return "From the step again on, v shows what took the time."
