@@ -6,6 +6,9 @@
   practice fetch         get the kernel once: Debian's package, downloaded by apt and not installed; with --kernel FILE
                          --modules DIR a kernel of your own
   practice stop          end this user's machines (with --shape those of one shape)
+  practice scenarios     list the scenarios: faults to mend in a machine (with --folder your own)
+  practice scenario ID   boot a machine with this fault, and open a shell inside; "check" there says what is mended
+                         (--seed N: the same values again; --try: let its own solution mend it, and report)
 
 The machine is emulated by QEMU: its kernel, its settings, what it counts and what it refuses are real, and its times
 mean nothing. It sees /usr, the Python environment and this program, all read-only, and has no network. It ends with the
@@ -27,19 +30,27 @@ from jitter_workshop.model.text import clean, many
 if TYPE_CHECKING:
     from jitter_workshop.practice.shape import Shape
 
-ACTIONS = ("list", "fetch", "stop")
+ACTIONS = ("list", "fetch", "stop", "scenarios", "scenario")
+INSIDE = ("task", "check", "hint")
+"""The commands of a scenario's shell: they work in its machine."""
 TAKEN_ALONG = ("TERM", "COLORTERM", "NO_COLOR")
 """Variables that tell programs inside what this terminal can show."""
 WHY_EMULATED = "this version starts no machine with KVM"
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("action", nargs="?", choices=ACTIONS, help="without one the workshop opens inside")
+    parser.add_argument(
+        "action", nargs="?", choices=(*ACTIONS, *INSIDE), metavar="ACTION", help=f"{', '.join(ACTIONS)}; none: open the workshop inside"
+    )
+    parser.add_argument("scenario", nargs="?", metavar="ID", default="", help="scenario: which one")
     parser.add_argument("--list", action="store_true", help="the same as the action list")
     parser.add_argument("--shape", metavar="NAME", default="", help="the machine's shape (default: laptop)")
     parser.add_argument("--plain", action="store_true", help="open the workshop line by line")
     parser.add_argument("--kernel", metavar="FILE", type=Path, help="fetch: a kernel's image, vmlinuz or vmlinux")
     parser.add_argument("--modules", metavar="DIR", type=Path, help="fetch: its folder below /lib/modules")
+    parser.add_argument("--seed", metavar="N", type=int, help="scenario: draw the values with this number")
+    parser.add_argument("--try", dest="unattended", action="store_true", help="scenario: check, solve it, check again")
+    parser.add_argument("--folder", metavar="DIR", type=Path, help="scenarios, scenario: a folder of your own")
     add_json(parser)
     parser.takes_command = True
 
@@ -54,7 +65,13 @@ def run(args: argparse.Namespace) -> int:
     if (args.kernel or args.modules) and action != "fetch":
         raise UsageError("--kernel and --modules are for 'practice fetch'", f"see '{PROGRAM} practice --help'")
     if args.json and not action:
-        raise UsageError("--json is for 'practice list', 'fetch' and 'stop'", f"see '{PROGRAM} practice --help'")
+        raise UsageError("--json is for an action, such as 'practice list'", f"see '{PROGRAM} practice --help'")
+    if action in ("scenarios", "scenario", *INSIDE):
+        from jitter_workshop.commands.common import scenario
+
+        return scenario.run(args)
+    if args.scenario or args.folder or args.unattended or args.seed is not None:
+        raise UsageError("a scenario belongs to 'practice scenario ID'", f"see '{PROGRAM} practice --help'")
     if action == "list":
         return _list(args)
     if action == "fetch":

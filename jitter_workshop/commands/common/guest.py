@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from jitter_workshop import paths
 from jitter_workshop.commands.common.base import say
@@ -20,36 +21,49 @@ EMULATED = "its kernel and its counters are real, and its latencies are those of
 """The words about an emulated machine, shown before it starts."""
 
 
-def run_inside(shape: Shape, argv: Sequence[str], environment: dict[str, str], terminal: bool, own: bool) -> int:
-    """Boot a machine, run a program in it to its end, and return its exit code, -N for signal N.
-
-    ``own``: the words are those of this host's interpreter. ``terminal``: the program gets this process's terminal.
-    Raise HostError if the machine or the program cannot be started, MachineError if the machine fails.
-    """
+@contextlib.contextmanager
+def opened(shape: Shape, kept: Path) -> Iterator[Machine]:
+    """Boot a machine, and throw it away at the end. ``kept``: the folder of this host that the guest may write.
+    Raise HostError, MachineError."""
     cache = kernels.cache_dir()
     options = Options.of(shape)
     qemu.check(options, cache)
     kernels.verify(kernels.find(options.kernel, cache))
-    kept = paths.state_dir() / "practice" / shape.name
     try:
         kept.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise HostError(f"{kept} cannot be made: {reason(error)}", "set XDG_STATE_HOME") from error
     hardware = shape.hardware
     say(f"Starting a practice machine ({shape.name}: {hardware.cpus} CPUs, {hardware.memory_mib} MiB); {EMULATED}.")
-    places = {f"XDG_{name}_HOME": f"{KEPT}/{name.lower()}" for name in ("STATE", "CONFIG")}
     with running.folder(shape.name, cache) as work, _told(cache / running.LAST_LOG):
         machine = booted(Machine(replace(options, kept=kept), cache, work, cwd=KEPT))
         try:
-            with _guarded() if terminal else contextlib.nullcontext():
-                words = [machine.python, *argv] if own else argv
-                return relay.run(machine, words, environment | places, terminal)
-        except FileNotFoundError as error:
-            raise HostError(f"there is no {clean(str(error.filename or argv[0]), 200)} in the machine") from None
-        except PermissionError as error:
-            raise HostError(f"{clean(str(error.filename or argv[0]), 200)} is no program") from None
+            yield machine
         finally:
             machine.close()
+
+
+def run_inside(shape: Shape, argv: Sequence[str], environment: dict[str, str], terminal: bool, own: bool) -> int:
+    """Boot a machine, run a program in it to its end, and return its exit code, -N for signal N.
+
+    ``own``: the words are those of this host's interpreter. ``terminal``: the program gets this process's terminal.
+    Raise HostError, MachineError.
+    """
+    with opened(shape, paths.state_dir() / "practice" / shape.name) as machine:
+        return relayed(machine, [machine.python, *argv] if own else argv, environment, terminal)
+
+
+def relayed(machine: Machine, words: Sequence[str], environment: dict[str, str], terminal: bool) -> int:
+    """Run a program in the machine on this process's streams, or with its terminal. Raise HostError if there is no such
+    program, MachineError if the machine goes off."""
+    places = {f"XDG_{name}_HOME": f"{KEPT}/{name.lower()}" for name in ("STATE", "CONFIG")}
+    try:
+        with _guarded() if terminal else contextlib.nullcontext():
+            return relay.run(machine, words, environment | places, terminal)
+    except FileNotFoundError as error:
+        raise HostError(f"there is no {clean(str(error.filename or words[0]), 200)} in the machine") from None
+    except PermissionError as error:
+        raise HostError(f"{clean(str(error.filename or words[0]), 200)} is no program") from None
 
 
 @contextlib.contextmanager

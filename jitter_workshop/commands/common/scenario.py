@@ -1,0 +1,142 @@
+"""List scenarios, play one in a practice machine, and answer the commands of its shell inside."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import random
+from typing import Any
+
+from jitter_workshop.commands.common import guest
+from jitter_workshop.commands.common.base import PROGRAM, say, show
+from jitter_workshop.course.scenarios import load_scenarios, read_scenarios
+from jitter_workshop.errors import UsageError
+from jitter_workshop.flow.scenarios import playing
+from jitter_workshop.flow.scenarios.checking import check
+from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.record import FORMAT_VERSION
+from jitter_workshop.model.scenario import Scenario
+from jitter_workshop.model.text import clean
+from jitter_workshop.practice import relay
+from jitter_workshop.practice.qemu import PowerLost
+from jitter_workshop.practice.shape import SHAPES
+from jitter_workshop.presenter import scenario as words
+
+SHELL = f"""\
+command -v bash >/dev/null && exec bash --rcfile {playing.INSIDE}/rc -i
+ENV={playing.INSIDE}/rc exec sh -i"""
+SEEDS = 10_000
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do the action: ``scenarios``, ``scenario``, or a command of the shell inside."""
+    if args.action == "scenarios":
+        return _list(args)
+    if args.action == "scenario":
+        return _play(args)
+    return _inside(args)
+
+
+def _list(args: argparse.Namespace) -> int:
+    """List all; print each mistake of a folder, and return 1 if there are any."""
+    found, problems = read_scenarios(args.folder)
+    for one in problems.found:
+        say(clean(one.sentence(), 400))
+    solved = [one for shape in SHAPES for one in playing.solved_in(playing.kept_folder(shape))]
+    done = {one.scenario for one in solved}
+    payload: dict[str, Any] = {
+        "format_version": FORMAT_VERSION,
+        "scenarios": [
+            {"id": s.id, "title": s.title, "shape": s.shape, "minutes": s.minutes, "solved": s.id in done}
+            for s in found.values()
+        ],
+        "mistakes": [one.sentence() for one in problems.found],
+    }
+    show(args, payload, "\n".join(words.list_lines(found.values(), solved)) + "\n")
+    return 1 if problems.found else 0
+
+
+def _play(args: argparse.Namespace) -> int:
+    scenario = _chosen(args)
+    seed = random.SystemRandom().randrange(1, SEEDS) if args.seed is None else args.seed
+    shape = SHAPES[scenario.shape]
+    if scenario.append:
+        shape = dataclasses.replace(shape, append=f"{shape.append} {scenario.append}".strip())
+    if args.shape and args.shape != scenario.shape:
+        raise UsageError(f"the scenario {scenario.id} needs the shape {scenario.shape}", "leave out --shape")
+    terminal = relay.on_terminal()
+    if not terminal and not args.unattended:
+        raise UsageError("a scenario needs a terminal", "without one: --try")
+    kept = playing.kept_folder(scenario.shape)
+    say(f"Scenario {scenario.id}, seed {seed} (--seed {seed} draws the same values again).")
+    with guest.opened(shape, kept) as machine:
+        played = playing.Playing.of(machine, scenario, seed, kept)
+        played.begin()
+        if args.unattended:
+            return _try(args, played)
+        taken = {name: os.environ[name] for name in ("TERM", "COLORTERM", "NO_COLOR") if name in os.environ}
+        while True:
+            try:
+                code = guest.relayed(machine, ["sh", "-c", SHELL], taken, terminal=True)
+                break
+            except PowerLost:
+                if not played.boot_anew(say):
+                    say("The machine has gone off; nothing of it is left.")
+                    code = 1
+                    break
+        done = any(one.scenario == scenario.id and one.seed == seed for one in playing.solved_in(kept))
+        say(f"{scenario.id}: {'solved' if done else 'not solved yet'}.")
+        return 0 if done else 1 if code >= 0 else 128 - code
+
+
+def _try(args: argparse.Namespace, played: playing.Playing) -> int:
+    """Check, run the scenario's own solution, check again. Return 0 if it failed before and is met after."""
+    before = played.check()
+    played.solve(say)
+    after = played.check()
+    proven = not all(one.met for one in before) and all(one.met for one in after)
+    payload = {
+        "format_version": FORMAT_VERSION,
+        "scenario": played.scenario.id,
+        "seed": played.seed,
+        "proven": proven,
+        "before": [dataclasses.asdict(one) for one in before],
+        "after": [dataclasses.asdict(one) for one in after],
+    }
+    lines = ["Before:", *words.rows(before), "After its solution:", *words.rows(after)]
+    lines += ["It fails before its solution and is met after it." if proven else "This scenario is not proven."]
+    show(args, payload, "\n".join(lines) + "\n")
+    return 0 if proven else 1
+
+
+def _chosen(args: argparse.Namespace) -> Scenario:
+    found = load_scenarios(args.folder)
+    if args.scenario in found:
+        return found[args.scenario]
+    if not args.scenario:
+        raise UsageError("'practice scenario' needs the id of one", f"{PROGRAM} practice scenarios lists them")
+    raise UsageError(f"there is no scenario '{clean(args.scenario, 40)}'", f"{PROGRAM} practice scenarios lists them")
+
+
+def _inside(args: argparse.Namespace) -> int:
+    """Answer a command of the scenario's shell."""
+    here = playing.Inside.open()
+    if args.action == "task":
+        show(args, {"id": here.scenario.id, "task": here.scenario.task}, "\n".join(words.task_lines(here.scenario)) + "\n")
+        return 0
+    if args.action == "hint":
+        hint = here.next_hint()
+        show(args, {"number": here.hints, "hint": hint}, "\n".join(words.hint_lines(here.scenario, here.hints, hint)) + "\n")
+        return 0
+    outcomes = check(HostRoot(), here.scenario, here.values)
+    met = all(one.met for one in outcomes)
+    if met and not args.json:
+        here.note_solved(playing.inside_kept())
+    payload = {
+        "format_version": FORMAT_VERSION,
+        "met": met,
+        "outcomes": [dataclasses.asdict(one) for one in outcomes],
+    }
+    show(args, payload, "\n".join(words.outcome_lines(here.scenario, outcomes)) + "\n")
+    return 0 if met else 1

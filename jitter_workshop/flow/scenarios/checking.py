@@ -1,0 +1,133 @@
+"""Check a scenario's requirements on the host that this process runs on: the practice machine, from inside."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from jitter_workshop.host.cpu.stat import CpuTimes, read_stat
+from jitter_workshop.host.irq.interrupts import CounterTable, read_interrupts, read_softirqs
+from jitter_workshop.host.root import HostRoot, printable
+from jitter_workshop.host.tasks.listing import each_thread, read_allowed_cpus
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.scenario import FIGURES, Outcome, Requirement, Scenario
+
+INSIDE = "/run/jitter-workshop-scenario"
+"""The folder in the machine with the scenario and the commands of its shell."""
+PRELUDE = f"PATH={INSIDE}/bin:$PATH; . {INSIDE}/setup.sh\n"
+"""What stands before each program of a scenario: the functions that it may use (``assets/practice/scenario.sh``)."""
+COMMAND_TIMEOUT_S = 60.0
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Hold what the kernel had counted at a time (``at``: monotonic seconds)."""
+
+    at: float
+    interrupts: CounterTable
+    softirqs: CounterTable
+    times: Mapping[int, CpuTimes]
+
+
+def check(root: HostRoot, scenario: Scenario, values: Mapping[str, str]) -> list[Outcome]:
+    """Return what is found of each requirement. Figures are counted once for all, for ``scenario.seconds``.
+    ``values``: those drawn; they are variables of the commands."""
+    figures = _rates(root, scenario) if any(one.kind == "figure" for one in scenario.requirements) else {}
+    return [_outcome(root, one, values, figures) for one in scenario.requirements]
+
+
+def counts(root: HostRoot) -> Counts:
+    """Read the counters."""
+    return Counts(time.monotonic(), read_interrupts(root), read_softirqs(root), read_stat(root).per_cpu)
+
+
+def figures_between(earlier: Counts, later: Counts, cpu: int) -> dict[str, float]:
+    """Return the figures of a CPU between two readings, in their units (``FIGURES``). A figure that one of the readings
+    lacks is missing."""
+    seconds = later.at - earlier.at
+    found: dict[str, float] = {}
+    if seconds <= 0 or cpu not in earlier.times or cpu not in later.times:
+        return found
+    grown = {key: row.per_cpu.get(str(cpu), 0) for key, row in later.interrupts.minus(earlier.interrupts).rows.items()}
+    if not later.interrupts.reason:
+        ticks = {key for key in grown if key == "LOC" or "arch_timer" in later.interrupts.rows[key].name}
+        found["ticks"] = sum(grown[key] for key in ticks) / seconds
+        found["interrupts"] = sum(n for key, n in grown.items() if key.isdigit() and key not in ticks) / seconds
+    if not later.softirqs.reason:
+        softirqs = later.softirqs.minus(earlier.softirqs).rows.values()
+        found["softirqs"] = sum(row.per_cpu.get(str(cpu), 0) for row in softirqs) / seconds
+    before, after = earlier.times[cpu], later.times[cpu]
+    total = after.total - before.total
+    idle = after.idle + after.iowait - before.idle - before.iowait
+    # A CPU whose tick has stopped is credited with its idle time late: no time at all was an idle time.
+    found["busy"] = 100.0 * min(1.0, max(0.0, 1.0 - idle / total)) if total > 0 else 0.0
+    return found
+
+
+def _rates(root: HostRoot, scenario: Scenario) -> dict[int, dict[str, float]]:
+    """Count for the scenario's seconds, and return the figures of each CPU that a requirement names."""
+    cpus = {int(one.cpu) for one in scenario.requirements if one.kind == "figure" and one.cpu.isdigit()}
+    earlier = counts(root)
+    time.sleep(scenario.seconds)
+    later = counts(root)
+    return {cpu: figures_between(earlier, later, cpu) for cpu in cpus}
+
+
+def _outcome(
+    root: HostRoot, one: Requirement, values: Mapping[str, str], figures: Mapping[int, Mapping[str, float]]
+) -> Outcome:
+    if one.kind == "figure":
+        value = figures.get(int(one.cpu), {}).get(one.name) if one.cpu.isdigit() else None
+        if value is None:
+            return Outcome(one.says, False, f"CPU {one.cpu} is not online")
+        met = (one.at_least is None or value >= one.at_least) and (one.at_most is None or value <= one.at_most)
+        return Outcome(one.says, met, f"{value:.1f} {FIGURES[one.name]}")
+    if one.kind == "file":
+        reading = root.reading(one.name)
+        if reading.text is None:
+            return Outcome(one.says, False, f"{one.name}: {reading.reason}")
+        return Outcome(one.says, reading.text.strip() in one.wanted.split("|"), printable(reading.text.strip(), 80))
+    if one.kind == "task":
+        return _of_tasks(root, one)
+    return _of_a_command(one, values)
+
+
+def _of_tasks(root: HostRoot, one: Requirement) -> Outcome:
+    """Require that a task of this name runs, and that no thread of that name may use a CPU of ``off``."""
+    off = CpuSet.parse_list(one.off)
+    threads = [task for task in each_thread(root) if task.name == one.name]
+    if not threads:
+        return Outcome(one.says, False, "no such task runs")
+    allowed = [(task, read_allowed_cpus(root, task)) for task in threads]
+    inside = [(task, cpus) for task, cpus in allowed if cpus is not None and set(cpus) & set(off)]
+    if not inside:
+        return Outcome(one.says, True, f"{len(threads)} run")
+    told = ", ".join(f"{task.tid} may use {cpus}" for task, cpus in inside[:_MOST_NAMED])
+    return Outcome(one.says, False, f"{told} …" if len(inside) > _MOST_NAMED else told)
+
+
+def _of_a_command(one: Requirement, values: Mapping[str, str]) -> Outcome:
+    """Run a program of the scenario in the machine's shell; what it prints first is what was found."""
+    try:
+        done = subprocess.run(
+            ["sh", "-c", PRELUDE + one.name],
+            env={**os.environ, **variables(values)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=COMMAND_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Outcome(one.says, False, printable(str(error), 80))
+    said = (done.stdout + done.stderr).decode("utf-8", "replace").strip().partition("\n")[0]
+    return Outcome(one.says, done.returncode == 0, printable(said, 80) or ("yes" if done.returncode == 0 else "no"))
+
+
+def variables(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the values drawn as variables of the shell: their names in capitals."""
+    return {name.upper(): value for name, value in values.items()}
+

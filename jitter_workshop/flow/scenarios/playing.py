@@ -1,0 +1,198 @@
+"""Lead a practice machine through a scenario: plant it, boot anew where the learner asks for it, check, note it solved.
+
+What the machine and the learner inside write is untrusted here: it is read strictly, and at most a boot parameter's
+length of it is used.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jitter_workshop.errors import SessionError
+from jitter_workshop.flow.scenarios.checking import INSIDE, PRELUDE, variables
+from jitter_workshop.model.record import FORMAT_VERSION
+from jitter_workshop.model.scenario import Outcome, Requirement, Scenario, drawn
+from jitter_workshop.paths import assets, state_dir
+from jitter_workshop.practice.machine import Machine
+from jitter_workshop.practice.qemu import KEPT, MachineError, MachineTimeout, PowerLost
+from jitter_workshop.session.files import read_json, write_json
+
+STATE = f"{INSIDE}/scenario.json"
+SOLVED = "solved.json"
+BOOT = "boot-with"
+"""The file in the kept folder, with the parameters for the next boot."""
+MOST_APPEND = 500
+MOST_SOLVED = 1000
+PLANT_TIMEOUT_S = 120.0
+CHECK_TIMEOUT_S = 240.0
+
+
+@dataclass(frozen=True)
+class Playing:
+    """Hold a scenario with its values in a machine. ``kept``: the host's folder that the guest may write."""
+
+    machine: Machine
+    scenario: Scenario
+    values: Mapping[str, str]
+    seed: int
+    kept: Path
+
+    @classmethod
+    def of(cls, machine: Machine, scenario: Scenario, seed: int, kept: Path) -> Playing:
+        filled, values = drawn(scenario, seed)
+        return cls(machine, filled, values, seed, kept)
+
+    def begin(self) -> None:
+        """Plant the scenario in the booted machine, with the commands of its shell. Raise MachineError on failure."""
+        (self.kept / BOOT).unlink(missing_ok=True)
+        state = json.dumps(as_state(self.scenario, self.values, self.seed))
+        setup = assets() / "practice" / "scenario.sh"
+        self._write(STATE, state.encode())
+        self._write(f"{INSIDE}/setup.sh", setup.read_bytes())
+        places = {"PYTHON": self.machine.python, "INSIDE": INSIDE, "KEPT": KEPT}
+        self._shell("commands", places)
+        if self.scenario.plant:
+            self._shell(self.scenario.plant, places)
+
+    def boot_anew(self, tell: Callable[[str], None]) -> bool:
+        """Boot the machine that has gone off with the parameters that the learner left, and begin again. Return False
+        if there are none. A kernel that does not boot with them is started without them; ``tell`` gets each step."""
+        wanted = self._parameters()
+        if wanted is None:
+            return False
+        tell(f"The machine boots with: {wanted or 'no parameters'}")
+        before = self.machine.options.append
+        try:
+            self.machine.boot(wanted)
+        except (MachineTimeout, PowerLost):
+            tell("The kernel did not come up with these parameters. Its last words:")
+            tell("\n".join(f"  {line}" for line in self.machine.console().splitlines()[-8:]))
+            tell("The machine boots as before. Read what was wrong, and try again.")
+            self.machine.boot(before)
+        self.begin()
+        return True
+
+    def check(self) -> list[Outcome]:
+        """Let the machine check itself, as the learner's command ``check`` does. Raise MachineError on failure."""
+        argv = [self.machine.python, "-m", "jitter_workshop", "practice", "check", "--json"]
+        done = self.machine.run(argv, timeout_s=CHECK_TIMEOUT_S)
+        try:
+            said = json.loads(done.stdout)
+            return [Outcome(str(one["says"]), one["met"] is True, str(one["found"])) for one in said["outcomes"]]
+        except (ValueError, KeyError, TypeError):
+            raise MachineError(f"the machine could not check itself: {(done.stdout + done.stderr)[-300:]}") from None
+
+    def solve(self, tell: Callable[[str], None]) -> None:
+        """Run the scenario's own solution, a boot included. Raise MachineError if it fails."""
+        try:
+            self._shell(self.scenario.solution)
+        except PowerLost:
+            if not self.boot_anew(tell):
+                raise
+
+    def _shell(self, program: str, more: Mapping[str, str] | None = None) -> None:
+        env = {**variables(self.values), **(more or {})}
+        done = self.machine.run(["sh", "-ec", PRELUDE + program], env=env, timeout_s=PLANT_TIMEOUT_S)
+        if done.code != 0:
+            raise MachineError(f"a program of the scenario {self.scenario.id} ended with {done.code}: {done.stderr[-500:]}")
+
+    def _write(self, path: str, content: bytes) -> None:
+        argv = ["sh", "-ec", 'mkdir -p "${0%/*}" && cat >"$0"', path]
+        self.machine.run(argv, stdin=content, check=True)
+
+    def _parameters(self) -> str | None:
+        """Return the boot parameters that the learner left; None if there are none, or no printable line."""
+        place = self.kept / BOOT
+        try:
+            with place.open("rb") as file:
+                text = file.read(MOST_APPEND + 1).decode("ascii", "replace").strip()
+            place.unlink()
+        except OSError:
+            return None
+        return text if len(text) <= MOST_APPEND and text.isprintable() else None
+
+
+def as_state(scenario: Scenario, values: Mapping[str, str], seed: int) -> dict[str, Any]:
+    """Return the scenario as an object of JSON, for the machine."""
+    told = {field.name: getattr(scenario, field.name) for field in dataclasses.fields(scenario)}
+    told["requirements"] = [dataclasses.asdict(one) for one in scenario.requirements]
+    # The solution stays outside.
+    told["solution"] = ""
+    return {"format_version": FORMAT_VERSION, "scenario": told, "values": dict(values), "seed": seed, "hints": 0}
+
+
+@dataclass
+class Inside:
+    """Hold the scenario of the machine in which this process runs. ``hints``: how many were read."""
+
+    scenario: Scenario
+    values: dict[str, str]
+    seed: int
+    hints: int
+
+    @classmethod
+    def open(cls, path: str = STATE) -> Inside:
+        """Read it. Raise SessionError where this host is no machine with a scenario."""
+        try:
+            said = read_json(Path(path))
+            told = dict(said["scenario"])
+            told["requirements"] = tuple(Requirement(**one) for one in told["requirements"])
+            told["hints"] = tuple(told["hints"])
+            return cls(Scenario(**told), dict(said["values"]), int(said["seed"]), int(said["hints"]))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise SessionError(
+                "there is no scenario here", "jitter-workshop practice scenarios lists them, outside the machine"
+            ) from error
+
+    def next_hint(self, path: str = STATE) -> str:
+        """Return the next hint, the last one again at the end, and note that it was read."""
+        self.hints = min(self.hints + 1, len(self.scenario.hints))
+        write_json(Path(path), {**as_state(self.scenario, self.values, self.seed), "hints": self.hints})
+        return self.scenario.hints[self.hints - 1]
+
+    def note_solved(self, kept: Path) -> None:
+        """Note in the kept folder that the scenario is solved."""
+        entry = {"scenario": self.scenario.id, "seed": self.seed, "at": time.time(), "hints": self.hints}
+        before = [dataclasses.asdict(one) for one in solved_in(kept)]
+        write_json(kept / SOLVED, {"format_version": FORMAT_VERSION, "solved": [*before, entry][-MOST_SOLVED:]})
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Hold that a scenario was solved with a seed. ``at``: seconds since the epoch. ``hints``: how many were read."""
+
+    scenario: str
+    seed: int
+    at: float
+    hints: int
+
+
+def solved_in(kept: Path) -> list[Solved]:
+    """Return what was solved, by the kept folder of one shape; [] where nothing was, or the file is damaged."""
+    found = []
+    try:
+        said = read_json(kept / SOLVED)["solved"]
+        for one in said[-MOST_SOLVED:]:
+            words = (one["scenario"], one["seed"], one["at"], one["hints"])
+            if isinstance(words[0], str) and all(type(word) in (int, float) for word in words[1:]):
+                found.append(Solved(words[0], int(words[1]), float(words[2]), int(words[3])))
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return found
+
+
+def kept_folder(shape: str) -> Path:
+    """Return this host's folder for what a machine of this shape keeps."""
+    return state_dir() / "practice" / shape
+
+
+def inside_kept() -> Path:
+    """Return the kept folder as a process in the machine sees it."""
+    return Path(os.environ.get("KEPT", KEPT))

@@ -1,0 +1,100 @@
+"""Describe scenarios: a fault that is planted in a practice machine, and what has to be true when it is mended.
+
+A scenario is data (``lessons/scenarios/*.toml``, see docs/writing-lessons.md). Its placeholders ``{name}`` are filled by
+:func:`drawn`, which draws one of the values that the scenario gives for each name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Mapping
+from typing import Literal
+
+from jitter_workshop.model.record import dataclass
+
+FIGURES = {
+    "ticks": "a second",
+    "interrupts": "a second",
+    "softirqs": "a second",
+    "busy": "%",
+}
+"""Figures of one CPU, counted by its kernel, and their units. ``interrupts`` are those of devices, ``busy`` is the share
+of the time in which the CPU did not idle."""
+
+Kind = Literal["figure", "file", "task", "command"]
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """Hold one thing that must be true. ``says``: it, as a sentence without a full stop.
+
+    ``figure``: of the CPU ``cpu``, from ``at_least`` to ``at_most``. ``file``: its text is ``wanted``, or one of several
+    that ``|`` separates. ``task``: a task of this name runs, and none of them may use a CPU of ``off``. ``command``: the
+    shell returns 0.
+    """
+
+    says: str
+    kind: Kind
+    name: str
+    cpu: str = ""
+    wanted: str = ""
+    off: str = ""
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Hold a scenario. ``plant`` and ``solution`` are programs for the shell; the values drawn are their variables, in
+    capitals. ``seconds``: how long figures are counted. ``append``: boot parameters of the machine."""
+
+    id: str
+    title: str
+    shape: str
+    minutes: int
+    task: str
+    hints: tuple[str, ...]
+    learnt: str
+    values: dict[str, tuple[str, ...]]
+    plant: str
+    solution: str
+    requirements: tuple[Requirement, ...]
+    seconds: float = 5.0
+    append: str = ""
+
+
+def drawn(scenario: Scenario, seed: int) -> tuple[Scenario, dict[str, str]]:
+    """Return the scenario with one value for each placeholder, drawn by ``seed``, and these values by name."""
+    source = random.Random(f"{scenario.id}/{seed}")
+    values = {name: source.choice(several) for name, several in sorted(scenario.values.items())}
+
+    def fill(text: str) -> str:
+        return filled(text, values)
+
+    requirements = tuple(
+        dataclasses.replace(
+            one, **{name: fill(getattr(one, name)) for name in ("says", "name", "cpu", "wanted", "off")}
+        )
+        for one in scenario.requirements
+    )
+    of_it = {name: fill(getattr(scenario, name)) for name in ("task", "learnt", "append")}
+    hints = tuple(fill(hint) for hint in scenario.hints)
+    return dataclasses.replace(scenario, hints=hints, requirements=requirements, **of_it), values
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """Return the text with ``{name}`` replaced by the value of that name; other braces stay."""
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Hold what was found of one requirement. ``met``: it is true. ``found``: what was read or counted."""
+
+    says: str
+    met: bool
+    found: str
+
