@@ -40,7 +40,11 @@ WHY_EMULATED = "this version starts no machine with KVM"
 
 def add_arguments(parser: Any) -> None:
     parser.add_argument(
-        "action", nargs="?", choices=(*ACTIONS, *INSIDE), metavar="ACTION", help=f"{', '.join(ACTIONS)}; none: open the workshop inside"
+        "action",
+        nargs="?",
+        choices=(*ACTIONS, *INSIDE),
+        metavar="ACTION",
+        help=f"{', '.join(ACTIONS)}; none: open the workshop inside",
     )
     parser.add_argument("scenario", nargs="?", metavar="ID", default="", help="scenario: which one")
     parser.add_argument("--list", action="store_true", help="the same as the action list")

@@ -159,4 +159,4 @@ def _check_placeholders(table: Table, scenario: Scenario) -> None:
     programs = " ".join((scenario.plant, scenario.solution, *(r.name for r in scenario.requirements)))
     for name in scenario.values:
         if name not in used and not re.search(rf"\${{?{name.upper()}\b", programs):
-            table.wrong("values", f"{name} is drawn and not used: as {{{name}}} in a text, as ${name.upper()} in a program")
+            table.wrong("values", f"{name} is never used: it is {{{name}}} in a text, and ${name.upper()} in a program")

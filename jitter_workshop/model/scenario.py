@@ -1,7 +1,7 @@
 """Describe scenarios: a fault that is planted in a practice machine, and what has to be true when it is mended.
 
-A scenario is data (``lessons/scenarios/*.toml``, see docs/writing-lessons.md). Its placeholders ``{name}`` are filled by
-:func:`drawn`, which draws one of the values that the scenario gives for each name.
+A scenario is data (``lessons/scenarios/*.toml``, see docs/writing-lessons.md). :func:`drawn` fills its placeholders
+``{name}``: it draws one of the values that the scenario gives for each name.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ FIGURES = {
     "softirqs": "a second",
     "busy": "%",
 }
-"""Figures of one CPU, counted by its kernel, and their units. ``interrupts`` are those of devices, ``busy`` is the share
-of the time in which the CPU did not idle."""
+"""Figures of one CPU, counted by its kernel, and their units. ``interrupts`` are those of devices. ``busy`` is the
+share of the time in which the CPU did not idle."""
 
 Kind = Literal["figure", "file", "task", "command"]
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """Hold one thing that must be true. ``says``: it, as a sentence without a full stop.
+    """Hold one thing that must be true. ``says`` is its sentence, without a full stop. ``kind`` says how it is checked:
 
-    ``figure``: of the CPU ``cpu``, from ``at_least`` to ``at_most``. ``file``: its text is ``wanted``, or one of several
-    that ``|`` separates. ``task``: a task of this name runs, and none of them may use a CPU of ``off``. ``command``: the
-    shell returns 0.
+    - ``figure``: the figure ``name`` of the CPU ``cpu`` is from ``at_least`` to ``at_most``.
+    - ``file``: the text of the file ``name`` is ``wanted``, or one of several that ``|`` separates.
+    - ``task``: a task called ``name`` runs, and no thread of that name may use a CPU of the list ``off``.
+    - ``command``: the shell returns 0 for ``name``.
     """
 
     says: str
@@ -46,8 +47,8 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Hold a scenario. ``plant`` and ``solution`` are programs for the shell; the values drawn are their variables, in
-    capitals. ``seconds``: how long figures are counted. ``append``: boot parameters of the machine."""
+    """Hold a scenario. ``plant`` and ``solution`` are programs for the shell. Their variables are the values drawn; the
+    names are in capitals. ``seconds``: how long figures are counted. ``append``: boot parameters of the machine."""
 
     id: str
     title: str
@@ -72,15 +73,26 @@ def drawn(scenario: Scenario, seed: int) -> tuple[Scenario, dict[str, str]]:
     def fill(text: str) -> str:
         return filled(text, values)
 
-    requirements = tuple(
-        dataclasses.replace(
-            one, **{name: fill(getattr(one, name)) for name in ("says", "name", "cpu", "wanted", "off")}
-        )
-        for one in scenario.requirements
+    whole = dataclasses.replace(
+        scenario,
+        task=fill(scenario.task),
+        learnt=fill(scenario.learnt),
+        append=fill(scenario.append),
+        hints=tuple(fill(hint) for hint in scenario.hints),
+        requirements=tuple(
+            dataclasses.replace(
+                one,
+                says=fill(one.says),
+                # Programs have the values as variables: their braces are the shell's.
+                name=one.name if one.kind == "command" else fill(one.name),
+                cpu=fill(one.cpu),
+                wanted=fill(one.wanted),
+                off=fill(one.off),
+            )
+            for one in scenario.requirements
+        ),
     )
-    of_it = {name: fill(getattr(scenario, name)) for name in ("task", "learnt", "append")}
-    hints = tuple(fill(hint) for hint in scenario.hints)
-    return dataclasses.replace(scenario, hints=hints, requirements=requirements, **of_it), values
+    return whole, values
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
@@ -97,4 +109,3 @@ class Outcome:
     says: str
     met: bool
     found: str
-

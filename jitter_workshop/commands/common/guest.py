@@ -23,8 +23,8 @@ EMULATED = "its kernel and its counters are real, and its latencies are those of
 
 @contextlib.contextmanager
 def opened(shape: Shape, kept: Path) -> Iterator[Machine]:
-    """Boot a machine, and throw it away at the end. ``kept``: the folder of this host that the guest may write.
-    Raise HostError, MachineError."""
+    """Boot a machine, and throw it away at the end. ``kept``: the folder of this host that the guest may write. Raise
+    HostError if a program or the kernel is missing, MachineError if the machine does not boot."""
     cache = kernels.cache_dir()
     options = Options.of(shape)
     qemu.check(options, cache)
@@ -47,7 +47,7 @@ def run_inside(shape: Shape, argv: Sequence[str], environment: dict[str, str], t
     """Boot a machine, run a program in it to its end, and return its exit code, -N for signal N.
 
     ``own``: the words are those of this host's interpreter. ``terminal``: the program gets this process's terminal.
-    Raise HostError, MachineError.
+    Raise HostError if a program or the kernel is missing, MachineError if the machine does not boot or goes off.
     """
     with opened(shape, paths.state_dir() / "practice" / shape.name) as machine:
         return relayed(machine, [machine.python, *argv] if own else argv, environment, terminal)

@@ -13,10 +13,10 @@ from jitter_workshop.commands.common.base import PROGRAM, say, show
 from jitter_workshop.course.scenarios import load_scenarios, read_scenarios
 from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.scenarios import playing
-from jitter_workshop.flow.scenarios.checking import check
+from jitter_workshop.flow.scenarios.checking import INSIDE, check
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.record import FORMAT_VERSION
-from jitter_workshop.model.scenario import Scenario
+from jitter_workshop.model.scenario import Scenario, drawn
 from jitter_workshop.model.text import clean
 from jitter_workshop.practice import relay
 from jitter_workshop.practice.qemu import PowerLost
@@ -24,8 +24,8 @@ from jitter_workshop.practice.shape import SHAPES
 from jitter_workshop.presenter import scenario as words
 
 SHELL = f"""\
-command -v bash >/dev/null && exec bash --rcfile {playing.INSIDE}/rc -i
-ENV={playing.INSIDE}/rc exec sh -i"""
+command -v bash >/dev/null && exec bash --rcfile {INSIDE}/rc -i
+ENV={INSIDE}/rc exec sh -i"""
 SEEDS = 10_000
 
 
@@ -61,8 +61,9 @@ def _play(args: argparse.Namespace) -> int:
     scenario = _chosen(args)
     seed = random.SystemRandom().randrange(1, SEEDS) if args.seed is None else args.seed
     shape = SHAPES[scenario.shape]
-    if scenario.append:
-        shape = dataclasses.replace(shape, append=f"{shape.append} {scenario.append}".strip())
+    append = drawn(scenario, seed)[0].append
+    if append:
+        shape = dataclasses.replace(shape, append=f"{shape.append} {append}".strip())
     if args.shape and args.shape != scenario.shape:
         raise UsageError(f"the scenario {scenario.id} needs the shape {scenario.shape}", "leave out --shape")
     terminal = relay.on_terminal()
@@ -78,16 +79,15 @@ def _play(args: argparse.Namespace) -> int:
         taken = {name: os.environ[name] for name in ("TERM", "COLORTERM", "NO_COLOR") if name in os.environ}
         while True:
             try:
-                code = guest.relayed(machine, ["sh", "-c", SHELL], taken, terminal=True)
+                guest.relayed(machine, ["sh", "-c", SHELL], taken, terminal=True)
                 break
             except PowerLost:
                 if not played.boot_anew(say):
                     say("The machine has gone off; nothing of it is left.")
-                    code = 1
                     break
         done = any(one.scenario == scenario.id and one.seed == seed for one in playing.solved_in(kept))
         say(f"{scenario.id}: {'solved' if done else 'not solved yet'}.")
-        return 0 if done else 1 if code >= 0 else 128 - code
+        return 0 if done else 1
 
 
 def _try(args: argparse.Namespace, played: playing.Playing) -> int:
@@ -123,11 +123,19 @@ def _inside(args: argparse.Namespace) -> int:
     """Answer a command of the scenario's shell."""
     here = playing.Inside.open()
     if args.action == "task":
-        show(args, {"id": here.scenario.id, "task": here.scenario.task}, "\n".join(words.task_lines(here.scenario)) + "\n")
+        show(
+            args,
+            {"id": here.scenario.id, "task": here.scenario.task},
+            "\n".join(words.task_lines(here.scenario)) + "\n",
+        )
         return 0
     if args.action == "hint":
         hint = here.next_hint()
-        show(args, {"number": here.hints, "hint": hint}, "\n".join(words.hint_lines(here.scenario, here.hints, hint)) + "\n")
+        show(
+            args,
+            {"number": here.hints, "hint": hint},
+            "\n".join(words.hint_lines(here.scenario, here.hints, hint)) + "\n",
+        )
         return 0
     outcomes = check(HostRoot(), here.scenario, here.values)
     met = all(one.met for one in outcomes)

@@ -130,4 +130,3 @@ def _of_a_command(one: Requirement, values: Mapping[str, str]) -> Outcome:
 def variables(values: Mapping[str, str]) -> dict[str, str]:
     """Return the values drawn as variables of the shell: their names in capitals."""
     return {name.upper(): value for name, value in values.items()}
-

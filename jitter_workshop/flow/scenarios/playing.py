@@ -101,7 +101,8 @@ class Playing:
         env = {**variables(self.values), **(more or {})}
         done = self.machine.run(["sh", "-ec", PRELUDE + program], env=env, timeout_s=PLANT_TIMEOUT_S)
         if done.code != 0:
-            raise MachineError(f"a program of the scenario {self.scenario.id} ended with {done.code}: {done.stderr[-500:]}")
+            said = done.stderr[-500:]
+            raise MachineError(f"a program of the scenario {self.scenario.id} ended with {done.code}: {said}")
 
     def _write(self, path: str, content: bytes) -> None:
         argv = ["sh", "-ec", 'mkdir -p "${0%/*}" && cat >"$0"', path]
