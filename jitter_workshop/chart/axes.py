@@ -196,11 +196,16 @@ def _append_cells(text: Text, content: Sequence[Cell]) -> None:
 
 def _x_labels(frame: PlotFrame, ticks: Sequence[scale.Tick], asked: Sequence[float]) -> str:
     """Return the line of percentiles, each centred below its tick. A label that would touch its neighbour is left out.
-    The percentiles of the marks, ``asked``, are placed first."""
+    The percentiles ``asked`` are placed first, in their order."""
     width = GUTTER + 1 + frame.columns
     line = [" "] * width
     wanted = [scale.x_of_percentile(percentile) for percentile in asked]
-    for tick in sorted(ticks, key=lambda t: not any(abs(t.position - x) < _AT_A_TICK for x in wanted)):
+
+    def place(tick: scale.Tick) -> int:
+        at = (number for number, x in enumerate(wanted) if abs(tick.position - x) < _AT_A_TICK)
+        return next(at, len(wanted))
+
+    for tick in sorted(ticks, key=place):
         middle = GUTTER + 1 + frame.column(tick.position)
         label = tick.label.replace(" ", "")
         start = max(GUTTER, min(middle - len(label) // 2, width - len(label)))

@@ -42,6 +42,7 @@ from jitter_workshop.chart.style import (
     fill_style,
     legend,
     looks,
+    names,
     plain_style,
     theme_named,
 )
@@ -88,6 +89,7 @@ def render(
     crowd: int = 0,
     between: Between = None,
     gap: Gap | None = None,
+    asked: float = 99.9,
 ) -> Text:
     """Draw curves over log-log axes in ``height`` lines of at most ``width`` columns.
 
@@ -98,12 +100,14 @@ def render(
     own. ``between``: the indices of two curves, before and after a change. The space between both is filled: with the
     theme's ``good`` where the second one is lower, with ``bad`` where it is higher (``░`` and ``▒`` without colours). A
     view with bars has no such space. A cell that several curves cross shows the dots of all, and their colours take
-    turns along the row. ``gap``: the distance of two curves at a percentile, drawn as a line with its label.
+    turns along the row. ``gap``: the distance of two curves at a percentile, drawn as a line with its label. ``asked``:
+    the percentile that the legend tells. A curve's sign stands at the figures of the legend: p50, ``asked`` and the
+    last point.
     """
     chosen = tuple(marks)
     palette = theme_named(theme)
     tinted = bool(palette.good) and theme != PLAIN
-    looking = palette, highlight, chosen, view, crowd, between, tinted, gap, current()
+    looking = palette, highlight, chosen, view, crowd, between, tinted, gap, asked, current()
     return _render(tuple(curves), width, height, *looking).copy()
 
 
@@ -120,6 +124,7 @@ def _render(
     between: Between,
     tinted: bool,
     gap: Gap | None,
+    asked: float,
     kind: DotKind,
 ) -> Text:
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:
@@ -146,16 +151,18 @@ def _render(
         cells[row][column] = (character(dots, kind), line + Style(bgcolor=cells[row][column][1].bgcolor))
     taken: set[tuple[int, int]] = set()
     named = [i for i in order if i >= crowd]
+    of_percentiles = view.x == "percentile"
     for place, i in enumerate(reversed(named)):
-        for column, row in _stations(frame, paths[i], place, len(named)):
+        spread = _spread(frame, paths[i], place, len(named))
+        for column, row in _at(frame, curves[i], paths[i], asked) if of_percentiles else spread:
             if (column, row) not in taken:
                 taken.add((column, row))
                 cells[row][column] = (every[i].glyph, every[i].point + Style(bgcolor=cells[row][column][1].bgcolor))
     _put_marks(frame, cells, marks, theme, dotted)
-    asked = [percentile for percentile, _ in marks]
+    first = [percentile for percentile, _ in marks]
     if gap is not None and put_gap(frame, cells, curves, gap, theme):
-        asked.append(gap.percentile)
-    return spelled(framed(frame, cells, labels, asked, theme, rows_below), kind)
+        first.append(gap.percentile)
+    return spelled(framed(frame, cells, labels, [*first, asked], theme, rows_below), kind)
 
 
 def _fill(
@@ -254,8 +261,20 @@ def _spaced(frame: PlotFrame, path: Sequence[Point]) -> list[Point]:
     return spaced
 
 
-def _stations(frame: PlotFrame, path: Sequence[Point], place: int, total: int) -> list[tuple[int, int]]:
-    """Return the cells for a curve's mark: at its end, and at regular distances. Curves use different columns."""
+def _at(frame: PlotFrame, curve: PercentileCurve, path: Sequence[Point], asked: float) -> list[tuple[int, int]]:
+    """Return the cells for a curve's sign: at its end, and at the values that the legend tells."""
+    (first, _), (end, last) = path[0], path[-1]
+    places = [(frame.column(end), frame.row(last))]
+    for _, percentile in names(asked):
+        value = None if percentile is None else value_at(curve, percentile)
+        if percentile is not None and value is not None and first <= (x := scale.x_of_percentile(percentile)) < end:
+            places.append((frame.column(x), frame.row(scale.y_of_ns(value))))
+    return [p for p in places if frame.holds(*p)]
+
+
+def _spread(frame: PlotFrame, path: Sequence[Point], place: int, total: int) -> list[tuple[int, int]]:
+    """Return the cells for a curve's sign where the axis has no percentiles: at its end, and at regular distances.
+    Curves use different columns."""
     stride = max(frame.columns // 4, 14)
     places = [(frame.column(path[-1][0]), frame.row(path[-1][1]))]
     column = round(stride * (place + 0.5) / total)

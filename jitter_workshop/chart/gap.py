@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.style import Style
 
 from jitter_workshop.chart.axes import Cell, PlotFrame
-from jitter_workshop.chart.style import FILLS, TINTED_FILLS, plain_style
+from jitter_workshop.chart.style import FILLS, SIGNS, TINTED_FILLS, plain_style
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import Palette
 from jitter_workshop.stats import scale
@@ -46,6 +46,9 @@ def put_gap(
     style = plain_style(theme.text, bold=True)
     for row in range(top, bottom + 1):
         ends = {top: "┬", bottom: "┴"} if top != bottom else {top: "┼"}
+        if row in ends and cells[row][column][0] in SIGNS:
+            # A curve's sign at this percentile is itself an end of the line.
+            continue
         cells[row][column] = (ends.get(row, "│"), style + Style(bgcolor=cells[row][column][1].bgcolor))
     # Where there is too little room, the first and the last part say most: the percentile, and how many times.
     short = f"{gap.label.partition(': ')[0]}: {gap.label.rpartition(', ')[2]}"

@@ -34,6 +34,8 @@ _TINT, _HATCH = 0.82, 0.62
 """The share of the background colour that is mixed into the tint of a filled space, and into its hatching."""
 _GLYPHS = ("●", "■", "◆", "▲", "▼", "★")
 _REFERENCE_GLYPHS = ("○", "□", "◇", "△")
+SIGNS = frozenset((*_GLYPHS, *_REFERENCE_GLYPHS))
+"""The characters that tell curves apart."""
 _QUIETER = 0.35
 _WIDE_LEGEND = 60
 _LEAST_LABEL = 18
@@ -122,7 +124,7 @@ def legend(
     style = theme_named(theme)
     every = looks(curves, style, highlight)
     wide = width >= _WIDE_LEGEND
-    heads = _columns([name for name, _ in _names(asked)], width)
+    heads = _columns([name for name, _ in names(asked)], width)
     dim = plain_style(style.dim, dim=True)
     lines = [] if wide or not curves else [Text(heads, dim, no_wrap=True, end="")]
     for number, (curve, look) in enumerate(zip(curves, every, strict=True)):
@@ -146,7 +148,8 @@ def legend(
     return lines
 
 
-def _names(asked: float) -> tuple[tuple[str, float | None], ...]:
+def names(asked: float) -> tuple[tuple[str, float | None], ...]:
+    """Return the name and the percentile of each figure of the legend; None stands for the maximum."""
     further = 99.9 if asked == 50 else asked
     return ("p50", 50.0), (f"p{further:.10g}", further), ("max", None)
 
@@ -154,12 +157,12 @@ def _names(asked: float) -> tuple[tuple[str, float | None], ...]:
 def _figures(curve: PercentileCurve, asked: float) -> list[tuple[str, str]]:
     # If the count of a curve is not known, its last point need not be the greatest.
     last = curve.points[-1].value_ns if curve.points and curve.count else None
-    return [(name, nice_ns(last if p is None else value_at(curve, p))) for name, p in _names(asked)]
+    return [(name, nice_ns(last if p is None else value_at(curve, p))) for name, p in names(asked)]
 
 
 def _room(width: int, asked: float) -> int:
     """Return the number of columns for a curve's name beside its three figures."""
-    return max(width - 2 - _GAP - sum(len(head) + _VALUE + 2 for head, _ in _names(asked)), 8)
+    return max(width - 2 - _GAP - sum(len(head) + _VALUE + 2 for head, _ in names(asked)), 8)
 
 
 def _fits(curve: PercentileCurve, width: int, asked: float) -> bool:

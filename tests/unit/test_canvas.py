@@ -215,15 +215,36 @@ def test_the_mark_sits_on_its_percentile_and_value() -> None:
 def test_the_gap_of_two_curves_is_marked_and_named_where_there_is_room(width: int, told: str) -> None:
     gap = Gap(99.9, 1, 0, "p99.9: 2 ms → 4 µs, 500 times")
     lines = canvas.render([LOW, HIGH], width, 20, "mono", gap=gap).plain.split("\n")
-    (top,), (bottom,) = ([r for r, line in enumerate(lines[:-2]) if end in line] for end in "┬┴")
-    column = lines[top].index("┬")
-    assert lines[bottom].index("┴") == column
+    column = lines[-1].index("99.9%") + 2
+    top, bottom = (row for row, line in enumerate(lines[:-2]) if line[column] in "●■")
+    assert lines[top][column] != lines[bottom][column], "the line ends at the signs of both curves"
     assert all(lines[row][column] == "│" for row in range(top + 1, bottom))
     assert lines[-2][column] == "┬"
     assert told in "\n".join(lines)
     assert ("500" in "\n".join(lines)) is (width > 30)
     one = canvas.render([LOW], width, 20, "mono", gap=Gap(99.9, 0, 5, "x")).plain
     assert one == canvas.render([LOW], width, 20, "mono").plain
+
+
+def test_the_signs_of_a_curve_stand_at_the_figures_of_its_legend() -> None:
+    points = tuple(
+        CurvePoint(p, round(v), True) for p, v in ((0, 100), (50, 100), (90, 1e3), (99.9, 1e5), (99.99, 1e6))
+    )
+    lines = canvas.render([PercentileCurve("a", points, 10**5)], 80, 24, "mono").plain.split("\n")
+    signs = sorted((c, r) for r, line in enumerate(lines) for c, one in enumerate(line) if one == "●")
+    rows = {
+        label: next(r for r, line in enumerate(lines) if line.startswith(f"{label:>6} ┤"))
+        for label in ("100 ns", "100 µs", "1 ms")
+    }
+    assert [r for _, r in signs] == list(rows.values()), "at p50, p99.9 and the longest"
+    assert [c for c, _ in signs[1:]] == [lines[-1].index("99.9%") + 2, lines[-1].index("99.99%") + 3]
+    asked = canvas.render([PercentileCurve("a", points, 10**5)], 80, 24, "mono", asked=90.0).plain.split("\n")
+    assert {r for r, line in enumerate(asked) if "●" in line} - set(rows.values()) == {
+        next(r for r, line in enumerate(asked) if line.startswith("  1 µs ┤"))
+    }
+    assert canvas.legend([PercentileCurve("a", points, 10**5)], width=80)[0].plain.split() == [
+        "●", "a", "p50", "100", "ns", "p99.9", "100", "µs", "max", "1", "ms",
+    ]  # fmt: skip
 
 
 def labels_beside(text: str) -> list[str]:

@@ -89,6 +89,7 @@ class ChartView(Widget):
             marks=self.marks,
             between=self.between,
             gap=self.gap,
+            asked=self._asked,
         )
         if not self._with_legend:
             return render(width, height)

@@ -32,7 +32,8 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("proven", "proven by at least ten rounds, corrected for the number of lines. Two single runs prove nothing."),
     (
         "● ■ ◆ on curves",
-        "they tell the curves apart, as in the legend, and mark no percentile. × is your guess.",
+        "they tell the curves apart, and stand where a curve has the figures of its legend: p50, p99.9 (or the "
+        "percentile that the chapter asks about) and the longest. × is your guess.",
     ),
     ("dotted curve", "fewer than ten samples are beyond it, so its place depends on chance more than on the host."),
     ("published 2015", "curves from a laptop that others measured and published, for scale, not for comparison."),
