@@ -15,7 +15,7 @@ from jitter_workshop.model.course import Chapter, Check, Measurement
 from jitter_workshop.model.record import picked
 from jitter_workshop.model.run import UNSTEADY, Run, bare_run
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.stats.figures import KnownRun, figure
+from jitter_workshop.stats.figures import KnownRun, counts_alone, figure
 
 _NO_CHANGE = ("slot", "label", "preset", "duration_s")
 """Fields that are no change between two measurements, even if they differ."""
@@ -121,6 +121,10 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
     if what and len(chapter.measurements) > 1 and chapter.shows is None:
         message = f"this chapter changes {what}, and no [shows] names the figure that this moves"
         found.append(Flaw(("changes",), message))
+    shows = chapter.shows
+    if shows is not None and not counts_alone(figure(shows.figure)) and not (shows.counted or shows.uncounted):
+        message = f"{shows.figure} is a time, which means nothing on an emulated machine: name a figure that is counted"
+        found.append(Flaw(("shows", "figure"), f"{message} in [shows.counted], or say in uncounted why there is none"))
     for n, one in enumerate(chapter.by_hand):
         if not (one.reads or one.check or one.unchecked):
             message = "nothing says what the workshop can see of this command: write reads = true, or check"

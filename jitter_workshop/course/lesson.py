@@ -46,7 +46,7 @@ from jitter_workshop.model.picture import MOST_CPUS, is_picture, mask, parse
 from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.spec import DUTIES, MEMORY_OF, PRESETS, Memory, Pacing, WorkloadName
 from jitter_workshop.model.text import Kind, split_code
-from jitter_workshop.stats.figures import FIGURES, figure
+from jitter_workshop.stats.figures import FIGURES, counts_alone, figure
 
 ID_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,39}")
 PLACEMENTS = ("none", "auto")
@@ -503,10 +503,32 @@ def _shows(table: Table, steps: tuple[StepName, ...]) -> Shows | None:
     at_least = inner.number("at_least", *EFFECTS, required=True)
     rises = inner.boolean("rises")
     settle_s = inner.number("settle_s", 0.0, MOST_SETTLE_S)
+    counted, uncounted = _counted(inner, named)
     inner.finish()
     if not {"measure", "again"} <= set(steps):
         inner.wrong("figure", "a figure is compared between the steps 'measure' and 'again', and one is missing")
-    return Shows(named, at_least, bool(rises), settle_s or 0.0) if named and at_least is not None else None
+    if not named or at_least is None:
+        return None
+    return Shows(named, at_least, bool(rises), settle_s or 0.0, counted, uncounted)
+
+
+def _counted(table: Table, named: str | None) -> tuple[Shows | None, str]:
+    """Return the counted figure in the place of a time on an emulated machine, and the reason why there is none."""
+    uncounted = table.text("uncounted", limit=200, required=False)
+    inner = table.table("counted")
+    if named is not None and counts_alone(figure(named)) and (uncounted or inner is not None):
+        table.wrong("uncounted" if uncounted else "counted", f"{named} is counted on every machine: leave this out")
+    if inner is None:
+        return None, uncounted
+    if uncounted:
+        table.wrong("uncounted", "a counted figure is named, so this reason contradicts it")
+    own = _figure(inner, required=True)
+    at_least = inner.number("at_least", *EFFECTS, required=True)
+    rises = inner.boolean("rises")
+    inner.finish()
+    if own is not None and not counts_alone(figure(own)):
+        inner.wrong("figure", f"{own} depends on times, which mean nothing on an emulated machine")
+    return (Shows(own, at_least, bool(rises)) if own and at_least is not None else None), uncounted
 
 
 def _figure(table: Table, *, required: bool) -> str | None:

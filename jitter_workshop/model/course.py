@@ -217,12 +217,18 @@ class Check:
 class Shows:
     """Hold the figure (``stats.figures``) that the chapter's change moves on any host. From the first run to the second
     it falls by a factor of ``at_least`` or more; with ``rises`` it rises by this factor. ``settle_s``: seconds that the
-    kernel needs after a restore before the old value takes effect everywhere."""
+    kernel needs after a restore before the old value takes effect everywhere.
+
+    If the figure is a time, it means nothing on an emulated machine. There ``counted`` takes its place: a figure that
+    is counted, and how far it moves. ``uncounted``: the reason why nothing that is counted shows this change; "" if
+    there is ``counted``, or if the figure itself is counted."""
 
     figure: str
     at_least: float
     rises: bool = False
     settle_s: float = 0.0
+    counted: Shows | None = None
+    uncounted: str = ""
 
 
 @dataclass(frozen=True, slots=True)

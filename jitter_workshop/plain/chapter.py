@@ -346,7 +346,7 @@ class PlainChapter:
             known = "" if kept or not walk.host.rehearsed else " The course has no such run from another machine."
             talk.tell(f"Nothing is measured here. On a host that can do this chapter the run is: {there}.{known}")
             if seen is not None:
-                talk.say("", *effect.measured(seen, talk.width, walk.chapter.shows, self._asked))
+                talk.say("", *effect.measured(seen, talk.width, walk.shows, self._asked))
             self._tell_counted(step)
             self._tell_outcome_of(step)
             talk.say("")
@@ -370,7 +370,7 @@ class PlainChapter:
         if view.effects is not None and second is not None:
             seen = walk.seen(first), walk.seen(second)
             talk.say(*effect.compared(view.effects, seen, view.relation, talk.width), "")
-            found = counted(*seen, walk.chapter.shows)
+            found = counted(*seen, walk.shows)
             causes = effect.rows_of(view.effects.causes)
             origin = effect.origin_of(seen[0])
             talk.say(*effect.counts(found, talk.width, origin, view.relation, causes), "")
@@ -419,7 +419,7 @@ class PlainChapter:
         self._tell_counted("compare")
         if (both := walk.before_and_after()) is not None:
             talk.say("", *effect.of_recorded(walk, talk.width))
-            found = counted(*both, chapter.shows)
+            found = counted(*both, walk.shows)
             relation: Relation = "alike" if walk.repeats else "changed"
             causes = effect.rows_of(walk.recorded_effects().causes)
             talk.say("", *effect.counts(found, talk.width, effect.origin_of(both[0]), relation, causes))
@@ -503,7 +503,9 @@ class PlainChapter:
         talk.chart(curves)
         talk.table(curves)
         if (run := walk.run_in(step)) is not None:
-            talk.say("", *effect.measured(walk.seen(run), talk.width, walk.chapter.shows, self._asked))
+            talk.say("", *effect.measured(walk.seen(run), talk.width, walk.shows, self._asked))
+            if walk.unshown:
+                talk.tell(walk.unshown)
         self._tell_outcome_of(step)
         if step == "measure" and (offer := walk.offer_noise()):
             talk.say("")

@@ -27,6 +27,10 @@ _EMULATED = (
     "recorded, not measured here, and on an emulated machine, whose times mean nothing: these counters grew in a first "
     "run"
 )
+_EMULATED_HERE = (
+    "This machine is emulated, so no time is shown: these causes were seen in your first run. Which of them came most "
+    "often?"
+)
 _COUNTED = "These counters grew during your first run. Which cause took most time?"
 _NEEDS = (
     "There are only counters, because a trace needs root's rights: run the workshop as root, and each cause has a time."
@@ -38,6 +42,8 @@ _BAR, _LEAST_BAR, _LEAD = 12, 4, 6
 
 def asked(seen: SeenCauses) -> str:
     """Return the question about a run, or the sentence that there is nothing to ask."""
+    if not seen.quiet and seen.emulated and not seen.recorded:
+        return _EMULATED_HERE
     if not seen.quiet and seen.emulated:
         return f"{sentence(f'{_EMULATED} ({clean(seen.recorded, 120)})')} Which of these causes came most often?"
     if not seen.quiet and seen.recorded:
@@ -173,7 +179,8 @@ def judged(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course)
 
 def lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
     """Return the whole list with its question, and what else is known about the run."""
-    marked = "   RECORDED, EMULATED" if seen.emulated else "   RECORDED" if seen.recorded else ""
+    marks = ("RECORDED" if seen.recorded else "", "EMULATED" if seen.emulated else "")
+    marked = "   " + ", ".join(filter(None, marks)) if any(marks) else ""
     found: Lines = [heading(f"{QUESTION.upper()}{marked}"), *wrap(asked(seen), width)]
     if needs := without_trace(seen):
         found += wrap(needs, width, style="dim")

@@ -614,7 +614,7 @@ def _diagnosis(one: ReportedDiagnosis) -> Facts:
     asked = "Who took most of the time that the first run lost?"
     if emulated:
         asked = "Which cause came most often during the first run?"
-    heads = {"trace": "The trace", "counters": "The counters"}
+    heads = {"trace": "The trace", "counters": "The counters", "emulated": "What was counted"}
     if one.recorded:
         heads = {"trace": "The recorded trace", "emulated": "The recorded counters"}
         said = f"{said} The first run was not made here: it was {clean(one.recorded, 120)}."

@@ -8,6 +8,7 @@ which function a kernel worker ran, and on which CPU."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Mapping
 
@@ -111,6 +112,10 @@ def _preempted(run: Run) -> int | None:
     return next((t.involuntary_switches for t in run.threads if t.name == run.main_thread), None)
 
 
+def _slept(run: Run) -> int | None:
+    return next((t.voluntary_switches for t in run.threads if t.name == run.main_thread), None)
+
+
 def _summed(field: str) -> Callable[[Run], int | None]:
     """Return a function that adds up a count of all measured threads; None where one of them does not have it."""
 
@@ -207,6 +212,7 @@ FIGURES = {
     for figure in (
         Figure("preempted", "the thread preempted", "a second", _preempted_a_second, _one_stall),
         Figure("migrations", "threads moved to another CPU", "a second", _rate(_summed("migrations")), _one_event),
+        Figure("slept", "the thread gave its CPU up", "a second", _rate(_slept), _one_event),
         Figure("faults", "page faults of the threads", "a second", _rate(_summed("minor_faults")), _one_event),
         Figure("stalls-1ms", "stalls of 1 ms and more", "a second", _stalls_over(1_000_000), _one_stall),
         Figure("stalls-100us", "stalls of 100 µs and more", "a second", _stalls_over(100_000), _one_stall),
@@ -257,6 +263,14 @@ def counts_alone(one: Figure) -> bool:
     """Return True for a figure that does not depend on times, which mean nothing on an emulated machine: a number of
     events, or a choice of the kernel. A number of stalls depends on their lengths, so it is not such a figure."""
     return one.id in _CHOSEN or (one.unit == "a second" and one.id not in _BY_TIMES)
+
+
+def shows_on(shows: Shows | None, emulated: bool) -> Shows | None:
+    """Return the figure by which a chapter's runs are compared: its own, or on an emulated machine a counted one.
+    Return None where the chapter has none."""
+    if shows is None or not emulated or counts_alone(figure(shows.figure)):
+        return shows
+    return None if shows.counted is None else dataclasses.replace(shows.counted, settle_s=shows.settle_s)
 
 
 def ratio(one: Figure, before: KnownRun, after: KnownRun, *, rises: bool = False) -> float | None:

@@ -12,6 +12,7 @@ from jitter_workshop.course.lesson import EFFECTS
 from jitter_workshop.course.loader import load_course, read_course
 from jitter_workshop.course.newlesson import new_lesson
 from jitter_workshop.model.course import Chapter, Company, Shows
+from jitter_workshop.stats.figures import counts_alone, figure, shows_on
 
 SHOWS = '[shows]\nfigure = "migrations"\nat_least = 3.0\n'
 GUESS = 'kind = "choice"'
@@ -234,3 +235,46 @@ def test_a_guess_of_a_factor_has_ranges(tmp_path: Path) -> None:
 def test_a_mistake_in_such_a_guess_is_told(tmp_path: Path, old: str, new: str, line: str, said: str) -> None:
     found = mistakes(guessed(tmp_path, FALLS.replace(old, new, 1)))
     assert any(at.startswith(line) and said in message for at, message in found), found
+
+
+TIMED = '[shows]\nfigure = "max"\nat_least = 1.3\n'
+COUNTED = '\n[shows.counted]\nfigure = "slept"\nat_least = 3.0\nrises = true\n'
+UNCOUNTED = 'uncounted = "No counter shows it."\n'
+
+
+@pytest.mark.parametrize(("more", "wrong"), [("", True), (COUNTED, False), (UNCOUNTED, False)])
+def test_a_time_has_a_counted_figure_or_the_reason_why_there_is_none(tmp_path: Path, more: str, wrong: bool) -> None:
+    found = [flaw for flaw in flaws(chapter_of(written(tmp_path, SHOWS, f"{TIMED}{more}"))) if flaw.where[0] == "shows"]
+    assert [flaw.where for flaw in found] == [("shows", "figure")] * wrong
+    assert all("[shows.counted]" in flaw.message for flaw in found)
+
+
+def test_a_counted_figure_takes_the_place_of_a_time_where_times_mean_nothing(tmp_path: Path) -> None:
+    shows = chapter_of(written(tmp_path, SHOWS, f"{TIMED}{COUNTED}")).shows
+    assert shows == Shows("max", 1.3, counted=Shows("slept", 3.0, rises=True))
+    assert shows_on(shows, False) == shows
+    assert shows_on(shows, True) == Shows("slept", 3.0, rises=True)
+    assert shows_on(Shows("max", 1.3, uncounted="why"), True) is None
+    assert shows_on(None, True) is None
+    assert shows_on(Shows("migrations", 3.0), True) == Shows("migrations", 3.0)
+
+
+@pytest.mark.parametrize(
+    ("new", "said"),
+    [
+        (f"{SHOWS}{COUNTED}", "migrations is counted on every machine"),
+        (f"{SHOWS}{UNCOUNTED}", "migrations is counted on every machine"),
+        (f"{TIMED}{UNCOUNTED}{COUNTED}", "this reason contradicts it"),
+        (f"{TIMED}{COUNTED.replace('slept', 'stalls-1ms')}", "stalls-1ms depends on times"),
+    ],
+)
+def test_mistakes_in_a_counted_figure_are_found(tmp_path: Path, new: str, said: str) -> None:
+    assert any(said in message for _, message in mistakes(written(tmp_path, SHOWS, new)))
+
+
+def test_every_chapter_of_the_course_has_what_is_compared_on_an_emulated_machine() -> None:
+    for chapter in load_course().chapters:
+        assert not [flaw for flaw in flaws(chapter) if flaw.where[:1] == ("shows",)], chapter.id
+        found = shows_on(chapter.shows, True)
+        assert chapter.shows is None or (found is None) == bool(chapter.shows.uncounted), chapter.id
+        assert found is None or counts_alone(figure(found.figure)), chapter.id

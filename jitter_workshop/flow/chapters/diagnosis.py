@@ -12,8 +12,10 @@ from jitter_workshop.flow.chapters.suspects import judge, of_counters, of_trace
 from jitter_workshop.model.course import Chapter, StepName
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses
 from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Diagnosis
+from jitter_workshop.stats.figures import shows_on
 
 STEP: StepName = "diagnose"
 NOT_MOUNTED = "The kernel's trace is not mounted, so no run can say who took the time."
@@ -29,7 +31,11 @@ class ChapterDiagnosis:
         self._context = context
         self._host = host
         self._seen: SeenCauses | None = None
-        self._figure = chapter.shows.figure if chapter.shows is not None else ""
+
+    @property
+    def _figure(self) -> str:
+        shows = shows_on(self._chapter.shows, bool(self._context.host.emulated))
+        return shows.figure if shows is not None else ""
 
     def traces(self, slot: str) -> bool:
         """Return True if the run of this slot is to be traced. The first run is traced if root's rights are there
@@ -65,7 +71,7 @@ class ChapterDiagnosis:
         seconds. A damaged trace counts as missing. Raise the errors of ``progress``."""
         run = None if self._host.rehearsed else self._run()
         if run is not None and self.ready is None:
-            self._seen = self._read(run, progress)
+            self._seen = _marked(self._read(run, progress), run)
         return self.ready
 
     def known(self) -> tuple[Diagnosis, SeenCauses | None, Diagnosed | None] | None:
@@ -77,10 +83,10 @@ class ChapterDiagnosis:
         if kept is None or run is None or kept.run != run.id:
             return None
         if not self._context.handle.has_trace(run.id):
-            seen: SeenCauses | None = of_counters(run, figure=self._figure)
+            seen: SeenCauses | None = _marked(of_counters(run, figure=self._figure), run)
         else:
             report = self._context.known_causes(run)
-            seen = None if report is None else of_trace(report, run.noise, self._figure)
+            seen = None if report is None else _marked(of_trace(report, run.noise, self._figure), run)
         return kept, seen, None if seen is None else judge(seen, kept.choice)
 
     def _read(self, run: Run, progress: Progress) -> SeenCauses:
@@ -123,3 +129,12 @@ class ChapterDiagnosis:
     def _run(self) -> Run | None:
         ident = self._context.progress(self._chapter.id).runs.get("measure")
         return self._context.run(ident) if ident else None
+
+
+def _marked(seen: SeenCauses, run: Run) -> SeenCauses:
+    """Return what was seen in a run. Of a run on an emulated machine no time is left, so that counts decide."""
+    if run.mark != EMULATED:
+        return seen
+    suspects = tuple(dataclasses.replace(one, total_ns=None) for one in seen.suspects)
+    nothing = {"stalls": 0, "stalled_ns": 0, "unknown_ns": 0}
+    return dataclasses.replace(seen, source="emulated", suspects=suspects, stall=None, **nothing)

@@ -127,11 +127,12 @@ def try_in(
     workshop: Workshop, chapter_id: str, rounds: int, trial: Trial, cancel: CancelToken, half: Half | None = None
 ) -> Tried:
     """Try a chapter in an open workshop. Raise the errors of :func:`try_chapter`."""
-    shows, walk = shows_of(workshop.course, chapter_id), workshop.walk(chapter_id)
+    own, walk = shows_of(workshop.course, chapter_id), workshop.walk(chapter_id)
     if half is not None and not walk.chapter.reboot:
         raise UsageError(f"the change of {chapter_id} needs no boot, so both halves are tried at once", "no --half")
-    if (reason := _not_here(walk, half)) is not None:
-        return _judged(chapter_id, shows, (), reason)
+    shows = walk.shows
+    if (reason := walk.unshown or _not_here(walk, half)) is not None or shows is None:
+        return _judged(chapter_id, shows or own, (), reason or "")
     runs = _Runs(workshop, walk, shows, trial, cancel)
     if half == "before":
         walk.restart()

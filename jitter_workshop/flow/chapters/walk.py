@@ -28,7 +28,7 @@ from jitter_workshop.flow.measuring.curves import further_curves
 from jitter_workshop.flow.measuring.placement_plan import bound, noise_refused, plan_on, request_of
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import RestoreResult
-from jitter_workshop.model.course import SLOTS, TREATED, Chapter, PredictionTask, StepName
+from jitter_workshop.model.course import SLOTS, TREATED, Chapter, PredictionTask, Shows, StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.effect import Effects
 from jitter_workshop.model.noise import NOISE_KINDS, noise
@@ -48,7 +48,7 @@ from jitter_workshop.model.walk import (
 from jitter_workshop.report.cause_words import still_there
 from jitter_workshop.stats.comparison import differences
 from jitter_workshop.stats.effect import effects
-from jitter_workshop.stats.figures import KnownRun, figure, moved
+from jitter_workshop.stats.figures import KnownRun, figure, moved, shows_on
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tuning.context import Host
 
@@ -67,6 +67,8 @@ LEFT = "left"
 
 BY_RECORDED = "This is judged by the recorded runs of another machine."
 BY_EMULATED = "This is judged by the recorded counts of an emulated machine."
+
+NOTHING_COUNTED = "This chapter names no figure that is counted instead."
 
 WITHOUT_SETTINGS = (
     "This chapter's settings are not applied now, so a run measures the host without them. 'apply' makes them."
@@ -99,6 +101,26 @@ class ChapterSession:
     def places(self) -> bool:
         """Return True if the chapter binds threads to CPUs of this host."""
         return self.chapter.changes == "placement" and not self.host.rehearsed
+
+    @property
+    def emulated(self) -> bool:
+        """Return True if the chapter's runs are made on an emulated machine, or were recorded on one."""
+        if self.host.rehearsed:
+            return (entry := self.host.recorded) is not None and entry.emulated
+        return bool(self._context.host.emulated)
+
+    @property
+    def shows(self) -> Shows | None:
+        """Return the figure by which this chapter's runs are compared here (``stats.figures.shows_on``)."""
+        return shows_on(self.chapter.shows, self.emulated)
+
+    @property
+    def unshown(self) -> str:
+        """Return a sentence on why this chapter's change shows no figure on an emulated machine; "" if it shows one."""
+        shows = self.chapter.shows
+        if not self.emulated or shows is None or self.shows is not None:
+            return ""
+        return f"This machine is emulated, so its times mean nothing. {shows.uncounted or NOTHING_COUNTED}"
 
     @property
     def progress(self) -> ChapterProgress:
@@ -208,11 +230,20 @@ class ChapterSession:
         before = None if first is None else self.seen(first)
         seen = None if run is None else self.seen(run)
         found = outcome(task, prediction, seen, before, self.chapter.shows)
+        if found is not None and found.near is None and before is not None and seen is not None and seen.timeless:
+            found = dataclasses.replace(found, text=f"{found.text} {self._told_instead(before, seen)}".rstrip())
         if found is None or seen is None or LEFT not in self.chapter.evidence or not found.explanation:
             return found
         told = still_there(seen.report) if seen.report is not None else "v shows which tasks still came."
         why, *rest = found.explanation.split("\n\n")
         return dataclasses.replace(found, explanation="\n\n".join([f"{why} {told}".rstrip(), *rest]))
+
+    def _told_instead(self, before: KnownRun, seen: KnownRun) -> str:
+        """Return a sentence on what is counted in the place of a guess that times decide."""
+        if before is seen or before.run.id == seen.run.id or self.shows is None:
+            return self.unshown
+        one = figure(self.shows.figure)
+        return "" if None in (one.of(before), one.of(seen)) else moved(one, before, seen)
 
     @property
     def decided_by_recording(self) -> bool:
@@ -253,7 +284,7 @@ class ChapterSession:
         """Read the traces of the chapter's runs, and of ``runs``, if the chapter compares their causes, if a figure of
         this chapter comes from the trace alone, or if the chapter shows which tasks are left on the CPU. A long trace
         takes some seconds. A damaged trace counts as missing."""
-        task, shows = self.chapter.prediction, self.chapter.shows
+        task, shows = self.chapter.prediction, self.shows
         names = [a.figure for a in task.answers] if task is not None else []
         names += [task.figure] if task is not None else []
         names += [shows.figure] if shows is not None else []
@@ -299,7 +330,7 @@ class ChapterSession:
 
     def _effects(self, before: KnownRun, after: KnownRun) -> Effects:
         task = self.chapter.prediction
-        found = effects(before, after, self.chapter.shows, task.percentile if task is not None else None)
+        found = effects(before, after, self.shows, task.percentile if task is not None else None)
         return dataclasses.replace(found, causes=times(before, after, self.chapter))
 
     def plan(self) -> PlanView:
@@ -575,7 +606,7 @@ class ChapterSession:
         headline = " ".join([*strayed, *effect, view.headline])
         if not view.comparison.comparable:
             return dataclasses.replace(view, headline=headline, notes=strayed)
-        shows, found = self.chapter.shows, self._effects(self.seen(first), self.seen(second))
+        shows, found = self.shows, self._effects(self.seen(first), self.seen(second))
         told = {one.name for one in (found.shown, found.lead, found.but) if one is not None}
         if shows is None or figure(shows.figure).title not in told:
             strayed = (*strayed, *effect)
@@ -583,9 +614,9 @@ class ChapterSession:
 
     def _effect(self, first: Run, second: Run) -> tuple[str, ...]:
         """Return a sentence on the figure that the chapter's change moves; () where a run does not have the figure."""
-        if self.chapter.shows is None:
-            return ()
-        one, before, after = figure(self.chapter.shows.figure), self.seen(first), self.seen(second)
+        if self.shows is None:
+            return (self.unshown,) if self.unshown else ()
+        one, before, after = figure(self.shows.figure), self.seen(first), self.seen(second)
         return () if None in (one.of(before), one.of(after)) else (moved(one, before, after),)
 
     def explain(self, slot: str | None = None) -> Explanation | None:

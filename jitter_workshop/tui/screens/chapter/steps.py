@@ -413,7 +413,7 @@ class Measure(Step):
             return effect.so_far(running.progress, running.request.workload, self.asked, width, waits=waits)
         if seen is None:
             return []
-        return effect.measured(seen, width, self.walk.chapter.shows, self.asked)
+        return effect.measured(seen, width, self.walk.shows, self.asked) or wrap(self.walk.unshown, width)
 
     def headline(self) -> tuple[str, str]:
         running = self.page.run
@@ -727,7 +727,7 @@ class Compare(Step):
         roomy = self.screen.size.height >= _ROOMY
         # The chart has the height; the table has every cause and count.
         most = None if not self.with_chart else _SOME_CAUSES if roomy else _FEW_CAUSES
-        found, causes = counted(*both, self.walk.chapter.shows), effect.rows_of(self._causes, most)
+        found, causes = counted(*both, self.walk.shows), effect.rows_of(self._causes, most)
         if self.with_chart and not roomy:
             few = _FEW_COUNTS - (len(causes) + 1 if causes else 0)
             found = tuple(sorted(found, key=lambda one: one.factor < MOVED)[: max(few, 1)])
@@ -779,7 +779,8 @@ class Compare(Step):
             return effect.by_luck(luck(first, second), width)
         known = proof.remembered(self.proof) if self.proof is not None else f"{effect.NOT_PROVEN}{self._offer}."
         both = self.walk.seen(first), self.walk.seen(second)
-        lines = effect.compared(view.effects, both, view.relation, width, proof=known)
+        known = "" if self.walk.emulated else known
+        lines = effect.compared(view.effects, both, view.relation, width, proof=known) or wrap(self.walk.unshown, width)
         explained = self.screen.tall and view.relation == "changed"
         return lines + effect.beside(view.effects, self._distance, width) if explained else lines
 
