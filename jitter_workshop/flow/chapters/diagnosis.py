@@ -136,5 +136,5 @@ def _marked(seen: SeenCauses, run: Run) -> SeenCauses:
     if run.mark != EMULATED:
         return seen
     suspects = tuple(dataclasses.replace(one, total_ns=None) for one in seen.suspects)
-    nothing = {"stalls": 0, "stalled_ns": 0, "unknown_ns": 0}
-    return dataclasses.replace(seen, source="emulated", suspects=suspects, stall=None, **nothing)
+    marked = dataclasses.replace(seen, source="emulated", suspects=suspects, stall=None)
+    return dataclasses.replace(marked, stalls=0, stalled_ns=0, unknown_ns=0)
