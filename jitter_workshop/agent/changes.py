@@ -263,7 +263,12 @@ class Changes:
     def _end(self) -> None:
         """Release the lock, unless there is a lease. If another agent made changes on top of leased ones, not all
         leased changes could be restored."""
-        if self._lock is not None and not self.leased:
+        if self._lock is None:
+            return
+        if self.leased:
+            setup = self.setup
+            self._lock.keep(f"process {setup.pid or os.getpid()} of {setup.who}")
+        else:
             self._lock.release()
 
 

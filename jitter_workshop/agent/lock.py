@@ -15,6 +15,8 @@ from jitter_workshop.model.text import clean
 LOCK_FILE = "lock"
 WAIT_S = 5.0
 _STEP_S = 0.05
+_HOLDS = "holds: "
+"""The beginning of the label of a holder that only keeps its changes."""
 
 
 class Busy(HostError):
@@ -44,14 +46,22 @@ class HostLock:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() >= ends:
-                    raise Busy(
-                        f"{self._holder()} is changing this host, or holds its changes",
-                        "wait until it has finished; leave it, or press u in it, if it is an open workshop",
-                    ) from None
+                    raise self._busy() from None
                 time.sleep(_STEP_S)
                 continue
             self.held = True
             self._label(self._who)
+
+    def keep(self, who: str) -> None:
+        """Tell agents that wait that the writes are made, and that ``who`` holds them until it ends."""
+        if self.held:
+            self._label(f"{_HOLDS}{who}")
+
+    def _busy(self) -> Busy:
+        holder = self._holder()
+        if (who := holder.removeprefix(_HOLDS)) != holder:
+            return Busy(f"the workshop ({who}) holds its changes to this host", "press u there, or leave it")
+        return Busy(f"{holder} is changing this host", "wait until it has finished")
 
     def release(self) -> None:
         if self.held:

@@ -15,6 +15,7 @@ from rich.text import Text
 from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
+from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP
 from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.run import MEANWHILE, UNSTEADY, Progress
 from jitter_workshop.model.text import called, clean, many
@@ -141,16 +142,30 @@ def compared(found: Effects, runs: Sequence[KnownRun], relation: Relation, width
     come first. The largest effect in the other direction follows; a certain loss is bold. The state of the proof and
     the tasks that disturbed a run follow in plain text. ``proof``: a sentence on the proof of this change; "" if the
     change cannot be proven."""
+    told, caveats = _compared(found, runs, relation, proof)
+    return [line for part in (*told, *caveats) for line in wrap(part, width)]
+
+
+def caveats(found: Effects, runs: Sequence[KnownRun], relation: Relation, width: int, proof: str = "") -> int:
+    """Return how many of the last lines of :func:`compared` qualify its result: what rose beside a gain, the state of
+    the proof, and the tasks that disturbed a run. No screen may cut these lines."""
+    return sum(len(wrap(part, width)) for part in _compared(found, runs, relation, proof)[1])
+
+
+def _compared(
+    found: Effects, runs: Sequence[KnownRun], relation: Relation, proof: str
+) -> tuple[list[Text], list[Text]]:
+    """Return the paragraphs of :func:`compared`: the result, and its caveats."""
     origin, nearest = origin_of(runs[0]) or origin_of(runs[1]), found.nearest
     if nearest is None and found.shown is None and not found.causes:
-        return []
+        return [], []
     if runs[0].run.id == runs[1].run.id and runs[0].recorded is None:
-        return wrap(Text(_ONE_RUN, "bold accent"), width)
+        return [Text(_ONE_RUN, "bold accent")], []
     company = " ".join(_company(runs))
     if relation != "changed":
         line = Text.assemble(_lead(origin), _unjudged(found, runs, relation))
-        return [*wrap(line, width), *(wrap(Text(company, "text"), width) if company else [])]
-    parts, quiet = list[Text](), list[str]()
+        return [line], [Text(company, "text")] if company else []
+    parts, loud, quiet = list[Text](), list[Text](), list[str]()
     if (told_of_chapter := _of_chapter(found)) is not None:
         parts.append(told_of_chapter)
     if found.lead is not None:
@@ -159,7 +174,7 @@ def compared(found: Effects, runs: Sequence[KnownRun], relation: Relation, width
         if found.but is not None:
             but = f"But {in_words(found.but)}{_doubt(found.but)}."
             if found.but.direction == "worse" and not _doubt(found.but) and not found.but.in_no_more_time:
-                parts.append(Text(but, "bold bad"))
+                loud.append(Text(but, "bold bad"))
             else:
                 quiet.append(but)
     elif parts:
@@ -178,7 +193,7 @@ def compared(found: Effects, runs: Sequence[KnownRun], relation: Relation, width
         quiet.append("Fewer than ten stalls lie beyond it, so chance may explain this.")
     parts[0] = Text.assemble(_lead(origin), parts[0])
     told_quietly = filter(None, (proof, " ".join((*quiet, company)).strip()))
-    return [line for part in (*parts, *(Text(said, "text") for said in told_quietly)) for line in wrap(part, width)]
+    return parts, [*loud, *(Text(said, "text") for said in told_quietly)]
 
 
 def _left(seen: KnownRun) -> list[str]:
@@ -401,9 +416,15 @@ def disturbed(seen: KnownRun) -> str:
     loads = sorted(together.items(), key=lambda load: -load[1])
     if not loads:
         return ""
-    named = ", ".join(f"{called(name, 24)} ({percent:.3g} %)" for name, percent in loads[:_NAMED])
+    named = ", ".join(f"{_task(name)} ({percent:.3g} %)" for name, percent in loads[:_NAMED])
     more = f" and {len(loads) - _NAMED} more" if len(loads) > _NAMED else ""
     return f"{'' if traced else 'at least '}{named}{more}"
+
+
+def _task(name: str) -> str:
+    """Return a task's name, cut if it is long, but never within the words that say whose it is."""
+    whose = next((mark for mark in (ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP) if name.endswith(mark)), "")
+    return f"{called(name.removesuffix(whose), 24)}{whose}"
 
 
 def _by_trace(seen: KnownRun) -> dict[str, float] | None:

@@ -68,8 +68,14 @@ def of_step(view: PlanView, words: Sequence[str], recorded: bool, width: int) ->
     count, shortened = len(view.changes), _is_long(view.changes)
     files = f" in {many(view.host_files, 'file')}" if view.host_files not in (0, count) else ""
     order = ". All of them are listed below." if shortened else ", in this order."
-    what = f"{many(count, 'write')}{files}{order}" if count else "Nothing."
-    lines = [heading("WHAT WOULD BE WRITTEN"), *wrap(what, width), *in_short(view.changes, width), Text()]
+    calls = _only_calls(view.changes)
+    what = f"{many(count, 'system call' if calls else 'write')}{files}{order}" if count else "Nothing."
+    lines = [
+        heading("WHAT WOULD BE DONE" if calls else "WHAT WOULD BE WRITTEN"),
+        *wrap(what, width),
+        *in_short(view.changes, width),
+        Text(),
+    ]
     lines += wrap(styled(view.text), width)
     lines += [*_left_out(view.left_out, width), *_afterwards(view.changes, width)]
     if view.host_files and not recorded:
@@ -91,8 +97,15 @@ def line_by_line(view: PlanView, width: int) -> Lines:
 
 
 def total(view: PlanView) -> str:
-    """Return the number of writes and of files, such as ``4 writes to 4 files of the host``."""
+    """Return the number of writes and of files, such as ``4 writes to 4 files of the host``, or of system calls."""
+    if _only_calls(view.changes):
+        return many(len(view.changes), "system call")
     return f"{many(len(view.changes), 'write')} to {many(view.host_files, 'file')} of the host"
+
+
+def _only_calls(changes: Sequence[Change]) -> bool:
+    """Return True if a plan binds threads and writes to no file."""
+    return bool(changes) and all(change.tunable == PLACEMENT for change in changes)
 
 
 def _left_out(reasons: Iterable[str], width: int) -> Lines:

@@ -265,9 +265,10 @@ def test_two_agents_take_turns_and_a_lease_keeps_the_other_out(tree: Path) -> No
     with Agent(tree) as one, Agent(tree) as two:
         one.apply(planned(tree, ("thp",)), ("thp",), lease=120.0)
         refused: Any = two.apply(planned(tree, ("stat-interval",)), ("stat-interval",))
-        assert "is changing this host" in refused["error"]["message"]
+        assert "the workshop (process" in refused["error"]["message"]
+        assert refused["error"]["advice"] == "press u there, or leave it"
         assert "user 1000" in refused["error"]["message"]
-        assert "is changing this host" in two.ask("restore")["error"]["message"]
+        assert "holds its changes" in two.ask("restore")["error"]["message"]
         one.ask("bye")
         assert two.apply(planned(tree, ("stat-interval",)), ("stat-interval",))["applied"]
         two.ask("restore")

@@ -46,6 +46,8 @@ async def test_two_questions_are_answered_by_number_before_the_chapter_begins(
         await settled(pilot)
         page = page_of(app)
         assert "1 of 2" in text(page)
+        below = app.screen_stack[-2].query_one("#chapter-main")
+        assert not below.visible, "who begins to read the page is not interrupted"
         await pilot.press("up", "9")
         assert "✓" not in text(page)
         await pilot.press(str(right_of(page) + 1))

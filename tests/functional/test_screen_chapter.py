@@ -80,9 +80,13 @@ async def test_an_untouched_guess_is_asked_about_and_its_hints_end_with_it() -> 
         assert screen.walk.progress.hints == 1
 
 
-async def test_a_small_screen_leaves_the_comparison_room_for_its_chart(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("caveats", "cut"), [(0, 3), (2, 1), (3, 1)])
+async def test_a_small_screen_leaves_the_comparison_room_for_its_chart_and_cuts_no_caveat(
+    caveats: int, cut: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told = [f"line {n} of the result" for n in range(7)]
     monkeypatch.setattr(Compare, "result", lambda self, width: [Text(one) for one in told])
+    monkeypatch.setattr(Compare, "caveats", lambda self, width: caveats)
     app = WorkshopApp(open_workshop(), "migration")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -92,8 +96,9 @@ async def test_a_small_screen_leaves_the_comparison_room_for_its_chart(monkeypat
             await pilot.press("enter")
             await settled(pilot)
         screen = chapter_of(app)
-        assert "line 3 of the result …" in text_of(app)
-        assert "line 4" not in text_of(app)
+        assert f"line {cut} of the result …" in text_of(app)
+        assert f"line {cut + 1} of" not in text_of(app)
+        assert all(f"line {n} of the result " in text_of(app) for n in range(7 - caveats, 7))
         assert "t all of it" in text_of(app)
         assert screen.query_one(ChartView).size.height >= 9
         await pilot.press("t")

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import Effect, Effects, Relation
-from jitter_workshop.model.evidence import EvidenceReport, InterferingTask, QuietCpus, Residence
+from jitter_workshop.model.evidence import (
+    ANOTHER_WORKSHOP,
+    NOT_OURS,
+    EvidenceReport,
+    InterferingTask,
+    QuietCpus,
+    Residence,
+)
 from jitter_workshop.model.run import MEANWHILE, UNSTEADY, ForeignLoad, Run, Stall, StallRate, ThreadRecord
 from jitter_workshop.presenter import effect
 from jitter_workshop.presenter.lines import written
@@ -212,6 +219,15 @@ def test_a_hidden_noise_is_neither_better_nor_worse_and_an_unsteady_run_is_not_c
     changed = dataclasses.replace(quiet, notes={UNSTEADY: f"isolation changed {MEANWHILE}: not one state"})
     told = said(found, changed, dataclasses.replace(noisy, id="b"), relation="unsteady")
     assert told == "Not comparable: isolation changed during the first run: not one state. Go back and measure again.\n"
+
+
+def test_a_disturbers_name_is_never_cut_within_the_words_that_say_whose_it_is() -> None:
+    loads = tuple(ForeignLoad(n, f"jitter-workshop{end}", 1, 3.7) for n, end in enumerate((ANOTHER_WORKSHOP, NOT_OURS)))
+    for load in loads:
+        said = effect.disturbed(KnownRun(dataclasses.replace(run(), disturbed=(load,))))
+        assert said == f"at least {load.name} (3.7 %)"
+    long = ForeignLoad(1, "x" * 60, 1, 3.7)
+    assert "x… (3.7 %)" in effect.disturbed(KnownRun(dataclasses.replace(run(), disturbed=(long,))))
 
 
 def test_who_disturbed_a_run_is_told_by_its_trace_once_it_was_read() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from jitter_workshop.model.change import Change, LeftAlone, Restored, RestoreResult
+from jitter_workshop.model.proof import PLACEMENT
 from jitter_workshop.model.walk import PlanView, SettingChange
 from jitter_workshop.presenter.changes import given_back_lines, with_values
 from jitter_workshop.presenter.chapter import settings_compared
@@ -33,6 +36,15 @@ def given_back(result: RestoreResult, width: int) -> list[str]:
 def change(n: int = 1, **fields: str) -> Change:
     made = {"tunable": "thp", "path": f"/sys/a/{n}", "before": "1", "after": "0", "why": "because", **fields}
     return Change(n=n, when="runtime", risk="low", **made)  # type: ignore[arg-type]
+
+
+def test_a_plan_that_binds_threads_counts_system_calls() -> None:
+    call = Change(1, PLACEMENT, "sched_setaffinity(producer)", "any (0-1)", "0", "run", "low", "")
+    view = PlanView((call, dataclasses.replace(call, n=2)), 0, "No file is written.")
+    shown = "\n".join(line.plain for line in of_step(view, (), False, 76))
+    assert "2 system calls" in shown
+    assert "write" not in shown.replace("No file is written", "").replace("WHAT WOULD BE DONE", "")
+    assert "2 system calls." in "\n".join(line.plain for line in line_by_line(view, 76))
 
 
 @given(WORDS, WORDS, WORDS, WIDTHS)

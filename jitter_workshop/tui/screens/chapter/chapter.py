@@ -65,9 +65,20 @@ _CHANGES_OR_RUNS = {
 }
 _MOST_ABOVE_CHART = 4
 """The most lines of a comparison's result above its chart on a small screen; the table shows all of them."""
+_LEAST_TOLD = 2
+"""The least lines of a comparison's result beside its caveats."""
 _NOT_DURING_A_RUN = _CHANGES_OR_RUNS | {"back", "lesson", "imported"}
 RUN_IS_ON = "A run is on: Esc stops it."
 OBSERVES = "Your program is being observed: Esc stops that."
+
+
+def _cut(lines: Sequence[Text], most: int, width: int) -> Lines:
+    """Return at most ``most`` lines; where some are left out, the last line ends with …."""
+    if len(lines) <= most or most < 1:
+        return list(lines[: max(most, 0)])
+    last = lines[most - 1]
+    last.truncate(width - 2)
+    return [*lines[: most - 1], last.append(" …")]
 
 
 class ChapterScreen(HostChangeScreen, scope="chapter"):
@@ -136,7 +147,12 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self._measure_at_once:
             self._go_and_measure()
         elif asked := recalling.asked(self.workshop, self.walk):
-            self.app.push_screen(RecallPage(self.walk, asked))
+            # The questions come before the page: who begins to read it is not interrupted.
+            self.query_one("#chapter-main").visible = False
+            self.app.push_screen(RecallPage(self.walk, asked), self._recalled)
+
+    def _recalled(self, _: None) -> None:
+        self.query_one("#chapter-main").visible = True
 
     def on_unmount(self) -> None:
         self._hands.end()
@@ -229,10 +245,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         lines = self._whole_result(width)
         if not self._cuts_result(lines):
             return lines
-        # A cut sentence says so; the table has room for all of them.
-        last = lines[_MOST_ABOVE_CHART - 1]
-        last.truncate(width - 2)
-        return [*lines[: _MOST_ABOVE_CHART - 1], last.append(" …")]
+        result, kept = len(self.now.result(width)), self.now.caveats(width)
+        told, caveats, guess = lines[: result - kept], lines[result - kept : result], lines[result:]
+        # A cut sentence says so; the table has room for all of them. What qualifies the result is never cut.
+        room = max(_MOST_ABOVE_CHART - kept, _LEAST_TOLD)
+        if len(told) > room or not caveats:
+            told, guess = _cut([*told, *([] if caveats else guess)], room, width), []
+        return [*told, *caveats, *_cut(guess, room - len(told), width)]
 
     def _whole_result(self, width: int) -> Lines:
         if self._page.run is not None:

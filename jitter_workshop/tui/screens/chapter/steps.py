@@ -153,6 +153,10 @@ class Step:
         """Return the step's result, the one loud thing of the screen; [] if there is none yet."""
         return []
 
+    def caveats(self, width: int) -> int:
+        """Return how many of the last lines of :meth:`result` must not be cut."""
+        return 0
+
     def headline(self) -> tuple[str, str]:
         """Return the figure of the result that is shown large where there is room, and its role; ("", "") for none."""
         return "", ""
@@ -777,12 +781,26 @@ class Compare(Step):
             return []
         if view.relation == "alike" and first.id != second.id:
             return effect.by_luck(luck(first, second), width)
-        known = proof.remembered(self.proof) if self.proof is not None else f"{effect.NOT_PROVEN}{self._offer}."
         both = self.walk.seen(first), self.walk.seen(second)
-        known = "" if self.walk.emulated else known
-        lines = effect.compared(view.effects, both, view.relation, width, proof=known) or wrap(self.walk.unshown, width)
+        lines = effect.compared(view.effects, both, view.relation, width, proof=self._known)
+        lines = lines or wrap(self.walk.unshown, width)
         explained = self.screen.tall and view.relation == "changed"
         return lines + effect.beside(view.effects, self._distance, width) if explained else lines
+
+    def caveats(self, width: int) -> int:
+        first, second = self.walk.run_in("measure"), self.walk.run_in("again")
+        view = None if self.walk.host.rehearsed else self._compared
+        if first is None or second is None or view is None or view.effects is None or view.relation != "changed":
+            return 0
+        both = self.walk.seen(first), self.walk.seen(second)
+        return effect.caveats(view.effects, both, view.relation, width, proof=self._known)
+
+    @property
+    def _known(self) -> str:
+        """Return the sentence on the proof of this change; "" for emulated runs, which prove nothing."""
+        if self.walk.emulated:
+            return ""
+        return proof.remembered(self.proof) if self.proof is not None else f"{effect.NOT_PROVEN}{self._offer}."
 
     @property
     def _offer(self) -> str:
