@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from rich.text import Text
-
 from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
@@ -31,6 +29,7 @@ from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.path import mark
 from jitter_workshop.presenter.plan import PLAN_IS_ANOTHER
 from jitter_workshop.presenter.run import ON_BATTERY, stopped
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.presenter.typed import ROLES, parse_cpus, parse_time_ns
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import counted

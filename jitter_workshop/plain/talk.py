@@ -10,14 +10,13 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.walk import CpuView, RunCurve
 from jitter_workshop.presenter.curves import percentile_table
 from jitter_workshop.presenter.glossary import explained
 from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.prose import prose
+from jitter_workshop.presenter.styled import Text
 
 if TYPE_CHECKING:
     from jitter_workshop.stats.heat import Heat

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.text import Text
-
 from jitter_workshop.flow.chapters.path import in_groups
 from jitter_workshop.flow.chapters.tour import Tour
 from jitter_workshop.flow.measuring.request import MeasureRequest
@@ -17,6 +15,7 @@ from jitter_workshop.model.walk import PathEntry, StepView
 from jitter_workshop.presenter.lines import Lines, sentence, wrap
 from jitter_workshop.presenter.path import CHANCES, PATH_HEADINGS, marks
 from jitter_workshop.presenter.run import TRACED_MEANWHILE, beside
+from jitter_workshop.presenter.styled import Text
 
 MAX_LINES = 120
 """Most lines of the tour."""

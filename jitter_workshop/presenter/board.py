@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rich.cells import cell_len
-from rich.text import Text
-
 from jitter_workshop.flow.classes.classboard import ClassTable, Column, last_and_best
 from jitter_workshop.model.board import BEST_BY, Board, BoardRow, Group, PostedChapter, compared_at
 from jitter_workshop.model.status import State
 from jitter_workshop.model.text import called, clean, many, minute
 from jitter_workshop.presenter.lines import Lines, in_cells, table, wrap
 from jitter_workshop.presenter.status import COLOURS
+from jitter_workshop.presenter.styled import Text, cell_len
 from jitter_workshop.report.check_words import MARKS
 from jitter_workshop.stats.scale import nice_ns
 
@@ -99,7 +97,7 @@ def _machine(host: str, board: Board, layout: _Layout, near: Near) -> Iterator[T
             yield from (title, *wrap(said, layout.width))
         rows = [["", "".join(f"{c.number:>2} " for c in layout.columns), "now", "last", "best", "quiet"]]
         rows += [_row(row, layout, near) for found in groups.values() for row in found]
-        head, *lines = (Text("  ").append_text(line) for line in table(rows, layout.width - 2, right=(5,), gap=1))
+        head, *lines = (Text("  ").append(line) for line in table(rows, layout.width - 2, right=(5,), gap=1))
         head.stylize("dim")
         yield head
         for group, found in groups.items():

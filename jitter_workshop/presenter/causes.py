@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from rich.text import Text
-
 from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import CounterReport, CpuSecond, EvidenceReport, ExplainedStall, Residence
@@ -18,6 +16,7 @@ from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.presenter import counters
 from jitter_workshop.presenter.lines import Lines, bar, heading, table, wrap
 from jitter_workshop.presenter.pictures import Lane, lanes
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.report.cause_words import (
     ITEM,
     cause_words,
@@ -184,7 +183,7 @@ def long_one_line(
     line = Text("▸ " if under else "  ", "accent")
     line.append(f"{number:>2} {nice_ns(one.duration_ns):>8} ", "bold text" if under else "text")
     line.append(f"at {nice_ns(one.at_ns):<8} ", "dim")
-    line.append_text(middle(width - line.cell_len))
+    line.append(middle(width - line.cell_len))
     if one.parts:
         most = one.parts[0]
         line.append(f"{percent(most.ns, one.duration_ns):>5} ", "dim")
@@ -207,7 +206,7 @@ def stall_page(stall: ExplainedStall, width: int, number: str = "") -> Iterator[
     lead = " " * len(number)
     drawn, legend = stall_bar(stall, width - len(lead))
     if stall.timeline:
-        yield Text(lead).append_text(coloured(drawn, stall))
+        yield Text(lead).append(coloured(drawn, stall))
     rows = [[cause, nice_ns(ns), percent(ns, stall.duration_ns)] for _, cause, ns in legend]
     for (character, _, _), row in zip(
         legend, table(rows, width - len(lead) - 2, right=(1, 2), head=False), strict=True

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.change import Applied, ApplyResult, RestoreResult
 from jitter_workshop.model.text import SENTENCE, WORD, called, clean, fell_away, many, tally
 from jitter_workshop.model.walk import ApplyView, Fact
 from jitter_workshop.presenter.lines import Lines, heading, local_time, sentence, wrap
 from jitter_workshop.presenter.plan import by_others, shown_value, value_told
+from jitter_workshop.presenter.styled import Text
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.workshop import Workshop

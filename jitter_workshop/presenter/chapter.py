@@ -6,8 +6,6 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from jitter_workshop.course.predictions import answer_for_value
 from jitter_workshop.model.course import OPEN, SLOTS, TREATED, Answer, PredictionTask
 from jitter_workshop.model.hands import CommandState, HandCommand
@@ -40,6 +38,7 @@ from jitter_workshop.presenter.lines import (
 )
 from jitter_workshop.presenter.prose import clean_code, styled
 from jitter_workshop.presenter.run import core_compared, trace_lines
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.stats.comparison import amount, measure_name, ratio_told
 from jitter_workshop.stats.scale import nice_ns, nice_number
 
@@ -280,7 +279,7 @@ def residence(thread: ThreadEvidence, digits: int, width: int) -> Lines:
     for number, (cpu, messages, share) in enumerate(most):
         line = Text(f"{'' if number else name:<12} ", "cool")
         line.append(f"CPU {cpu:<4}", "text")
-        line.append_text(filled(share, 1.0, room, "·", "dim"))
+        line.append(filled(share, 1.0, room, "·", "dim"))
         line.append(f" {_share(share)}  {messages:>{digits},}", "dim")
         lines.append(line)
     if len(thread.residence) > len(most):

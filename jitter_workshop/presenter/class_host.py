@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from jitter_workshop.flow.turns.classhost import minutes
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.styled import Text
 
 if TYPE_CHECKING:
     from jitter_workshop.flow.classes.classview import ClassView

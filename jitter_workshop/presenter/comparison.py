@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from rich.text import Text
-
 from jitter_workshop.flow.measuring.comparing import relation
 from jitter_workshop.model.curve import Comparison, ComparisonRow
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean, many, shortened
 from jitter_workshop.presenter import effect
 from jitter_workshop.presenter.lines import Lines, table, wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.comparison import (
     MAX,

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rich.text import Text
-
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.evidence import CountedStall, CounterReport
 from jitter_workshop.model.run import AT, Counter, made_late
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.lines import Lines, figure, heading, table, wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.report.cause_words import headline, others, verdict
 from jitter_workshop.stats.scale import nice_ns
 

@@ -12,8 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from rich.text import Text
-
 from jitter_workshop.model.change import Change
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass, field
@@ -21,6 +19,7 @@ from jitter_workshop.model.text import many
 from jitter_workshop.model.walk import CpuView
 from jitter_workshop.presenter.cpu_effects import CpuEffect, effects, uncounted
 from jitter_workshop.presenter.lines import Lines, in_ascii
+from jitter_workshop.presenter.styled import Text
 
 MOST_IDLE_CORES = 2
 """Up to this number hot cores without a thread have a box of their own."""
@@ -102,8 +101,8 @@ def _row(row: Sequence[_Box], width: int) -> Lines:
         lines[0].append(f" {'─' * (inner - len(box.title[:inner]))}┐", "dim")
         for number in range(height):
             told = box.lines[number].copy() if number < len(box.lines) else Text()
-            told.truncate(inner, overflow="ellipsis", pad=True)
-            lines[number + 1].append("│ ", "dim").append_text(told).append(" │", "dim")
+            told.truncate(inner, ellipsis=True, pad=True)
+            lines[number + 1].append("│ ", "dim").append(told).append(" │", "dim")
         lines[-1].append(f"└{'─' * (inner + 2)}┘", "dim")
     return lines
 

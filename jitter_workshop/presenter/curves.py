@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rich.text import Text
-
 from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.text import clean, shortened
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.lines import Lines, column_sizes, in_cells, table
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.scale import nice_ns
 

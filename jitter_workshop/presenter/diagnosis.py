@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from rich.text import Text
-
 from jitter_workshop.flow.chapters.cures import reach
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
 from jitter_workshop.flow.chapters.suspects import LEAST_PIECE, NEAR, is_right
@@ -13,6 +11,7 @@ from jitter_workshop.model.evidence import ExplainedStall
 from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.lines import Lines, bar, heading, sentence, table, wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.report.diagnosis_words import TASKS, came_most, took_most, undecided
 from jitter_workshop.stats.scale import nice_ns

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from rich.text import Text
-
 from jitter_workshop.model.run import Run
 from jitter_workshop.presenter.lines import Lines, heading, table, wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.fanout import hosts_to_meet, share_met
 from jitter_workshop.stats.scale import nice_ns

@@ -7,11 +7,10 @@ import re
 import tomllib
 from importlib import resources
 
-from rich.text import Text
-
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.presenter.lines import Lines, heading, wrap
 from jitter_workshop.presenter.prose import styled
+from jitter_workshop.presenter.styled import Text
 
 TITLE = "WORDS ON THIS PAGE"
 NONE = "No word of the glossary stands on this page. docs/glossary.md has all of them."

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from rich.text import Text
-
 from jitter_workshop.model.hands import HandLine, HandState, HandsView, HandWrite
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.chapter import command_lines
 from jitter_workshop.presenter.lines import Lines, heading, wrap
 from jitter_workshop.presenter.plan import value_told
+from jitter_workshop.presenter.styled import Text
 
 OFFER = "d lets you type the writes into a root shell, and watches."
 OWED = "You made writes by hand that only you can restore: undo (u) shows the lines, and watches."

@@ -1,9 +1,9 @@
 """Build lines of text for every surface: the screen, the plain walk, and the output of verbs.
 
-A line is a rich ``Text`` whose styles are words: a role of the palette (text, dim, faint, rule, accent, good, bad,
-cool, code, cause_task and the other causes), ``under`` for the row under the cursor, and ``bold``. A surface replaces
-the roles by colours only when it shows the line: :func:`in_colours` for a theme, :func:`written` for a terminal's own
-colours or none.
+A line is a ``Text`` (:mod:`~jitter_workshop.presenter.styled`) whose styles are words: a role of the palette (text,
+dim, faint, rule, accent, good, bad, cool, code, cause_task and the other causes), ``under`` for the row under the
+cursor, and ``bold``. A surface replaces the roles by colours only when it shows the line: the screen by those of a
+theme (``tui.widgets.sheet``), :func:`written` by a terminal's own colours or none.
 """
 
 from __future__ import annotations
@@ -17,14 +17,9 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from rich.cells import cell_len, set_cell_size
-from rich.color import ColorSystem
-from rich.style import Style
-from rich.text import Span, Text
-
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.model.palette import Palette
 from jitter_workshop.model.text import clean
+from jitter_workshop.presenter.styled import Text, cell_len, set_cell_size
 
 if TYPE_CHECKING:
     import datetime
@@ -55,6 +50,18 @@ _ON_A_TERMINAL = {
     "cause_fault": "bright_cyan",
 }
 """The roles in the sixteen colours that every terminal has."""
+_ATTRIBUTES = {"bold": "1", "dim": "2", "italic": "3", "underline": "4", "reverse": "7"}
+_COLOURS = {
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+    "bright_yellow": "93",
+    "bright_magenta": "95",
+    "bright_cyan": "96",
+}
 _IN_ASCII = str.maketrans("─│╭╯┌┐└┘┬┴█▏▶▲…", "-|++++++++#:>^.")
 _BLANK = re.compile(r"(?<!\d) | (?!(?:ns|µs|ms|s|min|GHz|%)(?!\w))")
 MANY_CPUS = 2_000
@@ -112,50 +119,33 @@ def in_ascii(lines: Lines) -> Lines:
     return lines
 
 
-def in_colours(line: Text, palette: Palette | None) -> Text:
-    """Return a line in which the palette's colours replace the roles. None stands for a terminal's own colours."""
-    styles = _styles(palette)
-    shown = line.copy()
-    shown.style = styles[line.style]
-    shown.spans = [Span(span.start, span.end, styles[span.style]) for span in line.spans]
-    return shown
-
-
-class _Styles(dict[str | Style, Style]):
-    """Keep the style that a palette gives to each set of roles."""
-
-    def __init__(self, palette: Palette | None) -> None:
-        super().__init__()
-        self._palette = palette
-
-    def __missing__(self, words: str | Style) -> Style:
-        self[words] = style = (
-            words if isinstance(words, Style) else Style.parse(" ".join(map(self._word, words.split())))
-        )
-        return style
-
-    def _word(self, word: str) -> str:
-        if self._palette is None:
-            return _ON_A_TERMINAL.get(word, word)
-        if word == "under":
-            return f"on {self._palette.panel}" if self._palette.panel else ""
-        return str(getattr(self._palette, word, word))
-
-
-# A palette is looked up once for a line: its hash takes as long as the line.
-_styles = functools.cache(_Styles)
-
-
 def _escaped(line: Text) -> str:
-    line = in_colours(line, None)
+    line = line.copy()
     line.rstrip()
-    ends = sorted({0, len(line), *(at for span in line.spans for at in (span.start, span.end) if at < len(line))})
+    ends = sorted({0, len(line), *(at for span in line.spans for at in (span.start, span.end))})
     made = ""
     for start, end in itertools.pairwise(ends):
         styles = [line.style, *(span.style for span in line.spans if span.start <= start < span.end)]
-        style = Style.combine(style for style in styles if isinstance(style, Style))
-        made += style.render(line.plain[start:end], color_system=ColorSystem.STANDARD)
+        codes = _codes(" ".join(styles))
+        made += f"\x1b[{codes}m{line.plain[start:end]}\x1b[0m" if codes else line.plain[start:end]
     return made
+
+
+@functools.cache
+def _codes(style: str) -> str:
+    """Return the codes of an escape sequence for a style: the attributes in the order of their numbers, then the last
+    colour (ECMA-48, SGR). "" if the style has neither."""
+    attributes: set[str] = set()
+    colour = ""
+    words = iter(" ".join(_ON_A_TERMINAL.get(word, word) for word in style.split()).split())
+    for word in words:
+        if word == "not":
+            attributes.discard(_ATTRIBUTES[next(words)])
+        elif word in _ATTRIBUTES:
+            attributes.add(_ATTRIBUTES[word])
+        else:
+            colour = _COLOURS[word]
+    return ";".join(filter(None, (*sorted(attributes), colour)))
 
 
 # -- paragraphs --------------------------------------------------------------------------------------------------------
@@ -209,7 +199,7 @@ def wrap(text: Text | str, width: int, first: str = "", rest: str | None = None,
     for words in _laid_out(text.plain, width, cell_len(first), cell_len(rest)):
         line = Text(rest if lines else first, style=text.style)
         for number, (start, end) in enumerate(words):
-            line.append(" " if number else "").append_text(text[start:end])
+            line.append(" " if number else "").append(text[start:end])
         lines.append(line)
     return lines
 
@@ -270,7 +260,7 @@ def two_ends(left: Text, right: Text, width: int) -> Text:
     gap = width - left.cell_len - right.cell_len
     if gap < 2:
         right = right.copy()
-        right.truncate(max(width - left.cell_len - 2, 0), overflow="ellipsis")
+        right.truncate(max(width - left.cell_len - 2, 0), ellipsis=True)
         gap = max(width - left.cell_len - right.cell_len, 1)
     return Text.assemble(left, " " * gap, right)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from rich.text import Text
-
 from jitter_workshop.course.masks import MaskJudgement
 from jitter_workshop.model.course import Chapter, MaskTask
 from jitter_workshop.model.cpuset import CpuSet
@@ -13,6 +11,7 @@ from jitter_workshop.model.walk import CpuView
 from jitter_workshop.presenter.lines import Lines, heading, labelled, wrap
 from jitter_workshop.presenter.pictures import mask_bits
 from jitter_workshop.presenter.prose import styled
+from jitter_workshop.presenter.styled import Text
 
 OFFER = "Enter first opens a mask for you to write. It is checked, and not applied."
 LINE_BY_LINE = "Type mask and the mask, such as: mask f0. Or type the CPUs that stay in it, such as: mask 0-3,8-63."

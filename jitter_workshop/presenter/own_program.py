@@ -5,8 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from rich.text import Text
-
 from jitter_workshop.flow.chapters.own_program import SAMPLES, sample_of
 from jitter_workshop.model.program import OBSERVED_S
 from jitter_workshop.model.proof import PLACEMENT, Proof
@@ -14,6 +12,7 @@ from jitter_workshop.model.session import ObservedProgram, ProgramWork
 from jitter_workshop.model.text import LABEL, PATH, REASON, clean, command_line
 from jitter_workshop.presenter import proof as proofs
 from jitter_workshop.presenter.lines import Lines, heading, items, labelled, table, wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.scale import nice_ns
 

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from shlex import quote
 
-from rich.text import Text
-
 from jitter_workshop.host.summary import steal_words
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary
@@ -17,6 +15,7 @@ from jitter_workshop.model.session import Session
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.walk import CHANCE_WORDS, Chance, PathEntry
 from jitter_workshop.presenter.lines import Lines, heading, labelled
+from jitter_workshop.presenter.styled import Text
 
 PATH_HEADINGS = {
     "here": "PATH FOR THIS HOST",
@@ -136,6 +135,6 @@ def host_column(host: HostSummary, width: int) -> Lines:
         left, right = (labelled(name, value, width // 2 - 1, 13) for name, value in beside)
         for first, second in zip_longest(left, right, fillvalue=Text()):
             first = first.copy()
-            first.pad_right(width // 2 - first.cell_len)
-            lines.append(first.append_text(second))
+            first.append(" " * (width // 2 - first.cell_len))
+            lines.append(first.append(second))
     return lines

@@ -6,15 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from rich.cells import cell_len
-from rich.text import Text
-
 from jitter_workshop.model.picture import Event, HostCpus, Knees, LessonPicture, Mask, Ring, Second
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import CpuView
 from jitter_workshop.presenter.cpu_boxes import topology
 from jitter_workshop.presenter.lines import Lines, in_ascii, in_cells, labelled, wrap
+from jitter_workshop.presenter.styled import Text, cell_len
 from jitter_workshop.stats.scale import nice_ns
 
 MESSAGES_A_SECOND = 100_000

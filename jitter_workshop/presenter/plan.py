@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from rich.text import Text
-
 from jitter_workshop.model.change import ONCE, Change, Plan
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.proof import PLACEMENT
@@ -14,6 +12,7 @@ from jitter_workshop.model.text import clean, many
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.presenter.lines import MANY_CPUS, Lines, cpus_in_short, heading, items, wrap
 from jitter_workshop.presenter.prose import styled
+from jitter_workshop.presenter.styled import Text
 
 NO_RIGHTS = "You are not root, and sudo is not available, so nothing can be written."
 PLAN_OF_THESE_CPUS = "This is the plan with these CPUs. Enter agrees to it; p lets you choose other CPUs."
@@ -187,7 +186,7 @@ def _tunable(changes: Sequence[Change], shown: Sequence[Change], others: Sequenc
             why = change.why
             beside = Text(f"   {clean(why, 400)}", "dim")
             if change.kind in _OF_TASKS and len(made) == 1 and made[0].cell_len + beside.cell_len <= width:
-                made[0].append_text(beside)
+                made[0].append(beside)
             else:
                 made += wrap(clean(why, 400), width, " " * 8, style="dim")
         lines += made

@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Sequence
 
-from rich.text import Text
-
 from jitter_workshop.model.evidence import THROTTLED
 from jitter_workshop.model.host import MARK_NOTE
 from jitter_workshop.model.palette import CAUSES
@@ -26,6 +24,7 @@ from jitter_workshop.model.program import (
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.presenter.causes import long_one_line, percent
 from jitter_workshop.presenter.lines import Lines, bar, heading, local_time, table, wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.scale import nice_ns
 

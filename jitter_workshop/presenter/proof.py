@@ -7,8 +7,6 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from rich.text import Text
-
 from jitter_workshop.flow.proving.proof_run import ProofStep
 from jitter_workshop.model.proof import COMMAND, MOST_ROUNDS, PLACEMENT, ROUNDS, SETTLE_S, Proof, ProofPlan
 from jitter_workshop.model.run import Progress
@@ -17,6 +15,7 @@ from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Verdict, Verdict
 from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.lines import Lines, filled, heading, items, labelled, local_time, sentence, table, wrap
 from jitter_workshop.presenter.prose import styled
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.report.proof_words import WORDS, given_back, headline, pictures, span_of
 from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.interval_plot import Axis, axis_of, drawn, scale, strip
@@ -354,7 +353,7 @@ def _table(rows: Sequence[Verdict], width: int) -> Lines:
         strong = "" if row.verdict == "cannot_tell" else "bold "
         line.stylize(f"{strong}{colour}", line.cell_len - len(WORDS[row.verdict]))
         if picture:
-            line.append(" " * (full - line.cell_len + 2)).append_text(_strip(row, shared, picture))
+            line.append(" " * (full - line.cell_len + 2)).append(_strip(row, shared, picture))
     shown = [head, *lines]
     if drawable and not picture:
         shown += [Text(), *(Text(line, "" if n else "dim") for n, line in enumerate(pictures(rows, width)))]

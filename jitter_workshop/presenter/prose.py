@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 
-from rich.cells import cell_len
-from rich.text import Text
-
 from jitter_workshop.model.picture import is_picture, parse
 from jitter_workshop.model.text import clean, split_code
 from jitter_workshop.model.walk import CpuView
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.pictures import drawn
+from jitter_workshop.presenter.styled import Text, cell_len
 
 _INLINE = re.compile(
     r"`(?P<code>[^`]+)`|\*\*(?P<strong>[^*]+)\*\*|(?<![\w*])\*(?P<em>[^*\s][^*]*)\*(?![\w*])"
@@ -41,7 +39,7 @@ def styled(text: str, base: str = "") -> Text:
             style = "bold" if match["strong"] else "italic" if match["em"] else "underline"
             inner = styled(within, base)
             inner.stylize(style)
-            made.append_text(inner)
+            made.append(inner)
     made.append(source[at:])
     return made
 

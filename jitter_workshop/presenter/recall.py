@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from rich.text import Text
-
 from jitter_workshop.flow.chapters.recalling import Asked, RecallResult
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.lines import Lines, heading, wrap
 from jitter_workshop.presenter.prose import styled
+from jitter_workshop.presenter.styled import Text
 
 SKIPPED = "Skipped. It is asked again another time."
 """The line after a question that was not answered."""

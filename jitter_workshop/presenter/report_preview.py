@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from rich.text import Text
-
 from jitter_workshop.chart.matrix import in_plain
 from jitter_workshop.flow.reporting.anonymizer import names_in
 from jitter_workshop.flow.reporting.draft import Format
@@ -14,6 +12,7 @@ from jitter_workshop.model.report import Overlay, ReportDocument
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.lines import table, wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.report import blocks, sections
 from jitter_workshop.report.blocks import Block, Inline
 from jitter_workshop.report.formats.common import Files

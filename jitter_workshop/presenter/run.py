@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
-from rich.text import Text
-
 from jitter_workshop.flow.measuring.request import MeasureRequest, blocks, interval_ns
 from jitter_workshop.model.host import MARK_NOTE
 from jitter_workshop.model.noise import noise as noise_called
@@ -25,6 +23,7 @@ from jitter_workshop.model.run import (
 from jitter_workshop.model.spec import KINDS, PRESETS
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.lines import Lines, figure, filled, heading, labelled, table, wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.comparison import rate_in_words
 from jitter_workshop.stats.effect import tail_of

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from rich.text import Text
-
 from jitter_workshop.flow.proving.screening_plan import cheaper
 from jitter_workshop.model.proof import COMMAND
 from jitter_workshop.model.screening import Ranked, Screening, ScreeningPlan, ScreeningResult
@@ -14,6 +12,7 @@ from jitter_workshop.model.text import clean, command_line, many, minute
 from jitter_workshop.presenter import plan as plan_view
 from jitter_workshop.presenter.lines import Lines, heading, items, labelled, sentence, wrap
 from jitter_workshop.presenter.prose import styled
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.report.screening_words import axis_for, result_word, said
 from jitter_workshop.stats.comparison import measure_name
 from jitter_workshop.stats.interval_plot import Axis, drawn, scale, strip

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from jitter_workshop.model.status import Assessment, State
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.lines import MANY_CPUS, Lines, cpus_in_short, heading, labelled, two_ends, wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.report.check_words import MARKS, SENTENCES, Explained, value_in_words
 
 if TYPE_CHECKING:
@@ -160,7 +159,7 @@ def line(finding: Finding, under: bool, width: int) -> Text:
     made.append(title, "dim" if quiet else "text")
     made.append((" " if told.startswith("→") else ": ") if title and told else "", "dim")
     made.append(told, "text" if improves else "dim")
-    made.truncate(max(width, 1), overflow="ellipsis", pad=under)
+    made.truncate(max(width, 1), ellipsis=True, pad=under)
     if under:
         made.stylize("under")
     return made

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.text import Text
-
 from jitter_workshop.flow.chapters.course_summary import MEASURES, Bought, CourseSummary
 from jitter_workshop.flow.chapters.course_summary import MOST_DRAWN as MOST_DRAWN
 from jitter_workshop.flow.chapters.course_summary import drawn as drawn
@@ -14,6 +12,7 @@ from jitter_workshop.model.text import clean, tally
 from jitter_workshop.presenter.changes import NOTHING_APPLIED
 from jitter_workshop.presenter.hunt import remembered
 from jitter_workshop.presenter.lines import cpus_in_short, items, table, wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.report.check_words import value_in_words
 from jitter_workshop.stats.comparison import NEAR, NEAR_MEANS
 from jitter_workshop.stats.scale import nice_ns, times

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.text import Text
-
 from jitter_workshop.flow.watching.tally import evidence_of, whole
 from jitter_workshop.flow.watching.verdicts import GOOD, NONE, Verified
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.model.watch import KeptStall, WatchReport
 from jitter_workshop.presenter.causes import IN_FULL, WIDEST, causes, stall_line, stall_page
 from jitter_workshop.presenter.lines import Lines, heading, sentence, table, wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.acceptance import ACCEPTED
 from jitter_workshop.stats.scale import nice_duration, nice_ns, nice_number

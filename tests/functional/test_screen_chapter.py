@@ -7,7 +7,6 @@ import dataclasses
 import threading
 
 import pytest
-from rich.text import Text
 from textual.widgets import Digits
 
 from jitter_workshop.course.loader import builtin_course
@@ -15,6 +14,7 @@ from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.course import Answer, PredictionTask
 from jitter_workshop.presenter import keys_that_wait
 from jitter_workshop.presenter.chapter import HINTS_OVER
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import RUN_IS_ON, ChapterScreen
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns

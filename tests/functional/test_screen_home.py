@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.text import Text
 from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
@@ -18,6 +17,7 @@ from jitter_workshop.flow.host_ops.settings import StateHere
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.presenter.path import WHAT_THIS_IS, row_told, session_told
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home.home import HomeScreen

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rich.text import Text
 from textual.command import CommandPalette
 from textual.widgets import Input
 
@@ -18,6 +17,7 @@ from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.palette import PALETTES
 from jitter_workshop.presenter.preferences import load
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.session import foreign
 from jitter_workshop.tui import app as app_module
 from jitter_workshop.tui.app import WorkshopApp

@@ -15,7 +15,7 @@ import pytest
 from jitter_workshop.cli import main
 from jitter_workshop.tuning import journal
 from tests import hosttrees
-from tests.unit.test_house import HEAVY, LINES, REPOSITORY
+from tests.unit.test_house import HEAVY, REPOSITORY
 from tests.unit.test_report_status_text import parse_metrics
 
 Tree = Callable[[str], Path]
@@ -246,7 +246,7 @@ def test_reading_verbs_load_nothing_heavy(words: list[str], tmp_path: Path, host
         check=True,
     )
     loaded = set(json.loads(done.stderr))
-    assert not (HEAVY - (set() if words[1:2] in (["--json"], ["--prometheus"]) else LINES)) & loaded
+    assert not HEAVY & loaded
     # What takes milliseconds to load, and is needed for JSON at most.
     slow = {"subprocess", "asyncio", "inspect", "dataclasses", "multiprocessing"}
     assert not (slow - ({"dataclasses", "inspect"} if "--json" in words else set())) & loaded

@@ -22,8 +22,6 @@ HEAVY = {
     "PIL",
     "jitter_workshop.bench._native",
 }
-LINES = {"rich"}
-"""What a verb needs that prints lines: rich's ``Text`` (20 ms), without its console."""
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -45,7 +43,7 @@ def loaded_by(code: str, tmp_path: Path) -> set[str]:
 def test_a_light_verb_loads_nothing_heavy(words: list[str], tmp_path: Path) -> None:
     loaded = loaded_by(f"from jitter_workshop.cli import main\nmain({words!r})", tmp_path)
     assert "jitter_workshop.cli" in loaded
-    assert not (HEAVY - (set() if words else LINES)) & loaded
+    assert not HEAVY & loaded
 
 
 NEEDLESS: dict[tuple[str, ...], set[str]] = {
@@ -61,7 +59,7 @@ NEEDLESS: dict[tuple[str, ...], set[str]] = {
         "jitter_workshop.presenter.prose",
         "jitter_workshop.tuning.planning",
     },
-    ("sessions",): {"hashlib", "secrets", "difflib", "subprocess", "jitter_workshop.bench.runner", "rich.text"},
+    ("sessions",): {"hashlib", "secrets", "difflib", "subprocess", "jitter_workshop.bench.runner"},
 }
 """Verb → modules that it does not need and that take milliseconds to load."""
 
@@ -70,7 +68,7 @@ NEEDLESS: dict[tuple[str, ...], set[str]] = {
 def test_a_verb_loads_nothing_needless(words: tuple[str, ...], tmp_path: Path) -> None:
     bare = loaded_by("pass", tmp_path)
     loaded = loaded_by(f"from jitter_workshop.cli import main\nmain({list(words)!r})", tmp_path)
-    assert not (HEAVY - LINES - {"rich"} | NEEDLESS[words]) & loaded - bare
+    assert not (HEAVY | NEEDLESS[words]) & loaded - bare
 
 
 @pytest.mark.parametrize("verb", ["--help", "status", "sessions"])

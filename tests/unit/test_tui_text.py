@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
-from rich.text import Text
 
 from jitter_workshop.errors import UsageError
 from jitter_workshop.host.root import HostRoot
@@ -23,6 +22,7 @@ from jitter_workshop.presenter.path import host_column
 from jitter_workshop.presenter.preferences import CHOICES, Settings, load, save
 from jitter_workshop.presenter.prose import prose
 from jitter_workshop.presenter.run import progress
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.presenter.typed import ROLES, parse_cpus
 from jitter_workshop.stats.scale import times
 

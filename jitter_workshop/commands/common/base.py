@@ -38,7 +38,7 @@ from jitter_workshop.model.text import clean
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rich.text import Text
+    from jitter_workshop.presenter.styled import Text
 
 PROGRAM = "jitter-workshop"
 

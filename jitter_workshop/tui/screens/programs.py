@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -21,6 +20,7 @@ from jitter_workshop.model.program import OBSERVED_S, HoldUp, ProcessSeen, Progr
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.presenter import program as words
 from jitter_workshop.presenter.lines import heading, waiting, wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.screens.runs.causes import CausesScreen, Page
@@ -111,10 +111,10 @@ class ProcessesScreen(WorkshopScreen, scope="programs"):
             none = f"No process has '{clean(self._typed, 40)}' in its name." if self._typed else words.NOTHING_TO_LIST
             return wrap(none, width, style="dim")
         head, *rows = words.process_rows(self._shown, width - 2)
-        lines = [Text("  ").append_text(head)]
+        lines = [Text("  ").append(head)]
         for number, row in enumerate(rows):
             under = number == self._under
-            line = Text("▸ " if under else "  ", "accent").append_text(row)
+            line = Text("▸ " if under else "  ", "accent").append(row)
             if under:
                 line.append(" " * max(width - line.cell_len, 0))
                 line.stylize("under")

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Literal
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
@@ -23,6 +22,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import proof as words
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.prose import styled
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.tui.background import Proving
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.widgets.keybar import Shown

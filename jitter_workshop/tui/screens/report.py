@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
@@ -19,6 +18,7 @@ from jitter_workshop.model.report import Overlay, ReportDocument
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import report_preview as preview
 from jitter_workshop.presenter.lines import waiting, wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.report.formats.common import Files
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen

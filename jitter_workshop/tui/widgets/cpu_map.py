@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rich.text import Text
 from textual import events
 from textual.geometry import Region
 from textual.message import Message
@@ -14,6 +13,7 @@ from textual.widget import Widget
 
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.tui.widgets.sheet import Sheet
 
 SIGNS = {"producer": "P", "accumulator": "A", "journaller": "J"}

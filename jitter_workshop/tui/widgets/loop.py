@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.text import Text
 from textual import events
 from textual.message import Message
 
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.walk import StepView
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.tui.widgets.sheet import Sheet
 
 

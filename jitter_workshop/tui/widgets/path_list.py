@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rich.text import Text
 from textual import events
 from textual.geometry import Region
 from textual.message import Message
@@ -14,6 +13,7 @@ from jitter_workshop.flow.chapters.path import in_groups
 from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.model.walk import PathEntry
 from jitter_workshop.presenter.path import CHANCES, PATH_HEADINGS, marks, path_words
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 _COLUMNS = (("setting", 8), ("curve", 6), ("guess", 6))
@@ -88,7 +88,7 @@ class PathList(Sheet):
 
     def _title(self, title: str, width: int, first: bool) -> Text:
         line = Text(title, style="dim" if title.startswith(" ") else "bold dim")
-        line.truncate(max(width, 1), overflow="ellipsis")
+        line.truncate(max(width, 1), ellipsis=True)
         if first:
             heads = "".join(f"{name:^{wide}}" for name, wide in _COLUMNS)
             line.append(" " * max(width - line.cell_len - len(heads), 1))
@@ -116,10 +116,10 @@ class PathList(Sheet):
         elif entry.here:
             aside = "done" if entry.done else f"at {entry.next_step}" if entry.started else f"{entry.minutes} min"
             line.append(f"  {aside}" if width >= _NARROW else "", "dim")
-            line.truncate(max(room - _CHANCE_WIDTH - 1, 1), overflow="ellipsis")
+            line.truncate(max(room - _CHANCE_WIDTH - 1, 1), ellipsis=True)
             line.append(" " * max(room - _CHANCE_WIDTH - line.cell_len, 1))
             line.append(*CHANCES[entry.chance])
-        line.truncate(max(room - 1, 1), overflow="ellipsis")
+        line.truncate(max(room - 1, 1), ellipsis=True)
         line.append(" " * max(room - line.cell_len, 0))
         for sign, (_, wide) in () if bare else zip(shown, _COLUMNS, strict=True):
             colour = {"✓": "good", "✗": "bad"}.get(sign, "dim")

@@ -2,22 +2,55 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
-from rich.text import Text
+from rich.style import Style
+from rich.text import Span
+from rich.text import Text as Drawn
 from textual import events
 from textual.containers import VerticalScroll
 from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
 
-from jitter_workshop.presenter.lines import in_colours
+from jitter_workshop.model.palette import Palette
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.tui.core.theme import PaintedApp
 
 Build = Callable[[int], Iterable[Text]]
 """A function that returns lines for a width in cells; no line may be wider."""
+
+
+def in_colours(line: Text, palette: Palette) -> Drawn:
+    """Return a line as Textual draws it: the palette's colours replace the roles."""
+    styles = _styles(palette)
+    drawn = Drawn(line.plain, styles[line.style], no_wrap=True)
+    drawn.spans = [Span(span.start, span.end, styles[span.style]) for span in line.spans]
+    return drawn
+
+
+class _Styles(dict[str, Style]):
+    """Keep the style that a palette gives to each set of roles."""
+
+    def __init__(self, palette: Palette) -> None:
+        super().__init__()
+        self._palette = palette
+
+    def __missing__(self, words: str) -> Style:
+        self[words] = style = Style.parse(" ".join(map(self._word, words.split())))
+        return style
+
+    def _word(self, word: str) -> str:
+        if word == "under":
+            return f"on {self._palette.panel}" if self._palette.panel else ""
+        return str(getattr(self._palette, word, word))
+
+
+# A palette is looked up once for a line: its hash takes as long as the line.
+_styles = functools.cache(_Styles)
 
 
 class Sheet(Widget):
@@ -29,8 +62,8 @@ class Sheet(Widget):
         super().__init__(id=id)
         self._build = build
         self._made_for: tuple[int, str] | None = None
-        self._lines: list[Text] = []
-        self._shown: tuple[int, list[Text]] | None = None
+        self._lines: list[Drawn] = []
+        self._shown: tuple[int, list[Drawn]] | None = None
         """The width and the lines as they were before a renewal; None if no renewal waits to be painted."""
 
     def renew(self) -> None:
@@ -60,13 +93,12 @@ class Sheet(Widget):
         self._box_model_cache.clear()
         self.refresh(layout=True)
 
-    def lines(self, width: int) -> list[Text]:
+    def lines(self, width: int) -> list[Drawn]:
         """Return the lines for a width. They are made once for each width and palette."""
         palette = cast(PaintedApp, self.app).palette
         if self._made_for != (width, palette.name):
             self._lines = [in_colours(line, palette) for line in self._build(max(width, 1))]
             for line in self._lines:
-                line.no_wrap = True
                 line.truncate(max(width, 1), overflow="ellipsis")
             self._made_for = width, palette.name
         return self._lines
@@ -74,8 +106,8 @@ class Sheet(Widget):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self.lines(width))
 
-    def render(self) -> Text:
-        return Text("\n", no_wrap=True, end="").join(self.lines(self.content_size.width))
+    def render(self) -> Drawn:
+        return Drawn("\n", no_wrap=True, end="").join(self.lines(self.content_size.width))
 
     def for_glossary(self) -> str:
         """Return the text whose terms the glossary explains."""

@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -23,6 +22,7 @@ from jitter_workshop.presenter import chapter as chapter_view
 from jitter_workshop.presenter import own_program as words
 from jitter_workshop.presenter import program as program_view
 from jitter_workshop.presenter.lines import Lines, keyed, waiting, wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.tui.screens.chapter.page import ChapterPage, Observing
 from jitter_workshop.tui.screens.chapter.steps import Enter, Explain, Look, Step
 from jitter_workshop.tui.screens.common.base import Page

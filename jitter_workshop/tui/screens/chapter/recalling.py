@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rich.text import Text
-
 from jitter_workshop.flow.chapters import recalling
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.presenter import recall as words
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.tui.screens.common.base import Page
 
 

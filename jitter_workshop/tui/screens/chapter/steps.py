@@ -8,8 +8,6 @@ import math
 import time
 from typing import Literal
 
-from rich.text import Text
-
 from jitter_workshop.chart.gap import Gap
 from jitter_workshop.chart.style import Mark
 from jitter_workshop.errors import WorkshopError
@@ -34,6 +32,7 @@ from jitter_workshop.presenter.curves import percentile_table
 from jitter_workshop.presenter.lines import Lines, wrap
 from jitter_workshop.presenter.plan import NO_RIGHTS, PLAN_IS_ANOTHER
 from jitter_workshop.presenter.run import about_to_measure, judged_by
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED, counted, effect_on, tail_of
 from jitter_workshop.tui.core import actions

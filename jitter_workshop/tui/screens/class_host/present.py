@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import ClassVar, cast
 
-from rich.text import Text
+from rich.text import Text as Drawn
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
@@ -16,6 +16,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.classes.presenting import Presented, outermost, presented
 from jitter_workshop.model.text import many
 from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.report.pictures.bigtext import LEAST_ROWS, big
 from jitter_workshop.tui.core.theme import PaintedApp
 from jitter_workshop.tui.widgets.sheet import Sheet
@@ -40,11 +41,11 @@ class ClassChart(Widget):
         self._shown = shown
         self.refresh()
 
-    def render(self) -> Text:
+    def render(self) -> Drawn:
         width, height = self.content_size
         palette = cast(PaintedApp, self.app).palette
         if not self._shown.curves:
-            return Text(self._shown.told, palette.dim)
+            return Drawn(self._shown.told, palette.dim)
         from jitter_workshop.chart import canvas
 
         crowd, named = outermost([one.curve for one in self._shown.curves], self._shown.by)
@@ -52,7 +53,7 @@ class ClassChart(Widget):
         chart = canvas.render(
             [*crowd, *named], width, max(height - len(legend), canvas.LEAST_HEIGHT), palette.name, crowd=len(crowd)
         )
-        return Text("\n", no_wrap=True, end="").join([chart, *legend])
+        return Drawn("\n", no_wrap=True, end="").join([chart, *legend])
 
 
 class PresentApp(PaintedApp):
@@ -118,7 +119,7 @@ class PresentApp(PaintedApp):
         """Yield the instructor's chapter, or the class's name if there is none; then the step and the text."""
         shown = self._shown
         for line in self._title(shown.title or shown.name, width):
-            yield Text(line, style="bold text", no_wrap=True)
+            yield Text(line, style="bold text")
         where = " · ".join(word for word in (shown.step, shown.text) if word)
         if not where:
             return
@@ -126,7 +127,7 @@ class PresentApp(PaintedApp):
         large = big(where, width, LEAST_ROWS) if self.size.height >= _TALL else ()
         if len(large) > 1:
             for line in large:
-                yield Text(line, style="accent", no_wrap=True)
+                yield Text(line, style="accent")
         else:
             yield from wrap(Text(where, "bold accent"), width)
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from rich.text import Text
 from textual.timer import Timer
 
 from jitter_workshop.bench.cancel import CancelToken
@@ -14,6 +13,7 @@ from jitter_workshop.errors import UsageError, WaitStopped, WorkshopError
 from jitter_workshop.flow.turns.classhost import DAY_S, take_turn
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter import class_host
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.tui.core.frame import Frame
 from jitter_workshop.tui.screens.common.base import Page, WorkshopScreen
 from jitter_workshop.tui.screens.common.dialogs import Question

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
 
-from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -19,6 +18,7 @@ from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter import class_host
 from jitter_workshop.presenter.lines import keyed, two_ends, wrap
 from jitter_workshop.presenter.preferences import LEAST_HEIGHT, LEAST_WIDTH
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.tui.core.actions import bindings
 from jitter_workshop.tui.core.frame import Frame
 from jitter_workshop.tui.widgets.keybar import KeyBar, Shown

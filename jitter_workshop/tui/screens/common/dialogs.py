@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from rich.text import Text
-
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.changes import stands
 from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.tui.screens.common.base import IN_CLIPBOARD, Page
 from jitter_workshop.tui.widgets.sheet import Build
 

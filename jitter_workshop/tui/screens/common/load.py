@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from rich.text import Text
-
 from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.presenter import host_load as words
 from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import Page
 

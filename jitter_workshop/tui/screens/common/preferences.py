@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rich.text import Text
 from textual import events
 
 from jitter_workshop import paths
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.preferences import CHOICES, TITLES
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.tui.screens.common.base import Page
 
 _YES_NO = {True: "yes", False: "no"}

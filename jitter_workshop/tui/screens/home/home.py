@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -34,6 +33,7 @@ from jitter_workshop.presenter.changes import (
 from jitter_workshop.presenter.lines import MANY_CPUS, cpus_in_short, keyed, log_bar, two_ends, wrap
 from jitter_workshop.presenter.path import WHAT_THIS_IS, host_column, is_new, row_told, session_told, subject_told
 from jitter_workshop.presenter.plan import NO_RIGHTS
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.screens.common.dialogs import Question

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.geometry import Region
@@ -16,6 +15,7 @@ from jitter_workshop.flow.chapters.course_summary import Bought, CourseSummary, 
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import summary as words
 from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.chart import ChartView
@@ -97,10 +97,10 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
             first, here = number != last, number == self._under + 1
             look = glyphs.get(number - 1) if first else None
             whole = Text("▸ " if first and here else "  ", "accent")
-            whole.append(f"{look.glyph} " if look is not None else "  ", look.point if look is not None else "")
+            whole.append(f"{look.glyph} " if look is not None else "  ", str(look.point) if look is not None else "")
             if number:
                 line.style = "dim" if not first else "bold" if here else "text"
-            whole.append_text(line)
+            whole.append(line)
             if here:
                 whole.append(" " * max(width - whole.cell_len, 0))
                 whole.stylize("under")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -15,6 +14,7 @@ from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.model.host import Topology
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.lines import keyed, wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.presenter.typed import ROLES, parse_cpus
 from jitter_workshop.tui.screens.common.base import Page
 from jitter_workshop.tui.widgets.cpu_map import SIGNS, CpuMap, about

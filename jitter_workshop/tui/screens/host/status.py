@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -15,6 +14,7 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.host_ops.host_status import Finding, Findings
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import status as views
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.keybar import Shown

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -22,6 +21,7 @@ from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter import curves
 from jitter_workshop.presenter.curves import percentile_table
 from jitter_workshop.presenter.lines import heading, labelled, local_time, wrap
+from jitter_workshop.presenter.styled import Text
 from jitter_workshop.stats.effect import tail_of
 from jitter_workshop.stats.scale import nice_ns, nice_number
 from jitter_workshop.tui.background import aside
@@ -177,7 +177,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             line = Text()
             line.append("▸" if under else " ", "accent")
             look = known.get(run.id)
-            line.append("· " if look is None else f"{look.glyph} ", "dim" if look is None else look.point)
+            line.append("· " if look is None else f"{look.glyph} ", "dim" if look is None else str(look.point))
             aside = f" ({run.mark})" if run.mark else ""
             aside += "" if run.complete else " (stopped)"
             aside += " (disturbed)" if run.disturbed else ""
