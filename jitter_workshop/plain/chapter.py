@@ -369,6 +369,9 @@ class PlainChapter:
         if view.effects is not None and second is not None:
             seen = walk.seen(first), walk.seen(second)
             talk.say(*effect.compared(view.effects, seen, view.relation, talk.width), "")
+            if view.relation == "alike" and (why := effect.against_each_other(seen)):
+                talk.tell(why)
+                talk.say("")
             found = counted(*seen, walk.shows)
             causes = effect.rows_of(view.effects.causes)
             origin = effect.origin_of(seen[0])

@@ -104,8 +104,9 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
     for cause, line in zip(shown, lines, strict=True):
         nobody = cause.kind in NOBODY
         line.style = "dim" if nobody else "text"
-        if room >= _LEAST_BAR:
-            # A line instead of a block: rows of blocks would touch and look like one slab.
+        if room >= _LEAST_BAR and 100 * cause.total_ns >= whole:
+            # A line instead of a block: rows of blocks would touch and look like one slab. The shortest line would make
+            # of less than 1 % as much as of 1 %.
             drawn = bar(cause.total_ns, shown[0].total_ns, room)
             line.append(f" {_as_line(drawn)}", CAUSES.get(cause.kind, "faint"))
         yield line

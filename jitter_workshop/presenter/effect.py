@@ -21,7 +21,7 @@ from jitter_workshop.presenter.lines import Lines, table, wrap
 from jitter_workshop.presenter.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.curve import value_at
-from jitter_workshop.stats.effect import ALIKE, MOVED, tail_of
+from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, tail_of
 from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, figure
 from jitter_workshop.stats.sample_size import FEW_STALLS, of_count, of_run
 from jitter_workshop.stats.scale import nice_ns, nice_number
@@ -43,6 +43,8 @@ _BESIDE_NOISE = "Beside the noise"
 _AGAIN = ". Go back and measure again."
 _ONE_RUN = "The same run twice, so nothing can differ."
 _NAMED = 2
+_APART = 1.2
+"""The least factor by which the number of stalls, their length and the tail must differ for a word on them."""
 LEAST_SHARE = 0.1
 """The share of all stalled time from which a cause is called the chapter's cause: what took less made no tail."""
 _LEAST_ROW = 0.01
@@ -190,9 +192,42 @@ def _compared(
         quiet.append("The maximum is one event.")
     elif found.lead is not None and found.lead.few:
         quiet.append("Fewer than ten stalls lie beyond it, so chance may explain this.")
+    if why := against_each_other(runs):
+        parts.append(Text(why, "text"))
     parts[0] = Text.assemble(_lead(origin), parts[0])
     told_quietly = filter(None, (proof, " ".join((*quiet, company)).strip()))
     return parts, [*loud, *(Text(said, "text") for said in told_quietly)]
+
+
+def against_each_other(runs: Sequence[KnownRun]) -> str:
+    """Say why fewer stalls can come with a longer tail, or more stalls with a shorter one. Return "" unless both runs
+    show it: the number of stalls and the percentile by which the runs are judged moved against each other, and the mean
+    length of these stalls moved with the percentile."""
+    before, after = runs
+    if any(one.recorded is not None or one.timeless for one in runs):
+        return ""
+    tail = FIGURES[tail_of(before.run.workload)]
+    values = tail.of(before), tail.of(after)
+    if None in values:
+        return ""
+    for threshold_ns in (1_000_000, 100_000, 10_000):
+        found = [next((r for r in one.run.stalls.rates if r.threshold_ns == threshold_ns), None) for one in runs]
+        first, second = found
+        if first is None or second is None or min(first.count, second.count) < LEAST_EVENTS:
+            continue
+        rarer = first.per_second / second.per_second
+        lengths = [rate.stolen_ns_per_second / rate.per_second for rate in (first, second)]
+        longer, later = lengths[1] / max(lengths[0], 1), (values[1] or 1) / max(values[0] or 1, 1)
+        signs = {step > 0 for step in map(math.log, (rarer, longer, later))}
+        if len(signs) > 1 or min(abs(math.log(step)) for step in (rarer, longer, later)) < math.log(_APART):
+            continue
+        how, what, made = ("Fewer", "longer", "more") if rarer > 1 else ("More", "shorter", "fewer")
+        mean = " → ".join(map(nice_ns, lengths))
+        return (
+            f"{how} stalls, yet a {what} {tail.title}: in the mean a stall of {nice_ns(threshold_ns)} and more lasted "
+            f"{mean}, so each made {made} messages late, and {tail.title} counts messages."
+        )
+    return ""
 
 
 def _left(seen: KnownRun) -> list[str]:
@@ -379,11 +414,11 @@ def rows_of(causes: Sequence[CauseTime], most: int | None = None) -> list[CauseT
     return [one for one in found if one in first or one in rest]
 
 
-def by_luck(said: str, width: int) -> Lines:
+def by_luck(said: str, width: int, why: str = "") -> Lines:
     """Return the result of two runs between which nothing was changed. ``said``: a sentence on the size of their
-    difference."""
+    difference. ``why``: a sentence on stalls and tail that differ against each other, or ""."""
     head, _, rest = said.partition(": ")
-    return wrap(Text.assemble((f"{head}: ", "bold accent"), (rest, "text")), width)
+    return wrap(Text.assemble((f"{head}: ", "bold accent"), (f"{rest} {why}".rstrip(), "text")), width)
 
 
 def beside(found: Effects, marked: Effect | None, width: int) -> Lines:

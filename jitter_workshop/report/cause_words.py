@@ -16,7 +16,7 @@ from jitter_workshop.stats.scale import nice_ns
 ITEM = "- "
 """The text before each sentence of a list."""
 
-NONE_LATE, SAME = "none late", "same"
+NONE_LATE, SAME = "made none late", "as now"
 """The words in the place of a share that the removal of a cause would not change."""
 
 _KINDS = {
@@ -30,6 +30,15 @@ _KINDS = {
     "page_fault": "page fault ({})",
     "around": "around {}",
 }
+VECTORS = {
+    "local_timer": "local timer (interrupt)",
+    "call_function": "function call from other CPUs",
+    "call_function_single": "function call from another CPU",
+    "reschedule": "another CPU asks to reschedule",
+    "sched_ttwu_pending": "another CPU wakes a task here",
+    "irq_work": "the kernel's own interrupt (irq_work)",
+}
+"""Vectors in words, by the kernel's name. The gap around one has these words, too, without the brackets."""
 _NO_EVENTS = {
     words.NOTHING: "no event",
     words.ASLEEP: "asleep or stopped",
@@ -80,6 +89,10 @@ def cause_words(kind: str, name: str, limit: int = 40, *, measured: bool = True)
         return clean(_NO_TASK[name], limit)
     if kind == "task" and _STAND_IN.fullmatch(name):
         return name
+    if kind == "vector" and len(VECTORS.get(name, "")) in range(1, limit + 1):
+        return VECTORS[name]
+    if kind == "around" and name in VECTORS:
+        name = VECTORS[name].partition(" (")[0]
     own = _OUR_OWN if measured and kind == "task" and name in MEASURED_THREADS else ""
     said = _KINDS.get(kind, f"{clean(kind, 20)} {{}}").format(called(name, 64))
     return clean(said + (own if len(said) + len(own) <= limit else ""), limit)
@@ -191,25 +204,25 @@ def without(cause: Cause, report: EvidenceReport) -> str:
 
 
 def without_head(report: EvidenceReport) -> str:
-    """Return the head of the column of :func:`without`, such as ``<1 µs without it``."""
-    return f"<{nice_ns(report.threshold_ns)} without it"
+    """Return the head of the column of :func:`without`; "" if the shares are not known."""
+    return "in time without it" if report.below_now is not None else ""
 
 
 def in_time(report: EvidenceReport) -> str:
-    """Return ``99.9 % of 400,000 messages (accumulator) stayed below 1 µs.``, and what the column of shares means; ""
-    if the share is not known."""
+    """Return ``In time, which is below 1 µs, were 99.9 % of 400,000 messages (accumulator).``, and what the column of
+    shares means; "" if the share is not known."""
     if report.below_now is None or not report.messages:
         return ""
     thread = clean(report.main_thread, 20)
     counted = next((kind.counted for kind in KINDS.values() if report.main_thread in kind.threads), "messages")
     below, messages = _share(report.below_now), f"{report.messages:,} {counted} ({thread})"
-    said = f"{below[:1].upper()}{below[1:]} of {messages} stayed below {nice_ns(report.threshold_ns)}. "
-    said += f"The column '{without_head(report)}' is this share without the cause and the time around it."
+    said = f"In time, which is below {nice_ns(report.threshold_ns)}, were {below} of {messages}. "
+    said += f"The column '{without_head(report)}' tells how many would have been, had this cause taken no time."
     shown = {without(cause, report) for cause in report.causes}
     if NONE_LATE in shown:
         said += f" {NONE_LATE}: the cause stopped other threads, and nothing of the {thread} was late for it."
     if SAME in shown:
-        said += f" {SAME}: other causes make these stalls long enough."
+        said += f" {SAME}: other causes make these stalls long enough, so this one alone changes nothing."
     return said
 
 

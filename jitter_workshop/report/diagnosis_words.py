@@ -20,19 +20,8 @@ _LABELS = {
 }
 
 
-_VECTORS = {
-    "call_function": "function call from other CPUs",
-    "call_function_single": "function call from another CPU",
-    "reschedule": "another CPU asks to reschedule",
-    "sched_ttwu_pending": "another CPU wakes a task here",
-    "irq_work": "the kernel's own interrupt (irq_work)",
-}
-
-
 def label(kind: str, name: str) -> str:
     """Return a cause of the list in words. The list joins causes that a learner would call by one name."""
-    if kind == "vector" and name in _VECTORS:
-        return _VECTORS[name]
     return _LABELS.get(kind) or cause_words(kind, name, 48)
 
 

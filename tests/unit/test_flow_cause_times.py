@@ -12,7 +12,7 @@ from jitter_workshop.model.diagnosis import SeenCauses
 from jitter_workshop.model.effect import CauseTime
 from jitter_workshop.model.evidence import Cause, EvidenceReport
 from jitter_workshop.model.run import ThreadRecord
-from jitter_workshop.presenter import effect
+from jitter_workshop.presenter import causes, effect
 from jitter_workshop.presenter.lines import written
 from jitter_workshop.stats.effect import effects
 from jitter_workshop.stats.figures import KnownRun
@@ -124,3 +124,12 @@ def test_the_table_has_the_largest_causes_and_those_of_the_chapter() -> None:
     ]  # fmt: skip
     tiny = CauseTime("tiny", (1e3, 1e3)), CauseTime("task", (1e9, 1e9))
     assert [one.label for one in effect.rows_of(tiny)] == ["task"]
+
+
+def test_a_cause_below_one_percent_has_no_bar() -> None:
+    found = traced(("task", "python", 990 * MS), ("irq", "nic0", 11 * MS), ("softirq", "RCU", 9 * MS)).report
+    assert found is not None
+    rows = {line.plain.split("  ")[0]: line.plain for line in causes.causes(found, 100)}
+    assert rows["task python"].endswith("98 % ━━━━━━━━━━━━━━━━━━━━━━━━")
+    assert rows["interrupt nic0"].endswith("1 % ╸")
+    assert rows["softirq RCU"].endswith("<1 %")

@@ -242,6 +242,34 @@ def test_who_disturbed_a_run_is_told_by_its_trace_once_it_was_read() -> None:
     assert effect.disturbed(dataclasses.replace(seen, report=kept)) == "h (22 %), cc1 (1.7 %)"
 
 
+def stalled(made: Run, count: int, each_ns: float, tail: int) -> Run:
+    """A run of one second with so many stalls of 1 ms and more, of this mean length."""
+    rates = (StallRate(1_000_000, count, float(count), count * each_ns),)
+    told = dataclasses.replace(made.stalls, rates=rates, stolen_ns_per_second=count * each_ns)
+    main = made.main_summary
+    assert main is not None
+    summary = dataclasses.replace(main, percentiles={**main.percentiles, "99.9": tail})
+    return dataclasses.replace(made, stalls=told, histograms={made.main_histogram: summary})
+
+
+def test_fewer_stalls_with_a_longer_tail_are_told_with_their_length() -> None:
+    many, few = stalled(run(), 40, 4e6, 9_000_000), stalled(run(), 20, 11e6, 40_000_000)
+    both = KnownRun(many), KnownRun(dataclasses.replace(few, id="b"))
+    why = effect.against_each_other(both)
+    assert why.startswith("Fewer stalls, yet a longer p99.9: in the mean a stall of 1 ms and more lasted 4 ms → 11 ms")
+    assert why in " ".join(written(effect.compared(effects(*both), both, "changed", 300)).split("\n"))
+    assert why in written(effect.by_luck("This is luck: they differ.", 400, why))
+    back = effect.against_each_other((both[1], both[0]))
+    assert back.startswith("More stalls, yet a shorter p99.9: ")
+    # Nothing is told where the stalls are no longer, where both moved alike, or where there are too few of them.
+    for other in (
+        stalled(run(), 20, 4e6, 40_000_000),
+        stalled(run(), 60, 11e6, 40_000_000),
+        stalled(run(), 9, 11e6, 4**13),
+    ):
+        assert effect.against_each_other((both[0], KnownRun(other))) == ""
+
+
 def test_counts_of_two_equal_runs_are_the_first_and_the_second() -> None:
     found = [Effect("the thread preempted", ("4", "9 a second"), 2.25, "same", "more", sort="cause")]
     assert effect.counts(found, 80, relation="alike")[0].plain.split() == [

@@ -52,6 +52,8 @@ def _absent(seen: SeenCauses, seconds: float, figure: str) -> tuple[float, bool]
 
 def _read(known: KnownRun) -> tuple[SeenCauses, float] | None:
     """Return the causes of a run and its measured seconds; None if they are not known well enough."""
+    if known.timeless:
+        return None
     if known.report is not None:
         seen, seconds = of_trace(known.report, most=None), known.report.measured_ns / 1e9
     elif known.seen is not None and known.seen.source == "trace":
