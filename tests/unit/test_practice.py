@@ -185,6 +185,15 @@ def verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         (["--json"], "--json is for"),
         (["fetch", "--kernel", "/no/such", "--modules", "/no"], "cannot be taken"),
         (["--", "true"], "practice fetch"),
+        (["scenario"], "needs the id of one"),
+        (["scenario", "\x1b[2Jcrowd"], "there is no scenario"),
+        (["scenario", "crowd"], "needs a terminal"),
+        (["scenario", "crowd", "--try", "--shape", "laptop"], "needs the shape bare"),
+        (["scenario", "crowd", "--folder", "/no/such"], "/no/such cannot be read"),
+        (["list", "crowd"], "belongs to 'practice scenario ID'"),
+        (["--seed", "3"], "belongs to 'practice scenario ID'"),
+        (["check"], "there is no scenario here"),
+        (["hint"], "there is no scenario here"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(
@@ -194,6 +203,26 @@ def test_what_cannot_be_done_is_one_sentence(
     code, out, err = verb(*words)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert told in err
+    assert "\x1b" not in err
+
+
+def test_scenarios_are_listed_with_those_that_were_solved(verb: Any, tmp_path: Path) -> None:
+    kept = tmp_path / "state" / "jitter-workshop" / "practice" / "bare"
+    kept.mkdir(parents=True)
+    (kept / "solved.json").write_text(json.dumps({"solved": [{"scenario": "crowd", "seed": 1, "at": 1.0, "hints": 0}]}))
+    code, out, _ = verb("scenarios")
+    assert code == 0
+    assert [line.split()[1] for line in out.splitlines() if line.startswith("✓")] == ["crowd"]
+    said = json.loads(verb("scenarios", "--json")[1])
+    assert [one["id"] for one in said["scenarios"] if one["solved"]] == ["crowd"]
+
+
+def test_mistakes_of_a_teacher_s_folder_are_listed_with_their_lines(verb: Any, tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text('format_version = 1\nshape = "lap"\n')
+    code, _, err = verb("scenarios", "--folder", str(tmp_path))
+    assert code == 1
+    assert "own.toml:2: unknown shape 'lap'" in err
+    assert "own.toml:1: title is missing" in err
 
 
 def test_a_missing_emulator_is_named_with_its_package(verb: Any, monkeypatch: pytest.MonkeyPatch) -> None:
