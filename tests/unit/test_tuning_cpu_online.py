@@ -107,7 +107,14 @@ def test_smt_is_switched_off_for_all_cores_on_demand(tmp_path: Path) -> None:
         plan(root, "smt=on", 1)
 
 
-@pytest.mark.parametrize(("hot", "reason"), [((3,), "second threads"), ((0, 1), "no CPU would be left")])
+@pytest.mark.parametrize(
+    ("hot", "reason"),
+    [
+        ((3,), "CPU 3 is hot and the second thread of its core: it would go offline"),
+        ((2, 3), "CPU 2-3 are hot and the second threads of their cores: they would go offline"),
+        ((0, 1), "no CPU would be left"),
+    ],
+)
 def test_smt_stays_on_where_it_would_take_what_is_needed(tmp_path: Path, hot: tuple[int, ...], reason: str) -> None:
     assert reason in plan(machine(tmp_path), "smt=off", *hot).skipped[0].reason
 

@@ -96,7 +96,9 @@ class Smt(Tunable):
             )
         working = leaving & host.hot - host.hot_siblings
         if working:
-            raise Unavailable(f"CPU {working} are hot and are the second threads of their cores: they would go offline")
+            many = "are hot and the second threads of their cores: they"
+            how = "is hot and the second thread of its core: it" if len(working) == 1 else many
+            raise Unavailable(f"CPU {working} {how} would go offline")
         held = leaving & (host.isolation.partitions or CpuSet())
         if held:
             raise Unavailable(_held(held))

@@ -63,10 +63,10 @@ class Autogroup(Observed):
 class UtilizationClamps(Observed):
     id = "uclamp"
     title = "Utilisation clamps"
-    untaught = "Each program sets it for itself, and it acts only with the governor schedutil."
+    untaught = "Each program sets it for its own threads. On most hosts it acts only with the governor schedutil."
     why = (
-        "With the governor schedutil a clamp sets the lowest or highest load that the kernel assumes for a "
-        "task. From this load the kernel chooses the clock and, if the cores differ, the core."
+        "A clamp sets the lowest or highest load that the kernel assumes for a task. From this load the "
+        "governor schedutil chooses the clock. If the cores differ in speed, the scheduler chooses the core by it."
     )
     document = "Documentation/scheduler/sched-util-clamp.rst"
     paths = ("/proc/sys/kernel/sched_util_clamp_min", "/proc/sys/kernel/sched_util_clamp_max")
@@ -144,7 +144,7 @@ class AddressRandomisation(Observed):
 class Audit(Observed):
     id = "audit"
     title = "Auditing of system calls"
-    untaught = "It acts on system calls, and the measured threads make none."
+    untaught = "It acts on system calls, and the threads of most chapters make none while they measure."
     why = "With rules loaded, each system call is checked, and matches are logged."
     document = "Documentation/admin-guide/kernel-parameters.txt"
     paths = ("/proc/cmdline",)
