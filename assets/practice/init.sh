@@ -7,9 +7,13 @@ mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev
 
-# The order is right except for what only the hardware decides; a second pass costs nothing.
-for module in $(cat /lab/order) $(cat /lab/order); do
-    grep -qs "^$(echo "$module" | tr - _) " /proc/modules || insmod "/lab/modules/$module.ko" 2>/lab/insmod.err
+# The order is right except for what only the hardware decides: what fails is tried once more.
+failed=
+for module in $(cat /lab/order); do
+    insmod "/lab/modules/$module.ko" 2>/lab/insmod.err || failed="$failed $module"
+done
+for module in $failed; do
+    insmod "/lab/modules/$module.ko" 2>/lab/insmod.err
 done
 
 mount -t tmpfs -o mode=755,size=400m root /root
@@ -22,12 +26,23 @@ cp -a /bin/busybox /lab/kept/. /root/lab/
 
 share() { # share TAG PATH: a folder of the host, read-only, at the same place
     mkdir -p "/root$2"
-    mount -t 9p -o trans=virtio,version=9p2000.L,msize=500000,ro,cache=loose "$1" "/root$2"
+    if [ "$base" = yes ]; then
+        # Until the server mounts the folder itself: a machine with a share cannot be saved.
+        mount --bind "/root/base$2" "/root$2"
+    else
+        mount -t 9p -o trans=virtio,version=9p2000.L,msize=500000,ro,cache=loose "$1" "/root$2"
+    fi
 }
 . /lab/kept/options
+if [ "$base" = yes ]; then
+    mkdir /root/base
+    mount -t ext4 -o ro,noload /dev/vdb /root/base || poweroff -f
+fi
 eval "$shares"
 
-if [ -n "$kept" ]; then
+if [ -n "$kept" ] && [ "$base" = yes ]; then
+    mkdir -p "/root$kept"
+elif [ -n "$kept" ]; then
     # What is written here stays on the host, whatever becomes of the machine.
     mkdir -p "/root$kept"
     mount -t 9p -o trans=virtio,version=9p2000.L,msize=500000,cache=mmap kept "/root$kept" || poweroff -f

@@ -17,15 +17,22 @@ if [ "$cgroup" = v1 ]; then
 elif [ "$cgroup" = v2 ]; then
     $box mount -t cgroup2 cgroup2 /sys/fs/cgroup
 fi
-$box mkdir -p /srv/jitter-workshop
-$box mount --bind "$project" /srv/jitter-workshop
+if [ "$base" != yes ]; then
+    $box mkdir -p /srv/jitter-workshop
+    $box mount --bind "$project" /srv/jitter-workshop
+fi
 # Where the guest has another processor, the project's compiled module is its own.
 [ ! -e /lab/native.so ] ||
     $box mount --bind /lab/native.so /srv/jitter-workshop/jitter_workshop/bench/_native.abi3.so
 $box hostname -F /etc/hostname
 $box ip link set lo up
 
-"$python" -I -S -u /lab/server.py
+# Of the base the server is the program's own interpreter with its packages, which its forks inherit.
+if [ "$base" = yes ]; then
+    LANG=C.UTF-8 HOME=/root TERM=xterm-256color "$python" -u /lab/server.py
+else
+    "$python" -I -S -u /lab/server.py
+fi
 
 $box sync
 [ "$disk" != yes ] || $box mount -o remount,ro /disk

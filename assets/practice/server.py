@@ -4,23 +4,37 @@ Requests:  {"id", "start": argv, "user", "cwd", "env", "terminal": [rows, column
            {"id", "stdin": base64 | null} | {"id", "size": [rows, columns]}
            {"id", "signal": number, "group": bool} | {"power": "off"}
            {"id", "call": source, "name": function, "arguments": [...], "seconds"}
+           {"id", "load": module names} | {"id", "wake": clock in ns, "seed": base64, "mounts": [[kind, what, where]]}
 Events:    {"ready": release} | {"id", "pid"} | {"id", "out" | "err": base64} | {"id", "code": -N for signal N}
            {"id", "taken": bytes of stdin that the program has got or never will}
            {"id", "result"} | {"id", "os_error": [errno, message, file]} | {"id", "traceback"}
 
 Standard library only; it is PID 1's only child and is asleep while no request waits, so that the machine is idle.
+Once modules are loaded, ``python -m jitter_workshop`` is a fork of this process, which has them already: to import
+them anew takes seconds in the emulator.
 """
 
 import base64
 import fcntl
+import gc
+import importlib
 import json
 import os
+import random
 import selectors
 import signal
 import struct
 import subprocess
+import sys
 import termios
+import time
 import traceback
+
+PROGRAM = "jitter_workshop"
+MS_RDONLY, MS_BIND = 1, 4096
+RNDADDENTROPY, RNDRESEEDCRNG = 0x40085203, 0x5207
+""" include/uapi/linux/random.h """
+NINE = b"trans=virtio,version=9p2000.L,msize=500000,cache="
 
 
 def port(name):
@@ -100,8 +114,88 @@ class Input:
             self.descriptor = None
 
 
+def mount(kind, what, where):
+    """Mount a share of the host read-only (ro), or to be written (rw), or a folder at a second place (bind)."""
+    import ctypes
+
+    os.makedirs(where, exist_ok=True)
+    flags = {"ro": MS_RDONLY, "rw": 0, "bind": MS_BIND}[kind]
+    data = None if kind == "bind" else NINE + (b"loose" if kind == "ro" else b"mmap")
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(what.encode(), where.encode(), b"none" if kind == "bind" else b"9p", flags, data):
+        raise OSError(ctypes.get_errno(), "cannot be mounted", where)
+
+
+def wake(clock, seed, mounts):
+    """Make one machine of many that started from the same saved one: its time, its chance, its view of the host."""
+    time.clock_settime_ns(time.CLOCK_REALTIME, clock)
+    with open("/dev/random", "wb", 0) as pool:
+        fcntl.ioctl(pool, RNDADDENTROPY, struct.pack("ii", 8 * len(seed), len(seed)) + seed)
+        fcntl.ioctl(pool, RNDRESEEDCRNG)
+    for kind, what, where in mounts:
+        mount(kind, what, where)
+
+
+def load(names):
+    """Import what the program will need, and return the modules that cannot be imported, with the reasons."""
+    failed = {}
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except Exception as error:
+            failed[name] = f"{type(error).__name__}: {error}"
+    if not failed:
+        importlib.import_module(f"{PROGRAM}.commands.workshop").rehearse()
+    # A fork copies each page whose reference counts change; what is here now stays.
+    gc.collect()
+    gc.freeze()
+    return failed
+
+
+class Forked(BaseException):
+    """Unwinds the server's stack in a fork of it that becomes a program."""
+
+
+class Fork:
+    """A program that is a fork of this process; like subprocess.Popen as far as the server uses it."""
+
+    def __init__(self, argv, stdin, stdout, stderr, cwd, env, terminal):
+        self.pid = os.fork()
+        if self.pid:
+            return
+        try:
+            self.become(argv, (stdin, stdout, stderr), cwd, env, terminal)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(126)
+        raise Forked
+
+    def become(self, argv, streams, cwd, env, terminal):
+        os.setsid()
+        for number, descriptor in enumerate(streams):
+            os.dup2(descriptor, number)
+        os.closerange(3, 4096)
+        if terminal:
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        os.chdir(cwd)
+        os.environ.clear()
+        os.environ.update(env)
+        for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+            buffering = 1 if mode == "w" and os.isatty(number) else -1
+            errors = "backslashreplace" if number == 2 else None
+            setattr(sys, name, os.fdopen(number, mode, buffering, errors=errors))
+        sys.argv = [argv[2], *argv[3:]]
+        random.seed()
+        # The shares lie above the folders whose lists the importer has.
+        importlib.invalidate_caches()
+
+    def wait(self):
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
 class Server:
     def __init__(self):
+        self.loaded = False
         self.port = port("lab.control")
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.port, selectors.EVENT_READ, self.requests)
@@ -144,6 +238,13 @@ class Server:
             self.start(request)
         elif "call" in request:
             self.call(request)
+        elif "load" in request:
+            failed = load(request["load"])
+            self.loaded = PROGRAM not in failed
+            self.tell(id=request["id"], result=failed)
+        elif "wake" in request:
+            wake(request["wake"], base64.b64decode(request["seed"]), request["mounts"])
+            self.tell(id=request["id"], result=None)
         elif request["id"] in self.processes:
             process = self.processes[request["id"]]
             if "signal" in request:
@@ -164,26 +265,30 @@ class Server:
             rights = {"user": int(entry[2]), "group": int(entry[3]), "extra_groups": [int(entry[3])]}
         ident = request["id"]
         own = dict(cwd=request["cwd"], env=request["env"], start_new_session=True, **rights)
+        argv = request["start"]
+        forks = self.loaded and not rights and argv[:3] == [sys.executable, "-m", PROGRAM]
         if "terminal" in request:
             terminal, inside = os.openpty()
             resize(terminal, request["terminal"])
             take = lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # noqa: E731
             ends = dict.fromkeys(("stdin", "stdout", "stderr"), inside)
             try:
-                process = subprocess.Popen(request["start"], preexec_fn=take, **ends, **own)
+                if forks:
+                    process = Fork(argv, inside, inside, inside, own["cwd"], own["env"], terminal=True)
+                else:
+                    process = subprocess.Popen(argv, preexec_fn=take, **ends, **own)
             except OSError:
                 os.close(terminal)
-                raise
-            finally:
                 os.close(inside)
+                raise
+            os.close(inside)
             process.terminal = terminal
             process.input = Input(self, ident, os.dup(terminal))
             process.outputs = {"out": terminal}
         else:
-            ends = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-            process = subprocess.Popen(request["start"], bufsize=0, **ends, **own)
-            process.input = Input(self, ident, taken(process, "stdin"))
-            process.outputs = {"out": taken(process, "stdout"), "err": taken(process, "stderr")}
+            process, stdin, outputs = self.piped(argv, own, forks)
+            process.input = Input(self, ident, stdin)
+            process.outputs = outputs
         self.processes[ident] = process
         process.ended = os.pidfd_open(process.pid)
         for name, pipe in process.outputs.items():
@@ -191,6 +296,19 @@ class Server:
             self.watch(pipe, selectors.EVENT_READ, lambda n=name: self.output(process, ident, n))
         self.watch(process.ended, selectors.EVENT_READ, lambda: self.exited(ident))
         self.tell(id=ident, pid=process.pid)
+
+    def piped(self, argv, own, forks):
+        """Start a program with pipes; return it, the number of its stdin, and those of its outputs."""
+        if not forks:
+            ends = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+            process = subprocess.Popen(argv, bufsize=0, **ends, **own)
+            return process, taken(process, "stdin"), {"out": taken(process, "stdout"), "err": taken(process, "stderr")}
+        pipes = [os.pipe() for _ in range(3)]
+        theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
+        process = Fork(argv, *theirs, own["cwd"], own["env"], terminal=False)
+        for descriptor in theirs:
+            os.close(descriptor)
+        return process, pipes[0][1], {"out": pipes[1][0], "err": pipes[2][0]}
 
     def output(self, process, ident, name):
         """Tell what a program has written; return False if there is nothing now."""
@@ -250,6 +368,15 @@ class Server:
         self.tell(id=request["id"], **answer)
 
 
-if __name__ == "__main__":
+def main():
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    Server().serve()
+    server = Server()
+    try:
+        server.serve()
+    except Forked:
+        return True
+    return False
+
+
+if __name__ == "__main__" and main():
+    sys.exit(importlib.import_module(f"{PROGRAM}.cli").main())

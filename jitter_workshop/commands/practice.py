@@ -4,16 +4,20 @@
   practice -- CMD…       run a command inside as root; its output and its exit code are returned
   practice list          the machines' shapes, and what is there to run them (or --list)
   practice fetch         get the kernel once: Debian's package, downloaded by apt and not installed; with --kernel FILE
-                         --modules DIR a kernel of your own
+                         --modules DIR a kernel of your own; then the machine boots once and is saved
+  practice reset         take this user's machines back to their state after boot, within seconds; the workshop or
+                         shell in their terminals starts anew (with --shape those of one shape)
   practice stop          end this user's machines (with --shape those of one shape)
   practice scenarios     list the scenarios: faults to mend in a machine (with --folder your own)
   practice scenario ID   boot a machine with this fault, and open a shell inside; "check" there says what is mended
                          (--seed N: the same values again; --try: let its own solution mend it, and report)
 
-The machine is emulated by QEMU: its kernel, its settings, what it counts and what it refuses are real, and its times
-mean nothing. It sees /usr, the Python environment and this program, all read-only, and has no network. It ends with the
-command that opened it. What is written below /root/kept, such as the sessions of the workshop, stays on this host in
-the state folder (~/.local/state/jitter-workshop/practice/SHAPE).
+A machine boots once; later starts continue from where it was saved (about 200 MB in the cache for each shape, and 70
+for all), until its kernel, QEMU or this program changes. QEMU uses KVM where a clock finds it faster than emulation
+('practice list' tells). Emulated, its kernel, its settings, what it counts and what it refuses are real, and its times
+mean nothing. It has at most the memory that the list tells. It sees /usr, the Python environment and this program, all
+read-only, and has no network. It ends with the command that opened it. What is written below /root/kept, such as the
+sessions of the workshop, stays on this host in the state folder (~/.local/state/jitter-workshop/practice/SHAPE).
 """
 
 from __future__ import annotations
@@ -28,14 +32,14 @@ from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.text import clean, many
 
 if TYPE_CHECKING:
+    from jitter_workshop.practice.kvm import Answer
     from jitter_workshop.practice.shape import Shape
 
-ACTIONS = ("list", "fetch", "stop", "scenarios", "scenario")
+ACTIONS = ("list", "fetch", "reset", "stop", "scenarios", "scenario")
 INSIDE = ("task", "check", "hint")
 """The commands of a scenario's shell: they work in its machine."""
 TAKEN_ALONG = ("TERM", "COLORTERM", "NO_COLOR")
 """Variables that tell programs inside what this terminal can show."""
-WHY_EMULATED = "this version starts no machine with KVM"
 
 
 def add_arguments(parser: Any) -> None:
@@ -79,10 +83,12 @@ def run(args: argparse.Namespace) -> int:
     if action == "list":
         return _list(args)
     if action == "fetch":
-        return _fetch(args)
+        return _fetch(args, _shape(args.shape))
     shape = _shape(args.shape)
     if action == "stop":
         return _stop(args, shape)
+    if action == "reset":
+        return _reset(args, shape)
     return _open(shape, command, args)
 
 
@@ -112,7 +118,7 @@ def _open(shape: Shape, command: list[str], args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from jitter_workshop.practice import kernels, qemu, running
+    from jitter_workshop.practice import kernels, kvm, qemu, running, saved
     from jitter_workshop.practice.shape import SHAPES
 
     cache = kernels.cache_dir()
@@ -137,15 +143,30 @@ def _list(args: argparse.Namespace) -> int:
         )
     going = [{"shape": one.shape, "pid": one.pid} for one in running.owners(cache)]
     lines = [f"{row['name']:<8} {row['sentence']} {row['memory_mib']} MiB" for row in rows]
-    lines += ["", f"Machines are emulated, so their times mean nothing: {WHY_EMULATED}."]
+    answer, used = kvm.probe(), saved.used_mib(cache)
+    lines += ["", f"Machines run in KVM: {answer.why}." if answer.usable else _emulated(answer)]
     lines += [f"Kernel: {rows[0]['kernel']}." if rows[0]["ready"] else f"Not ready: {clean(rows[0]['why'], 400)}."]
+    lines += [f"Saved machines take {used} MiB in {cache}."] if used else []
     lines += [f"Running: {one['shape']} (pid {one['pid']})." for one in going]
-    payload = {"shapes": rows, "accelerator": "tcg", "why": WHY_EMULATED, "running": going}
+    payload = {
+        "shapes": rows,
+        "accelerator": "kvm" if answer.usable else "tcg",
+        "why": answer.why,
+        "kvm_turn_ns": answer.turn_ns,
+        "kvm_exit_us": answer.exit_us,
+        "saved_mib": used,
+        "running": going,
+    }
     show(args, payload, "\n".join(lines) + "\n")
     return 0
 
 
-def _fetch(args: argparse.Namespace) -> int:
+def _emulated(answer: Answer) -> str:
+    return f"Machines are emulated, so their times mean nothing: {answer.why}."
+
+
+def _fetch(args: argparse.Namespace, shape: Shape) -> int:
+    from jitter_workshop.commands.common.guest import prepare
     from jitter_workshop.practice import kernels
 
     if bool(args.kernel) != bool(args.modules):
@@ -157,10 +178,26 @@ def _fetch(args: argparse.Namespace) -> int:
         say(f"Getting Debian's package {kernels.SOURCES[flavour].package} (70 MB) into {cache}.")
         kernel = kernels.fetch(flavour, cache)
     kernels.verify(kernel)
+    prepare(shape)
     payload = {"kernel": kernel.release, "folder": str(kernel.folder), "modules": len(kernel.modules)}
     text = f"Kernel {clean(kernel.release, 80)} with {many(len(kernel.modules), 'module')} is in {kernel.folder}.\n"
     show(args, payload, text)
     return 0
+
+
+def _reset(args: argparse.Namespace, shape: Shape) -> int:
+    import time
+
+    from jitter_workshop.practice import kernels, running
+
+    began = time.monotonic()
+    done, others = running.reset(kernels.cache_dir(), shape.name if args.shape else "")
+    took = round(time.monotonic() - began, 2)
+    payload = {"reset": [one.pid for one in done], "others": [one.pid for one in others], "seconds": took}
+    lines = [f"Reset in {took:.1f} s: {one.shape} (pid {one.pid})." for one in done]
+    lines += [f"Not reset, for it runs a command without a terminal: {one.shape} (pid {one.pid})." for one in others]
+    show(args, payload, "\n".join(lines or ["No machine is running."]) + "\n")
+    return 1 if others else 0
 
 
 def _stop(args: argparse.Namespace, shape: Shape) -> int:

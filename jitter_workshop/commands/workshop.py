@@ -21,6 +21,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--course", metavar="DIR", type=Path, help="a course of your own instead of the built-in one")
 
 
+def rehearse() -> None:
+    """Do what each start does alike, in a process whose forks become workshops: they inherit it."""
+    from jitter_workshop.course.loader import load_course
+
+    load_course(keep=True)
+
+
 def run(args: argparse.Namespace) -> int:
     """Run the workshop until the learner leaves, and return 0. An error before the first screen becomes exit code 2."""
     # Until the first frame nearly nothing becomes garbage, and looking for it takes a tenth of the start.

@@ -43,7 +43,7 @@ def load_course(folder: Path | None = None, *, keep: bool = False) -> Course:
         base = builtin_course()
         course, was_kept = _builtin(base)
         if keep and not was_kept:
-            kept.keep(base, course)
+            _keep(base)
         return course
     return _whole(read_course(folder))
 
@@ -54,6 +54,12 @@ def _builtin(folder: Path) -> tuple[Course, bool]:
     installation does not change below a running workshop."""
     course = kept.read(folder)
     return (course, True) if course is not None else (_whole(read_course()), False)
+
+
+@functools.lru_cache(maxsize=1)
+def _keep(folder: Path) -> None:
+    """Keep the built-in course, once in a process and its forks."""
+    kept.keep(folder, _builtin(folder)[0])
 
 
 def _whole(reading: Reading) -> Course:

@@ -138,6 +138,8 @@ class Machine:
             # About one boot in a hundred hangs in the emulator before the kernel's first line, or runs into code that
             # another CPU is just changing.
             self.started_again(late)
+            # KVM that answers a probe may still not run this machine.
+            self.options = replace(self.options, accelerator="tcg")
             self._power_on(BOOT_TIMEOUT_S)
 
     def started_again(self, late: Exception) -> None:
@@ -145,16 +147,25 @@ class Machine:
 
     def _power_on(self, timeout_s: float) -> None:
         self._off()
-        self._guests.clear()
-        self.release = ""
-        self._buffer = b""
+        self._forget()
         self._qemu = qemu.launch(self.options, self.work, self._cache)
         self.pump(lambda: bool(self.release), timeout_s, "the guest to boot")
+
+    def _forget(self) -> None:
+        """Forget what ran before the machine was off."""
+        self._guests.clear()
+        self._answers.clear()
+        self.release = ""
+        self._buffer = b""
 
     def reboot(self, append: str | None = None) -> None:
         """Shut down in order (all synced, processes gone) and boot."""
         self.shut_down()
         self.boot(append)
+
+    def reset(self) -> None:
+        """Begin anew; what runs in the machine ends as in a power cut."""
+        self.boot()
 
     def shut_down(self, timeout_s: float = 60) -> None:
         """Sync, make the disk read-only, power off."""
@@ -244,6 +255,13 @@ class Machine:
         except OSError:
             self._off()
             raise PowerLost(f"the machine is off\n{self._console()}") from None
+
+    def request(self, words: dict[str, Any], timeout_s: float, what: str) -> Any:
+        """Ask the guest's server for something, and return its answer."""
+        ident = self._next()
+        self.tell({"id": ident, **words})
+        self.pump(lambda: ident in self._answers, timeout_s, what)
+        return self._raise(ident)
 
     def pump(self, until: Callable[[], bool], timeout_s: float, what: str) -> None:
         """Take events from the guest until something is true."""

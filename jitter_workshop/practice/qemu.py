@@ -13,8 +13,10 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.host.kernel.hypervisor import PRACTICE_WORD
@@ -56,7 +58,9 @@ class Options:
 
     ``append`` is added to the kernel's command line. ``init``: busybox, or systemd, this host's own. ``programs``: what
     a guest with another processor runs. ``extra``: files that the guest has in /lab besides. ``devices``: QEMU's
-    arguments for devices besides. ``kept``: a folder of this host that the guest may write, at ``KEPT``."""
+    arguments for devices besides. ``kept``: a folder of this host that the guest may write, at ``KEPT``. ``base``: an
+    image that the guest starts from, before it mounts any folder of the host; such a machine can be saved.
+    ``accelerator``: QEMU's, emulation or KVM (see ``kvm``)."""
 
     kernel: str = "stock"
     append: str = ""
@@ -70,6 +74,8 @@ class Options:
     extra: tuple[Path, ...] = ()
     devices: tuple[str, ...] = ()
     kept: Path | None = None
+    base: Path | None = None
+    accelerator: Literal["tcg", "kvm"] = "tcg"
 
     @property
     def foreign(self) -> bool:
@@ -95,22 +101,44 @@ def check(options: Options, cache: Path) -> None:
         kernels.tool(kernels.EMULATORS[options.hardware.arch][0])
 
 
+@dataclass(frozen=True)
+class Memory:
+    """Hold where a machine's memory is: a file for each node. ``shared``: what the machine writes goes into the files;
+    otherwise they stay as they are."""
+
+    files: tuple[Path, ...]
+    shared: bool
+
+
 def command_line(
-    options: Options, kernel: kernels.Kernel, work: Path, table: Path | None, shares: list[Path]
+    options: Options,
+    kernel: kernels.Kernel,
+    work: Path,
+    table: Path | None,
+    shares: list[Path],
+    memory: Memory | None = None,
 ) -> list[str]:
     """Return the arguments of QEMU, without the two file descriptors that ``Qemu`` adds. ``table``: the ACPI table's
-    file, if the machine has one."""
+    file, if the machine has one. ``memory``: where it is, if it is in files."""
     has = replace(options.hardware, nodes=2) if options.numa else options.hardware
     program = kernels.EMULATORS[has.arch][0] if options.foreign else "qemu-system-x86_64"
     arguments = [kernels.tool(program), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
-    # Never KVM: it has no such registers, and nested it crawls.
-    arguments += ["-accel", "tcg,thread=multi", "-machine", "virt" if options.foreign else "q35", "-cpu", has.cpu]
+    accelerator, processor = ("kvm", "host") if options.accelerator == "kvm" else ("tcg,thread=multi", has.cpu)
+    arguments += ["-accel", accelerator, "-machine", "virt" if options.foreign else "q35", "-cpu", processor]
     arguments += ["-smp", f"{has.cpus},sockets={has.sockets},cores={has.cores},threads={has.threads}"]
     arguments += ["-m", str(has.memory_mib), "-serial", f"file:{_value(work / 'console')}"]
+    if has.nodes > 1 or memory is not None:
+        for node in range(has.nodes):
+            kind = "memory-backend-ram"
+            if memory is not None:
+                place = f"mem-path={_value(memory.files[node])},share={'on' if memory.shared else 'off'}"
+                kind = f"memory-backend-file,{place}"
+            arguments += ["-object", f"{kind},id=m{node},size={has.memory_mib // has.nodes}M"]
     if has.nodes > 1:
         for node, cpus in enumerate(has.nodes_cpus()):
-            arguments += ["-object", f"memory-backend-ram,id=m{node},size={has.memory_mib // has.nodes}M"]
             arguments += ["-numa", f"node,nodeid={node},cpus={cpus},memdev=m{node}"]
+    elif memory is not None:
+        arguments += ["-machine", "memory-backend=m0"]
     if table is not None:
         arguments += ["-acpitable", f"file={_value(table)}", "-device", "pc-testdev"]
         # The second UART's scratch register (0x2ff) is where the ACPI table reads the temperature.
@@ -122,7 +150,9 @@ def command_line(
     else:
         arguments += ["-drive", "driver=null-co,size=64M,if=none,id=disk"]
     arguments += ["-device", "virtio-blk-pci,drive=disk,num-queues=4"]
-    arguments += ["-drive", "driver=null-co,size=64M,if=none,id=fast", "-device", "nvme,drive=fast,serial=lab"]
+    if options.base is not None:
+        arguments += ["-drive", f"file={_value(options.base)},format=raw,if=none,id=base,readonly=on"]
+        arguments += ["-device", "virtio-blk-pci,drive=base,num-queues=1"]
     arguments += ["-netdev", "hubport,hubid=0,id=net", "-device", "virtio-net-pci,netdev=net,mac=52:54:00:12:34:56"]
     for number, folder in enumerate(shares):
         arguments += [
@@ -134,7 +164,7 @@ def command_line(
         arguments += ["-fsdev", f"local,id=kept,path={_value(options.kept)},security_model=none,multidevs=remap"]
         arguments += ["-device", "virtio-9p-pci,fsdev=kept,mount_tag=kept"]
     console = "ttyAMA0" if options.foreign else "ttyS0"
-    said = f"{PRACTICE_WORD}=tcg"
+    said = f"{PRACTICE_WORD}={options.accelerator}"
     append = f"console={console} quiet panic=-1 mitigations=off {said} {options.append}".strip()
     return [*arguments, "-kernel", str(kernel.vmlinux), "-initrd", str(work / "initrd"), "-append", append]
 
@@ -154,7 +184,8 @@ def _die_with(parent: int) -> None:
 class Qemu:
     """Hold a running QEMU. ``control`` is the stream to the guest's server."""
 
-    def __init__(self, arguments: list[str], work: Path) -> None:
+    def __init__(self, arguments: list[str], work: Path, keep: Sequence[int] = ()) -> None:
+        """``keep``: file descriptors that the process inherits besides."""
         self.work = work
         self.control, guest_end = socket.socketpair()
         self._monitor, monitor_end = socket.socketpair()
@@ -171,7 +202,7 @@ class Qemu:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                pass_fds=descriptors,
+                pass_fds=(*descriptors, *keep),
                 start_new_session=True,
                 preexec_fn=functools.partial(_die_with, os.getpid()),
             )
@@ -182,14 +213,24 @@ class Qemu:
 
     def monitor(self, command: str, timeout_s: float = 30) -> str:
         """Run a command of QEMU's human monitor and return what it prints."""
+        return str(self.ask("human-monitor-command", {"command-line": command}, timeout_s))
+
+    def ask(
+        self, command: str, arguments: dict[str, object] | None = None, timeout_s: float = 30, file: int | None = None
+    ) -> object:
+        """Run a command of QEMU's machine protocol and return its answer. ``file``: a descriptor to go with it."""
         if not self._greeted:
             self._answer(timeout_s)
             self._ask({"execute": "qmp_capabilities"}, timeout_s)
             self._greeted = True
-        return str(self._ask({"execute": "human-monitor-command", "arguments": {"command-line": command}}, timeout_s))
+        return self._ask({"execute": command, "arguments": arguments or {}}, timeout_s, file)
 
-    def _ask(self, request: dict[str, object], timeout_s: float) -> object:
-        self._monitor.sendall(json.dumps(request).encode() + b"\n")
+    def _ask(self, request: dict[str, object], timeout_s: float, file: int | None = None) -> object:
+        line = json.dumps(request).encode() + b"\n"
+        try:
+            socket.send_fds(self._monitor, [line], [] if file is None else [file])
+        except OSError as error:
+            raise PowerLost(f"QEMU has gone: {error}\n{console(self.work)}") from None
         while True:
             answer = self._answer(timeout_s)
             if "error" in answer:
@@ -237,8 +278,18 @@ def late(message: str, work: Path) -> MachineTimeout:
     return MachineTimeout(message)
 
 
-def launch(options: Options, work: Path, cache: Path) -> Qemu:
-    """Start a machine; it has booted once the server's first line arrives."""
+@dataclass(frozen=True)
+class Parts:
+    """Hold what is given to QEMU: the words of its command line, and the initrd, which they name."""
+
+    kernel: kernels.Kernel
+    initrd: bytes
+    table: Path | None
+    shares: tuple[Path, ...]
+
+
+def parts(options: Options, cache: Path) -> Parts:
+    """Put together what a machine boots from."""
     kernel = kernels.find(options.kernel, cache)
     shares = images.shared_folders(options.programs)
     variables = {
@@ -247,12 +298,28 @@ def launch(options: Options, work: Path, cache: Path) -> Qemu:
         "cgroup": options.cgroup,
         "init": options.init,
         "kept": KEPT if options.kept is not None else "",
+        "base": "yes" if options.base is not None else "no",
         "project": str(images.PROJECT),
-        "python": str(Path(options.python).resolve()) if options.programs is None else options.python,
+        "python": options.python if options.programs or options.base else str(Path(options.python).resolve()),
     }
     initrd = images.initrd(kernel, variables, options.hostname, options.programs, options.extra)
-    (work / "initrd").write_bytes(initrd)
     table = (
         None if options.foreign or options.hardware.pstates == "none" else images.acpi_table(cache, options.hardware)
     )
-    return Qemu(command_line(options, kernel, work, table, list(shares)), work)
+    return Parts(kernel, initrd, table, tuple(shares))
+
+
+def launch(
+    options: Options,
+    work: Path,
+    cache: Path,
+    memory: Memory | None = None,
+    keep: Sequence[int] = (),
+    words: Sequence[str] = (),
+) -> Qemu:
+    """Start a machine; it has booted once the server's first line arrives. ``keep``: file descriptors that QEMU
+    inherits. ``words``: more arguments for it."""
+    made = parts(options, cache)
+    (work / "initrd").write_bytes(made.initrd)
+    arguments = command_line(options, made.kernel, work, made.table, list(made.shares), memory)
+    return Qemu([*arguments, *words], work, keep)

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 
 from jitter_workshop.practice.machine import Guest, Machine
+from jitter_workshop.practice.running import RESET_SIGNAL
 
 CHUNK = 16384
 MOST_UNTAKEN = 65536
@@ -31,34 +32,35 @@ def on_terminal() -> bool:
         return False
 
 
-def run(machine: Machine, argv: Sequence[str], env: dict[str, str], terminal: bool) -> int:
-    """Run a program in the guest until it ends, and return its exit code, -N for signal N. Return -SIGHUP if the
-    terminal vanishes, because no key can end the program then.
+class ResetAsked(Exception):
+    """Tell that the machine is to go back to where it was saved."""
 
-    ``terminal``: it gets a terminal, which is this process's own. Otherwise its stdin, stdout and stderr are this
-    process's own.
+
+def run(machine: Machine, argv: Sequence[str], env: dict[str, str], wake: int = -1) -> int:
+    """Run a program in the guest until it ends, and return its exit code, -N for signal N. Return -SIGHUP if the
+    terminal vanishes, because no key can end the program then. Raise ResetAsked if a reset is asked for.
+
+    ``wake``: the descriptor of ``signalled``; the program gets a terminal, which is this process's own. Without one its
+    stdin, stdout and stderr are this process's own.
     """
-    with contextlib.ExitStack() as stack:
-        size = os.get_terminal_size(1) if terminal else None
-        guest = machine.start(
-            argv, env=env, sink=_write, terminal=None if size is None else (size.lines or 24, size.columns or 80)
-        )
-        wake = -1
-        if terminal:
-            wake = stack.enter_context(_resizes(guest))
-            stack.enter_context(raw(0))
+    size = os.get_terminal_size(1) if wake >= 0 else None
+    guest = machine.start(
+        argv, env=env, sink=_write, terminal=None if size is None else (size.lines or 24, size.columns or 80)
+    )
+    with raw(0) if wake >= 0 else contextlib.nullcontext():
         return _relay(machine, guest, wake)
 
 
 def _relay(machine: Machine, guest: Guest, wake: int) -> int:
     """Pass input on until the program has ended, and return its exit code. ``wake``: readable when the terminal has
-    another size, -1 for no terminal."""
+    another size or a reset is asked for, -1 for no terminal."""
     listening = sys.stdin is not None
     while guest.code is None:
         others = [0] if listening and guest.untaken < MOST_UNTAKEN else []
         ready = machine.turn(None, [*others, wake] if wake >= 0 else others, f"the end of {guest.argv[0]}")
         if wake in ready:
-            os.read(wake, CHUNK)
+            if _RESET in os.read(wake, CHUNK):
+                raise ResetAsked
             with contextlib.suppress(OSError):
                 size = os.get_terminal_size(1)
                 guest.resize(size.lines or 24, size.columns or 80)
@@ -96,19 +98,24 @@ def raw(descriptor: int) -> Iterator[None]:
             termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
 
+_RESIZED, _RESET = b"s", b"r"
+
+
 @contextlib.contextmanager
-def _resizes(guest: Guest) -> Iterator[int]:
-    """Give a descriptor that can be read once the terminal has changed its size."""
+def signalled() -> Iterator[int]:
+    """Give a descriptor that can be read once the terminal has changed its size, or a reset was asked for."""
     reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    words = {signal.SIGWINCH: _RESIZED, RESET_SIGNAL: _RESET}
 
-    def changed(_number: int, _frame: FrameType | None) -> None:
+    def came(number: int, _frame: FrameType | None) -> None:
         with contextlib.suppress(BlockingIOError):
-            os.write(writer, b"s")
+            os.write(writer, words[signal.Signals(number)])
 
-    before = signal.signal(signal.SIGWINCH, changed)
+    before = {number: signal.signal(number, came) for number in words}
     try:
         yield reader
     finally:
-        signal.signal(signal.SIGWINCH, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         os.close(reader)
         os.close(writer)

@@ -22,9 +22,14 @@ from jitter_workshop.errors import HostError, reason
 
 FOLDER = "running"
 OWNER = "owner.json"
+RESETS = "resets"
+"""The file in a machine's folder with how often it was reset; only a machine that can be reset has it."""
+RESET_SIGNAL = signal.SIGUSR1
 LAST_LOG = "last.log"
 """The console of the machine that ended last, in the cache."""
 STOP_S = 10.0
+RESET_S = 240.0
+"""A machine that cannot start from its saved one boots anew, which takes a minute on a busy host."""
 _STEP_S = 0.05
 
 
@@ -88,6 +93,49 @@ def stop(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
         if not going or time.monotonic() > ends:
             return [owner for owner in asked if owner not in going], going
         time.sleep(_STEP_S)
+
+
+def reset(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
+    """Ask the owners of this shape, or of all, to take their machines back to where they were saved. Return those that
+    have done so, and the others: these run a command without a terminal, or have ended."""
+    asked: list[tuple[Path, Owner, int]] = []
+    others: list[Owner] = []
+    for own, owner in _each(cache):
+        if owner is not None and shape in ("", owner.shape):
+            count = resets(own)
+            if count is None:
+                others.append(owner)
+                continue
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(owner.pid, RESET_SIGNAL)
+            asked.append((own, owner, count))
+    done: list[Owner] = []
+    ends = time.monotonic() + RESET_S
+    while asked and time.monotonic() < ends:
+        for one in list(asked):
+            own, owner, count = one
+            now = resets(own)
+            if now != count:
+                asked.remove(one)
+                (others if now is None else done).append(owner)
+        time.sleep(_STEP_S)
+    return done, others + [owner for _, owner, _ in asked]
+
+
+def resets(own: Path) -> int | None:
+    """Return how often the machine of this folder was reset; None if it cannot be reset, or has gone."""
+    try:
+        return int((own / RESETS).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def count_reset(own: Path) -> None:
+    """Take note that a machine that can be reset has started, the first time or again."""
+    before = resets(own)
+    made = own / f"{RESETS}.new"
+    made.write_text(str(0 if before is None else before + 1))
+    made.replace(own / RESETS)
 
 
 def _each(cache: Path) -> Iterator[tuple[Path, Owner | None]]:

@@ -1,9 +1,10 @@
-"""The verb ``practice``: a command's output and code, the learner's terminal, what stays on the host, and what a killed
-one leaves: nothing."""
+"""The verb ``practice``: a command's output and code, the learner's terminal, what stays on the host, what a later
+start and a reset bring back, and what a killed one leaves: nothing."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop.practice import kernels, running
+from jitter_workshop.practice.qemu import KEPT
 from tests.lab import fetch
 from tests.terminal import Terminal
 
@@ -27,9 +29,9 @@ GOVERNOR = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
 PATIENCE_S = 120.0
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> dict[str, str]:
-    """An environment with a home of its own, whose cache has the lab's kernel."""
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache with the lab's kernel, for all tests here: the first start in it boots and saves the machine."""
     try:
         kernels.check_tools()
         kernel = kernels.find("stock", CACHE)
@@ -37,13 +39,20 @@ def home(tmp_path: Path) -> dict[str, str]:
         if os.environ.get("JITTER_WORKSHOP_LAB") == "required":
             pytest.fail(f"the lab machine is required and not here: {reason}", pytrace=False)
         pytest.skip(f"the lab machine is not here: {reason}")
-    own = tmp_path / "cache" / "jitter-workshop" / "practice" / kernel.folder.name
+    top = tmp_path_factory.mktemp("cache")
+    own = top / "jitter-workshop" / "practice" / kernel.folder.name
     (own / "modules").mkdir(parents=True)
     for file in (kernel.vmlinux, kernel.config, *kernel.modules, kernel.folder / "release", kernel.folder / "order"):
         (own / file.relative_to(kernel.folder)).symlink_to(file)
     kernels.write_sums(own, [])
-    places = {f"XDG_{name}_HOME": str(tmp_path / name.lower()) for name in ("CACHE", "STATE", "CONFIG")}
-    return {**os.environ, **places, "HOME": str(tmp_path)}
+    return top
+
+
+@pytest.fixture
+def home(tmp_path: Path, cache: Path) -> dict[str, str]:
+    """An environment with a home of its own."""
+    places = {f"XDG_{name}_HOME": str(tmp_path / name.lower()) for name in ("STATE", "CONFIG")}
+    return {**os.environ, **places, "XDG_CACHE_HOME": str(cache), "HOME": str(tmp_path)}
 
 
 def cache_of(home: dict[str, str]) -> Path:
@@ -74,10 +83,37 @@ def test_a_command_has_its_streams_and_its_code_and_changes_nothing_outside(home
     done = subprocess.run([*VERB, "--", "sh", "-c", script], env=home, input=typed, capture_output=True, check=False)
     assert (done.returncode, done.stdout.split()) == (7, [b"performance", b"500000"]), done
     assert b"an emulator" in done.stderr.splitlines()[0]
-    assert done.stderr.splitlines()[1:] == [b"to stderr"]
+    assert done.stderr.splitlines()[-1] == b"to stderr"
     kept = Path(home["XDG_STATE_HOME"]) / "jitter-workshop" / "practice" / "laptop"
     assert [path.name for path in kept.iterdir()] == ["stays"]
     assert (machines(home), list((cache_of(home) / running.FOLDER).iterdir())) == ([], [])
+
+
+def ran(home: dict[str, str], script: str) -> tuple[str, str]:
+    """What a shell inside said, and what was said of the start."""
+    words = [*VERB, "--", "sh", "-c", script]
+    done = subprocess.run(words, env=home, capture_output=True, text=True, check=True, timeout=2 * PATIENCE_S)
+    return done.stdout, done.stderr
+
+
+def test_a_later_start_continues_as_a_machine_of_its_own(home: dict[str, str]) -> None:
+    told = "date +%s; cat /proc/sys/kernel/random/uuid /proc/uptime; jitter-workshop --version"
+    outputs = []
+    for _ in range(3):
+        began = time.time()
+        out, err = ran(home, told)
+        clock, *rest = out.splitlines()
+        assert began - 1 <= int(clock) <= time.time() + 1, "the clock stood still with the saved machine"
+        outputs.append((err.split()[0], *rest))
+    assert [first for first, *_ in outputs[1:]] == ["Continuing", "Continuing"], outputs
+    assert len({uuid for _, uuid, *_ in outputs}) == 3, "two machines got the same chance"
+    assert {version.split()[0] for *_, version in outputs} == {"jitter-workshop"}
+    (saved,) = (cache_of(home) / "saved").iterdir()
+    # Of a state that cannot be used the next start makes a new one.
+    with (saved / "state").open("r+b") as state:
+        state.truncate(1000)
+    assert ran(home, "echo up")[0] == "up\n"
+    assert (saved / "state").stat().st_size > 100_000
 
 
 def test_kill_9_leaves_no_process_and_stop_ends_one_in_order(home: dict[str, str]) -> None:
@@ -119,7 +155,7 @@ def test_the_terminal_goes_inside_with_its_size_and_signals_and_comes_back(home:
         def answers(line: str, expected: str) -> None:
             shell.type(f"{line}\n")
             ends = time.monotonic() + PATIENCE_S
-            while not re.search(expected, shell.seen.decode(errors="replace")):
+            while not re.search(expected, shell.seen.decode(errors="replace"), re.DOTALL):
                 assert time.monotonic() < ends, (expected, shell.seen)
                 shell.read()
 
@@ -132,6 +168,12 @@ def test_the_terminal_goes_inside_with_its_size_and_signals_and_comes_back(home:
         time.sleep(1)
         shell.type("\x03")
         answers("echo code $?", r"code 130\r\n")
+        answers(f"cd; echo mine >{KEPT}/file; echo powersave >{GOVERNOR}; cat {GOVERNOR}", r"\npowersave\r\n")
+        shell.seen = b""
+        reset = subprocess.run([*VERB, "reset", "--json"], env=home, capture_output=True, check=True)
+        answers("", "Going back.*# ")
+        answers(f"cat {GOVERNOR} {KEPT}/file", r"\nschedutil\r\nmine\r\n")
+        assert json.loads(reset.stdout)["reset"] == [shell.child.pid]
         answers("exit 3", "exit 3")
         assert shell.ended() == 3
         assert termios.tcgetattr(shell.slave) == shell.before

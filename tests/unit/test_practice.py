@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop import cli
 from jitter_workshop.errors import WorkshopError
-from jitter_workshop.practice import kernels, qemu, relay, running
+from jitter_workshop.practice import kernels, kvm, qemu, relay, running
 from jitter_workshop.practice.kernels import Kernel, NotHere
 from jitter_workshop.practice.qemu import Options
 from jitter_workshop.practice.running import Owner
@@ -146,6 +146,23 @@ def words_of(options: Options, tmp_path: Path) -> list[str]:
     return qemu.command_line(options, kernel, tmp_path, None, [Path("/usr"), Path("/a,b")])
 
 
+def test_memory_in_files_is_each_nodes_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "tool", lambda name: f"/usr/bin/{name}")
+    kernel = made_kernel(tmp_path / "cache")
+    for name, sizes in (("laptop", [768]), ("server", [512, 512])):
+        files = tuple(Path(f"/m,{node}") for node in range(len(sizes)))
+        memory = qemu.Memory(files, shared=False)
+        words = qemu.command_line(Options.of(SHAPES[name]), kernel, tmp_path, None, [], memory)
+        objects = [word for word in words if word.startswith("memory-backend-")]
+        assert objects == [
+            f"memory-backend-file,mem-path=/m,,{node},share=off,id=m{node},size={size}M"
+            for node, size in enumerate(sizes)
+        ]
+        used = [word for word in words if word.startswith("node,") or word == "memory-backend=m0"]
+        assert len(used) == len(sizes)
+    assert words_of(Options(accelerator="kvm"), tmp_path)[6:8] == ["-accel", "kvm"]
+
+
 def test_shares_are_read_only_but_for_the_one_that_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "tool", lambda name: f"/usr/bin/{name}")
     words = words_of(Options.of(SHAPES["laptop"]), tmp_path)
@@ -237,9 +254,15 @@ def test_the_list_says_what_is_missing_and_what_runs(
     verb: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernels, "TOOLS", {})
+    monkeypatch.setattr(kvm, "probe", lambda: kvm.Answer(True, "measured", 0.5, 2.0))
+    said = json.loads(verb("list", "--json")[1])
+    assert (said["accelerator"], said["kvm_turn_ns"]) == ("kvm", 0.5)
+    monkeypatch.setattr(kvm, "probe", lambda: kvm.Answer(False, "made slow", 700.0, 14.0))
+    assert "made slow" in verb("list")[1]
     code, out, _ = verb("--list", "--json")
     said = json.loads(out)
     assert (code, said["accelerator"], said["running"]) == (0, "tcg", [])
+    assert (said["why"], said["kvm_turn_ns"], said["saved_mib"]) == ("made slow", 700.0, 0)
     assert [shape["name"] for shape in said["shapes"]] == list(SHAPES)
     assert {shape["ready"] for shape in said["shapes"]} == {False}
     assert "practice fetch" in said["shapes"][0]["why"]

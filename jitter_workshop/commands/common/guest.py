@@ -12,58 +12,124 @@ from jitter_workshop import paths
 from jitter_workshop.commands.common.base import say
 from jitter_workshop.errors import HostError, reason
 from jitter_workshop.model.text import clean
-from jitter_workshop.practice import kernels, qemu, relay, running
+from jitter_workshop.practice import base, kernels, kvm, qemu, relay, running
 from jitter_workshop.practice.machine import Machine, booted
 from jitter_workshop.practice.qemu import KEPT, MachineError, Options
-from jitter_workshop.practice.shape import Shape
+from jitter_workshop.practice.saved import Resumable
+from jitter_workshop.practice.shape import SHAPES, Shape
 
 EMULATED = "its kernel and its counters are real, and its latencies are those of an emulator, which mean nothing"
 """The words about an emulated machine, shown before it starts."""
+VIRTUAL = "its kernel and its counters are real, and its latencies are those of a guest"
+
+
+Opened = tuple[Machine, int]
+"""A started machine, and what ``relay.signalled`` gives for its terminal, -1 without one."""
 
 
 @contextlib.contextmanager
-def opened(shape: Shape, kept: Path) -> Iterator[Machine]:
-    """Boot a machine, and throw it away at the end. ``kept``: the folder of this host that the guest may write. Raise
-    HostError if a program or the kernel is missing, MachineError if the machine does not boot."""
+def opened(shape: Shape, kept: Path, terminal: bool = False) -> Iterator[Opened]:
+    """Start a machine, and throw it away at the end. ``kept``: the folder of this host that the guest may write.
+    ``terminal``: it will have this process's, and can be reset. Raise HostError if a program or the kernel is missing,
+    MachineError if the machine does not start."""
     cache = kernels.cache_dir()
-    options = Options.of(shape)
-    qemu.check(options, cache)
-    kernels.verify(kernels.find(options.kernel, cache))
     try:
         kept.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise HostError(f"{kept} cannot be made: {reason(error)}", "set XDG_STATE_HOME") from error
-    hardware = shape.hardware
-    say(f"Starting a practice machine ({shape.name}: {hardware.cpus} CPUs, {hardware.memory_mib} MiB); {EMULATED}.")
-    with running.folder(shape.name, cache) as work, _told(cache / running.LAST_LOG):
-        machine = booted(Machine(replace(options, kept=kept), cache, work, cwd=KEPT))
+    signals = relay.signalled() if terminal else contextlib.nullcontext(-1)
+    with running.folder(shape.name, cache) as work, _told(cache / running.LAST_LOG), signals as wake:
+        machine = _started(shape, cache, work, kept)
         try:
-            yield machine
+            yield machine, wake
         finally:
             machine.close()
 
 
 def run_inside(shape: Shape, argv: Sequence[str], environment: dict[str, str], terminal: bool, own: bool) -> int:
-    """Boot a machine, run a program in it to its end, and return its exit code, -N for signal N.
+    """Start a machine, run a program in it to its end, and return its exit code, -N for signal N.
 
-    ``own``: the words are those of this host's interpreter. ``terminal``: the program gets this process's terminal.
-    Raise HostError if a program or the kernel is missing, MachineError if the machine does not boot or goes off.
+    ``own``: the words are those of this host's interpreter. ``terminal``: the program gets this process's terminal, and
+    starts anew each time the machine is reset. Raise HostError if a program or the kernel is missing, MachineError if
+    the machine does not start or goes off.
     """
-    with opened(shape, paths.state_dir() / "practice" / shape.name) as machine:
-        return relayed(machine, [machine.python, *argv] if own else argv, environment, terminal)
+    with opened(shape, paths.state_dir() / "practice" / shape.name, terminal) as (machine, wake):
+        while True:
+            try:
+                return relayed((machine, wake), [machine.python, *argv] if own else argv, environment)
+            except relay.ResetAsked:
+                reset(machine)
 
 
-def relayed(machine: Machine, words: Sequence[str], environment: dict[str, str], terminal: bool) -> int:
+def relayed(inside: Opened, words: Sequence[str], environment: dict[str, str]) -> int:
     """Run a program in the machine on this process's streams, or with its terminal. Raise HostError if there is no such
-    program, MachineError if the machine goes off."""
+    program, MachineError if the machine goes off, ResetAsked if it is to be reset."""
+    machine, wake = inside
     places = {f"XDG_{name}_HOME": f"{KEPT}/{name.lower()}" for name in ("STATE", "CONFIG")}
     try:
-        with _guarded() if terminal else contextlib.nullcontext():
-            return relay.run(machine, words, environment | places, terminal)
+        if wake >= 0:
+            running.count_reset(machine.work)
+        with _guarded() if wake >= 0 else contextlib.nullcontext():
+            return relay.run(machine, words, environment | places, wake)
     except FileNotFoundError as error:
         raise HostError(f"there is no {clean(str(error.filename or words[0]), 200)} in the machine") from None
     except PermissionError as error:
         raise HostError(f"{clean(str(error.filename or words[0]), 200)} is no program") from None
+
+
+def reset(machine: Machine) -> None:
+    """Take a machine with a terminal back to where it was after its start. Raise MachineError if it does not start."""
+    from jitter_workshop.tui.terminal.terminal_restore import LEAVE
+
+    # Give the terminal back as a program would that ends in order.
+    with contextlib.suppress(OSError):
+        os.write(1, LEAVE.encode())
+    say("Going back to where the machine was after its start.")
+    machine.reset()
+
+
+def prepare(shape: Shape) -> None:
+    """Boot a machine once and save it, so that the next start is short.
+
+    Raise HostError if it cannot be started, MachineError if it fails.
+    """
+    cache = kernels.cache_dir()
+    with running.folder(shape.name, cache) as work, _told(cache / running.LAST_LOG):
+        _started(shape, cache, work, None).close()
+
+
+def _started(shape: Shape, cache: Path, work: Path, kept: Path | None) -> Machine:
+    """Start a machine from the saved one, or boot it, and say which."""
+    answer = kvm.probe()
+    options = replace(Options.of(shape), kept=kept, accelerator="kvm" if answer.usable else "tcg")
+    qemu.check(options, cache)
+    machine = _machine(options, shape, cache, work)
+    saved = isinstance(machine, Resumable) and machine.is_saved
+    if not saved:
+        kernels.verify(kernels.find(options.kernel, cache))
+    has = shape.hardware
+    how = "Continuing" if saved else "Booting"
+    what = f"{shape.name}: {has.cpus} CPUs, at most {has.memory_mib} MiB, {'KVM' if answer.usable else 'emulated'}"
+    say(f"{how} a practice machine ({what}); {VIRTUAL if answer.usable else EMULATED}.")
+    if not saved and isinstance(machine, Resumable) and machine.saves:
+        say("Later starts continue from where this one has booted to, and are much shorter.")
+    booted(machine)
+    if machine.options.accelerator != options.accelerator:
+        say(f"KVM did not start it, so it is emulated: {EMULATED}.")
+    if isinstance(machine, Resumable) and machine.unsaved:
+        say(f"It is not saved, so the next start boots again: {clean(machine.unsaved, 300)}.")
+    return machine
+
+
+def _machine(options: Options, shape: Shape, cache: Path, work: Path) -> Machine:
+    """Return the machine, not started: one that can be saved, unless its base cannot be made."""
+    try:
+        made = base.find(cache) or base.make(cache, work)
+    except HostError as error:
+        say(f"It is not saved, so each start boots: {clean(error.message, 300)}.")
+        return Machine(options, cache, work, cwd=KEPT)
+    # A scenario's boot parameters are drawn anew each time.
+    return Resumable(options, cache, work, made, shape.name, cwd=KEPT, saves=shape == SHAPES[shape.name])
 
 
 @contextlib.contextmanager

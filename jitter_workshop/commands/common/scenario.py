@@ -71,7 +71,7 @@ def _play(args: argparse.Namespace) -> int:
         raise UsageError("a scenario needs a terminal", "without one: --try")
     kept = playing.kept_folder(scenario.shape)
     say(f"Scenario {scenario.id}, seed {seed} (--seed {seed} draws the same values again).")
-    with guest.opened(shape, kept) as machine:
+    with guest.opened(shape, kept, terminal and not args.unattended) as (machine, wake):
         played = playing.Playing.of(machine, scenario, seed, kept)
         played.begin()
         if args.unattended:
@@ -79,8 +79,11 @@ def _play(args: argparse.Namespace) -> int:
         taken = {name: os.environ[name] for name in ("TERM", "COLORTERM", "NO_COLOR") if name in os.environ}
         while True:
             try:
-                guest.relayed(machine, ["sh", "-c", SHELL], taken, terminal=True)
+                guest.relayed((machine, wake), ["sh", "-c", SHELL], taken)
                 break
+            except relay.ResetAsked:
+                guest.reset(machine)
+                played.begin()
             except PowerLost:
                 if not played.boot_anew(say):
                     say("The machine has gone off; nothing of it is left.")

@@ -1,0 +1,256 @@
+"""Make the base of a machine that can be saved: a file system with just the files that the workshop opens until its
+first picture, so that it starts before the host's folders are mounted.
+
+QEMU saves no machine in which a share is mounted. And a file of an ext4 image is read at the host's speed, one of a
+share by dozens of messages. Which files that are is found by running the workshop once, on a terminal of its own, on
+this host. The image is kept in the cache until one of its files changes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import pty
+import py_compile
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fcntl import ioctl
+from pathlib import Path
+
+from jitter_workshop import __version__
+from jitter_workshop.practice import images, kernels
+from jitter_workshop.practice.kernels import NotHere
+
+FOLDER = "base"
+IMAGE, MANIFEST = "image", "manifest.json"
+SAVED, ABOUT = "saved", "about.json"
+"""The folder of saved machines, and the file in each that says what it is, used at each start."""
+_UNUSED_S = 30 * 86400.0
+_PATIENCE_S = 60.0
+_STILL_S = 1.5
+_PICTURE_BYTES = 4000
+"""The workshop's first picture is complete once its terminal has got so much and has been still for so long."""
+_LEAST_FREE = 48 << 20
+"""Room in the image besides its files: the file system's own tables."""
+LOADER = "/lib64/ld-linux-x86-64.so.2"
+
+# What runs the workshop and tells which modules it has and which files it opened. An open of a module or a library by
+# the interpreter itself is seen by where modules are from and by what is mapped.
+_WATCHED = """
+import atexit, json, os, sys
+out = sys.argv.pop(1)
+opened = set()
+def seen(event, args):
+    if event == "open" and isinstance(args[0], str) and args[0].startswith("/"):
+        opened.add(args[0])
+sys.addaudithook(seen)
+def tell():
+    files = set(opened)
+    modules = []
+    for name, module in list(sys.modules.items()):
+        spec = getattr(module, "__spec__", None)
+        if spec is not None and name != "__main__":
+            modules.append(name)
+        for path in (getattr(module, "__file__", None), getattr(module, "__cached__", None)):
+            if isinstance(path, str):
+                files.add(path)
+    with open("/proc/self/maps") as maps:
+        files |= {line.split(None, 5)[5].rstrip() for line in maps if line.rstrip().count("/")}
+    with open(out, "w") as file:
+        json.dump({"modules": modules, "files": sorted(files)}, file)
+atexit.register(tell)
+from jitter_workshop.cli import main
+sys.exit(main([]))
+"""
+
+_VERSION = [__version__, hashlib.sha256(_WATCHED.encode()).hexdigest()[:16]]
+
+
+@dataclass(frozen=True)
+class Base:
+    """Hold a made base. ``modules``: what the server in the machine imports, in this order. ``digest``: of the list of
+    its files. Its folder has the name of this interpreter and program."""
+
+    image: Path
+    modules: tuple[str, ...]
+    digest: str
+
+
+def find(cache: Path) -> Base | None:
+    """Return the base for this interpreter and program; None if there is none, or one of its files has changed."""
+    folder = _folder(cache)
+    try:
+        text = (folder / MANIFEST).read_bytes()
+        said = json.loads(text)
+        if said["of"] != _VERSION or not (folder / IMAGE).is_file() or any(stamp(path) != was for path, was in said["files"].items()):
+            return None
+        os.utime(folder / MANIFEST)
+        return Base(folder / IMAGE, tuple(said["modules"]), hashlib.sha256(text).hexdigest()[:16])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def make(cache: Path, work: Path) -> Base:
+    """Make the base anew, with the scratch files below ``work``. Raise NotHere if that fails."""
+    try:
+        with tempfile.TemporaryDirectory(dir=work) as scratch:
+            return _make(cache, Path(scratch))
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise NotHere(f"the workshop's files cannot be put together: {error}") from None
+
+
+def _make(cache: Path, scratch: Path) -> Base:
+    modules, paths = watched(scratch)
+    shares = images.shared_folders()
+    tree = scratch / "tree"
+    for inside in shares.values():
+        (tree / inside.relative_to("/")).mkdir(parents=True, exist_ok=True)
+    stamps: dict[str, list[int]] = {}
+    for path in sorted(_with_links(paths)):
+        real = os.path.realpath(path)
+        if any(Path(real).is_relative_to(folder) for folder in shares) and not real.startswith(str(scratch)):
+            stamps |= _copy(path, tree)
+    _compile(stamps, tree)
+    made = scratch / "made"
+    made.mkdir()
+    size = sum(file.lstat().st_size for file in tree.rglob("*")) + _LEAST_FREE
+    with (made / IMAGE).open("wb") as file:
+        file.truncate(size + size // 8)
+    features = ["-b", "4096", "-O", "^has_journal,^resize_inode,^metadata_csum", "-m", "0", "-E", "root_owner=0:0"]
+    command = [kernels.tool("mkfs.ext4"), "-q", "-F", *features, "-d", str(tree), str(made / IMAGE)]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    (made / MANIFEST).write_text(json.dumps({"of": _VERSION, "modules": modules, "files": stamps}))
+    target = _folder(cache)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    forget(cache)
+    shutil.rmtree(target, ignore_errors=True)
+    made.rename(target)
+    found = find(cache)
+    if found is None:
+        raise NotHere("the workshop's files change while they are put together", "try again")
+    return found
+
+
+def forget(cache: Path) -> None:
+    """Remove what no start has used for a month: other environments, and versions of them, come and go."""
+    for folder, used in ((FOLDER, MANIFEST), (SAVED, ABOUT)):
+        for old in (cache / folder).glob("*/"):
+            with contextlib.suppress(OSError):
+                if time.time() - (old / used).stat().st_mtime > _UNUSED_S:
+                    shutil.rmtree(old, ignore_errors=True)
+
+
+def _folder(cache: Path) -> Path:
+    name = "\0".join((sys.executable, str(images.PROJECT)))
+    return cache / FOLDER / hashlib.sha256(name.encode()).hexdigest()[:16]
+
+
+def stamp(path: str) -> list[int] | None:
+    """Return what changes when a file does: size and time of change; None without it."""
+    try:
+        has = os.lstat(path)
+    except OSError:
+        return None
+    return [has.st_size, has.st_mtime_ns]
+
+
+def watched(scratch: Path) -> tuple[list[str], set[str]]:
+    """Run the workshop on a terminal of its own until its first picture, and return its modules and files."""
+    out = scratch / "seen.json"
+    places = {f"XDG_{name}_HOME": str(scratch / name.lower()) for name in ("CACHE", "STATE", "CONFIG")}
+    master, slave = pty.openpty()
+    try:
+        ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 36, 120, 0, 0))
+        child = subprocess.Popen(
+            [sys.executable, "-c", _WATCHED, str(out)],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+            cwd=scratch,
+            env={**os.environ, **places, "TERM": "xterm-256color", "COLORTERM": "truecolor"},
+        )
+        try:
+            _until_still(master, child)
+            child.send_signal(signal.SIGTERM)
+            _until_still(master, child, ended=True)
+            child.wait(_PATIENCE_S)
+        finally:
+            child.kill()
+            child.wait()
+    finally:
+        os.close(master)
+        os.close(slave)
+    said = json.loads(out.read_text())
+    own = {os.__file__, sys.executable, f"{sys.prefix}/pyvenv.cfg", LOADER}
+    own |= {str(file) for folder in map(Path, sys.path) if folder.is_dir() for file in folder.glob("*.pth")}
+    return said["modules"], own | set(said["files"])
+
+
+def _until_still(master: int, child: subprocess.Popen[bytes], ended: bool = False) -> None:
+    """Read a terminal until it has shown something and is still, or until the child has ended."""
+    ends, seen = time.monotonic() + _PATIENCE_S, 0
+    while time.monotonic() < ends and child.poll() is None:
+        if select.select([master], [], [], 0.1 if ended else _STILL_S)[0]:
+            seen += len(os.read(master, 65536))
+        elif seen >= _PICTURE_BYTES and not ended:
+            return
+
+
+def _with_links(paths: Iterable[str]) -> set[str]:
+    """Add the links to mapped libraries that stand beside them: the loader looks for those names."""
+    found = {path for path in paths if os.path.lexists(path)}
+    reals = {os.path.realpath(path) for path in found}
+    for folder in {Path(real).parent for real in reals if ".so" in real}:
+        with os.scandir(folder) as entries:
+            links = [entry.path for entry in entries if ".so" in entry.name and entry.is_symlink()]
+        found |= {link for link in links if os.path.realpath(link) in reals}
+    return found
+
+
+def _copy(path: str, tree: Path) -> dict[str, list[int]]:
+    """Copy a file into the tree, with each link on its way, and return the stamps of what was copied."""
+    stamps: dict[str, list[int]] = {}
+    at, parts = Path("/"), list(Path(path).parts[1:])
+    while parts:
+        at /= parts.pop(0)
+        target = tree / at.relative_to("/")
+        was = stamp(str(at))
+        if was is None:
+            return stamps
+        if at.is_symlink():
+            link = at.readlink()
+            if not target.is_symlink():
+                target.symlink_to(link)
+            stamps[str(at)] = was
+            parts = [*Path(os.path.normpath(at.parent / link)).parts[1:], *parts]
+            at = Path("/")
+        elif at.is_dir():
+            target.mkdir(exist_ok=True)
+        elif at.is_file() and os.access(at, os.R_OK):
+            if not target.exists():
+                shutil.copy2(at, target)
+            stamps[str(at)] = was
+    return stamps
+
+
+def _compile(paths: Iterable[str], tree: Path) -> None:
+    """Add the byte code of modules that have none on this host, since nothing may be written beside them."""
+    for path in paths:
+        if path.endswith(".py"):
+            source = tree / path.lstrip("/")
+            code = source.parent / "__pycache__" / f"{source.stem}.{sys.implementation.cache_tag}.pyc"
+            if not code.exists():
+                with contextlib.suppress(OSError, py_compile.PyCompileError):
+                    py_compile.compile(str(source), cfile=str(code), dfile=path, doraise=True)
