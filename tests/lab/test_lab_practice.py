@@ -90,7 +90,7 @@ def test_a_command_has_its_streams_and_its_code_and_changes_nothing_outside(home
 
 
 def ran(home: dict[str, str], script: str) -> tuple[str, str]:
-    """What a shell inside said, and what was said of the start."""
+    """The output of a shell inside, and the words about the start."""
     words = [*VERB, "--", "sh", "-c", script]
     done = subprocess.run(words, env=home, capture_output=True, text=True, check=True, timeout=2 * PATIENCE_S)
     return done.stdout, done.stderr
@@ -113,6 +113,7 @@ def test_a_later_start_continues_as_a_machine_of_its_own(home: dict[str, str]) -
     with (saved / "state").open("r+b") as state:
         state.truncate(1000)
     assert ran(home, "echo up")[0] == "up\n"
+    (saved,) = (cache_of(home) / "saved").iterdir()
     assert (saved / "state").stat().st_size > 100_000
 
 

@@ -1,5 +1,5 @@
-"""What saves a practice machine, without one: KVM's clock, the base's files, the saved machine's key, its memory, the
-server's forks."""
+"""The parts that save a practice machine, without one: KVM's clock, the base's files, the saved machine's key, its
+memory, the server's forks."""
 
 from __future__ import annotations
 
