@@ -93,7 +93,11 @@ def find(cache: Path) -> Base | None:
     try:
         text = (folder / MANIFEST).read_bytes()
         said = json.loads(text)
-        if said["of"] != _VERSION or not (folder / IMAGE).is_file() or any(stamp(path) != was for path, was in said["files"].items()):
+        if (
+            said["of"] != _VERSION
+            or not (folder / IMAGE).is_file()
+            or any(stamp(path) != was for path, was in said["files"].items())
+        ):
             return None
         os.utime(folder / MANIFEST)
         return Base(folder / IMAGE, tuple(said["modules"]), hashlib.sha256(text).hexdigest()[:16])
