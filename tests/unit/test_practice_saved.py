@@ -155,17 +155,32 @@ def test_a_base_counts_until_one_of_its_files_changes(tmp_path: Path) -> None:
     folder = base._folder(tmp_path)
     folder.mkdir(parents=True)
     (folder / base.IMAGE).write_bytes(b"image")
-    said = {"modules": ["os", "json"], "files": {str(module): base.stamp(str(module))}}
+    said = {"of": base._VERSION, "modules": ["os", "json"], "files": {str(module): base.stamp(str(module))}}
     (folder / base.MANIFEST).write_text(json.dumps(said))
     found = base.find(tmp_path)
     assert found is not None
     assert (found.image, found.modules) == (folder / base.IMAGE, ("os", "json"))
+    (folder / base.MANIFEST).write_text(json.dumps(said | {"of": ["0.0"]}))
+    assert base.find(tmp_path) is None
     module.write_text("one = 11")
+    (folder / base.MANIFEST).write_text(json.dumps(said))
     assert base.find(tmp_path) is None
     (folder / base.MANIFEST).write_text(json.dumps(said)[:-5])
     assert base.find(tmp_path) is None
     (folder / base.MANIFEST).unlink()
     assert base.find(tmp_path) is None
+
+
+def test_what_no_start_has_used_for_a_month_is_removed(tmp_path: Path) -> None:
+    files = [tmp_path / "base" / "new" / base.MANIFEST, tmp_path / "base" / "old" / base.MANIFEST]
+    files += [tmp_path / "saved" / "new" / base.ABOUT, tmp_path / "saved" / "old" / base.ABOUT]
+    for file in files:
+        file.parent.mkdir(parents=True)
+        file.write_text("{}")
+        if file.parent.name == "old":
+            os.utime(file, (0, 0))
+    base.forget(tmp_path)
+    assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.glob("*/*")) == ["base/new", "saved/new"]
 
 
 RESETTER = """
