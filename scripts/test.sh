@@ -11,7 +11,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 unset NO_COLOR COLORTERM 2>/dev/null || :
-# Byte code is kept: many tests start Python anew, and each worker would compile and rewrite all tests for itself.
+# Byte code is kept: many tests start Python anew. That of the tests is made once, before the first ring.
 unset PYTHONDONTWRITEBYTECODE 2>/dev/null || :
 cpus=$(getconf _NPROCESSORS_ONLN)
 # A worker waits for the next test now and then: one more uses that time. A functional test waits for a third of its
@@ -55,7 +55,8 @@ parallel() { # parallel WORKERS TESTS…: groups begin in the order that tests/c
 
 environment() {
     sh scripts/workshop.sh exec true &&
-        PATH=$PWD/.venv/bin:$PATH
+        PATH=$PWD/.venv/bin:$PATH &&
+        python -m tests.rewritten tests tests/unit tests/functional tests/native
 }
 
 # The sanitizers' suites have less right to a CPU: they take what the others leave.

@@ -332,9 +332,12 @@ def test_a_program_that_ends(tmp_path: Path) -> None:
     assert "no verdict" in err
 
 
-def test_a_process_that_ends_ends_its_watch() -> None:
-    with subprocess.Popen(["sleep", "1"]) as child:
-        said = json.loads(watch("--pid", str(child.pid), "--until", "60s", "--json")[0])
+def test_a_process_that_ends_ends_its_watch(tmp_path: Path) -> None:
+    words = ("--until", "60s", "-o", str(tmp_path / "kept"), "--json")
+    with subprocess.Popen(["sleep", "60"]) as child, started("--pid", str(child.pid), *words) as running:
+        journal_with(tmp_path / "kept", "begin")
+        child.kill()
+        said = json.loads(running.communicate(timeout=60)[0])
     assert said["ended_by"] == "the end of the program"
     assert said["duration_s"] < 30
 
