@@ -32,6 +32,7 @@ def path_help(chapters: int) -> Iterator[tuple[str, str]]:
     yield "status", "this host's checks, and what can be better"
     yield "summary", "the course from first to last"
     yield "explain", "where the time of a program of your own went; explain PID names the process"
+    yield "practice", "a machine with a real kernel to practise on, where you are root"
     yield "load", "look at the load of this host, for a second or two"
     yield "undo", "restore the old values"
     yield "again", "apply again what was applied before, as one plan"

@@ -200,6 +200,8 @@ class PlainWalk:
             from jitter_workshop.plain.programs import tell_program
 
             tell_program(self._workshop, self._talk, answer.removeprefix("explain").strip())
+        elif answer == "practice":
+            tell_practice(self._workshop, self._talk)
         elif answer == "undo":
             settings.undo_everything(self._workshop, self._talk)
         elif answer == "again":
@@ -207,6 +209,18 @@ class PlainWalk:
                 settings.apply_again(self._workshop, self._talk)
         else:
             self._talk.tell(f"Unknown command '{clean(answer, 20)}'; ? for help.")
+
+
+def tell_practice(workshop: Workshop, talk: Talk) -> None:
+    """Explain a practice machine and, if the learner agrees, open it in this terminal. Raise HostError if this host
+    cannot run one."""
+    from jitter_workshop.flow.host_ops import practising
+    from jitter_workshop.presenter import practice
+
+    practising.check(workshop.host)
+    talk.say("", *practice.about("", talk.width), "")
+    if talk.ask("Enter opens it · b back") == "":
+        talk.tell(practice.ended(practising.practise(practising.words(plain=True))))
 
 
 def tell_summary(summary: CourseSummary, talk: Talk) -> None:

@@ -305,12 +305,17 @@ NOT_HERE = "not on this host, because"
 recorded one."""
 
 
-def recording_lines(reason: str, recording: str, live: bool, width: int) -> Lines:
+def recording_lines(reason: str, recording: str, live: bool, width: int, practice: str = "") -> Lines:
     """Return the banner of a chapter that is taught on a recording, at most two lines. ``live``: this host is no
-    recording itself, and ``reason`` is about it."""
+    recording itself, and ``reason`` is about it. ``practice``: a sentence that offers a practice machine instead, shown
+    if it has room; "" for none."""
     name = f" {clean(recording, 30)}:" if recording else ":"
     said = f" {NOT_HERE} {reason}." if live else f" {sentence(reason)}"
-    lines = wrap(Text.assemble(("ON A RECORDING", "bold accent"), (name, "dim"), said, style="text"), width, "", "  ")
+    told = Text.assemble(("ON A RECORDING", "bold accent"), (name, "dim"), said, style="text")
+    lines = wrap(told, width, "", "  ")
+    if live and practice:
+        longer = wrap(Text.assemble(told, (f" {practice}", "text")), width, "", "  ")
+        lines = longer if len(longer) <= 2 else lines
     if len(lines) > 2:
         lines[1].truncate(max(width - 2, 1))
         lines[1].append(" …")

@@ -45,7 +45,7 @@ _SCREENS = {
 }
 """The screens that a key opens everywhere, by name; imported when they are opened, so that the first frame is fast."""
 
-_NOT_WHILE_MEASURING = frozenset({"command_palette", "jump", "show", "theme", "turn"})
+_NOT_WHILE_MEASURING = frozenset({"command_palette", "jump", "practice", "show", "theme", "turn"})
 """The actions that would paint, or start a timer, while a block is measured."""
 
 
@@ -226,6 +226,47 @@ class WorkshopApp(Frame):
         screen: type[Screen[None]] = getattr(import_module(module), kind)
         if not isinstance(self.screen, screen) and (name in ("help", "glossary") or not self.screen.is_modal):
             self.push_screen(screen())
+
+    def action_practice(self) -> None:
+        """Explain a practice machine and ask whether to open it. A chapter's screen has the machine opened at it."""
+        from jitter_workshop.flow.host_ops import practising
+        from jitter_workshop.presenter import practice
+        from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+        from jitter_workshop.tui.screens.common.dialogs import Question
+
+        if self.screen.is_modal:
+            return
+        try:
+            practising.check(self.workshop.host, served=served())
+        except HostError as error:
+            self.show_error(error)
+            return
+        chapter = self.screen.walk.chapter if isinstance(self.screen, ChapterScreen) else None
+        command = practising.words("" if chapter is None else chapter.id)
+        about = partial(practice.about, "" if chapter is None else chapter.title)
+        self.push_screen(Question(practice.QUESTION, about, practice.KEYS, partial(self._practise, command)))
+
+    def _practise(self, command: list[str]) -> None:
+        """Give the terminal to a practice machine, and take it back when the machine has ended."""
+        from jitter_workshop.flow.host_ops.practising import practise
+        from jitter_workshop.presenter.practice import ended
+
+        loop = asyncio.get_running_loop()
+        loop.remove_signal_handler(signal.SIGINT)
+        error: WorkshopError | None = None
+        code = 0
+        with self.suspend():
+            # An error that left this block would leave the terminal without its screen.
+            try:
+                code = practise(command)
+            except WorkshopError as refused:
+                error = refused
+        # A Ctrl-C from before the machine had the terminal is heard by the loop, too, in its next round.
+        loop.call_soon(loop.call_soon, self._heed_interrupt)
+        if error is not None:
+            self.show_error(error)
+        elif isinstance(self.screen, WorkshopScreen):
+            self.screen.tell(ended(code))
 
     def action_theme(self) -> None:
         self.change_settings(theme=self.next_palette)

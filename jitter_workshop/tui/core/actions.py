@@ -121,6 +121,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action(
             "summary", "l", "first to last", "The course from first to last, step by step", method="show('summary')"
         ),
+        Action("practice", "P", "practice", "A machine with a real kernel to practise on, where you are root"),
         Action("settings", "e", "settings", "Theme, length of a run, curves of 2015", method="show('settings')"),
         Action("theme", "ctrl+t", "next theme", "Dark, light, high contrast"),
         Action("turn", "T", "turn", "Take this machine's turn or give it back, or see the queue", of_class=True),

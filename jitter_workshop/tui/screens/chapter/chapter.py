@@ -63,6 +63,7 @@ _CHANGES_OR_RUNS = {
     "mask",
     "program",
 }
+PRACTICE = "P opens a practice machine."
 _MOST_ABOVE_CHART = 4
 """The most lines of a comparison's result above its chart on a small screen; the table shows all of them."""
 _LEAST_TOLD = 2
@@ -239,7 +240,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if not self.walk.host.rehearsed:
             return ()
         host = self.walk.host
-        return chapter_view.recording_lines(host.reason, host.recording, not self.workshop.recorded, width)
+        offer = PRACTICE if self.workshop.host.accelerator is None else ""
+        return chapter_view.recording_lines(host.reason, host.recording, not self.workshop.recorded, width, offer)
 
     def _result(self, width: int) -> Iterable[Text]:
         lines = self._whole_result(width)
@@ -330,6 +332,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             shown.append(("chapter.page_down", "more below"))
         if self.walk.chapter.hints and not self.walk.hints_are_over:
             shown.append(("chapter.hint", ""))
+        if self.walk.host.rehearsed and not self.workshop.recorded and self.workshop.host.accelerator is None:
+            shown.append(("app.practice", ""))
         return [*shown, ("chapter.back", ""), ("app.glossary", ""), ("app.help", ""), ("chapter.home", "")]
 
     def _scrolled(self) -> None:

@@ -90,6 +90,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         measures = not measured and (entry is None or (entry.here and entry.chance != "later"))
         return (
             ("home.go", ""),
+            *((("app.practice", ""),) if self._lacks else ()),
             *((("home.measure", ""),) if measures else ()),
             *(((undo, ""),) if undo else ()),
             ("app.status", ""),
@@ -100,6 +101,13 @@ class HomeScreen(HostChangeScreen, scope="home"):
             ("app.help", ""),
             ("home.quit", ""),
         )
+
+    @property
+    def _lacks(self) -> bool:
+        """Return True if this host cannot show the chapter under the cursor, so that a practice machine is offered."""
+        entry = self.query_one(PathList).entry
+        live = not self.workshop.recorded and self.workshop.host.accelerator is None
+        return live and entry is not None and not entry.here and entry.chance != "later"
 
     def on_mount(self) -> None:
         self._show_path()

@@ -1,0 +1,69 @@
+"""Open a practice machine from the workshop: find out if this host can run one, and run the verb in the same terminal.
+
+A chapter that this host cannot show may be done there: the machine opens at this chapter. The verb ``practice`` itself
+starts the machine, gives it the terminal, and throws it away.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+from jitter_workshop.errors import HostError
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.practice import kernels, qemu
+from jitter_workshop.practice.shape import SHAPES, Shape
+
+SHAPE: Shape = SHAPES["laptop"]
+"""The machine that opens from the workshop."""
+HERE = "this is a practice machine already"
+IN_A_BROWSER = "a practice machine needs a terminal, and this is a page in a browser"
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+def check(host: HostSummary, *, served: bool = False) -> None:
+    """Raise HostError if no practice machine can be opened from here. Its message or its advice names the command that
+    helps. ``served``: the workshop is shown in a browser."""
+    if host.accelerator is not None:
+        raise HostError(HERE, "q leaves it")
+    if served:
+        raise HostError(IN_A_BROWSER, "in a terminal: jitter-workshop practice")
+    qemu.check(qemu.Options.of(SHAPE), kernels.cache_dir())
+
+
+def words(chapter: str = "", *, plain: bool = False) -> list[str]:
+    """Return the command that opens a machine. ``chapter``: the id of the chapter to open inside, "" for the path.
+    ``plain``: the workshop inside runs line by line."""
+    own = [sys.executable, "-m", "jitter_workshop"]
+    flags = ["--plain"] if plain else []
+    return [*own, "practice", *(["--", *own, *flags, "--chapter", chapter] if chapter else flags)]
+
+
+def practise(command: list[str]) -> int:
+    """Run the command in this terminal until it ends, and return its exit code, or -N if the signal N ended it.
+
+    Ctrl-C belongs to the machine. If this process is to end, the machine ends first. Call this on the main thread,
+    while nothing is drawn on the terminal."""
+    child: subprocess.Popen[bytes] | None = None
+
+    def end(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        if child is not None:
+            child.terminate()
+
+    heard: dict[int, Callable[[int, FrameType | None], None]] = dict.fromkeys(_ENDING, end)
+    heard[signal.SIGINT] = lambda number, frame: None
+    # The child does not inherit a handler, as it would inherit that a signal is ignored.
+    before = {number: signal.signal(number, handler) for number, handler in heard.items()}
+    try:
+        child = subprocess.Popen(command, env=os.environ)
+        return child.wait()
+    except OSError as error:
+        raise HostError(f"the practice machine cannot be started: {error.strerror}") from error
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
