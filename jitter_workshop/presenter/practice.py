@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from rich.text import Text
-
 from jitter_workshop.flow.host_ops.practising import SHAPE
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.lines import Lines, wrap
+from jitter_workshop.presenter.styled import Text
 
 QUESTION = "Open a practice machine?"
 KEYS = "Enter opens it · Esc stays here"
