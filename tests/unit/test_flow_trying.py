@@ -241,6 +241,16 @@ def test_a_setting_that_is_applied_already_is_not_tried_and_stays(
     assert "applied already" in found.why
 
 
+@pytest.mark.parametrize(("counts", "told"), [([2, 2], True), ([40, 2], False)])
+def test_a_host_that_holds_the_cause_is_told_where_nothing_is_shown(
+    workshop: FakeWorkshop, monkeypatch: pytest.MonkeyPatch, counts: list[int], told: bool
+) -> None:
+    monkeypatch.setattr(ChapterHost, "held", property(lambda _: "the disk's interrupt cannot be moved"))
+    found, _ = tried(workshop, counts)
+    assert found.why.endswith("; the disk's interrupt cannot be moved") is told
+    assert "1 rounds" in found.why
+
+
 def ticking(count: int, number: int) -> Run:
     made = madeup.make_run([[100]], run_id=f"20260101-{number:06d}-aaaa")[0]
     counters = {"LOC": Counter("LOC", {"0": 0, "1": count})}

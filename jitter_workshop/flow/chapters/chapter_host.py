@@ -64,6 +64,11 @@ class ChapterHost:
         return self.seen().state if self.chapter.tunables else "available"
 
     @property
+    def held(self) -> str:
+        """Return the reason why a change of the chapter's tunables has hardly any effect on this host, or ""."""
+        return self.seen().held if self.chapter.tunables and self.state == "available" else ""
+
+    @property
     def boot_id(self) -> str | None:
         return current_boot(self.context.root)
 

@@ -140,11 +140,13 @@ def try_in(
             runs.measured("measure")
         reason = "The first half is measured. Apply the settings, reboot, and go on with --half after."
         return _judged(chapter_id, shows, (), reason)
+    # Read before the first round: while the change is applied, nothing is left to be held.
+    held = walk.host.held
     found: list[TriedRound] = []
     for before, after in runs.in_rounds(rounds) if half is None else runs.after_a_boot(rounds):
         found.append(_compared(shows, before, after))
         trial.round_done(figure(shows.figure), len(found), found[-1])
-    return _judged(chapter_id, shows, tuple(found))
+    return _judged(chapter_id, shows, tuple(found), held=held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,12 +261,15 @@ def _lacking(one: Figure, seen: KnownRun) -> str:
     return f"Only the kernel's trace shows the figure ({one.title}), and a run has none: {reason}"
 
 
-def _judged(chapter_id: str, shows: Shows, found: tuple[TriedRound, ...], reason: str = "") -> Tried:
+def _judged(chapter_id: str, shows: Shows, found: tuple[TriedRound, ...], reason: str = "", held: str = "") -> Tried:
+    """Judge the rounds. ``reason``: why there are none. ``held``: why the change has hardly any effect on this host;
+    it is told where the effect was not shown."""
     one = figure(shows.figure)
     times = sum(tried.shown for tried in found)
     shown = bool(found) and times >= NINE_OF_TEN * len(found)
     direction = "rose" if shows.rises else "fell"
     told = f"{one.title}: {direction} by {shows.at_least:g} times or more in {times} of {len(found)} rounds"
+    told += f"; {held}" if held and not shown else ""
     why = reason or next((tried.why for tried in found if tried.why), told)
     return Tried(
         chapter=chapter_id,
