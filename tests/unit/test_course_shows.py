@@ -278,3 +278,16 @@ def test_every_chapter_of_the_course_has_what_is_compared_on_an_emulated_machine
         found = shows_on(chapter.shows, True)
         assert chapter.shows is None or (found is None) == bool(chapter.shows.uncounted), chapter.id
         assert found is None or counts_alone(figure(found.figure)), chapter.id
+
+
+def test_the_page_of_effects_has_ten_rounds_of_each_chapter_with_a_figure_and_names_the_others() -> None:
+    chapters = load_course().chapters
+    page = (Path(__file__).parents[2] / "docs" / "effects.md").read_text()
+    tables, others = page.split("name no figure: ")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in tables.split("\n") if " of 10 |" in line]
+    wanted = {}
+    for chapter_id, _, factor, *_, shown in rows:
+        wanted[chapter_id.removesuffix(" †")] = float(factor.removesuffix(" up"))
+        assert int(shown.removesuffix(" of 10")) >= 9, chapter_id
+    assert wanted == {one.id: one.shows.at_least for one in chapters if one.shows is not None}
+    assert " ".join(others.split()).rstrip(".").split(", ") == [one.id for one in chapters if one.shows is None]
