@@ -1,10 +1,10 @@
 """Find what is not plain English, as far as a machine can tell: ``python scripts/prose.py [PATH…]``.
 
-A docstring begins with what the code does, not with a question word, and a program is not called somebody. Its sentence
-on errors is an imperative with the condition: "Raise HostError if the file cannot be read." A test of a whole program
-asserts the part of a message that identifies it, not the sentence: the sentence is asserted once, in the unit test of
-the module that makes it. The folders are in pyproject.toml, ``[tool.prose]``. Exit code 1: there is a finding; each is
-printed with file and line.
+A docstring begins with what the code does, and the note below an assignment with what it is, not with a question word.
+A program is not called somebody. The sentence of a docstring on errors is an imperative with the condition: "Raise
+HostError if the file cannot be read." A test of a whole program asserts the part of a message that identifies it, not
+the sentence: the sentence is asserted once, in the unit test of the module that makes it. The folders are in
+pyproject.toml, ``[tool.prose]``. Exit code 1: there is a finding; each is printed with file and line.
 """
 
 from __future__ import annotations
@@ -70,9 +70,12 @@ def findings(path: Path) -> Iterator[tuple[int, str]]:
     if path.is_relative_to(REPOSITORY / "tests") and path.relative_to(REPOSITORY / "tests").parts[0] in RINGS:
         yield from asserted_sentences(tree)
     for node in statements(tree):
+        alone = node.value.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) else None
+        if isinstance(alone, str) and (found := QUESTION.match(alone)):
+            yield node.lineno, f"a docstring or a note begins with '{found[0]}'"
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             said = ast.get_docstring(node)
-            if said and (found := QUESTION.match(said) or (not shown and PEOPLE.search(said))):
+            if said and not shown and (found := PEOPLE.search(said)):
                 yield getattr(node, "lineno", 1), f"a docstring says '{found[0]}'"
             if said and (found := ERRORS.search(" ".join(said.split()))):
                 yield getattr(node, "lineno", 1), f"a docstring says '{found[0].lstrip('.:;) ')}': write 'Raise X if …'"

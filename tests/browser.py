@@ -19,7 +19,7 @@ from typing import Any
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _WAIT_S = 60.0
 _READ_END, _WRITE_END = 3, 4
-"""What Chromium calls them."""
+"""The numbers of the descriptors from which Chromium reads and to which it writes."""
 
 
 def installed() -> str | None:

@@ -36,7 +36,7 @@ from tests.tuned_tree import journals, planned
 WORDS = ("governor=performance", "thp", "stat-interval")
 IDS = tuple(word.partition("=")[0] for word in WORDS)
 SETTLE_S = 360.0
-"""Who waits as the time is up still has a turn."""
+"""The time after the end in which learners that still wait have their turn."""
 KEPT = CHECKOUT / "bench-results" / "class"
 _SUBREAPER = 36
 

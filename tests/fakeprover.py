@@ -54,7 +54,7 @@ class FakeProver(Prover):
     left_alone: tuple[LeftAlone, ...] = ()
     changes: tuple[Change, ...] = PLACED
     others: tuple[Change, ...] | None = None
-    """What a second plan shows instead."""
+    """The changes that a second plan shows instead."""
     queue = ""
     look_s = 0.005
 

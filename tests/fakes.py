@@ -74,9 +74,9 @@ class FakeWorkshop(Workshop):
     starts: Starts
 
     hidden: tuple[str, ...] = ("greedy",)
-    """What hunts hide, one after the other; the last one again."""
+    """The noises that hunts hide, one after the other; then always the last one."""
     loads: tuple[HostLoad, ...] = ()
-    """What the looks at the host's load find, one after the other; then nothing."""
+    """The loads that the looks at the host find, one after the other; then none."""
     refused: tuple[str, ...] = ()
     """Kinds that this host turns out not to be able to make."""
 

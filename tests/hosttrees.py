@@ -448,7 +448,7 @@ EVERY: dict[str, Callable[[Path], Path]] = {
 
 
 DAMAGES = ("empty", "truncated", "binary", "gigantic", "fifo", "folder", "loop")
-"""What may stand where a file should (see ``damage``)."""
+"""The things that may stand in the place of a file (see ``damage``)."""
 
 
 def damage(path: Path, kind: str) -> None:

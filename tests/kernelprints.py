@@ -9,7 +9,7 @@ from typing import NamedTuple
 from jitter_workshop.model.trace import IN_IRQ, IN_SOFTIRQ, TraceEvent
 
 ENTRY = re.compile(r"-(\d+)\s+\[(\d+)\]\s+(\S{5,7})\s+(\d+): (?:(\w+): |<stack trace>)")
-"""Where an entry begins, after its task's name, which may hold anything."""
+"""The beginning of an entry after its task's name, which may hold any characters."""
 
 
 class Printed(NamedTuple):

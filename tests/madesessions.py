@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 BLOCKS = 20
 BLOCK_NS = 250_000_000
 WORST = 100
-"""How many stalls of a run are kept in full."""
+"""The number of a run's stalls that are kept in full."""
 FLOORS = {"publisher_interval": 10_000, "accumulator_transit": 110, "accumulator_interval": 10_000}
 INTENDED = "accumulator_intended"
 SPACE = layout(hg.LOWEST_NS, hg.HIGHEST_NS, hg.DIGITS)

@@ -23,7 +23,7 @@ RECORDINGS = assets() / "recordings"
 _OWN, _FOREIGN = "●■◆▲▼★", "○□◇△"
 """The marks of curves that were measured here, and of all others."""
 _ELSEWHERE = re.compile(r"\b(?:recorded|published|laptop)\b")
-"""What a curve of another machine is called: the published ones are a laptop's."""
+"""The words that name a curve of another machine: the published ones are a laptop's."""
 
 
 def contents(root: Path) -> dict[str, bytes]:

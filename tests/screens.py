@@ -24,7 +24,7 @@ STEP_S = 0.003
 _rested = -1.0
 """The processor time of this process when it was last seen at rest."""
 FRAME_S = 0.02
-"""How often is laid out what is new while a test waits for a run."""
+"""The time between two layouts of new widgets while a test waits for a run."""
 ANYHOW_S = 0.5
 """The longest time that something new is not laid out. At each rest of an app it is at once: ``nothing_left``."""
 

@@ -104,7 +104,7 @@ def absolute(stamp: int) -> bytes:
 
 
 FILL = struct.pack("<I", 29)
-"""What stands behind the last entry."""
+"""The bytes behind the last entry."""
 
 
 def page(stamp: int, entries: bytes, size: int = 4080, flags: int = 0, behind: bytes = b"") -> bytes:

@@ -1,7 +1,7 @@
 """Make a noise within the measuring process, or as a process of its own: ``python -I -m jitter_workshop.bench.noise``.
 
-The process gets its order through the pipe (``protocol.py``). It ends with its parent, with its stdin, and after the
-order's seconds. The native side is ``native/noise*.c``.
+The process gets its order through the pipe (``protocol.py``). It ends with its parent, with its stdin, and when the
+order's time is over. The native side is ``native/noise*.c``.
 """
 
 from __future__ import annotations

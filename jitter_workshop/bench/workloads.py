@@ -124,7 +124,7 @@ class Ring(Workload):
         measured = ring.ping_pong_ns >= 0
         if not measured:
             notes["ping_pong_ns"] = (
-                "passing a cache line between the CPUs before a block took too long"
+                "before the block, passing a cache line between the CPUs took too long"
                 if self._ping_pong
                 else "this time is measured only if both threads are bound to different CPUs"
             )

@@ -39,7 +39,7 @@ SIGNS = frozenset((*_GLYPHS, *_REFERENCE_GLYPHS))
 _QUIETER = 0.35
 _WIDE_LEGEND = 60
 _LEAST_LABEL = 18
-"""The columns of its label that a published curve keeps beside its origin and its figures."""
+"""The least number of columns for the label of a published curve, beside its origin and its figures."""
 _VALUE = 8
 _GAP = 2
 """Blanks between a curve's name and its figures, besides the one before each figure."""

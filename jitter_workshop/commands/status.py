@@ -76,7 +76,7 @@ def _show(args: argparse.Namespace, checkup: HostStatus) -> None:
 
 def _taught(checkup: HostStatus) -> list[dict[str, object]]:
     """Return each check with the id of the chapter of the built-in course that treats it (None: no chapter does), and
-    with the reason why no chapter does (None: one does, or no reason is known)."""
+    with the reason why no chapter does (None: a chapter does, or no reason is known)."""
     from jitter_workshop.course.loader import load_course
     from jitter_workshop.flow.host_ops.host_status import treating
     from jitter_workshop.model.codec import to_plain

@@ -119,7 +119,7 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
         found.append(Flaw(("changes",), f"{message}: no learner can earn the mark"))
     what = chapter.changes if chapter.changes != "nothing" else differing(chapter)
     if what and len(chapter.measurements) > 1 and chapter.shows is None:
-        message = f"this chapter changes {what}, and no [shows] names the figure that this moves"
+        message = f"this chapter changes {what}, and no [shows] names the figure that the change moves"
         found.append(Flaw(("changes",), message))
     shows = chapter.shows
     if shows is not None and not counts_alone(figure(shows.figure)) and not (shows.counted or shows.uncounted):

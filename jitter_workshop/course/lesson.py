@@ -435,7 +435,7 @@ def _by_hand(table: Table, known: Sequence[str]) -> tuple[ByHand, ...]:
         if check and reads:
             inner.wrong("check", "a command that only reads leaves nothing to check")
         if unchecked and (check or reads):
-            inner.wrong("unchecked", "unchecked is the reason of a command that has neither 'reads' nor 'check'")
+            inner.wrong("unchecked", "unchecked gives the reason for a command that has neither 'reads' nor 'check'")
         form, colon, what = check.partition(":")
         if colon and (form not in CHECK_FORMS or not what.strip()):
             forms = ", ".join(f"{one}:…" for one in CHECK_FORMS)

@@ -27,8 +27,8 @@ HUNT_S = 120.0
 LONGEST_STEP_S = 180.0
 """The most time of a step of the built-in course, without its fixed time."""
 ALLOWED_MIN, ALLOWED_SHARE = 1.0, 0.2
-"""How far the ``minutes`` of a lesson may differ from the computed minutes: by one minute or by this share, whichever
-is more."""
+"""The most by which the ``minutes`` of a lesson may differ from the computed minutes: by one minute or by this share,
+whichever is more."""
 
 _SOURCES = re.compile(r"^Source:", re.MULTILINE)
 _WORD = re.compile(r"\S*\w\S*")

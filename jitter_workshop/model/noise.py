@@ -182,7 +182,8 @@ NOISES = (
     Noise(
         "unbound",
         "Ordinary tasks",
-        "Two more tasks than CPUs are busy for 1 to 4 ms and asleep for less than 1 ms; the scheduler places them.",
+        "There are two more tasks than CPUs. Each is busy for 1 to 4 ms, then asleep for less than 1 ms; the scheduler "
+        "places them.",
         "The same few tasks run on the hot CPU and on all others, for milliseconds at a time.",
         "Isolation keeps other tasks off the hot CPUs.",
         (What((_MINE,)),),
@@ -194,7 +195,8 @@ NOISES = (
     Noise(
         "terminal",
         "Terminal output",
-        "Two more tasks than CPUs are busy for 1 to 4 ms, print, and sleep for up to 1 ms. Each line is a work item.",
+        "There are two more tasks than CPUs. Each is busy for 1 to 4 ms, prints, and sleeps for up to 1 ms. Each line "
+        "is a work item.",
         "A kworker whose name begins with kworker/u runs flush_to_ldisc on the hot CPU.",
         "The workqueue mask says where unbound work may run: leave the hot CPUs out of it.",
         (What((_MINE, ("workqueue", "flush_to_ldisc"), ("task", "kworker/u*"))),),

@@ -13,7 +13,7 @@ DUTIES = (100, 50, 10)
 DUTY_PATTERNS_NS = {50: (1_000_000, 1_000_000), 10: (111_000, 1_000_000)}
 """Duty below 100 → (ns of sampling, ns of pause), the patterns of P. Lawrey (2013)."""
 Pause = Literal["sleep", "busy"]
-"""How ``spin`` spends the time without sampling: asleep or busy."""
+"""The way in which ``spin`` spends the time without sampling: asleep or busy."""
 Memory = Literal["none", "ready", "fresh", "far", "near"]
 """The use of memory by a measured thread, in addition to its work. The accumulator of ``ring`` keeps a copy of each
 message, in memory that is ``ready`` (touched before the run) or ``fresh`` (each page's first write is a fault).

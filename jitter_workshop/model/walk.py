@@ -18,11 +18,11 @@ StepState = Literal["done", "seen", "now", "open", "left_out"]
 
 
 Chance = Literal["moves", "good", "rights", "held", "later", "measures", "reads", "recording", "not_here"]
-"""What a chapter can show on a host. ``moves``: its change moves the curve or its figure. ``good``: the settings are
-right already, so nothing is left to change. ``rights``: the change needs root's rights, which this user cannot get.
-``held``: the settings can change, but most of what they are about cannot be moved on this host. ``later``: it can be
-done once this tool's own change is restored. ``measures``: it measures and changes nothing. ``reads``: it only reads.
-``recording``: it is taught on a recording. ``not_here``: it cannot be done at all."""
+"""The things that a chapter can show on a host. ``moves``: its change moves the curve or its figure. ``good``: the
+settings are right already, so nothing is left to change. ``rights``: the change needs root's rights, which this user
+cannot get. ``held``: the settings can change, but most of what they are about cannot be moved on this host. ``later``:
+it can be done once this tool's own change is restored. ``measures``: it measures and changes nothing. ``reads``: it
+only reads. ``recording``: it is taught on a recording. ``not_here``: it cannot be done at all."""
 
 CHANCE_WORDS: dict[Chance, str] = {
     "moves": "moves here",
@@ -35,7 +35,7 @@ CHANCE_WORDS: dict[Chance, str] = {
     "recording": "recording",
     "not_here": "not here",
 }
-"""What a chapter can show on a host, in one or two words."""
+"""The words for a ``Chance``: one or two for each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ REGISTERS = 4
 DOMAIN = 2
 """CPUs of a shared frequency domain."""
 PERFORMANCE = 0xFF000000
-"""Where pc-testdev has memory; each CPU has so many bytes of it for its performance controls."""
+"""The address of pc-testdev's memory. Each CPU has PERFORMANCE_BYTES of it for its performance controls."""
 PERFORMANCE_BYTES = 64
 HIGHEST, NOMINAL, LOWEST_NONLINEAR, LOWEST = 200, 120, 60, 20
 NOMINAL_MHZ, LOWEST_MHZ = 3000, 500
@@ -53,7 +53,7 @@ PLATFORM = r"""/* Whatever the system asks of the platform it can have, collabor
 
 
 def _performance(cpu: int) -> str:
-    """``_CPC``, version 3 (ACPI 6.5, 8.4.6.1): fixed figures, and controls that lie in memory and do nothing."""
+    """Return ``_CPC``, version 3 (ACPI 6.5, 8.4.6.1): fixed figures, and controls that lie in memory and do nothing."""
 
     def register(n: int) -> str:
         at = PERFORMANCE + cpu * PERFORMANCE_BYTES + 4 * n

@@ -1,7 +1,7 @@
 """Download packages of Debian, of this system's suites or of others, without installing anything.
 
-Another suite or processor gets an apt configuration of its own in a temporary folder; where the packages come from and
-whose signature they bear is taken from this system's.
+Another suite or processor gets an apt configuration of its own in a temporary folder. The address of the archive and
+its signing key are those of this system.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 
 class AptFailed(HostError):
-    """Hold what apt could not do, with its own reason."""
+    """Report that apt failed, with apt's own reason."""
 
 
 class Apt:
@@ -51,7 +51,7 @@ class Apt:
         self._run("apt-get", "update", "-qq")
 
     def newest(self, package: str) -> str:
-        """Return the highest version that is no release candidate."""
+        """Return the highest version that is not a release candidate."""
         versions = []
         for line in self._run("apt-cache", "madison", package).splitlines():
             fields = [field.strip() for field in line.split("|")]
@@ -62,7 +62,7 @@ class Apt:
         return sorted(versions, key=functools.cmp_to_key(_compared))[-1]
 
     def depends(self, package: str, version: str) -> list[str]:
-        """Names of the packages that this version depends on, the first of each choice."""
+        """Return the names of the packages that this version depends on. Of each choice return the first."""
         for line in self._run("apt-cache", "show", f"{package}={version}").splitlines():
             kind, _, names = line.partition(": ")
             if kind == "Depends":
@@ -84,7 +84,7 @@ class Apt:
         return [line for line in said.splitlines() if line and line[0] not in " |<"]
 
     def download(self, package: str, folder: Path) -> None:
-        """NAME or NAME=VERSION as a .deb in this folder."""
+        """Download a package (NAME or NAME=VERSION) as a .deb into this folder."""
         self._run("apt-get", "download", "-qq", package, cwd=folder)
 
     def _run(self, program: str, *words: str, cwd: Path = Path("/")) -> str:
@@ -102,7 +102,7 @@ class Apt:
 
 
 def archive() -> str:
-    """Return where this system has Debian's main archive from."""
+    """Return the address from which this system gets Debian's main archive."""
     form = "$(LABEL) $(COMPONENT) $(REPO_URI)"
     done = subprocess.run(
         ["apt-get", "indextargets", "--format", form, "Created-By: Packages"],

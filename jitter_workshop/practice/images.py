@@ -23,7 +23,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Programs:
-    """Hold what a guest with another processor than this host's runs. ``usr``: mounted as its /usr. ``busybox``: a
+    """Hold the programs of a guest whose processor is not this host's. ``usr``: mounted as its /usr. ``busybox``: a
     static one. ``python``: the path of its interpreter. ``native``: the project's native core, b"" for none."""
 
     usr: Path
@@ -93,10 +93,11 @@ def cpio(entries: Iterable[tuple[str, int, bytes]]) -> bytes:
 
 
 def shared_folders(programs: Programs | None = None) -> dict[Path, Path]:
-    """Return the host's folders that the guest mounts read-only, and where; it sees nothing else of the host.
+    """Return the host's folders that the guest mounts read-only, each with its place in the guest. The guest sees
+    nothing else of the host.
 
-    Programs (/usr), interpreter, environment and project, at the same place; of a guest with programs of its own
-    (``programs``) these and the project.
+    They are the programs (/usr), interpreter, environment and project, each at the same place as on the host. A guest
+    with ``programs`` of its own gets these and the project.
     """
     if programs is not None:
         return {programs.usr: Path("/usr"), PROJECT: PROJECT}
@@ -119,8 +120,8 @@ def initrd(
     programs: Programs | None = None,
     extra: Sequence[Path] = (),
 ) -> bytes:
-    """Return the initrd for a kernel. ``options``: shell variables that the guest's two scripts read. ``programs``:
-    where the guest has programs of its own, those. ``extra``: files that the guest has in /lab besides."""
+    """Return the initrd for a kernel. ``options``: shell variables that the guest's two scripts read. ``programs``: the
+    guest's own programs, None for this host's. ``extra``: further files for /lab."""
     program, plain = stat.S_IFREG | 0o755, stat.S_IFREG | 0o644
     guest = assets() / "practice"
     etc = ETC | {name: (guest / name).read_text() for name in ("passwd", "group")}

@@ -1,8 +1,9 @@
 """Get the kernels of the machines: Debian's own packages, unpacked once into a cache.
 
-``find`` looks, and never downloads. ``fetch`` downloads with ``apt-get download`` (no root needed) and keeps of the
-packages the uncompressed kernel (boots twice as fast as the packed one), its configuration and the few modules that the
-guest loads. A kernel of another suite, or for another processor, comes by an apt configuration of its own (``apt``).
+``find`` looks, and never downloads. ``fetch`` downloads with ``apt-get download`` (no root needed) and keeps three
+parts of the packages: the uncompressed kernel (it boots twice as fast as the packed one), its configuration, and the
+few modules that the guest loads. A kernel of another suite, or for another processor, comes by an apt configuration of
+its own (``apt``).
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from jitter_workshop.practice import apt
 
 @dataclass(frozen=True)
 class Source:
-    """Hold where a flavour comes from: Debian's package that always depends on its newest kernel, and from which suites
-    (none: those of this system)."""
+    """Hold the origin of a flavour: Debian's package that always depends on its newest kernel, and the suites that have
+    it (none: those of this system)."""
 
     package: str
     suites: tuple[str, ...] = ()
@@ -51,10 +52,10 @@ MODULES = [
 # Goes up when what is kept of a package changes, so that an older cache is fetched anew.
 LAYOUT = "1"
 SUMS = "sums"
-"""The file with the checksums of what is kept."""
+"""The file with the checksums of the kept files."""
 
 EMULATORS = {"aarch64": ("qemu-system-aarch64", "qemu-system-arm")}
-"""Of other processors: the program, and its package."""
+"""Processor → its emulator, and the emulator's package."""
 
 COMPILERS = {"aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"}
 
@@ -179,8 +180,8 @@ def _keep_modules(modules: dict[str, bytes], target: Path) -> None:
 
 
 def take(image: Path, folder: Path, flavour: str, cache: Path) -> Kernel:
-    """Keep a kernel of the user's own: its image (a vmlinuz or a vmlinux) and its folder of modules, which is named
-    after its release, as below /lib/modules. Raise NotHere if a file cannot be read, or if there is no module."""
+    """Keep a kernel of the user's own: its image (a vmlinuz or a vmlinux) and its folder of modules. The folder's name
+    is the kernel's release, as below /lib/modules. Raise NotHere if a file cannot be read, or if there is no module."""
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=cache) as scratch:
         work = Path(scratch) / "unpacked"
@@ -210,7 +211,8 @@ def _replace(made: Path, target: Path) -> None:
 
 
 def write_sums(folder: Path, sources: list[Path]) -> None:
-    """Write down the SHA-256 of each file that is kept, as sha256sum(1) does, and as comments those of the sources."""
+    """Write down the SHA-256 of each kept file, in the form of sha256sum(1). Those of the sources are comments in
+    it."""
     lines = [f"# {_sum(source)}  {source.name}" for source in sources]
     kept = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SUMS)
     lines += [f"{_sum(path)}  {path.relative_to(folder)}" for path in kept]
@@ -236,7 +238,7 @@ def _sum(path: Path) -> str:
 
 
 def _unpack_one(package: Path, target: Path) -> dict[str, bytes]:
-    """Keep kernel and configuration, where they are in this package, and return its modules."""
+    """Keep the kernel and its configuration if this package has them. Return the package's modules."""
     modules: dict[str, bytes] = {}
     command = ["dpkg-deb", "--fsys-tarfile", str(package)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as unpacker:  # noqa: SIM117 (the archive reads its output)
@@ -261,7 +263,7 @@ def _unpack_one(package: Path, target: Path) -> dict[str, bytes]:
 
 
 def unpacked_module(data: bytes) -> bytes:
-    """Return a module as the kernel loads it: in some kernels modules are packed."""
+    """Return a module in the form that the kernel loads: some kernels' modules are packed."""
     if data.startswith(b"\xfd7zXZ\0"):
         return lzma.decompress(data)
     if data.startswith(b"\x28\xb5\x2f\xfd"):
@@ -290,7 +292,8 @@ def load_order(wanted: list[str], modules: dict[str, bytes]) -> list[str]:
 
 
 def dependencies(module: bytes) -> Iterator[str]:
-    """Names from ``depends=`` of a module's .modinfo section, and those its ``softdep=`` wants loaded before it."""
+    """Yield the names in ``depends=`` of a module's .modinfo section, and those in its ``softdep=`` that are loaded
+    before it."""
     for field in module.split(b"\0"):
         if field.startswith(b"depends="):
             yield from (name for name in field.decode("ascii").removeprefix("depends=").split(",") if name)

@@ -19,12 +19,12 @@ from jitter_workshop.practice.qemu import MachineError, MachineTimeout, Options,
 BOOT_PATIENCE_S = 60.0
 BOOT_TIMEOUT_S = 180.0
 MOST_CPUS = 32
-"""The most CPUs of a guest that boots within the patience on two CPUs of this host."""
+"""The most CPUs of a guest that boots within BOOT_PATIENCE_S on two CPUs of this host."""
 RUN_TIMEOUT_S = 120.0
 
 
 Sink = Callable[[bytes, bytes], None]
-"""Gets what a program wrote to stdout and to stderr."""
+"""The type of a function that takes what a program wrote to stdout and to stderr."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ class Guest:
         self.code = event.get("code", self.code)
 
     def send(self, data: bytes) -> None:
-        """Write to its stdin, or type into its terminal. ``untaken`` is what it has not read yet, in bytes."""
+        """Write to its stdin, or type into its terminal. ``untaken`` is the number of bytes that it has not read
+        yet."""
         self.untaken += len(data)
         self._machine.tell({"id": self._ident, "stdin": base64.b64encode(data).decode("ascii")})
 
@@ -72,7 +73,7 @@ class Guest:
         self._machine.tell({"id": self._ident, "stdin": None})
 
     def resize(self, rows: int, columns: int) -> None:
-        """Tell its terminal another size."""
+        """Give its terminal another size."""
         self._machine.tell({"id": self._ident, "size": [rows, columns]})
 
     def signal(self, number: int, group: bool = False) -> None:
@@ -80,7 +81,8 @@ class Guest:
         self._machine.tell({"id": self._ident, "signal": number, "group": group})
 
     def wait_for(self, text: bytes, timeout_s: float = RUN_TIMEOUT_S) -> bytes:
-        """Wait until its stdout holds this text and return all of it so far; fails when it ends without."""
+        """Wait until its stdout holds this text, and return all of the stdout so far. Raise MachineError if the program
+        ends without the text."""
         self._machine.pump(
             lambda: text in self.stdout or self.code is not None, timeout_s, f"{text!r} from {self.argv}"
         )
@@ -89,7 +91,7 @@ class Guest:
         return self.stdout
 
     def wait(self, timeout_s: float = RUN_TIMEOUT_S) -> Done:
-        """Wait for its end; one that takes longer is killed and ``MachineTimeout`` tells what it had written."""
+        """Wait for its end. Kill the program and raise MachineTimeout, with its output so far, if it takes longer."""
         try:
             self._machine.pump(lambda: self.code is not None, timeout_s, f"the end of {self.argv}")
         except MachineTimeout as late:
@@ -128,7 +130,7 @@ class Machine:
     # --- power
 
     def boot(self, append: str | None = None) -> None:
-        """Power on; with ``append`` with other kernel arguments from now on."""
+        """Power on. ``append``: other kernel arguments, from now on."""
         if append is not None:
             self.options = replace(self.options, append=append)
         try:
@@ -143,7 +145,7 @@ class Machine:
             self._power_on(BOOT_TIMEOUT_S)
 
     def started_again(self, late: Exception) -> None:
-        """Take note that a first boot failed; the second one follows."""
+        """Let a subclass know that the first boot failed; the second one follows."""
 
     def _power_on(self, timeout_s: float) -> None:
         self._off()
@@ -183,7 +185,8 @@ class Machine:
             self._qemu = None
 
     def heat(self, celsius: int) -> None:
-        """Set the thermal zone's temperature (1 to 255 °C); 0 lets it follow the P-states again. Polled each second."""
+        """Set the thermal zone's temperature (1 to 255 °C); 0 lets it follow the P-states again. The guest reads it
+        once a second."""
         self.monitor(f"o /b 0x2ff {celsius}")
 
     def monitor(self, command: str) -> str:
@@ -195,7 +198,7 @@ class Machine:
         return self._qemu is not None and self._qemu.process.poll() is None
 
     def console(self) -> str:
-        """Return what the guest's kernel and QEMU said last."""
+        """Return the last lines of the guest's kernel and of QEMU."""
         return qemu.console(self.work)
 
     # --- programs and files
@@ -212,8 +215,8 @@ class Machine:
     ) -> Guest:
         """Start a program in the guest, its stdin open. Use ``run`` where only its end matters.
 
-        ``terminal``: give it a terminal of so many rows and columns. ``sink``: gets its output as it comes, instead of
-        ``stdout`` and ``stderr``.
+        ``terminal``: the (rows, columns) of its terminal, None for none. ``sink`` gets its output as it comes, instead
+        of ``stdout`` and ``stderr``.
         """
         ident = self._next()
         guest = self._guests[ident] = Guest(self, ident, argv, sink)
@@ -264,7 +267,7 @@ class Machine:
         return self._raise(ident)
 
     def pump(self, until: Callable[[], bool], timeout_s: float, what: str) -> None:
-        """Take events from the guest until something is true."""
+        """Take events from the guest until ``until`` returns True."""
         ends = time.monotonic() + timeout_s
         while not until():
             if not self.turn(max(0.0, ends - time.monotonic()), what=what):
@@ -325,7 +328,7 @@ M = TypeVar("M", bound=Machine)
 
 
 def environment(user: str) -> dict[str, str]:
-    """Return what a program in the guest finds in its environment."""
+    """Return the environment variables of a program in the guest."""
     return {
         "PATH": f"{Path(sys.executable).parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": "/root" if user == "root" else f"/home/{user}",

@@ -25,23 +25,23 @@ from jitter_workshop.practice.shape import PLAIN, Hardware, Shape
 
 _PR_SET_PDEATHSIG = 1
 _STALLS = ("self-detected stall on CPU", "detected stalls on CPUs", "soft lockup - CPU#")
-"""What a kernel says of a CPU that stands still (kernel/rcu/tree_stall.h, kernel/watchdog.c)."""
+"""The messages of a kernel about a CPU that stands still (kernel/rcu/tree_stall.h, kernel/watchdog.c)."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class MachineError(WorkshopError):
-    """Report that the machine did not do what was asked; the message ends with what its console said last."""
+    """Report that the machine did not do what was asked. The message ends with the last lines of its console."""
 
     title = "Practice"
 
 
 class MachineTimeout(MachineError):
-    """Report that something in the guest took longer than it may."""
+    """Report that something in the guest exceeded its time limit."""
 
 
 class MachineStalled(MachineTimeout):
-    """Report that the guest stands still: its kernel says so itself, or a call outlives the guest's own alarm. The
-    emulator has lost it; nothing in the guest is to blame."""
+    """Report that the guest stands still: its kernel says so itself, or a call runs longer than the guest's own alarm
+    allows. This is the emulator's fault, not that of a program in the guest."""
 
 
 class PowerLost(MachineError):
@@ -54,13 +54,13 @@ KEPT = "/root/kept"
 
 @dataclass(frozen=True)
 class Options:
-    """Hold what one machine is made of.
+    """Hold the parts of one machine.
 
-    ``append`` is added to the kernel's command line. ``init``: busybox, or systemd, this host's own. ``programs``: what
-    a guest with another processor runs. ``extra``: files that the guest has in /lab besides. ``devices``: QEMU's
-    arguments for devices besides. ``kept``: a folder of this host that the guest may write, at ``KEPT``. ``base``: an
-    image that the guest starts from, before it mounts any folder of the host; such a machine can be saved.
-    ``accelerator``: QEMU's, emulation or KVM (see ``kvm``)."""
+    ``append`` is added to the kernel's command line. ``init``: busybox, or systemd, this host's own. ``programs``: the
+    programs of a guest with another processor. ``extra``: further files for /lab. ``devices``: QEMU's arguments for
+    further devices. ``kept``: a folder of this host that the guest may write, at ``KEPT``. ``base``: an image that the
+    guest starts from, before it mounts any folder of the host; such a machine can be saved. ``accelerator``: QEMU's,
+    emulation or KVM (see ``kvm``)."""
 
     kernel: str = "stock"
     append: str = ""
@@ -89,12 +89,12 @@ class Options:
 
     @classmethod
     def of(cls, shape: Shape, disk: Path | None = None) -> Options:
-        """Return what a machine of this shape is made of."""
+        """Return the parts of a machine of this shape."""
         return cls(kernel=shape.kernel, append=shape.append, disk=disk, cgroup=shape.cgroup, hardware=shape.hardware)
 
 
 def check(options: Options, cache: Path) -> None:
-    """Raise NotHere if this machine cannot be started, for want of a program or a kernel."""
+    """Raise NotHere if this machine cannot be started because a program or a kernel is missing."""
     kernels.check_tools()
     kernels.find(options.kernel, cache)
     if options.foreign:
@@ -270,7 +270,8 @@ def console(work: Path, lines: int = 25) -> str:
 
 
 def late(message: str, work: Path) -> MachineTimeout:
-    """Make the exception for what took too long: ``MachineStalled`` if the guest's kernel tells of a stall."""
+    """Return the error for work that took too long: ``MachineStalled`` if the guest's kernel reports a stall, else
+    ``MachineTimeout``."""
     with contextlib.suppress(OSError):
         console_text = (work / "console").read_bytes().decode("utf-8", "replace")
         if any(words in console_text for words in _STALLS):

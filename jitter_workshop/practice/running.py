@@ -1,7 +1,7 @@
 """Keep this user's running machines apart: a folder for each in the cache, locked by its owner's process.
 
-The kernel releases the lock when the owner ends, however it ends; QEMU ends with its owner. A folder without a lock is
-therefore what a killed owner has left, and the next start removes it.
+The kernel releases the lock when the owner ends, however it ends; QEMU ends with its owner. A folder without a lock was
+therefore left by a killed owner, and the next start removes it.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ def folder(shape: str, cache: Path) -> Iterator[Path]:
 
 
 def owners(cache: Path) -> list[Owner]:
-    """Return who has a machine now, the oldest first."""
+    """Return the owners of the machines that run now, the oldest first."""
     found = [owner for _, owner in _each(cache) if owner is not None]
     return sorted(found, key=lambda owner: owner.since)
 
 
 def sweep(cache: Path) -> int:
-    """Remove what killed owners have left, and return how many folders that were."""
+    """Remove the folders of killed owners, and return their number."""
     left = [own for own, owner in _each(cache) if owner is None]
     for own in left:
         shutil.rmtree(own, ignore_errors=True)

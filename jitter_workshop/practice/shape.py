@@ -1,4 +1,4 @@
-"""Describe machines as data: their hardware, their kernel, how they boot.
+"""Describe machines as data: their hardware, their kernel, and their arguments for the boot.
 
 ``Hardware`` is what QEMU and the ACPI table are made from. ``SHAPES`` are the machines that learners practise on.
 """
@@ -13,8 +13,8 @@ ARM = "max,pauth-impdef=on"
 AMD = "EPYC-Rome,-monitor"
 
 TRUSTED = "tsc=reliable"
-"""Where the kernel finds an emulated TSC wrong it changes its code while all CPUs run it, of which the emulator makes a
-hang with 32 CPUs and now and then a crash with the newest kernel."""
+"""A kernel that finds the emulated TSC wrong changes its code while all CPUs run it. The emulator then hangs with 32
+CPUs, and sometimes crashes with the newest kernel."""
 
 PStates = Literal["none", "own", "shared", "cppc"]
 
@@ -24,8 +24,8 @@ class Hardware:
     """Hold a machine's processors. ``cores`` are those of a socket, ``threads`` those of a core.
 
     ``pstates``: ``none`` (no ACPI table of ours, so nothing to tune), ``own`` (each CPU has a frequency domain),
-    ``shared`` (two CPUs have one), ``cppc`` (besides, a table of continuous performance). ``slow``: so many CPUs, the
-    last ones, have lower top frequencies. ``arch``: QEMU's.
+    ``shared`` (two CPUs have one), ``cppc`` (as ``own``, and with a table of continuous performance). ``slow``: the
+    number of CPUs with lower top frequencies; they are the last ones. ``arch``: QEMU's.
     """
 
     sockets: int = 1

@@ -67,7 +67,7 @@ def seen(work: ProgramWork, width: int) -> Lines:
         kind, cause = found.held_by
         lines += wrap(f"Most of 'waited' went to: {cause_words(kind, cause, 60, measured=False)}.", width)
     if found.evidence != "trace":
-        lines += wrap("Only counters were to be had: a trace needs root's rights.", width, style="dim")
+        lines += wrap("Only counters are available: a trace needs root's rights.", width, style="dim")
     return lines
 
 
@@ -97,7 +97,11 @@ def changes(work: ProgramWork, offered: Sequence[str], width: int) -> Lines:
     lines = [heading("WHICH CHANGE")]
     for number, one in enumerate(offered, 1):
         chosen = one == work.change
-        what = "its threads on the hot CPUs, against all CPUs" if one == PLACEMENT else "the good value, against now"
+        what = (
+            "its threads on the hot CPUs, against all CPUs"
+            if one == PLACEMENT
+            else "the good value, against the present one"
+        )
         line = Text(f"{clean(one, LABEL)}: {what}", "bold text" if chosen else "text")
         lines += wrap(line, width, f"{'▸' if chosen else ' '} {number}  ")
     lines += wrap(NOTHING_ELSE, width, style="dim") if len(offered) == 1 else []

@@ -52,10 +52,10 @@ def _work(plan: ScreeningPlan) -> str:
     length = f"{nice_duration(plan.run_s) if plan.command and plan.run_s >= 10 else f'{plan.run_s:.3g} s'} each"
     what = "the command" if plan.workload == COMMAND else clean(plan.workload, 20)
     first = (
-        f"First {many(2 * plan.pairs, 'run')} with half of the settings each, which choose {plan.most} settings; then "
-        f"{many(2 * plan.proofs, 'run')} with these alone, which prove. "
+        f"First {many(2 * plan.pairs, 'run')} with half of the settings each, to choose {plan.most} settings; then "
+        f"{many(2 * plan.proofs, 'run')} with these alone, to prove them. "
         if plan.pairs
-        else f"All settings are few, so all are proven, by {many(2 * plan.proofs, 'run')}. "
+        else f"The settings are few, so all are proven, by {many(2 * plan.proofs, 'run')}. "
     )
     total = 10 * round(plan.total_s / 10) if plan.total_s >= 60 else plan.total_s
     return f"{first}Together {many(plan.budget_runs, 'run')} of {what}, {length}: about {nice_duration(total)}."

@@ -57,7 +57,7 @@ _NO_TASK = {
     words.THROTTLED: "throttled while the CPU was idle",
     words.MEASURED: "our own threads, which share a CPU",
 }
-"""What names of ``task`` stand for that are no task's own."""
+"""The meanings of the names that ``task`` has when it is not the name of a task."""
 _ABOUT = {
     "migration": "a move: the scheduler moved the thread to another CPU, which was free until the thread ran there. "
     "The named task ran at that moment; it may not have caused the move.",
@@ -220,7 +220,7 @@ def in_time(report: EvidenceReport) -> str:
     said += f"The column '{without_head(report)}' tells how many would have been, had this cause taken no time."
     shown = {without(cause, report) for cause in report.causes}
     if NONE_LATE in shown:
-        said += f" {NONE_LATE}: the cause stopped other threads, and nothing of the {thread} was late for it."
+        said += f" {NONE_LATE}: the cause stopped other threads, and nothing of the {thread} was late because of it."
     if SAME in shown:
         said += f" {SAME}: other causes make these stalls long enough, so this one alone changes nothing."
     return said

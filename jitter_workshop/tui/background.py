@@ -93,7 +93,7 @@ class Watching:
     cancel: CancelToken = field(default_factory=CancelToken, init=False)
     progress: Progress | None = field(default=None, init=False)
     waiting: str = field(default="", init=False)
-    """What the measurement waits for, as a sentence; "" while it does not wait."""
+    """The reason why the measurement waits, as a sentence; "" while it does not wait."""
     in_block: bool = field(default=False, init=False)
     """True while a block is measured: nothing may be painted."""
     _suspended: bool = field(default=False, init=False)

@@ -138,7 +138,7 @@ class Tunable:
     default: ClassVar[str | None] = None
     values: ClassVar[str] = ""
     untaught: ClassVar[str] = ""
-    """Why no chapter is about this tunable, as a sentence; "" if one should be."""
+    """The reason why no chapter is about this tunable, as a sentence; "" if one should be."""
     culprits: ClassVar[tuple[str, ...]] = ()
     """The services that are known to rewrite this setting, most likely first (names as in ``host/services``)."""
 

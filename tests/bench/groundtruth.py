@@ -27,10 +27,10 @@ SHARE, LEAST_NS = 10, 2_000
 NO_EVENT, AROUND = "no_event", "around"
 
 EDGE_NS = 10_000
-"""How far from its own clock readings a burst may be found: bringing a thread to a CPU, and its first steps there,
-happen before it reads a clock."""
+"""The most time between a burst's own clock readings and the place where it is found: bringing a thread to a CPU, and
+its first steps there, happen before it reads a clock."""
 LATE_NS = 200_000
-"""The same behind a moment for which something was ordered (a timer): it comes when the CPU takes interrupts."""
+"""The same after the moment for which a timer was set: it comes only when the CPU takes interrupts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ LOAD = {
         *("-n", "100000000", "-q"),
     ]
 }
-"""What keeps a server busy, on the other CPUs."""
+"""The work that keeps a server busy, on the other CPUs."""
 VICTIM, OTHERS = max(os.sched_getaffinity(0)), sorted(os.sched_getaffinity(0))[:-1]
 
 

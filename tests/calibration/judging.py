@@ -24,7 +24,8 @@ from tests.calibration.records import Recorded
 DATA = Path(__file__).parent / "data"
 NULL = DATA / "null.jsonl.xz"
 DOUBLING = (1.7, 2.3)
-"""What counts as a doubling by the pool's own rates: the noise is set by a pilot, and a host's own rate moves."""
+"""The ratios of the pool's own rates that count as a doubling: the noise is set by a pilot, and a host's own rate
+moves."""
 PRIMARY = stall_measure(100_000)
 DESIGNS = (10, 20, 40)
 SUBSETS = 200

@@ -25,9 +25,9 @@ CHAPTERS: dict[str, tuple[StepName, ...]] = {
 """Every step of one of placements; of one that changes nothing and of one of tunables the steps that differ by that."""
 KEYS = ("w", "t", "tab", "o", "h", "y", "down", "left", "pagedown", "1", "9")
 ASKING = ("m", "p")
-"""What measures, or opens the choice of CPUs: m says why nothing is measured."""
+"""The keys that measure or open the choice of CPUs: m says why nothing is measured."""
 PAGES = ("question_mark", "c", "e")
-"""What opens a page over the chapter, whichever its step."""
+"""The keys that open a page over the chapter, at each of its steps."""
 
 
 @pytest.mark.parametrize(("chapter", "steps"), CHAPTERS.items())

@@ -41,8 +41,8 @@ KEYS: dict[StepName, tuple[str, ...]] = {
     "compare": ("t", "right", "tab"),
     "explain": ("tab", "u"),
 }
-"""What else is pressed at a step: what turns its page, and what would measure, wake a thief, choose CPUs or give back
-where there is anything of the kind to do. What each key does on a recorded host is in ``test_recorded_host``."""
+"""The further keys pressed at a step: those that turn its page, and those that measure, wake a thief, choose CPUs or
+give back if there is any such thing to do. What each key does on a recorded host is in ``test_recorded_host``."""
 
 ANSWERS = {
     "m": "Nothing is measured on a recording.",

@@ -37,7 +37,7 @@ from tests.lab.test_lab_boot import settings
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "safety.md"
 RECORD = Path(__file__).with_name("machines.json")
-"""What the table is made of: the rows as they were seen."""
+"""The source of the table: the rows as they were seen."""
 BEGIN = "<!-- machines: python -m tests.lab.matrix --write -->"
 END = "<!-- end of machines -->"
 CODE = ("jitter_workshop", "native")
@@ -50,7 +50,7 @@ KILLS_S = 1500.0
 CUT_S = 240.0
 MEASURE_S = 240.0
 GRUB = "update-grub"
-"""Whether GRUB's menu can be made anew in a guest without a boot disk is not what is tried."""
+"""The command that makes GRUB's menu. It may fail in a guest without a boot disk, so the table does not count it."""
 Row = dict[str, Any]
 
 

@@ -171,9 +171,9 @@ def _add(stay: Stay, segment: Segment) -> None:
 
 TOLERANCE_NS = 10_000
 TOLERANCE = 0.05
-"""How far two lengths of one interruption may be apart, whichever is more. The kernel calls both tracers at the same
-points, one after the other, and each reads a clock there: osnoise first, then it writes its event, then we. So ours is
-longer by what that costs, in the emulator 1 to 5 µs by the median."""
+"""The most by which two lengths of one interruption may differ: the larger of the two limits holds. The kernel calls
+both tracers at the same points, one after the other, and each reads a clock there: osnoise first, then it writes its
+event, then we. So ours is longer by what that costs, in the emulator 1 to 5 µs by the median."""
 
 
 def near(ours_ns: int, theirs_ns: int, number: int = 1) -> bool:

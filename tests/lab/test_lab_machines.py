@@ -33,7 +33,7 @@ FACTS: dict[str, dict[str, object]] = {
     "hybrid": {"top_khz": ["1800000", "3000000"]},
     "arm64": {"machine": "aarch64", "present": "0-3", "drivers": []},
 }
-"""What each machine has to show, or it is not the one that it is said to be."""
+"""The properties that each machine must show to be the one that it is said to be."""
 
 KILLS = 20
 CUTS = 8

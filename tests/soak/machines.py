@@ -20,7 +20,7 @@ NETWORK = "10.77.0"
 INSTRUCTOR = "ada"
 _SCRIPT = Path(__file__).with_name("machine.sh")
 _SYSTEM = ("bin", "boot", "etc", "lib", "sbin", "usr", "var", "dev", "proc", "sys")
-"""What a host sees of this machine's top folders (and lib32 …); the others are there, and empty."""
+"""The top folders of this machine (and lib32 …) whose content a host sees; the others are there, and empty."""
 _EMPTY = ("usr/local", "etc/ssh", "etc/sudoers.d", "var/tmp")
 _GONE = ("etc/jitter-workshop", "var/lib/jitter-workshop", "var/lib/jitter-workshop-board")
 _FIRST_UID = 2000

@@ -75,7 +75,8 @@ class Desk:
         self.folder = folder
         self._programs = programs
         self.whole: bool | None = False
-        """Whether all are class hosts as install.yml leaves them, False: none is. A test that changes that says so."""
+        """True if all are class hosts as install.yml leaves them, False if none is. A test that changes this sets the
+        value."""
         self.before = {host: written(self, host) for host in HOSTS}
         self.bundle("class.tar.gz")
         self.lab.desk("tar", "xf", "class.tar.gz", cwd=folder)

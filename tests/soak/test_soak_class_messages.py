@@ -31,7 +31,8 @@ MESSAGES = int(os.environ.get("SOAK_CLASS_MESSAGES", "1000000"))
 FUZZERS = 3
 BATCH = 32
 GROWTH_KB = 2048
-"""What a process may gain in the second half of its life: in the first the allocator gets what large messages want."""
+"""The memory that a process may gain in the second half of its life: in the first the allocator gets what large
+messages want."""
 
 
 class Wire:

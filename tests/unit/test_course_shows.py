@@ -171,7 +171,7 @@ def test_so_has_a_chapter_whose_two_measurements_differ(tmp_path: Path, more: st
     alike = tuple(dataclasses.replace(one, placement=first) for one in made.measurements)
     reading = dataclasses.replace(made, changes="nothing", measurements=alike, shows=None)
     said = [flaw.message for flaw in flaws(reading) if "[shows]" in flaw.message]
-    assert said == [f"this chapter changes {what}, and no [shows] names the figure that this moves"]
+    assert said == [f"this chapter changes {what}, and no [shows] names the figure that the change moves"]
     same = tuple(dataclasses.replace(alike[0], slot=one.slot, duration_s=n + 1.0) for n, one in enumerate(alike))
     assert not [f for f in flaws(dataclasses.replace(reading, measurements=same)) if "[shows]" in f.message]
 

@@ -26,7 +26,7 @@ from tests.fakes import open_workshop
 from tests.talking import talk
 
 HUNTS = ("first-hunt", "second-hunt", "hunt")
-"""What is hidden in a hunt is not told by a recording either."""
+"""The hunts: a recording, too, keeps the hidden noise a secret."""
 EMULATED = ("governor", "idle-states", "tick")
 """Chapters whose levers the machine lacks that the runs are from: an emulated one has the counts."""
 COURSE = load_course()

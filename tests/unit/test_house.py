@@ -93,7 +93,7 @@ NOT_IN_THE_FIRST_FRAME = {
     *("presenter.chapter", "presenter.run", "presenter.comparison", "presenter.curves", "stats.comparison"),
     *("tui.screens.chapter", "tui.screens.runs", "tui.screens.host", "tui.web", "plain"),
 }
-"""What the screen loads only once something is opened or measured; ours without the package's name."""
+"""The modules that the screen loads only when something is opened or measured; ours without the package's name."""
 
 
 def test_the_first_frame_loads_nothing_needless(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 """Lint finds the sentences that a test of a whole program asserts, takes no data for a sentence, and finds a docstring
-that names an error without its condition."""
+that names an error without its condition or begins with a question word."""
 
 from __future__ import annotations
 
@@ -83,3 +83,8 @@ def test_an_error_without_its_condition_is_found(said: str) -> None:
 )
 def test_an_error_with_its_condition_is_not(said: str) -> None:
     assert not loaded().ERRORS.search(said)
+
+
+def test_a_docstring_and_a_note_that_begin_with_a_question_word_are_found(tmp_path: Path) -> None:
+    (file := tmp_path / "one.py").write_text('"""Why."""\nA = 1\n"""What A is."""\nB = "How"\n"""The name of B."""\n')
+    assert sorted(line for line, _ in loaded().findings(file)) == [1, 3]

@@ -31,7 +31,7 @@ TUNED = (
     "governor", "min-frequency", "idle-states", "isolation", "workqueue-mask", "kernel-threads", "watchdogs",
     "mce-interval", "stat-interval", "thp", "compaction",
 )  # fmt: skip
-"""What applying at run time brought about on the lab machine."""
+"""The effects of the changes at run time on the lab machine."""
 BOOTED = ("isolcpus", "nohz-full", "rcu-nocbs", "irqaffinity")
 Look = Callable[[str], HostStatus]
 

@@ -169,7 +169,7 @@ def as_json(made: Screening) -> dict[str, Any]:
         one = to_plain(row)
         ranked.append({"tunable": one.pop("setting"), **one, "p_adjusted": row.p_adjusted if row.chosen else None})
     if found is None:
-        notes["measure"] = "not all of the pairs that choose were measured, so nothing is ranked"
+        notes["measure"] = "not all pairs of the first part were measured, so nothing is ranked"
     if any(row["high"] is None for row in ranked):
         notes["ranked.high"] = "null: this side of the interval has no bound"
     if any(row["ratio"] is None for row in ranked):

@@ -42,8 +42,8 @@ _SOFTIRQS = {
 }
 
 Reach = Literal["this", "another", "bound", "below", "none"]
-"""Where a cause is treated: in ``this`` chapter, in ``another`` chapter, or nowhere. ``bound``: nowhere, because the
-cause is a thread that no setting can move. ``below``: nowhere, because the cause lies below this kernel."""
+"""The place in which a cause is treated: in ``this`` chapter, in ``another`` chapter, or nowhere. ``bound``: nowhere,
+because the cause is a thread that no setting can move. ``below``: nowhere, because the cause lies below this kernel."""
 
 
 def levers(suspect: Suspect) -> tuple[str, ...]:

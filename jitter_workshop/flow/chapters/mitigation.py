@@ -78,7 +78,7 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
         if elsewhere
         else ""
     )
-    said = f"The time stolen a second was {nice_ns(before)} without the noise and {nice_ns(during)} with it, and is "
+    said = f"The stolen time was {nice_ns(before)} a second without the noise and {nice_ns(during)} with it, and is "
     said += f"{nice_ns(after)} now."
     if seen is not None and seen.beside_ns > 0:
         by_name = f"By the traces the noise took {nice_ns(seen.beside_ns)} before, and now takes {nice_ns(seen.now_ns)}"

@@ -113,8 +113,8 @@ def knee_sentences(
     one, many = (nice_percentile(knee_percentile(hz, 0, rate)) for hz in (1, 250))
     found = [f"{rate_in_words(run).capitalize()}."] if run.workload == "ack" and rate_in_words(run) else []
     found += [
-        f"{nice_number(rate)} {what} a second came through. An event that delays one of them is at {one} if it "
-        f"comes once a second, and at {many} if it comes 250 times a second."
+        f"{nice_number(rate)} {what} a second came through. The knee of an event that delays one "
+        f"of them is at {one} if the event comes once a second, and at {many} if it comes 250 times a second."
     ]
     if interrupts:
         name, cpu, _, per_second = interrupts[0]
@@ -133,7 +133,7 @@ def knee_sentences(
     if stolen > _LARGEST_SHARE:
         held = next(iter(KINDS[run.workload].threads)) if run.workload in TWO_THREADS else ""
         found.append(
-            f"In all, stalls take {100 * stolen:.0f} % of the time. This is too much for the simple sum: stalls "
+            f"In all, stalls take {100 * stolen:.0f} % of the time. With so much, the simple sum does not hold: stalls "
             f"without a figure overlap{f' and also delay the {held}' if held else ''}."
         )
     if classes and run.workload == "ring":

@@ -18,7 +18,7 @@ from jitter_workshop.model.scenario import FIGURES, Outcome, Requirement, Scenar
 INSIDE = "/run/jitter-workshop-scenario"
 """The folder in the machine with the scenario and the commands of its shell."""
 PRELUDE = f"PATH={INSIDE}/bin:$PATH; . {INSIDE}/setup.sh\n"
-"""What stands before each program of a scenario: the functions that it may use (``assets/practice/scenario.sh``)."""
+"""The lines before each program of a scenario, with the functions that it may use (``assets/practice/scenario.sh``)."""
 COMMAND_TIMEOUT_S = 60.0
 _MOST_NAMED = 3
 

@@ -333,7 +333,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         *_moves("Scroll up", "Scroll down", "up,pageup", "down,pagedown,space"),
     ),
     "load": (
-        Action("close", "enter,escape,q", "go on", "Go on beside this load"),
+        Action("close", "enter,escape,q", "go on", "Go on in spite of this load"),
         Action("again", "r", "look again", "Look once more, for a second or two"),
         *_moves("Scroll up", "Scroll down", "up,pageup", "down,pagedown,space"),
     ),

@@ -88,7 +88,7 @@ class PmQosFd(Tunable):
         "A process that holds /dev/cpu_dma_latency open gives a limit in µs. No CPU then enters an idle state "
         "that takes longer to leave. When the process ends, the limit ends."
     )
-    danger = "more power and heat on every CPU, and less boost; with 0 every CPU polls"
+    danger = "more power and heat on every CPU, and less boost; with 0, every CPU polls"
     risk = "medium"
     document = "Documentation/power/pm_qos_interface.rst"
     owns = (DEVICE,)

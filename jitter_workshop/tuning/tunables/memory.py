@@ -239,7 +239,7 @@ class Compaction(OneFile):
     default = "0"
     culprits = ("tuned",)
     good = "the kernel moves pages only when a program needs the room"
-    bad = "kcompactd moves pages in advance; with the value 0 pages move only when a program needs the room"
+    bad = "kcompactd moves pages in advance; with the value 0, pages move only when a program needs the room"
     absent = "this kernel does not compact in advance (Linux 5.9 or newer does, with CONFIG_COMPACTION)"
 
 

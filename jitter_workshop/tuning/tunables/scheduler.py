@@ -54,8 +54,8 @@ class RtThrottling(OneFile):
             return self.answer("info", str(current), reason)
         share = 100 * current / period
         reason = (
-            f"real-time tasks get at most {share:.3g} % of a CPU's time, so another task can still end one that "
-            "never sleeps; this limit costs time only to a thread that spins under SCHED_FIFO"
+            f"real-time tasks get at most {share:.3g} % of a CPU's time, so another task can still end a real-time "
+            "task that never sleeps; this limit costs time only to a thread that spins under SCHED_FIFO"
         )
         return self.answer("ok", f"{current} µs of {period} µs", reason)
 
@@ -83,7 +83,7 @@ class DeadlineServer(Settings):
         "second (from Linux 6.12), even with real-time throttling off. On a tickless CPU the server's timer can bring "
         "the tick back."
     )
-    danger = "with runtime 0 ordinary tasks on a CPU with a busy real-time thread never run again"
+    danger = "with runtime 0, ordinary tasks on a CPU with a busy real-time thread never run again"
     risk = "high"
     document = "Documentation/scheduler/sched-deadline.rst"
     owns = (f"{_FAIR_SERVER}/cpu*/runtime",)
@@ -123,10 +123,10 @@ class TimerMigration(TradeOff):
     id = "timer-migration"
     title = "Timers move between CPUs"
     why = (
-        "With 1 another CPU may run a timer that an idle or a tickless CPU has set. With 0 each CPU runs its "
-        "own timers: hot CPUs get no timers from other CPUs, and keep all of their own."
+        "With the value 1, another CPU may run a timer that an idle or a tickless CPU has set. With the value 0, each "
+        "CPU runs its own timers: hot CPUs get no timers from other CPUs, and keep all of their own."
     )
-    danger = "with 0 idle CPUs wake up more often"
+    danger = "with the value 0, idle CPUs wake up more often"
     document = "Documentation/admin-guide/sysctl/kernel.rst"
     file = "/proc/sys/kernel/timer_migration"
     allowed = ("0", "1")
@@ -134,8 +134,8 @@ class TimerMigration(TradeOff):
     culprits = ("tuned",)
     absent = "this kernel does not move timers (CONFIG_SMP and CONFIG_NO_HZ_COMMON)"
     both_sides = (
-        "experts disagree: with 1 timers can leave hot tickless CPUs (OpenShift's profiles), with 0 timers of "
-        "other CPUs do not arrive (tuned's low-latency profiles); measure both"
+        "experts disagree: with the value 1, timers can leave hot tickless CPUs (OpenShift's profiles); with the value "
+        "0, timers of other CPUs do not arrive (tuned's low-latency profiles); measure both"
     )
 
 

@@ -70,7 +70,7 @@ class ChapterPage:
         """The index of the highlighted curve; None for the newest."""
         self.with_imports = False
         self.offers_mount = False
-        """Whether the command that mounts the kernel's trace is on the screen."""
+        """True if the command that mounts the kernel's trace is on the screen."""
         self.planned: PlanView | None = None
         """The plan on the screen. It is made once a visit, so that exactly the shown plan is applied."""
         self.cpus: tuple[PlanView, CpuView] | None = None
@@ -78,7 +78,7 @@ class ChapterPage:
         self.drawn: CpuView | None = None
         """The CPUs that the page of the present step draws, as they were when the step was entered."""
         self.mask_opened = False
-        """Whether the page on which the learner writes a mask was opened since this screen exists."""
+        """True if the page on which the learner writes a mask was opened since this screen was made."""
         self.tried: Tried | None = None
         self.commands = HandCommands(walk)
         """The by-hand commands of this visit of the step *explain*."""

@@ -259,7 +259,7 @@ class Predict(Step):
         self.mark_ns = FIRST_MARK_NS
         self.choice = _NO_CHOICE
         self._chosen = False
-        """Whether the guess is the learner's: kept before, chosen at this visit, or agreed to by a second Enter."""
+        """True if the guess is the learner's: kept before, chosen at this visit, or agreed to by a second Enter."""
 
     def enter(self) -> None:
         task, kept = self.walk.chapter.prediction, self.walk.progress.prediction
@@ -629,7 +629,7 @@ class Compare(Step):
         self.proof: Proof | None = None
         """The chapter's newest proof."""
         self._read = False
-        """Whether the lesson's page was shown at this visit; a narrow screen shows the chart first."""
+        """True if the lesson's page was shown at this visit. A narrow screen shows the chart first."""
         self._compared: CompareView | None = None
         """The comparison of both runs; None without both, on a recording, and after a mitigation."""
 

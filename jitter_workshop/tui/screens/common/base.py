@@ -120,7 +120,7 @@ class WorkshopScreen(KeyedScreen):
     said = ""
     """The sentence above the keys, where a screen has the sheet ``#say`` for it."""
     _published: bool | None = None
-    """Whether the curves of 2015 are shown at this visit; None: as the preferences say."""
+    """True if the curves of 2015 are shown at this visit; None: the preferences decide."""
 
     @property
     def wide(self) -> bool:
