@@ -162,10 +162,12 @@ class _Runs:
     def in_rounds(self, rounds: int) -> Iterator[tuple[KnownRun, KnownRun]]:
         """Yield the runs before and after the chapter's change, which is restored after each round."""
         walk, shown = self.walk, None
-        for number in range(rounds):
-            if number > 0:
-                # A timer that the kernel armed for the new value still runs after the restore.
-                self.cancel.wait(self.shows.settle_s)
+        if self.shows.settle_s:
+            self.trial.queued(f"Each round begins after {self.shows.settle_s:g} s: a restored value takes so long.")
+        for _ in range(rounds):
+            # A timer that the kernel armed for the new value still runs after a restore, also after that of an
+            # earlier trial or of an open workshop.
+            self.cancel.wait(self.shows.settle_s)
             walk.restart()
             before = self.measured("measure")
             try:
