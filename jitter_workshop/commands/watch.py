@@ -61,7 +61,7 @@ _THRESHOLD, _OF_A_PROGRAM = "20us", "1ms"
 _LONGEST_S, _KEEP, _MOST_KEPT = 30 * 86_400.0, 10, 1_000
 TIME = "the end of its time"
 _MORE = 1.25
-"""A watch with a condition lasts at most this multiple of the condition's time and one more minute, unless --until sets
+"""A watch with a condition lasts at most the condition's time multiplied by this, plus one minute, unless --until sets
 another limit."""
 
 

@@ -123,7 +123,7 @@ def _decided(given: Answer, right: Answer, decided: str, others: str) -> Predict
 
 
 def judged_by(task: PredictionTask, seen: KnownRun | None, before: KnownRun | None, shows: Shows | None) -> bool:
-    """Return True if these runs have the figure that decides a choice by the figures of runs."""
+    """Return True if these runs have the figure that decides which answer is right."""
     if seen is None or (before is None and task.by != "value"):
         return False
     return _decide(task, before or seen, seen, shows) is not None

@@ -1,4 +1,5 @@
-"""Describe scenarios: a fault that is planted in a practice machine, and what has to be true when it is mended.
+"""Describe scenarios: a fault that is planted in a practice machine, and the requirements that must be met when it is
+mended.
 
 A scenario is data (``lessons/scenarios/*.toml``, see docs/writing-lessons.md). :func:`drawn` fills its placeholders
 ``{name}``: it draws one of the values that the scenario gives for each name.
@@ -104,7 +105,7 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Hold what was found of one requirement. ``met``: it is true. ``found``: what was read or counted."""
+    """Hold the outcome of one requirement. ``met``: it is true. ``found``: the value that was read or counted."""
 
     says: str
     met: bool

@@ -409,7 +409,9 @@ class PlainChapter:
         another machine if the course has some."""
         walk, talk, chapter = self._walk, self._talk, self._walk.chapter
         if changes := walk.host.compared():
-            talk.tell(f"The settings on the recordings {chapter.recording} and, afterwards, {chapter.recording_after}:")
+            talk.tell(
+                f"The settings on the recording {chapter.recording}, and after the change on {chapter.recording_after}:"
+            )
             talk.say("", *chapter_view.settings_compared(changes, talk.width), "")
         shown, source = walk.recorded_curves("compare")
         if shown:

@@ -2,8 +2,8 @@
 first picture, so that it starts before the host's folders are mounted.
 
 QEMU saves no machine in which a share is mounted. And a file of an ext4 image is read at the host's speed, one of a
-share by dozens of messages. Which files that are is found by running the workshop once, on a terminal of its own, on
-this host. The image is kept in the cache until one of its files changes.
+share by dozens of messages. To find these files, the workshop is run once, on a terminal of its own, on this host. The
+image is kept in the cache until one of its files changes.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ from jitter_workshop.practice.kernels import NotHere
 FOLDER = "base"
 IMAGE, MANIFEST = "image", "manifest.json"
 SAVED, ABOUT = "saved", "about.json"
-"""The folder of saved machines, and the file in each that says what it is, used at each start."""
+"""The folder of saved machines, and the file that describes each of them. Each start touches this file."""
 _UNUSED_S = 30 * 86400.0
 _PATIENCE_S = 60.0
 _STILL_S = 1.5
 _PICTURE_BYTES = 4000
-"""The workshop's first picture is complete once its terminal has got so much and has been still for so long."""
+"""The workshop's first picture is complete once its terminal has got this many bytes and has been still for
+_STILL_S."""
 _LEAST_FREE = 48 << 20
 """Room in the image besides its files: the file system's own tables."""
 LOADER = "/lib64/ld-linux-x86-64.so.2"
@@ -79,8 +80,8 @@ _VERSION = [__version__, hashlib.sha256(_WATCHED.encode()).hexdigest()[:16]]
 
 @dataclass(frozen=True)
 class Base:
-    """Hold a made base. ``modules``: what the server in the machine imports, in this order. ``digest``: of the list of
-    its files. Its folder has the name of this interpreter and program."""
+    """Hold a made base. ``modules``: those that the server in the machine imports, in this order. ``digest``: the
+    digest of the list of its files. Its folder has the name of this interpreter and program."""
 
     image: Path
     modules: tuple[str, ...]
@@ -147,7 +148,8 @@ def _make(cache: Path, scratch: Path) -> Base:
 
 
 def forget(cache: Path) -> None:
-    """Remove what no start has used for a month: other environments, and versions of them, come and go."""
+    """Remove the bases and saved machines that no start has used for a month: environments and their versions come and
+    go."""
     for folder, used in ((FOLDER, MANIFEST), (SAVED, ABOUT)):
         for old in (cache / folder).glob("*/"):
             with contextlib.suppress(OSError):
@@ -161,7 +163,7 @@ def _folder(cache: Path) -> Path:
 
 
 def stamp(path: str) -> list[int] | None:
-    """Return what changes when a file does: size and time of change; None without it."""
+    """Return a file's stamp, which changes with the file: its size and its time of change. None: there is no file."""
     try:
         has = os.lstat(path)
     except OSError:
@@ -224,7 +226,7 @@ def _with_links(paths: Iterable[str]) -> set[str]:
 
 
 def _copy(path: str, tree: Path) -> dict[str, list[int]]:
-    """Copy a file into the tree, with each link on its way, and return the stamps of what was copied."""
+    """Copy a file into the tree, with each link on its way, and return the stamps of the copied files."""
     stamps: dict[str, list[int]] = {}
     at, parts = Path("/"), list(Path(path).parts[1:])
     while parts:

@@ -1,4 +1,4 @@
-"""Ask a clock whether KVM is worth using: its file may exist, and a loop in it take a thousand times too long.
+"""Measure whether KVM is worth using: its file may exist although a loop in it takes a thousand times too long.
 
 A tiny guest counts down and then touches a port. ``probe`` runs that in a process of its own, which is ended if it
 hangs. Interface: Documentation/virt/kvm/api.rst.
@@ -37,8 +37,8 @@ _PAGE = 4096
 
 @dataclass(frozen=True)
 class Answer:
-    """Hold what a probe found. ``usable``: KVM is faster than emulation. ``why``: the reason, in a part of a
-    sentence. ``turn_ns``, ``exit_us``: what was measured, None if nothing was."""
+    """Hold what a probe found. ``usable``: KVM is faster than emulation. ``why``: the reason, as a part of a sentence.
+    ``turn_ns``, ``exit_us``: the measured times, None if nothing was measured."""
 
     usable: bool
     why: str
@@ -48,7 +48,7 @@ class Answer:
 
 @functools.cache
 def probe() -> Answer:
-    """Return if KVM is usable here, by a measurement of 0.05 s."""
+    """Return the finding on KVM here, by a measurement of 0.05 s."""
     if not Path(DEVICE).exists():
         return Answer(False, f"there is no {DEVICE} here")
     if not os.access(DEVICE, os.R_OK | os.W_OK):
@@ -65,7 +65,7 @@ def probe() -> Answer:
 
 
 def judged(said: str) -> Answer:
-    """Return the answer to what the measuring process said."""
+    """Return the finding that follows from the output of the measuring process."""
     try:
         told = json.loads(said)
         if "error" in told:

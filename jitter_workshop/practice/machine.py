@@ -154,19 +154,19 @@ class Machine:
         self.pump(lambda: bool(self.release), timeout_s, "the guest to boot")
 
     def _forget(self) -> None:
-        """Forget what ran before the machine was off."""
+        """Forget the programs that ran before the machine was off."""
         self._guests.clear()
         self._answers.clear()
         self.release = ""
         self._buffer = b""
 
     def reboot(self, append: str | None = None) -> None:
-        """Shut down in order (all synced, processes gone) and boot."""
+        """Shut down in order (all files synced, all processes ended), and boot."""
         self.shut_down()
         self.boot(append)
 
     def reset(self) -> None:
-        """Begin anew; what runs in the machine ends as in a power cut."""
+        """Begin anew; programs that run in the machine end as in a power cut."""
         self.boot()
 
     def shut_down(self, timeout_s: float = 60) -> None:
@@ -260,7 +260,7 @@ class Machine:
             raise PowerLost(f"the machine is off\n{self._console()}") from None
 
     def request(self, words: dict[str, Any], timeout_s: float, what: str) -> Any:
-        """Ask the guest's server for something, and return its answer."""
+        """Send the guest's server a request, and return its answer."""
         ident = self._next()
         self.tell({"id": ident, **words})
         self.pump(lambda: ident in self._answers, timeout_s, what)

@@ -49,7 +49,7 @@ class PowerLost(MachineError):
 
 
 KEPT = "/root/kept"
-"""The folder in the guest that outlives it."""
+"""The folder in the guest that stays when the guest ends."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def check(options: Options, cache: Path) -> None:
 
 @dataclass(frozen=True)
 class Memory:
-    """Hold where a machine's memory is: a file for each node. ``shared``: what the machine writes goes into the files;
+    """Hold the files of a machine's memory, one for each node. ``shared``: the machine's writes change the files;
     otherwise they stay as they are."""
 
     files: tuple[Path, ...]
@@ -119,7 +119,7 @@ def command_line(
     memory: Memory | None = None,
 ) -> list[str]:
     """Return the arguments of QEMU, without the two file descriptors that ``Qemu`` adds. ``table``: the ACPI table's
-    file, if the machine has one. ``memory``: where it is, if it is in files."""
+    file, if the machine has one. ``memory``: the files of its memory, if it is in files."""
     has = replace(options.hardware, nodes=2) if options.numa else options.hardware
     program = kernels.EMULATORS[has.arch][0] if options.foreign else "qemu-system-x86_64"
     arguments = [kernels.tool(program), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
@@ -185,7 +185,7 @@ class Qemu:
     """Hold a running QEMU. ``control`` is the stream to the guest's server."""
 
     def __init__(self, arguments: list[str], work: Path, keep: Sequence[int] = ()) -> None:
-        """``keep``: file descriptors that the process inherits besides."""
+        """``keep``: further file descriptors that the process inherits."""
         self.work = work
         self.control, guest_end = socket.socketpair()
         self._monitor, monitor_end = socket.socketpair()
@@ -281,7 +281,7 @@ def late(message: str, work: Path) -> MachineTimeout:
 
 @dataclass(frozen=True)
 class Parts:
-    """Hold what is given to QEMU: the words of its command line, and the initrd, which they name."""
+    """Hold QEMU's input: the words of its command line, and the initrd, which they name."""
 
     kernel: kernels.Kernel
     initrd: bytes
@@ -290,7 +290,7 @@ class Parts:
 
 
 def parts(options: Options, cache: Path) -> Parts:
-    """Put together what a machine boots from."""
+    """Put together the files that a machine boots from."""
     kernel = kernels.find(options.kernel, cache)
     shares = images.shared_folders(options.programs)
     variables = {

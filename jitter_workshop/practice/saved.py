@@ -1,11 +1,11 @@
-"""Start a machine from where it was saved after its first boot: its kernel up, the workshop's modules loaded.
+"""Start a machine in the state that was saved after its first boot: its kernel up, the workshop's modules loaded.
 
 The first boot has its memory in files of the kernel's own (memfd). Once the server has loaded the modules, the machine
 stops, and its devices' state (by QEMU's migration) and its memory are kept in the cache. A later machine maps that
 memory privately: it takes no time to load, and what the machine writes is its own. The host's folders are mounted after
 each start, because QEMU saves no machine with a mounted share.
 
-What is kept counts only for the same machine: ``key`` has the kernel, the shape, QEMU, the base and this host.
+A saved state is used only for the same machine: ``key`` has the kernel, the shape, QEMU, the base and this host.
 """
 
 from __future__ import annotations
@@ -43,15 +43,18 @@ _SEED_BYTES = 64
 
 
 class Resumable(Machine):
-    """Run a machine that begins where the saved one of its kind was, and save it if there is none.
+    """Run a machine that begins in the state of the saved machine of its kind. If none is saved, boot, and save this
+    machine.
 
-    ``resumed``: this start came from the saved one. ``unsaved``: why a booted machine could not be saved, "" if it was.
+    ``resumed``: this start came from the saved machine. ``unsaved``: the reason why a booted machine could not be
+    saved, "" if it was.
     """
 
     def __init__(
         self, options: Options, cache: Path, work: Path, base: Base, name: str, cwd: str = "/root", saves: bool = True
     ) -> None:
-        """``name``: of what is saved, one for each shape. ``saves``: False for a machine with parameters of its own."""
+        """``name``: the saved machine's name, one for each shape. ``saves``: False for a machine with parameters of its
+        own."""
         super().__init__(replace(options, base=base.image), cache, work, cwd)
         self._base, self._name = base, f"{name}-{base.image.parent.name}"
         self.saves, self._append = saves, options.append
@@ -69,8 +72,8 @@ class Resumable(Machine):
         return (self.place / ABOUT).is_file()
 
     def reset(self) -> None:
-        """Take the machine back to where it was saved, with its first boot's parameters. What runs in it ends as in a
-        power cut."""
+        """Take the machine back to its saved state, with its first boot's parameters. Programs that run in it end as in
+        a power cut."""
         self.boot(self._append)
 
     def _power_on(self, timeout_s: float) -> None:
@@ -167,7 +170,8 @@ _IGNORE_SHARED = {"capability": "x-ignore-shared", "state": True}
 
 
 def key(options: Options, cache: Path, base: Base) -> str:
-    """Return what tells this machine from all others: it changes with all that a saved machine depends on."""
+    """Return the key that tells this machine from all others: it changes with everything that a saved machine depends
+    on."""
     made = qemu.parts(replace(options, kept=None), cache)
     words = qemu.command_line(replace(options, kept=None), made.kernel, Path("/work"), None, list(made.shares))
     sums = (made.kernel.folder / kernels.SUMS).read_bytes()
@@ -187,7 +191,7 @@ def _text(path: str) -> str:
 
 
 def _processor() -> str:
-    """Return this host's processor by its name: the machine's clock runs by its frequency."""
+    """Return the name of this host's processor: the machine's clock runs by its frequency."""
     found = re.search(r"^model name.*$", _text("/proc/cpuinfo"), re.MULTILINE)
     return found[0] if found else ""
 

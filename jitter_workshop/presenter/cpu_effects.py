@@ -32,7 +32,7 @@ _FILES = {
 """A CPU's own files whose values are told as they are, with a word for each."""
 
 Values = Mapping[int, tuple[str, str]]
-"""For each CPU: what was so before the writes, and what is so after them."""
+"""For each CPU: its state before the writes, and its state after them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _counted(
 
 
 def _allowed(values: Iterable[str], parse: Callable[[str], CpuSet]) -> Counter[int]:
-    """Return for each CPU how many of the values name it."""
+    """Return for each CPU the number of values that name it."""
     count: Counter[int] = Counter()
     for value, times in Counter(values).items():
         try:
@@ -109,7 +109,7 @@ def _allowed(values: Iterable[str], parse: Callable[[str], CpuSet]) -> Counter[i
 
 
 def _isolated(changes: Sequence[Change], online: CpuSet) -> Iterator[CpuEffect]:
-    """Yield from which CPUs a partition or a cpuset of ours keeps the tasks."""
+    """Yield the CPUs from which a partition or a cpuset of ours keeps the tasks."""
     cpus = CpuSet.of(cpu for change in changes for cpu in _cut_off(change))
     if cpus:
         free = "any"
@@ -131,7 +131,7 @@ def _cut_off(change: Change) -> CpuSet:
 
 
 def _of_files(changes: Sequence[Change]) -> Iterator[CpuEffect]:
-    """Yield what writes to the CPUs' own files change."""
+    """Yield the effects of writes to the CPUs' own files."""
     of_file: dict[str, dict[int, tuple[str, str]]] = {}
     states: dict[int, list[Change]] = {}
     for change in changes:
@@ -162,7 +162,7 @@ def _in_use(disabled: Iterable[str]) -> str:
 
 
 def _of_boot(changes: Sequence[Change], online: CpuSet, when: str) -> Iterator[CpuEffect]:
-    """Yield for each boot parameter with a list of CPUs which CPUs it names. ``when``: the end of a new value."""
+    """Yield the CPUs that each boot parameter with a list of CPUs names. ``when``: the end of a new value."""
     for change in changes:
         if change.when != "boot":
             continue

@@ -21,7 +21,7 @@ def task_lines(scenario: Scenario, width: int = 76) -> list[str]:
 
 
 def rows(outcomes: Iterable[Outcome]) -> list[str]:
-    """Return a line for each outcome: met or not, what must be true, what was found."""
+    """Return a line for each outcome: whether it is met, the requirement, and the value that was found."""
     return [f"  {'✓' if one.met else '✗'} {one.says}: {one.found}" for one in outcomes]
 
 
@@ -35,7 +35,7 @@ def outcome_lines(scenario: Scenario, outcomes: Sequence[Outcome], width: int = 
 
 
 def hint_lines(scenario: Scenario, number: int, hint: str, width: int = 76) -> list[str]:
-    """Return a hint. ``number``: which one it is, from 1."""
+    """Return a hint. ``number``: its number, from 1."""
     lines = textwrap.wrap(f"Hint {number} of {len(scenario.hints)}: {hint}", width)
     return [*lines, NOTHING_LEFT] if number == len(scenario.hints) else lines
 

@@ -162,7 +162,7 @@ def _folder(path: str, value: str, group: str) -> Facts:
 
 
 def _condition(found: Facts, condition: str, on: bool) -> Facts:
-    """Return ``found`` with one more condition: the write makes it if ``on`` is True, and ends it otherwise."""
+    """Return ``found`` with one more condition: the write makes it true if ``on`` is True, else it makes it false."""
     return found._replace(makes=found.makes | {condition}) if on else found._replace(ends=found.ends | {condition})
 
 

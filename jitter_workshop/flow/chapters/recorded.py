@@ -273,7 +273,7 @@ def _named(where: str, entry: Any, keys: set[str], kinds: tuple[str, ...]) -> tu
     named = isinstance(name, str) and len(name) <= NAME and name.isprintable()
     _expect(named, f"{where}: name must be printable text of at most {NAME} characters")
     of_tasks = kind in ("task", TASKS)
-    _expect(isinstance(own, bool) and (not own or of_tasks), f"{where}: own_load is true for a task alone")
+    _expect(isinstance(own, bool) and (not own or of_tasks), f"{where}: own_load can be true only for a task")
     return kind, name, own
 
 

@@ -1,1 +1,1 @@
-"""Plant a scenario in a practice machine, check inside what is true, and note what was solved."""
+"""Plant a scenario in a practice machine, check its requirements inside, and note that it was solved."""

@@ -25,7 +25,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Counts:
-    """Hold what the kernel had counted at a time (``at``: monotonic seconds)."""
+    """Hold the kernel's counts at a time (``at``: monotonic seconds)."""
 
     at: float
     interrupts: CounterTable
@@ -34,8 +34,8 @@ class Counts:
 
 
 def check(root: HostRoot, scenario: Scenario, values: Mapping[str, str]) -> list[Outcome]:
-    """Return what is found of each requirement. Figures are counted once for all, for ``scenario.seconds``.
-    ``values``: those drawn; they are variables of the commands."""
+    """Return the outcome of each requirement. Figures are counted once for all, for ``scenario.seconds``. ``values``:
+    the drawn values; they are variables of the commands."""
     figures = _rates(root, scenario) if any(one.kind == "figure" for one in scenario.requirements) else {}
     return [_outcome(root, one, values, figures) for one in scenario.requirements]
 
@@ -111,7 +111,7 @@ def _of_tasks(root: HostRoot, one: Requirement) -> Outcome:
 
 
 def _of_a_command(one: Requirement, values: Mapping[str, str]) -> Outcome:
-    """Run a program of the scenario in the machine's shell; what it prints first is what was found."""
+    """Run a program of the scenario in the machine's shell; the first line of its output says what was found."""
     try:
         done = subprocess.run(
             ["sh", "-c", PRELUDE + one.name],
@@ -128,5 +128,5 @@ def _of_a_command(one: Requirement, values: Mapping[str, str]) -> Outcome:
 
 
 def variables(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the values drawn as variables of the shell: their names in capitals."""
+    """Return the drawn values as variables of the shell: their names in capitals."""
     return {name.upper(): value for name, value in values.items()}

@@ -1,7 +1,7 @@
-"""Lead a practice machine through a scenario: plant it, boot anew where the learner asks for it, check, note it solved.
+"""Lead a practice machine through a scenario: plant it, boot anew if the learner asks for it, check, note it solved.
 
-What the machine and the learner inside write is untrusted here: it is read strictly, and at most a boot parameter's
-length of it is used.
+Files that the machine and the learner in it write are untrusted here: they are read strictly, and at most a boot
+parameter's length of each is used.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Inside:
 
     @classmethod
     def open(cls, path: str = STATE) -> Inside:
-        """Read it. Raise SessionError where this host is no machine with a scenario."""
+        """Read it. Raise SessionError if this host is not a machine with a scenario."""
         try:
             said = read_json(Path(path))
             told = dict(said["scenario"])
@@ -176,7 +176,7 @@ class Solved:
 
 
 def solved_in(kept: Path) -> list[Solved]:
-    """Return what was solved, by the kept folder of one shape; [] where nothing was, or the file is damaged."""
+    """Return the solved scenarios, by the kept folder of one shape; [] if there are none, or if the file is damaged."""
     found = []
     try:
         said = read_json(kept / SOLVED)["solved"]
@@ -190,7 +190,7 @@ def solved_in(kept: Path) -> list[Solved]:
 
 
 def kept_folder(shape: str) -> Path:
-    """Return this host's folder for what a machine of this shape keeps."""
+    """Return this host's folder for the files that a machine of this shape keeps."""
     return state_dir() / "practice" / shape
 
 

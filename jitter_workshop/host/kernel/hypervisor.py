@@ -129,8 +129,8 @@ def _signed(root: HostRoot, named: str | None, source: str) -> tuple[str | None,
 
 
 def _emulated(named: str | None, cpu: CpuIdentity, evidence: str) -> bool | None:
-    """Return True if QEMU emulates the processors, False if they are real. ``evidence``: a practice machine's
-    accelerator, or what the hypervisor's name was read from."""
+    """Return True if QEMU emulates the processors, False if they are real, None if that is unknown. ``evidence``: a
+    practice machine's accelerator, or the source of the hypervisor's name."""
     if named is None:
         return None
     if named != QEMU:
