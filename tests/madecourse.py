@@ -47,6 +47,7 @@ preset = "quick"
 
 [shows]
 figure = "interference"
+uncounted = "No counter holds the time that others took."
 at_least = 1.5
 
 [[by_hand]]
