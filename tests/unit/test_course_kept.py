@@ -85,6 +85,7 @@ def test_where_nothing_can_be_written_nothing_is_kept(
 def test_only_who_asks_for_it_keeps_the_course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     loader._builtin.cache_clear()
+    loader._keep.cache_clear()
     course = load_course()
     assert not list(tmp_path.iterdir())
     assert load_course(keep=True) == course
