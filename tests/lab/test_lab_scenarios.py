@@ -8,10 +8,10 @@ import subprocess
 import pytest
 
 from jitter_workshop.course.scenarios import load_scenarios
-from tests.lab.test_lab_practice import MAIN, VERB, home, wait_until
+from tests.lab.test_lab_practice import MAIN, VERB, cache, home, wait_until
 from tests.terminal import Terminal
 
-__all__ = ["home"]
+__all__ = ["cache", "home"]
 pytestmark = pytest.mark.lab
 
 SAMPLE = ("serial-line", "boot-missing")

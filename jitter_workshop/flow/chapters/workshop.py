@@ -14,7 +14,13 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, SessionError, UsageError
 from jitter_workshop.flow.chapters.path import next_entry, whole_path
-from jitter_workshop.flow.chapters.session_context import SessionContext, current_chapter, look_at, recorded_session
+from jitter_workshop.flow.chapters.session_context import (
+    SessionContext,
+    current_chapter,
+    look_at,
+    progress_of,
+    recorded_session,
+)
 from jitter_workshop.flow.host_ops.host_status import Findings, find
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.host_ops.recordings import Recordings
@@ -28,7 +34,7 @@ from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.host import HostSummary, Topology
 from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.run import Run, RunObserver
-from jitter_workshop.model.session import Session
+from jitter_workshop.model.session import ChapterProgress, Session
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, PlanView, RunCurve
 from jitter_workshop.session.store import OpenSession, SessionStore
@@ -136,15 +142,21 @@ class Workshop(SessionContext):
     def path(self) -> tuple[PathEntry, ...]:
         """Return the chapters in the order for this host: first those that can be done here, then those taught on a
         recording, then the rest."""
+        # One look at the disk for all chapters: a session looks for its runs each time it is asked.
+        session = self.session
+
+        def progress(chapter_id: str) -> ChapterProgress:
+            return progress_of(session, self.course_id, chapter_id)
+
         return whole_path(
             self.course,
             self.room,
             self.root.recorded,
             self._recordings,
             self._of_class,
-            self.progress,
+            progress,
             self._state,
-            self._guess,
+            lambda chapter: self._guess(chapter, progress(chapter.id)),
             may_change=self.agent_session.rights != "none",
         )
 
@@ -154,9 +166,8 @@ class Workshop(SessionContext):
         view = self.class_view
         return view.host.described.chapters if view is not None else ()
 
-    def _guess(self, chapter: Chapter) -> bool | None:
+    def _guess(self, chapter: Chapter, progress: ChapterProgress) -> bool | None:
         """Return True if a chapter's prediction was near, or one of its hunts was won; None if neither is known."""
-        progress = self.progress(chapter.id)
         if chapter.hunt:
             return any(outcome.named for outcome in progress.hunts) if progress.hunts else None
         if progress.prediction is None:
