@@ -14,12 +14,16 @@ share their core with all other work.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
-from jitter_workshop.model.matrix import Lines
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.spec import KINDS, TWO_THREADS, Placement
+
+if TYPE_CHECKING:
+    from jitter_workshop.model.matrix import Lines
 
 NO_CPUS = CpuSet()
 

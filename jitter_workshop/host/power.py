@@ -47,9 +47,13 @@ def read_on_battery(root: HostRoot) -> bool | None:
 _PLAUSIBLE_CELSIUS = (-40.0, 150.0)
 """Range of valid temperatures: sensors that are not connected report values such as -273 °C or 255 °C."""
 
-_CPU_SENSOR = re.compile(r"coretemp|k10temp|k8temp|zenpower|x86_pkg_temp|cpu|soc|tctl|package", re.IGNORECASE)
+_CPU_SENSORS = ("coretemp", "k10temp", "k8temp", "zenpower", "x86_pkg_temp", "cpu", "soc", "tctl", "package")
 _DISK_CHIPS = ("nvme", "drivetemp")
 _MAX_INPUTS = 64
+
+
+def _of_cpu(name: str) -> bool:
+    return any(word in name.lower() for word in _CPU_SENSORS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ class Sensor:
     @property
     def of_cpu(self) -> bool:
         """Return True if the sensor's name is that of a processor's sensor."""
-        return _CPU_SENSOR.search(self.name) is not None
+        return _of_cpu(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +168,7 @@ def _hwmon(root: HostRoot, cpu_zone: bool) -> tuple[Sensor, ...]:
         (root.word(f"{folder}/name") or f"hwmon{number}", folder)
         for number, folder in root.numbered("/sys/class/hwmon", "hwmon")
     ]
-    chosen = [(chip, folder) for chip, folder in chips if _CPU_SENSOR.search(chip)]
+    chosen = [(chip, folder) for chip, folder in chips if _of_cpu(chip)]
     if not chosen and not cpu_zone:
         chosen = [(chip, folder) for chip, folder in chips if chip not in _DISK_CHIPS]
     found: list[Sensor] = []

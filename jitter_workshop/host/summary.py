@@ -19,8 +19,9 @@ from jitter_workshop.host.tasks.limits import Limits, read_limits
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import HostSummary, Topology
 
-_TRADE_MARKS = re.compile(r"\((?:R|TM|C)\)", re.IGNORECASE)
-_SALES_TALK = re.compile(r"\s+(?:@.*|\d+-Core Processor.*|with .*Graphics.*|Processor)$|(?<!Virtual) CPU\b")
+_TRADE_MARKS = r"(?i)\((?:R|TM|C)\)"
+_SALES_TALK = r"\s+(?:@.*|\d+-Core Processor.*|with .*Graphics.*|Processor)$|(?<!Virtual) CPU\b"
+"""These are compiled when a processor's name is first shown: the line of a guest has none."""
 
 
 def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
@@ -80,8 +81,8 @@ def host_line(summary: HostSummary, hot: tuple[int, ...] = ()) -> str:
 
 def short_cpu_name(model: str) -> str:
     """Return a processor's name without trade marks, clock rate and advertising: ``Intel Xeon Gold 6130``."""
-    plain = " ".join(_TRADE_MARKS.sub(" ", model).split())
-    return _SALES_TALK.sub("", plain) or plain
+    plain = " ".join(re.sub(_TRADE_MARKS, " ", model).split())
+    return re.sub(_SALES_TALK, "", plain) or plain
 
 
 def steal_words(percent: float) -> str:

@@ -23,7 +23,7 @@ _OWN_LISTS = (
     "/sys/fs/cgroup/cpuset/jitter-workshop-hot/cpuset.cpus",
 )
 _OWN_REST = "/sys/fs/cgroup/cpuset/jitter-workshop-rest/cpuset.cpus"
-_OF_CPU = re.compile(r"/sys/devices/system/(?:cpu/cpu|machinecheck/machinecheck)(\d{1,6})/", re.ASCII)
+_OF_CPU = r"/sys/devices/system/(?:cpu/cpu|machinecheck/machinecheck)([0-9]{1,6})/"
 _MANY = 16
 """With up to this number of switched CPUs, the states between the first and the last switch are considered. With more
 CPUs, only the states before and after are."""
@@ -175,7 +175,7 @@ def switches(root: HostRoot, path: str) -> CpuSet:
 
 def cpu_of(path: str) -> int | None:
     """Return the number of the CPU in whose folder a path lies; None for any other path."""
-    found = _OF_CPU.match(path)
+    found = re.match(_OF_CPU, path)
     return int(found[1]) if found is not None else None
 
 

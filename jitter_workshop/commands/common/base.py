@@ -27,6 +27,7 @@ and one line in :data:`VERBS`. The rules:
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
@@ -125,7 +126,7 @@ def verb_parser(verb: str, doc: str | None) -> Parser:
         prog=prog,
         description=first,
         epilog=rest.strip("\n") or None,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_help_form,
         allow_abbrev=False,
     )
     everywhere = parser.add_argument_group("with every verb")
@@ -138,6 +139,23 @@ def verb_parser(verb: str, doc: str | None) -> Parser:
         help="a recorded host instead of this one (a folder from record-host, or a tar file of it); read-only",
     )
     return parser
+
+
+def _help_form(prog: str) -> argparse.HelpFormatter:
+    """Return the layout of a verb's help. argparse makes one for each option of each start; without a width it would
+    load a module for that, which takes as long as all options."""
+    return argparse.RawDescriptionHelpFormatter(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    """Return the terminal's width; COLUMNS wins over it, and 80 stands for no terminal (as ``shutil`` does)."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isascii() and given.isdigit() and int(given):
+        return int(given)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80 if sys.__stdout__ is not None else 80
+    except (OSError, ValueError):
+        return 80
 
 
 def _tree(text: str) -> Path:

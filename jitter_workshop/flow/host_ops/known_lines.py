@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from jitter_workshop import paths
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.host import Topology
-from jitter_workshop.model.matrix import Lines
+
+if TYPE_CHECKING:
+    from jitter_workshop.model.matrix import Lines
 
 
 def known_lines(root: HostRoot, topology: Topology) -> Lines | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import mmap
-import platform
+import os
 
 KVM, TCG = "KVMKVMKVM", "TCGTCGTCGTCG"
 _LEAF = 0x4000_0000
@@ -32,7 +32,7 @@ _CODE = bytes.fromhex(
 def hypervisor_signature() -> str:
     """Return the signature, at most 12 characters; "" on other processors, and where this process may not make memory
     executable. Call it only in a guest: without a hypervisor the leaf means nothing."""
-    if platform.machine() != "x86_64":
+    if os.uname().machine != "x86_64":
         return ""
     try:
         with mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC) as memory:

@@ -13,7 +13,6 @@ command line. Without any of these the hypervisor is unknown, and ``doubt`` says
 from __future__ import annotations
 
 from jitter_workshop.host.boot.cmdline import read_command_line
-from jitter_workshop.host.cpu import cpuid
 from jitter_workshop.host.cpu.cpuinfo import CpuIdentity, read_cpu_identity
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.host import mark_of
@@ -118,11 +117,15 @@ _LEAF = "CPUID leaf 0x40000000"
 
 def _signature(root: HostRoot) -> str:
     """Return the signature that this host's own processor gives; "" for a recorded host."""
+    from jitter_workshop.host.cpu import cpuid  # loads ctypes, for guests that show no other sign
+
     return "" if root.recorded else cpuid.hypervisor_signature()
 
 
 def _signed(root: HostRoot, named: str | None, source: str) -> tuple[str | None, str]:
     """Return the name and its evidence, by the processor's signature where it tells them."""
+    from jitter_workshop.host.cpu import cpuid
+
     signature = _signature(root)
     name = {cpuid.KVM: "KVM", cpuid.TCG: QEMU}.get(signature)
     return (name, f"{_LEAF}: {signature}") if name is not None else (named, source)
