@@ -448,7 +448,7 @@ async def test_table_lesson_hint_and_highlight() -> None:
         await pilot.press("t")
         assert "p99.999" in text_of(app)
         await pilot.press("t", "tab")
-        assert "The run takes five seconds" in text_of(app)
+        assert "The run measures five seconds" in text_of(app)
         # The hints are about the guess, which is decided now.
         await pilot.press("tab", "h")
         assert screen.walk.progress.hints == 1

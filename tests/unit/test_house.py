@@ -58,7 +58,6 @@ NEEDLESS: dict[tuple[str, ...], set[str]] = {
         "shutil",
         "jitter_workshop.session",
         "jitter_workshop.model.course",
-        "jitter_workshop.model.run",
         "jitter_workshop.presenter.prose",
         "jitter_workshop.tuning.planning",
     },
