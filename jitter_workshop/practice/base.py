@@ -47,7 +47,8 @@ _LEAST_FREE = 48 << 20
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 
 # What runs the workshop and tells which modules it has and which files it opened. An open of a module or a library by
-# the interpreter itself is seen by where modules are from and by what is mapped.
+# the interpreter itself is seen by where modules are from and by what is mapped. The two modules by which a host
+# changes its own Python are none of the workshop's: Debian's sitecustomize is a link into /etc, which no machine sees.
 _WATCHED = """
 import atexit, json, os, sys
 out = sys.argv.pop(1)
@@ -61,7 +62,7 @@ def tell():
     modules = []
     for name, module in list(sys.modules.items()):
         spec = getattr(module, "__spec__", None)
-        if spec is not None and name != "__main__":
+        if spec is not None and name not in ("__main__", "sitecustomize", "usercustomize"):
             modules.append(name)
         for path in (getattr(module, "__file__", None), getattr(module, "__cached__", None)):
             if isinstance(path, str):
