@@ -23,7 +23,6 @@ sessions of the workshop, stays on this host in the state folder (~/.local/state
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,17 +35,15 @@ if TYPE_CHECKING:
     from jitter_workshop.practice.shape import Shape
 
 ACTIONS = ("list", "fetch", "reset", "stop", "scenarios", "scenario")
-INSIDE = ("task", "check", "hint")
+SCENARIO_COMMANDS = ("task", "check", "hint")
 """The commands of a scenario's shell: they work in its machine."""
-TAKEN_ALONG = ("TERM", "COLORTERM", "NO_COLOR")
-"""Variables that tell programs inside what this terminal can show."""
 
 
 def add_arguments(parser: Any) -> None:
     parser.add_argument(
         "action",
         nargs="?",
-        choices=(*ACTIONS, *INSIDE),
+        choices=(*ACTIONS, *SCENARIO_COMMANDS),
         metavar="ACTION",
         help=f"{', '.join(ACTIONS)}; none: open the workshop inside",
     )
@@ -74,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--kernel and --modules are for 'practice fetch'", f"see '{PROGRAM} practice --help'")
     if args.json and not action:
         raise UsageError("--json is for an action, such as 'practice list'", f"see '{PROGRAM} practice --help'")
-    if action in ("scenarios", "scenario", *INSIDE):
+    if action in ("scenarios", "scenario", *SCENARIO_COMMANDS):
         from jitter_workshop.commands.common import scenario
 
         return scenario.run(args)
@@ -105,15 +102,14 @@ def _shape(name: str) -> Shape:
 
 
 def _open(shape: Shape, command: list[str], args: argparse.Namespace) -> int:
-    from jitter_workshop.commands.common.guest import run_inside
+    from jitter_workshop.commands.common.guest import run_inside, terminal_words
     from jitter_workshop.practice import relay
 
     terminal = relay.on_terminal()
     if not command and not terminal:
         raise HostError("the workshop inside needs a terminal", f"without one: {PROGRAM} practice -- CMD…")
     argv = command or ["-m", "jitter_workshop", *(["--plain"] if args.plain else [])]
-    environment = {name: os.environ[name] for name in TAKEN_ALONG if name in os.environ}
-    code = run_inside(shape, argv, environment, terminal, own=not command)
+    code = run_inside(shape, argv, terminal_words(), terminal, own=not command)
     return 128 - code if code < 0 else code
 
 

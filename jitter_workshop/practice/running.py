@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from jitter_workshop.errors import HostError, reason
+from jitter_workshop.paths import state_dir
 
 FOLDER = "running"
 OWNER = "owner.json"
@@ -65,6 +66,11 @@ def folder(shape: str, cache: Path) -> Iterator[Path]:
             (own / "console").replace(cache / LAST_LOG)
         shutil.rmtree(own, ignore_errors=True)
         os.close(lock)
+
+
+def kept_folder(shape: str) -> Path:
+    """Return this host's folder for the files that a machine of this shape keeps."""
+    return state_dir() / "practice" / shape
 
 
 def owners(cache: Path) -> list[Owner]:

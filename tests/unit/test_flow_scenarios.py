@@ -202,7 +202,7 @@ class Machine:
 
 
 def playing_in(tmp_path: Path, machine: Machine) -> Playing:
-    return Playing.of(machine, CROWD, 1, tmp_path)  # type: ignore[arg-type]
+    return Playing(machine, *drawn(CROWD, 1), 1, tmp_path)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from jitter_workshop import paths
 from jitter_workshop.commands.common.base import say
 from jitter_workshop.errors import HostError, reason
 from jitter_workshop.model.text import clean
@@ -53,12 +52,17 @@ def run_inside(shape: Shape, argv: Sequence[str], environment: dict[str, str], t
     starts anew each time the machine is reset. Raise HostError if a program or the kernel is missing, MachineError if
     the machine does not start or goes off.
     """
-    with opened(shape, paths.state_dir() / "practice" / shape.name, terminal) as (machine, wake):
+    with opened(shape, running.kept_folder(shape.name), terminal) as (machine, wake):
         while True:
             try:
                 return relayed((machine, wake), [machine.python, *argv] if own else argv, environment)
             except relay.ResetAsked:
                 reset(machine)
+
+
+def terminal_words() -> dict[str, str]:
+    """Return this process's variables that tell programs inside what this terminal can show."""
+    return {name: os.environ[name] for name in ("TERM", "COLORTERM", "NO_COLOR") if name in os.environ}
 
 
 def relayed(inside: Opened, words: Sequence[str], environment: dict[str, str]) -> int:

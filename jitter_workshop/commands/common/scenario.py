@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import os
 import random
 from typing import Any
 
@@ -18,7 +17,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.record import FORMAT_VERSION
 from jitter_workshop.model.scenario import Scenario, drawn
 from jitter_workshop.model.text import clean
-from jitter_workshop.practice import relay
+from jitter_workshop.practice import relay, running
 from jitter_workshop.practice.qemu import PowerLost
 from jitter_workshop.practice.shape import SHAPES
 from jitter_workshop.presenter import scenario as words
@@ -43,7 +42,7 @@ def _list(args: argparse.Namespace) -> int:
     found, problems = read_scenarios(args.folder)
     for one in problems.found:
         say(clean(one.sentence(), 400))
-    solved = [one for shape in SHAPES for one in playing.solved_in(playing.kept_folder(shape))]
+    solved = [one for shape in SHAPES for one in playing.solved_in(running.kept_folder(shape))]
     done = {one.scenario for one in solved}
     payload: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
@@ -58,28 +57,26 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _play(args: argparse.Namespace) -> int:
-    scenario = _chosen(args)
     seed = random.SystemRandom().randrange(1, SEEDS) if args.seed is None else args.seed
+    scenario, values = drawn(_chosen(args), seed)
     shape = SHAPES[scenario.shape]
-    append = drawn(scenario, seed)[0].append
-    if append:
-        shape = dataclasses.replace(shape, append=f"{shape.append} {append}".strip())
+    if scenario.append:
+        shape = dataclasses.replace(shape, append=f"{shape.append} {scenario.append}".strip())
     if args.shape and args.shape != scenario.shape:
         raise UsageError(f"the scenario {scenario.id} needs the shape {scenario.shape}", "leave out --shape")
     terminal = relay.on_terminal()
     if not terminal and not args.unattended:
         raise UsageError("a scenario needs a terminal", "without one: --try")
-    kept = playing.kept_folder(scenario.shape)
+    kept = running.kept_folder(scenario.shape)
     say(f"Scenario {scenario.id}, seed {seed} (--seed {seed} draws the same values again).")
     with guest.opened(shape, kept, terminal and not args.unattended) as (machine, wake):
-        played = playing.Playing.of(machine, scenario, seed, kept)
+        played = playing.Playing(machine, scenario, values, seed, kept)
         played.begin()
         if args.unattended:
             return _try(args, played)
-        taken = {name: os.environ[name] for name in ("TERM", "COLORTERM", "NO_COLOR") if name in os.environ}
         while True:
             try:
-                guest.relayed((machine, wake), ["sh", "-c", SHELL], taken)
+                guest.relayed((machine, wake), ["sh", "-c", SHELL], guest.terminal_words())
                 break
             except relay.ResetAsked:
                 guest.reset(machine)

@@ -18,8 +18,8 @@ from typing import Any
 from jitter_workshop.errors import SessionError
 from jitter_workshop.flow.scenarios.checking import INSIDE, PRELUDE, variables
 from jitter_workshop.model.record import FORMAT_VERSION
-from jitter_workshop.model.scenario import Outcome, Requirement, Scenario, drawn
-from jitter_workshop.paths import assets, state_dir
+from jitter_workshop.model.scenario import Outcome, Requirement, Scenario
+from jitter_workshop.paths import assets
 from jitter_workshop.practice.machine import Machine
 from jitter_workshop.practice.qemu import KEPT, MachineError, MachineTimeout, PowerLost
 from jitter_workshop.session.files import read_json, write_json
@@ -43,11 +43,6 @@ class Playing:
     values: Mapping[str, str]
     seed: int
     kept: Path
-
-    @classmethod
-    def of(cls, machine: Machine, scenario: Scenario, seed: int, kept: Path) -> Playing:
-        filled, values = drawn(scenario, seed)
-        return cls(machine, filled, values, seed, kept)
 
     def begin(self) -> None:
         """Plant the scenario in the booted machine, with the commands of its shell. Raise MachineError on failure."""
@@ -187,11 +182,6 @@ def solved_in(kept: Path) -> list[Solved]:
     except (OSError, ValueError, KeyError, TypeError):
         return []
     return found
-
-
-def kept_folder(shape: str) -> Path:
-    """Return this host's folder for the files that a machine of this shape keeps."""
-    return state_dir() / "practice" / shape
 
 
 def inside_kept() -> Path:
