@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from jitter_workshop.flow.attribution import used_cpus
+from jitter_workshop.host.irq.interrupts import TIMER_IRQS, is_timer
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Slice
@@ -37,8 +38,6 @@ SLEEPER = "wakeup"
 """The workload whose thread waits until its CPU leaves an idle state. With other workloads the CPUs idle only between
 two blocks."""
 _LOCAL = "local_timer"
-_TIMER_IRQS = ("arch_timer", "riscv-timer")
-"""The ends of the names of the CPU's own timer on ARM and RISC-V, where the timer is an interrupt like others."""
 _WORKER = re.compile(r"kworker/(?:u|\d+)")
 """The beginning of a kworker's name: ``u`` stands for the workers that are bound to no CPU, a number for those of this
 CPU. The rest of the name changes from second to second."""
@@ -116,7 +115,7 @@ def _group(cause: Cause, causes: Iterable[Cause]) -> tuple[str, str]:
             return "page_fault", ""
         # The name alone is known here: the largest event of this name is the one with most surroundings.
         kind = next((c.kind for c in causes if c.name == name and c.kind not in ("around", "no_event")), kind)
-    if kind == "timer" or (kind == "vector" and name == _LOCAL) or (kind == "irq" and name.endswith(_TIMER_IRQS)):
+    if kind == "timer" or (kind == "vector" and name == _LOCAL) or (kind == "irq" and name.endswith(TIMER_IRQS)):
         return "timer", ""
     if kind == "task" and (worker := _WORKER.match(name)) is not None:
         return kind, worker[0]
@@ -215,7 +214,7 @@ def _interrupts(table: Mapping[str, Counter], cpus: set[str]) -> Iterator[Suspec
     """Yield the interrupts of /proc/interrupts: a row with a number is a device's, a row of letters the CPU's own."""
     for key, row in table.items():
         count = _on(row, cpus)
-        if key == "LOC" or row.name.endswith(_TIMER_IRQS):
+        if is_timer(key, row.name):
             yield counted(TICK, "", count)
         elif key.isdigit():
             yield counted("irq", row.name or key, count)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jitter_workshop.host.cpu.stat import CpuTimes, read_stat
-from jitter_workshop.host.irq.interrupts import CounterTable, read_interrupts, read_softirqs
+from jitter_workshop.host.irq.interrupts import CounterTable, is_timer, read_interrupts, read_softirqs
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.host.tasks.listing import each_thread, read_allowed_cpus
 from jitter_workshop.model.cpuset import CpuSet
@@ -54,7 +54,7 @@ def figures_between(earlier: Counts, later: Counts, cpu: int) -> dict[str, float
         return found
     grown = {key: row.per_cpu.get(str(cpu), 0) for key, row in later.interrupts.minus(earlier.interrupts).rows.items()}
     if not later.interrupts.reason:
-        ticks = {key for key in grown if key == "LOC" or "arch_timer" in later.interrupts.rows[key].name}
+        ticks = {key for key in grown if is_timer(key, later.interrupts.rows[key].name)}
         found["ticks"] = sum(grown[key] for key in ticks) / seconds
         found["interrupts"] = sum(n for key, n in grown.items() if key.isdigit() and key not in ticks) / seconds
     if not later.softirqs.reason:

@@ -13,6 +13,8 @@ from jitter_workshop.host.root import HostRoot, TextReading, is_count, printable
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.run import Counter
 
+TIMER_IRQS = ("arch_timer", "riscv-timer")
+"""The ends of the names of the CPU's own timer on ARM and RISC-V, where the timer is an interrupt like others."""
 _LARGE_TABLE_BYTES = 32 << 20
 _WRAP = 1 << 32
 _TRIGGER = re.compile(r"[\d\s]*-?(?:edge|level|fasteoi|handler|event|virq|ipi|pirq)", re.IGNORECASE)
@@ -64,6 +66,11 @@ def growth(before: int, after: int) -> int:
     if before < _WRAP and before >= _WRAP // 2 > after:
         return after + _WRAP - before
     return after
+
+
+def is_timer(key: str, name: str) -> bool:
+    """Return True if a row of /proc/interrupts counts the CPU's own timer: ``LOC`` on x86, or a name of TIMER_IRQS."""
+    return key == "LOC" or name.endswith(TIMER_IRQS)
 
 
 def read_interrupts(root: HostRoot) -> CounterTable:
