@@ -26,8 +26,8 @@ _SHOWN = 80
 def shown_only(changes: Sequence[Change], digests: Collection[str]) -> tuple[list[Change], list[Refused]]:
     """Split ``changes`` into those that were shown to the user, and a Refused for each of the others.
 
-    A change was shown if its :func:`planning.digest` is among ``digests``. A change of a task that was not shown is
-    dropped.
+    A change was shown if its :func:`planning.digest` is among ``digests``. A change to a task that was not shown is
+    left out of both lists.
     """
     known = set(digests)
     shown = [change for change in changes if digest(change) in known]
@@ -47,9 +47,9 @@ def apply_changes(
     """Make ``changes`` in the given order, which must be that of ``ordering``.
 
     All changes are announced in the journal before the first write, because one write may overwrite the old value of
-    another setting. A write that the host refuses is reported, and so is each change that depends on it; the others are
-    made. ``stopped`` is called before each write; if it returns True, the remaining changes are refused. The result's
-    ``journal_id`` is None; the caller fills it in.
+    another setting. If the host refuses a write, this write and all that depend on it are reported, and the other
+    writes are made. ``stopped`` is called before each write; if it returns True, the remaining changes are refused. The
+    result's ``journal_id`` is None; the caller fills it in.
     """
     way = _Way(root, writer, recorder, changes)
     ready = way.announce(changes)
@@ -85,7 +85,7 @@ class _Way:
     """Hold the state of one apply.
 
     ``made`` and ``refused`` are the outcomes so far. ``coming``: all conditions that the writes of the plan make.
-    ``missing``: the conditions of refused writes, which no other write will make (``ordering.cannot_without``).
+    ``missing``: the conditions that only refused writes would make (``ordering.cannot_without``).
     """
 
     def __init__(self, root: HostRoot, writer: HostWriter, recorder: Recorder, changes: Sequence[Change]) -> None:
@@ -164,7 +164,8 @@ class _Way:
         self.refuse(change, why)
 
     def _take_back(self, change: Change, kind: Kind, says: str | None) -> str:
-        """Restore a setting's old value after a refused write. Return "", or a text on the value if that fails."""
+        """Restore a setting's old value after a refused write. Return "", or a clause with the setting's value if this
+        fails."""
         with contextlib.suppress(OSError):
             kind.make_sure(self.writer, change.path, change.before)
         if says is not None and not kind.same(says, change.before):
@@ -176,7 +177,7 @@ class _Way:
         return f"; its value is {quoted(says)} now, and 'restore' will try to undo this change"
 
     def refuse(self, change: Change, why: str) -> None:
-        """Report a change that was announced and not made.
+        """Report an announced change as refused.
 
         If another write of the plan has changed the setting, the journal records the change as written, so that restore
         undoes it.
@@ -216,7 +217,7 @@ class _Way:
 
 
 def _not_as_planned(change: Change, kind: Kind, found: TextReading) -> str:
-    """Return the reason if ``found`` is neither the old nor the new value of ``change``, or no value; "" otherwise."""
+    """Return a reason if ``found`` is no value, or neither the old nor the new value of ``change``; "" otherwise."""
     if found.text is None:
         return f"the setting cannot be read, so it could not be restored later: {found.reason}"
     if kind.same(found.text, change.before) or kind.same(found.text, change.after):
@@ -225,8 +226,11 @@ def _not_as_planned(change: Change, kind: Kind, found: TextReading) -> str:
 
 
 def accounted(root: HostRoot, shown: Iterable[Change], result: ApplyResult) -> ApplyResult:
-    """Return ``result`` with the numbers of shown writes that were neither made nor refused: those whose tasks had
-    ended, and those that the plan made under the lock did not have any more. So each shown write is counted once."""
+    """Return ``result`` with two more counts, so that each write that was shown is counted once.
+
+    The counts are of writes that were neither made nor refused: those whose task has ended, and those that were missing
+    when the plan was made again.
+    """
     made = {(one.path, one.after) for one in result.applied}
     told = {one.path for one in result.refused}
     lost = [(kind_of(c.kind), c.path) for c in shown if (c.path, c.after) not in made and c.path not in told]

@@ -83,8 +83,8 @@ class Setting:
     """Hold one file (or call) that a tunable looks at, with its current and its wanted value.
 
     ``current`` is None if the setting cannot be read; ``reason`` then says why, and the setting is left alone.
-    ``refuses`` says why a readable setting cannot be written, "" if it can be written; such a setting is reported, but
-    is no reason to judge the host as bad.
+    ``refuses`` says why a readable setting cannot be written, "" if it can be written. A setting that cannot be written
+    is reported, but is no reason to judge the host as bad.
     """
 
     path: str
@@ -138,7 +138,7 @@ class Tunable:
     default: ClassVar[str | None] = None
     values: ClassVar[str] = ""
     untaught: ClassVar[str] = ""
-    """The reason why no chapter is about this tunable, as a sentence; "" if one should be."""
+    """The reason why no chapter is about this tunable, as a sentence; "" if a chapter should be."""
     culprits: ClassVar[tuple[str, ...]] = ()
     """The services that are known to rewrite this setting, most likely first (names as in ``host/services``)."""
 
@@ -180,8 +180,8 @@ class Tunable:
         return ""
 
     def held(self, host: Host) -> str:
-        """Return the reason why a change of this tunable has hardly any effect on this host, such as interrupts that
-        mostly cannot be moved. Return "" if the change has an effect, or if this is not known."""
+        """Return the reason why a change of this tunable has hardly any effect on this host, for example because most
+        interrupts cannot be moved. Return "" if the change has an effect, or if this is not known."""
         del host
         return ""
 
@@ -302,7 +302,8 @@ class Settings(Tunable):
 
 
 def _values(texts: Sequence[str]) -> str:
-    """Return the distinct values in order of appearance; of more than four, return four and their number."""
+    """Return the distinct values in order of appearance; of more than four, return the first four and the number of
+    all."""
     distinct = list(dict.fromkeys(texts))
     shown = ", ".join(distinct[:4])
     return shown if len(distinct) <= 4 else f"{shown}, … ({len(distinct)} different values)"

@@ -2,8 +2,8 @@
 made.
 
 Nothing here writes to a setting. The journal holds the old values before the user begins, as for an apply that was
-killed before its first write. So ``restoring`` gives back each setting that has the announced value, and leaves alone
-each setting with any other value, even if this program, or its agent, is killed at any point.
+killed before its first write. So ``restoring`` gives back each setting that has the announced value, and leaves the
+other settings alone. This holds even if this program or its agent is killed at any point.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def why_not(change: Change) -> str:
 
 
 def noted_only(change: Wrote) -> bool:
-    """Return True if a change writes nothing new: a plan has it because another write displaces its setting."""
+    """Return True if a change only writes the current value again: another write of the plan displaces its setting."""
     return kind_of(change.kind).same(change.before, change.after)
 
 
@@ -43,9 +43,8 @@ def announce(
 ) -> tuple[list[Change], list[Refused]]:
     """Record ``changes``, with their old values, before a user makes them by hand.
 
-    Return the announced changes, and a Refused for each of the others: a change that cannot be made by hand, or whose
-    setting has another value than the plan was made for. All announced changes are on the disk when this function
-    returns.
+    Return the announced changes, and a Refused for each other change: it cannot be made by hand, or its setting does
+    not have the value that the plan was made for. All announced changes are on the disk when this function returns.
     """
     barred = [Refused(c.tunable, c.path, f"not watched: {why}") for c in changes if (why := why_not(c))]
     ready, refused = announced(root, writer, [c for c in changes if not why_not(c)], recorder)
@@ -53,7 +52,7 @@ def announce(
 
 
 def look(root: HostRoot, changes: Sequence[Change], command: Callable[[Change], str] = str) -> tuple[HandWrite, ...]:
-    """Return each change as the host shows it now. This only reads. ``command``: the line that makes a change."""
+    """Return the state of each change on the host, without a write. ``command`` returns the shell line of a change."""
     switched = read_switched(root, changes)
     found = []
     for change in changes:
@@ -89,10 +88,10 @@ def adopt(
 ) -> tuple[list[Applied], list[Refused]]:
     """Record as written each announced write that a user has made by hand.
 
-    ``entries``: those of the announced writes' journal. A write is adopted if its setting has the announced value.
-    ``wrong``: the user says that they typed other values. Then a write whose setting has another value is adopted, too,
-    so that a restore gives it back. Return the adopted writes, those of an earlier call included, and a Refused for
-    each of the others; these stay announced. The call may be repeated.
+    ``entries``: the entries of the journal that announced the writes. A write is adopted if its setting has the
+    announced value. ``wrong``: the user says that they typed other values. Then a write whose setting has another value
+    is adopted, too, so that a restore gives it back. Return the adopted writes, those of an earlier call included, and
+    a Refused for each of the others; these stay announced. The call may be repeated.
     """
     switched = read_switched(root, entries)
     seen = [(entry, *state_of(root, entry, switched)) for entry in entries if entry.active]
@@ -114,8 +113,7 @@ def adopt(
 
 
 def give_up(root: HostRoot, entries: Collection[Entry], recorder: Recorder) -> None:
-    """Stop waiting for the announced writes that were not adopted. From now on, a value that somebody sets is their
-    own.
+    """Stop waiting for the announced writes that were not adopted. From now on, their values count as somebody else's.
 
     A setting that the kernel changed because of an adopted write counts as written, so that a restore gives it back.
     """

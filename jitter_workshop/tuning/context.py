@@ -89,7 +89,7 @@ class Host:
         return self.online - self.hot
 
     def without(self, leaving: CpuSet) -> Host:
-        """Return the same reading as if the CPUs ``leaving`` were offline."""
+        """Return this reading as it would be with the CPUs ``leaving`` offline."""
         rest = Host(self.root, self.hot - leaving)
         kept = {name: value for name, value in self.__dict__.items() if name in _WHOEVER_IS_ONLINE}
         near = {node: cpus - leaving for node, cpus in self.nodes.items() if cpus - leaving}
@@ -197,7 +197,7 @@ class Host:
 
     @cached_property
     def isolation(self) -> Isolation:
-        """Return the CPUs that the kernel isolates now: since boot, by partitions, or tickless."""
+        """Return the isolated CPUs (since boot, and by partitions) and the tickless CPUs."""
         return read_isolation(self.root)
 
     @cached_property

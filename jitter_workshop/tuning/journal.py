@@ -12,7 +12,7 @@ only appends to it. Each line is one JSON object whose last field is the CRC-32 
              restore, changes that value later
 ``refused``  the write did not happen, or was undone at once
 ``owed``     a restore could not restore the setting yet (``why``): every later restore tries again
-``before``   a new value to restore: the one that an earlier write to the same setting had; that write is undone
+``before``   a new value to restore: the old value of an earlier write to the same setting, which is undone now
 ``undone``   the setting is restored, void since a reboot, or gone with its task or device
 ``then``     the command that follows a group of writes (``update-grub``) was run
 

@@ -1,6 +1,6 @@
 """Order writes by what each write needs, makes, ends and overwrites.
 
-The same facts give the order of an apply, of a restore, of the end of a lease, and of the script of ``plan --sh``. A
+These facts give the order of each apply, restore and end of a lease, and of the script that ``plan --sh`` prints. A
 restore uses the facts of writing the old values.
 
 * A write *needs* a condition: it comes after the writes that make this condition and before those that end it.
@@ -112,8 +112,8 @@ def _switch(kind: str, value: str) -> Facts:
 def _of_groups(path: str, kind: str, value: str) -> Facts:
     """Return the facts of a write to a control group of either version.
 
-    A partition is made and ended with every CPU online: kernels before 6.2 set the mask of each task outside it to the
-    CPUs online at that moment, so CPUs that return later would be missing from that mask.
+    A partition is made and ended with every CPU online. Before 6.2, the kernel then sets the mask of each task outside
+    the partition to the CPUs that are online. A CPU that returns later would be missing from this mask.
     """
     folder, _, name = path.rpartition("/")
     top = folder.rpartition("/")[0]
@@ -162,7 +162,7 @@ def _folder(path: str, value: str, group: str) -> Facts:
 
 
 def _condition(found: Facts, condition: str, on: bool) -> Facts:
-    """Return ``found`` with one more condition: the write makes it true if ``on`` is True, else it makes it false."""
+    """Return ``found`` with one more condition: the write makes it if ``on`` is True, and ends it otherwise."""
     return found._replace(makes=found.makes | {condition}) if on else found._replace(ends=found.ends | {condition})
 
 
@@ -205,8 +205,8 @@ def _edges(known: Sequence[Facts], *, softly: bool) -> list[tuple[object, object
 def _sorted(names: Sequence[str], pairs: Sequence[tuple[object, object]]) -> list[int] | None:
     """Return a topological order (Kahn) of the positions of ``names``; None where the pairs form a cycle.
 
-    Of the positions that may come next, the lowest one with the same name as the last position is taken, else the
-    lowest.
+    Next comes the lowest possible position that has the name of the last one. If there is none, next comes the lowest
+    possible position.
     """
     import heapq
 

@@ -19,9 +19,10 @@ def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
     """Return the plan that sets the tunables ``wanted``: every write, in the order in which apply makes them
     (``ordering``).
 
-    ``skipped`` lists, with reasons, tunables that need nothing or are not available here, and settings known beforehand
-    to stay as they are. If a tunable takes CPUs offline, the others are planned for the remaining CPUs. A setting that
-    several tunables write is written once, with the last one's value. Raise UsageError for invalid values.
+    ``skipped`` lists with reasons: tunables that need nothing, tunables that are not available here, and settings that
+    are known to stay as they are. If a tunable takes CPUs offline, the others are planned for the remaining CPUs. A
+    setting that several tunables write is written once, with the value of the last tunable. Raise UsageError for
+    invalid values.
     """
     order = {tunable.id: n for n, tunable in enumerate(tunables())}
     asked = sorted(((find(w.id), w) for w in wanted), key=lambda pair: order[pair[0].id])

@@ -1,9 +1,9 @@
 """Restore the settings that the journals record as changed, in a safe order, never over a value that others set.
 
 All our writes to one setting form one chain. Restoring a chain writes the value from before its oldest write.
-``ordering`` gives the order of the chains. A setting is restored if it has one of three values: the value that we
-wrote, a value into which the host changed ours, or a value that the kernel gave it because we switched CPUs or cpusets
-(``switched``). Any other value was set by somebody else. Then the setting is left alone and reported.
+``ordering`` gives the order of the chains. A setting is restored if it has the value that we wrote, the value that the
+host made of ours, or a value that the kernel made when we switched CPUs or cpusets (``switched``). Any other value was
+set by somebody else. Then the setting is left alone and reported.
 
 A value that the host clamps or refuses is written again after the other settings. A setting that still cannot be
 restored is owed: it stays in the journal with its reason, and every later restore tries again. The journal marks
@@ -105,7 +105,7 @@ class _Chain:
         return any(value is not None and self.kind.same(found, value) for value in wanted)
 
     def known(self) -> set[str]:
-        """Return every value that our writes found in the setting or gave it, and the target."""
+        """Return every value that the setting had before or after one of our writes, and the target."""
         return _values(self.entries) | {self.target}
 
 
@@ -240,7 +240,7 @@ class _Way:
                 return
 
     def _break_of(self, kind: Kind, entries: list[Entry]) -> int:
-        """Return the number of the oldest entries to leave out: somebody else set a value after them, and a later entry
+        """Return how many of the oldest entries to leave out: somebody else set a value after them, and a later entry
         of ours overwrote that value."""
         for position in range(len(entries) - 1, 0, -1):
             newer, ours = entries[position], _values(entries[:position])
@@ -295,7 +295,7 @@ class _Way:
                     chain.opens = present if ending else present - held
 
     def _open_what_others_left(self) -> None:
-        """Widen affinities that the kernel had narrowed because of another program's partition when they were noted.
+        """Widen affinities that were noted after the kernel had narrowed them because of another program's partition.
 
         Once that partition is gone, its CPUs belong to these affinities again.
         """
@@ -321,9 +321,10 @@ class _Way:
     def _note_lost(self) -> None:
         """Journal the affinities that the kernel overwrites in this restore, so that they are written again afterwards.
 
-        If a cpuset of ours ends, these are affinities that tasks got after it was made, affinities with offline CPUs
-        (``isolation.lost_at_the_end``), and bound threads of the governor schedutil. If only CPUs return, these are
-        affinities from which another program's partition has taken such CPUs (``isolation.lost_to_others``).
+        When a cpuset of ours ends, the kernel overwrites three kinds of affinities: those that tasks got after the
+        cpuset was made, those with offline CPUs (``isolation.lost_at_the_end``), and those of bound schedutil threads.
+        When CPUs only return, it overwrites affinities from which another program's partition has taken these CPUs
+        (``isolation.lost_to_others``).
         """
         from jitter_workshop.tuning.tunables.isolation import lost_at_the_end, lost_to_others
 
@@ -469,8 +470,8 @@ class _Way:
     def _wish_back(self, chain: _Chain) -> None:
         """Write an affinity again that the kernel has restored by itself.
 
-        From 6.2 on the kernel remembers the last requested affinity, and this is the affinity of our write. The kernel
-        would return to it whenever a cpuset changes or a CPU goes offline or online.
+        From 6.2 on the kernel remembers the last requested affinity, and our write requested one. Without this call,
+        the kernel would return to our affinity whenever a cpuset changes or a CPU goes offline or online.
         """
         wrote = any(entry.state == "written" and entry.before != entry.after for entry in chain.entries)
         if chain.written or chain.holds or not wrote or not chain.path.startswith("sched_setaffinity("):
@@ -483,7 +484,7 @@ class _Way:
             chain.kind.write(self.writer, chain.path, chain.target)
 
     def _made_sure(self, chain: _Chain) -> bool:
-        """Remove the leftovers of an interrupted write beside a setting that has its old value, and make that value
+        """For a setting that has its old value, remove the leftovers of an interrupted write and make the value
         durable. Return False if that fails."""
         kind = chain.kind
         if chain.sure or not (kind.survives_boot or any(entry.state == "intent" for entry in chain.entries)):
@@ -547,7 +548,7 @@ class _Way:
         for one in chain.entries:
             one.owed = why
             self.recorders[one.journal].owed(one.n, why)
-        words = f"{why}; run 'restore' again when that has ended" if waits else why
+        words = f"{why}; run 'restore' again when this obstacle is gone" if waits else why
         self.left.append(LeftAlone(entry.tunable, chain.path, entry.after, says, words))
 
     def _tell_foreign(self, chain: _Chain) -> None:
@@ -560,10 +561,10 @@ class _Way:
         who = self.culprit(entry.tunable)
         by = f", probably {who}, which is running" if who else ""
         was = (
-            f"another program or user changed it since{by}; its old value was "
+            f"another program or user has changed this setting{by}; the value before our change was "
             f"{quoted(entry.before if before is None else before)}"
         )
-        words = f"{was}; this value is kept" if self.forget else was
+        words = f"{was}; the new value is kept" if self.forget else was
         self.left.append(LeftAlone(entry.tunable, entry.path, entry.after, found, words))
         if self.forget:
             self.struck.append((entry, "forgotten"))

@@ -60,8 +60,8 @@ def find_drift(
 ) -> SettingDrift | None:
     """Return the first setting of ours that has another value now; None if all are unchanged.
 
-    These have not drifted: a setting that is gone (of a task that ended, or a removed device), a value that the kernel
-    made when we switched CPUs or cpusets (``switched``), and a setting that was only noted.
+    A setting has not drifted if its task has ended or its device was removed, if the kernel made its value when we
+    switched CPUs or cpusets (``switched``), or if it was only noted.
     """
     for entry in {entry.path: entry for entry in standing}.values():
         try:

@@ -2,7 +2,7 @@
 
 The kernel changes other settings when a CPU goes offline or a cpuset is made or removed (see ``ordering``). A restore
 has to undo such a change, because no other program made it. :class:`Switched` holds every state of the host since our
-first write, computed from the journals. Each kind of setting asks it if a value comes from one of these states.
+first write, computed from the journals. Each kind of setting asks this class if a value comes from one of the states.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _OWN_LISTS = (
 _OWN_REST = "/sys/fs/cgroup/cpuset/jitter-workshop-rest/cpuset.cpus"
 _OF_CPU = r"/sys/devices/system/(?:cpu/cpu|machinecheck/machinecheck)([0-9]{1,6})/"
 _MANY = 16
-"""With up to this number of switched CPUs, the states between the first and the last switch are considered. With more
-CPUs, only the states before and after are."""
+"""The most switched CPUs for which the states between the first and the last switch are considered. With more CPUs,
+only the state before the first switch and the state after the last one are considered."""
 
 
 class Wrote(Protocol):
@@ -51,7 +51,7 @@ class Switched:
     ``possible``: all CPUs that this kernel can have. ``online``: the CPUs that were online together, one item for each
     moment since our first write. ``lasting``: as ``online``, without the moments in which a CPU was offline only to
     come back. ``taken``: the lists of CPUs that our cpusets had. ``rest``: the lists of our version 1 cpuset for
-    everything else. ``isolated``: all CPUs that our cpusets kept from other tasks. ``others``: the CPUs of other
+    all other tasks. ``isolated``: all CPUs that our cpusets kept from other tasks. ``others``: the CPUs of other
     programs' partitions now; the kernel keeps tasks off these CPUs as well. ``gone``: the CPUs of partitions that other
     programs had when we wrote, and no longer have. ``cpus``: True if we switched a CPU. ``sets``: True if we switched a
     cpuset.
@@ -86,8 +86,8 @@ class Switched:
         return self._less_taken({*self.online, self.possible, *nodes}) | set(self.rest)
 
     def _less_taken(self, whole: Collection[CpuSet]) -> set[CpuSet]:
-        """Return each set of CPUs in ``whole`` several times: complete, and without the CPUs of each one of our
-        cpusets."""
+        """Return each set of CPUs in ``whole``: once complete, and once for each of our cpusets without that cpuset's
+        CPUs."""
         return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken)}
 
     def masks(self, known: Collection[CpuSet], nodes: Collection[CpuSet] = ()) -> set[CpuSet]:

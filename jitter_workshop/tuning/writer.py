@@ -44,7 +44,7 @@ class HostWriter:
 
     @property
     def reader(self) -> HostRoot:
-        """Return a reader of the same tree: some writes have to look first (is this still the same task?)."""
+        """Return a reader of the same tree: some writes check first if the object is still the same, such as a task."""
         return HostRoot(Path(self._top))
 
     def write(self, path: str, text: str) -> None:

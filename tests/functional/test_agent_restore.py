@@ -131,7 +131,7 @@ def test_a_foreign_value_is_left_alone_and_told(tree: Path) -> None:
         back = agent.ask("restore")
         (left,) = back["left_alone"]
         assert (left["path"], left["expected"], left["found"]) == (INTERVAL, "10", "5")
-        assert "changed it since" in left["reason"]
+        assert "has changed this setting" in left["reason"]
         assert len(back["restored"]) == len(drawn.changes) - 1
         assert len(agent.ask("restore")["left_alone"]) == 1
         at(tree, INTERVAL).write_text("1\n")
@@ -145,7 +145,7 @@ def test_what_somebody_else_has_changed_can_be_struck_off(tree: Path) -> None:
         agent.apply(planned(tree, ["stat-interval=20"]), ["stat-interval=20"])
         at(tree, INTERVAL).write_text("5\n")
         (left,) = agent.ask("restore", forget=True)["left_alone"]
-        assert left["reason"].endswith("this value is kept")
+        assert left["reason"].endswith("the new value is kept")
         assert "old value was '1'" in left["reason"]
         assert agent.ask("restore") == NOTHING
     assert journals(tree) == []

@@ -81,7 +81,7 @@ def test_the_last_housekeeping_cpu_stays(tmp_path: Path) -> None:
     files = kernel("box") | cpu_lists("0-1") | cpu_files(0, siblings=(0, 1), online=True)
     root = write(tmp_path, files | cpu_files(1, siblings=(0, 1), online=True))
     assert assess(root, 1).state == "info"
-    assert "none would be left" in plan(root, "smt", 1).skipped[0].reason
+    assert "no CPU would be left" in plan(root, "smt", 1).skipped[0].reason
 
 
 def test_a_cpu_without_a_switch_stays(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_a_value_of_somebody_else_stays(tmp_path: Path) -> None:
     result = give_back(tmp_path, journal(("ksm", KSM, "number", "1", "0")))
     assert (tmp_path / KSM[1:]).read_text() == "2\n"
     assert not result.restored
-    assert "changed it since" in result.left_alone[0].reason
+    assert "has changed this setting" in result.left_alone[0].reason
 
 
 def test_the_value_from_before_the_first_write_comes_back(tmp_path: Path) -> None:

@@ -127,8 +127,8 @@ class CpusetFolder(CgroupFolder):
         writer.write(f"{path}/cpuset.mems", str(parts[1]))
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True if ``found`` lacks only CPUs that went offline. Return True for any lists of a cpuset that this
-        tool made."""
+        """Return True if ``found`` lacks only CPUs that went offline. For a cpuset that this tool made, always return
+        True."""
         if path.rpartition("/")[2].startswith(OWN):
             return True
         try:

@@ -28,7 +28,7 @@ class Kind:
 
     ``survives_boot``: a written value is still there after a reboot (files, boot parameters); values of other kinds are
     void then. ``effect_after_boot``: a written value takes effect only after a reboot. ``always``: the planner keeps a
-    write even if it would change nothing, because another write of the same plan displaces the setting and its
+    write even if it would change nothing, because another write of the same plan displaces the setting, whose
     ``before`` has to be known. ``self_moving``: the kernel changes the setting by itself at any time, so another value
     does not mean that somebody changed it. ``fleeting``: only the process that wrote the value knows if it is still in
     effect, so other processes report no drift. ``of_task``: the setting belongs to one task; a task that ends between
@@ -59,7 +59,7 @@ class Kind:
         return value.split()
 
     def same(self, a: str, b: str) -> bool:
-        """Return True if two values mean the same; texts without a meaning are compared by their words."""
+        """Return True if two values mean the same. Texts without a meaning are compared word by word."""
         try:
             return self.meaning(a) == self.meaning(b)
         except ValueError:
@@ -70,8 +70,8 @@ class Kind:
         writer.write(path, value)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True if the kernel itself may have made the setting ``found`` from one of the values ``known``,
-        because we switched CPUs or cpusets."""
+        """Return True if ``found`` may be what the kernel made of one of the values ``known`` when we switched CPUs or
+        cpusets."""
         return False
 
     def waits_for(self, root: HostRoot, path: str, value: str) -> str:
@@ -79,24 +79,23 @@ class Kind:
         return ""
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
-        """Make ``value``, which the setting has already, durable after an earlier write that may have been cut short.
+        """Make ``value`` durable: the setting has it already, from a write that may have been cut short.
 
-        Ensure that the earlier write has no later effect, leaves no extra file, and that ``value`` is on the disk.
-        Raise OSError if that fails.
+        Put ``value`` on the disk, remove the extra files of that write, and make sure that the write has no later
+        effect. Raise OSError if that fails.
         """
 
     def halfway(self, found: str, after: str) -> bool:
-        """Return True if ``found`` can only come from our own interrupted write of ``after``."""
+        """Return True if only our own interrupted write of ``after`` can have made the value ``found``."""
         return False
 
     def between(self, found: str, before: str, after: str) -> bool:
-        """Return True if ``found`` can only come from our own interrupted write of one of these values over the
-        other."""
+        """Return True if only our own interrupted write, from one of these values to the other, can have made
+        ``found``."""
         return False
 
     def in_effect(self, root: HostRoot, value: str) -> bool:
-        """Return True if the running kernel has ``value`` in effect; only kinds that take effect after a boot check
-        this."""
+        """Return True if the running kernel has ``value`` in effect. Kinds that need no reboot always return True."""
         return True
 
     def exists(self, root: HostRoot, path: str) -> bool:
@@ -146,8 +145,8 @@ class CpuList(Kind):
         return CpuSet.parse_list(value)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True if ``found`` lacks only CPUs that went offline, or belongs to an interrupt whose last CPU went
-        offline.
+        """Return True if ``found`` lacks only CPUs that went offline, or is the list of an interrupt whose last CPU
+        went offline.
 
         The kernel opens such an interrupt to every online CPU.
         """

@@ -68,8 +68,8 @@ class GrubEntry(_Entry):
 class GrubOnce(_Entry):
     """Handle kernel parameters of our entry, ``/boot/grub/custom.cfg(NAME)`` or ``(NAME+NAME)``.
 
-    The value is "" where the entry has none of these parameters. The value is in effect only while the running kernel
-    has these parameters, which is in that one boot.
+    The value is "" where the entry has none of these parameters. The value is in effect only during the one boot whose
+    kernel has these parameters.
     """
 
     name = "grub-once"

@@ -127,7 +127,8 @@ class Folder(Kind):
 
 
 class NextBoot(Kind):
-    """Handle a setting of the boot loader; the base of these kinds. The value is kernel parameters, "" for none."""
+    """Handle a setting of the boot loader; the base of the kinds for boot loaders. The value is kernel parameters, ""
+    for none."""
 
     survives_boot = True
     effect_after_boot = True
@@ -165,10 +166,9 @@ class Grubby(NextBoot):
     """Handle kernel parameters in all boot entries, by grubby(8): ``grubby(NAME)``, or ``grubby(NAME+NAME)``.
 
     The parameters in one path are set together. The value is the parameters, "" where no entry has them. Where the
-    entries differ, ``read`` returns the values of all, with a reason: grubby writes one entry after the other, so a
-    power cut leaves some with the old value and some with the new one. Newer versions of grubby first change GRUB's
-    settings, from which entries of new kernels are made; ``read`` includes these settings if they have such a
-    parameter.
+    entries differ, ``read`` returns the values of all entries, with a reason. Entries can differ after a power cut,
+    because grubby writes one entry after the other. Newer versions of grubby first change GRUB's settings, from which
+    entries of new kernels are made. ``read`` includes these settings if they have one of the parameters.
     """
 
     name = "grubby"

@@ -1,1 +1,1 @@
-"""Hold one class for each tunable: how it is assessed, and which writes would improve it."""
+"""Hold one class for each tunable, with its assessment and the writes that would improve the host."""

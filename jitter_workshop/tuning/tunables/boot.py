@@ -20,12 +20,10 @@ class IsolCpus(BootParameter):
     names = ("isolcpus",)
     title = "CPUs isolated at boot"
     why = (
-        "The load balancer never puts a task on these CPUs, and new managed interrupts stay away from them, from "
-        "the start of the kernel on."
+        "From the start of the kernel on, the load balancer puts no task on isolated CPUs, and new managed "
+        "interrupts stay away from these CPUs."
     )
-    danger = (
-        "only a reboot undoes the isolation; threads placed there without an affinity of their own all share one CPU"
-    )
+    danger = "only a reboot undoes the isolation; threads placed on these CPUs share one of them unless each is pinned"
     risk = "medium"
 
     def parameters(self, host: Host, value: str | None) -> str:
@@ -37,7 +35,7 @@ class IsolCpus(BootParameter):
         asked = None if value is None else parse_isolcpus(value, last_cpu(host.root))
         if host.hot and not left:
             if asked is not None and "managed_irq" not in asked.flags:
-                said = "; without managed_irq, interrupts that their drivers bind may still arrive there"
+                said = "; without managed_irq, interrupts that their drivers bind may still arrive on them"
                 return True, f"the load balancer leaves the hot CPUs alone{said}"
             return True, "the load balancer leaves the hot CPUs alone"
         if asked is not None and asked.cpus is None:
@@ -54,7 +52,7 @@ class NohzFull(BootParameter):
     title = "Tickless CPUs"
     why = (
         "A timer tick interrupts each busy CPU 100 to 1,000 times a second, to account for its tasks. On "
-        "these CPUs the tick stops while only one task can run."
+        "tickless CPUs the tick stops while only one task can run."
     )
     danger = "each system call and interrupt costs more; of little use without isolation"
     risk = "medium"
@@ -116,7 +114,7 @@ class IrqAffinityAtBoot(BootParameter):
     id = "irqaffinity"
     names = ("irqaffinity",)
     title = "CPUs for interrupts from boot on"
-    why = "Interrupts that drivers request later also start on these CPUs, so they never arrive on a hot CPU first."
+    why = "With irqaffinity= every interrupt starts on the housekeeping CPUs, even one that a driver requests later."
     danger = "the housekeeping CPUs carry all interrupts"
     document = "Documentation/core-api/irq/irq-affinity.rst"
 
@@ -155,7 +153,7 @@ class MaxCstate(BootParameter):
     id = "max-cstate"
     names = ("processor.max_cstate", "intel_idle.max_cstate")
     title = "Deepest idle state from boot on"
-    why = "The idle driver then offers no deeper state on any CPU, so no CPU has to wake up from a deep state."
+    why = "With this limit the idle driver offers no deeper state on any CPU, so no CPU wakes up from a deep state."
     danger = "more power and heat on all CPUs, and so less turbo"
     risk = "medium"
     contested = True
@@ -237,7 +235,7 @@ class TscReliable(BootParameter):
         if host.command_line.value("tsc") in ("reliable", "nowatchdog"):
             return True, "the counter is not compared with another clock"
         return False, (
-            "newer kernels trust the counter by themselves on machines with few packages; dmesg tells if this one does"
+            "newer kernels trust the counter by themselves on machines with few packages; dmesg shows if this one does"
         )
 
 
@@ -247,7 +245,7 @@ class NoWatchdog(BootParameter):
     effect = "the detectors never started"
     no_effect = "the detectors start at boot; the tunable watchdogs keeps them off the hot CPUs"
     title = "No lockup detectors from boot on"
-    why = "The detectors then start on no CPU. The tunable watchdogs keeps them off the hot CPUs at run time instead."
+    why = "With nowatchdog the detectors start on no CPU. The tunable watchdogs keeps only the hot CPUs free of them."
     danger = "a hang is no longer noticed anywhere"
     risk = "medium"
     contested = True
@@ -277,7 +275,7 @@ class PreemptAtBoot(BootParameter):
             return True, "a real-time kernel can be preempted nearly everywhere"
         if chosen == "full":
             return True, "the kernel can be preempted outside its critical sections"
-        return False, "with full, a woken thread gets its CPU sooner; a thread that spins has no gain"
+        return False, "with preempt=full, a woken thread gets its CPU sooner; a thread that spins has no gain"
 
 
 class RcuNocbPoll(BootParameter):
@@ -301,7 +299,7 @@ class MceIgnoreCe(BootParameter):
     effect = "corrected errors are ignored"
     no_effect = "the tunable mce-interval makes the polling rare and keeps the reports"
     title = "Corrected hardware errors ignored"
-    untaught = "The tunable mce-interval, which the chapter Workqueues names, makes the poll rare and hides no error."
+    untaught = "The chapter Workqueues names mce-interval instead, which makes the poll rare and hides no error."
     why = "With mce=ignore_ce the kernel neither polls for corrected errors nor takes interrupts for them."
     danger = "a failing memory module goes unnoticed until it fails for good"
     risk = "high"
@@ -319,7 +317,7 @@ class IommuPassThrough(BootParameter):
     effect = "the host's devices use memory without translation"
     no_effect = "the gain is small: measure before and after"
     title = "IOMMU passes the host's devices through"
-    why = "The host's own devices then need no mapping for each transfer. Devices given to guests stay confined."
+    why = "With iommu=pt the host's own devices need no mapping for a transfer. Devices given to guests stay confined."
     danger = "a misbehaving device of the host can reach all memory"
     risk = "medium"
     contested = True

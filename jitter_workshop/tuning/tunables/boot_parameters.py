@@ -159,7 +159,7 @@ class BootParameter(Tunable):
         ]
 
     def once(self, host: Host) -> str:
-        """Return these parameters as our entry for one boot has them; "" if it has none of them."""
+        """Return these parameters, with their values in our entry for one boot; "" if the entry has none of them."""
         return " ".join(word for word in host.own_entry[1] if word.partition("=")[0] in self.names)
 
     def this_boot_only(self, host: Host) -> bool:
@@ -180,7 +180,7 @@ class BootParameter(Tunable):
         return good or self.given(host.command_line) == wanted
 
     def given(self, line: CommandLine) -> str | None:
-        """Return these parameters as the running kernel's line has them; None if it has none of them."""
+        """Return these parameters, with their values in the running kernel's line; None if it has none of them."""
         return given(line.parameters, self.names)
 
     def _drop_in(self, host: Host, wanted: str) -> list[Write]:
@@ -239,8 +239,8 @@ def given(parameters: Sequence[tuple[str, str | None]], names: Sequence[str]) ->
 
 
 def other_settings(host: Host, names: Sequence[str]) -> tuple[str, str] | None:
-    """Return the first of GRUB's settings files, except ours, that sets one of these parameters, with the text; None if
-    none."""
+    """Return the first of GRUB's settings files, except ours, that sets one of these parameters, and the parameters as
+    text; None if no file does."""
     drop_ins = [n for n in host.root.list_dir(GRUB_DROPINS) if n.endswith(".cfg") and not n.startswith(OWN_FILE)]
     for path in (GRUB_SETTINGS, *(f"{GRUB_DROPINS}/{name}" for name in drop_ins)):
         values = parse_assignments(host.root.text(path) or "")

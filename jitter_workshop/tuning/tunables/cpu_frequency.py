@@ -35,7 +35,7 @@ class Governor(Settings):
     id = "governor"
     title = "CPU governor"
     why = (
-        "A governor that follows the load changes the clock while a message is on its way: each change costs "
+        "A governor that follows the load changes the clock while a message is on its way. Each change costs "
         "microseconds, and the first messages after a pause run at the lowest frequency."
     )
     danger = "more power and heat"
@@ -210,7 +210,7 @@ class Boost(Tunable):
         "allow it. The CPU is then faster, but its speed changes from one minute to the next."
     )
     danger = (
-        "off: the clock never exceeds its nominal value; on: the clock depends on heat and on the load of other cores"
+        "boost=off: the clock never exceeds its nominal value; boost=on: it depends on heat and on other cores' load"
     )
     document = "Documentation/admin-guide/pm/cpufreq.rst"
     owns = (NO_TURBO, BOOST, f"{_POLICY}/boost")
@@ -221,8 +221,8 @@ class Boost(Tunable):
         switches = _boost_switches(host)
         states = {"on" if on else "off" for _, on, _ in switches}
         reason = (
-            "on is fast, off is steady: with boost the clock moves with heat and with the number of busy "
-            "cores; without boost every message is slower by the same amount. Measure both"
+            "boost=on is fast: the clock moves with heat and with the number of busy cores. boost=off is steady: "
+            "every message is slower by the same amount. Measure both"
         )
         return self.answer("info", " and ".join(sorted(states)), reason, paths=[path for path, _, _ in switches[:4]])
 

@@ -125,8 +125,8 @@ class PmQosResume(Settings):
     id = "pm-qos-resume"
     title = "Latency limit of each hot CPU"
     why = (
-        "With this file the kernel limits how long one CPU may take to wake; no process has to hold it. 'n/a' "
-        "accepts no latency at all: the idle CPU then polls and does not halt."
+        "With this file the kernel limits how long one CPU may take to wake; no process has to hold the file open. "
+        "'n/a' accepts no latency at all: the idle CPU then polls and does not halt."
     )
     danger = "a polling CPU draws full power and takes execution units from its sibling, which is left out"
     risk = "medium"
@@ -168,8 +168,8 @@ class HaltPoll(Tunable):
         "polls a while before it halts avoids this in short pauses."
     )
     danger = (
-        "the guest looks busier to its host, which may charge for it or schedule it differently; this affects all "
-        "CPUs of the guest"
+        "the guest looks busier to its host; the host may charge more, or schedule the guest differently; all CPUs "
+        "of the guest poll"
     )
     document = "Documentation/virt/guest-halt-polling.rst"
     owns = ("/sys/module/haltpoll/parameters/guest_halt_poll_ns",)
@@ -232,8 +232,8 @@ def _deep_states(tunable: Tunable, host: Host, value: str | None) -> list[_DeepS
 
 
 def _limited(host: Host, polls: bool) -> CpuSet:
-    """Return the hot CPUs to limit. ``polls``: the limit makes an idle CPU poll. A polling CPU takes execution units
-    from the other thread of its core, so the siblings that stay idle may then halt."""
+    """Return the hot CPUs to limit. ``polls``: True if the limit makes an idle CPU poll. Then the siblings that stay
+    idle are left out, because a polling CPU takes execution units from the other thread of its core."""
     return host.hot - host.hot_siblings if polls else host.hot
 
 

@@ -173,7 +173,7 @@ def _spare_siblings(host: Host) -> CpuSet:
     if held:
         raise Unavailable(_held(held))
     if not host.housekeeping - going:
-        raise Unavailable(f"without CPU {going} none would be left for other work")
+        raise Unavailable(f"without CPU {going} no CPU would be left for other work")
     return going
 
 

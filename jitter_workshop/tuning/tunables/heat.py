@@ -15,8 +15,8 @@ class Temperature(Observed):
     id = "temperature"
     title = "Temperature"
     why = (
-        "Heat slows a processor only through its frequency. As it gets hotter the processor first reduces boost, and "
-        "near its heat limit it lowers its clock. Watch the throttle counters, not the degrees."
+        "Heat slows a processor only through its frequency. A hotter processor first reduces boost, and lowers its "
+        "clock only near its heat limit. Watch the throttle counters, not the degrees."
     )
     document = "Documentation/driver-api/thermal/sysfs-api.rst"
 
@@ -87,9 +87,8 @@ class Smi(Observed):
         event = host.root.reading(_SMI_EVENT)
         if event.text:
             reason = (
-                "count SMIs during a run with 'perf stat -a -e msr/smi/ sleep 10'. All of them come from "
-                "the firmware; settings in its set-up (power management, USB legacy, error reporting) can reduce "
-                "them"
+                "count SMIs during a run with 'perf stat -a -e msr/smi/ sleep 10'. All SMIs come from the firmware. "
+                "Settings in the firmware's set-up (power management, USB legacy, error reporting) can make them rarer"
             )
             return self.answer("info", "perf can count them", reason)
         if host.guest:

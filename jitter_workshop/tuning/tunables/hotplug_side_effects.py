@@ -40,7 +40,7 @@ OWNS = (
 
 
 def displaced(host: Host, leaving: CpuSet, stay: CpuSet) -> list[Write]:
-    """Return the writes that keep settings from being lost when the CPUs ``leaving`` go offline, one or all at a time.
+    """Return the writes that save settings from being lost when the CPUs ``leaving`` go offline, one or all at a time.
 
     Settings that would lose all their CPUs are moved to ``stay``. Raise Unavailable where a version 1 cpuset would be
     left without a CPU.

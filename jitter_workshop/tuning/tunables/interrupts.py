@@ -23,9 +23,9 @@ from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import one_of
 
 MANAGED = "the driver has bound its queues for good"
-FIXED = "the driver or the hardware binds it to its CPUs, so its file is read-only"
+FIXED = "the driver or the hardware has bound the interrupt to its CPUs, so its file is read-only"
 _NAME = 24
-"""Characters of an interrupt's name in a sentence."""
+"""The most characters of an interrupt's name that a sentence quotes."""
 _PER_CPU = "every CPU has an interrupt of its own"
 
 
@@ -169,8 +169,8 @@ class IrqAffinity(Settings):
         return self._busy(host, self.settings(host, None))
 
     def _busy(self, host: Host, settings: Sequence[Setting]) -> str:
-        """Return which interrupts are busy on the hot CPUs, if most of what arrived there since boot came from
-        interrupts that cannot be moved; else "". ``settings``: those of :meth:`settings`."""
+        """Return a sentence with the busiest interrupts on the hot CPUs, if most that arrived there since boot cannot
+        be moved; else "". ``settings``: those of :meth:`settings`."""
         if not any(setting.refuses for setting in settings):
             return ""
         table = read_interrupts(host.root)
@@ -194,7 +194,8 @@ class IrqAffinity(Settings):
 
 
 def refuses(irq: Irq) -> str:
-    """Return the reason for which the kernel will not move this interrupt, judged by its name; "" if it should move.
+    """Return the reason for which the kernel will not move this interrupt, judged by its name; "" if no reason is
+    known.
 
     Managed interrupts (``IRQD_AFFINITY_MANAGED``) are not marked in /proc; the queues of block devices are known to be
     managed.

@@ -72,8 +72,8 @@ class Isolation(Tunable):
             self._check(host, sets)
         if not missing and host.hot - boot and _all_unbalanced(host, sets):
             reason = (
-                "the hot CPUs are isolated, but no tasks are balanced between the other CPUs: neither the top "
-                "version 1 cpuset nor any other one balances them"
+                "the hot CPUs are isolated, but no tasks are balanced between the other CPUs: no version 1 cpuset "
+                "has load balancing on for these CPUs"
             )
             fix = "restore the isolation, then apply it again: jitter-workshop restore isolation"
             return self.answer("improve", isolated.named, reason, wanted=host.hot.named, fix=fix)
@@ -121,7 +121,8 @@ class Isolation(Tunable):
     # Version 2 ----------------------------------------------------------------------------------------------------
 
     def _partition(self, host: Host, sets: Cpusets) -> list[Write]:
-        """Return the writes that make an exclusive partition. A restore undoes them by removing its group."""
+        """Return the writes that make an exclusive partition. A restore undoes these writes by removing the partition's
+        group."""
         root, folder = host.root, f"{sets.where}/{GROUP}"
         return [
             _write(root, f"{sets.where}/cgroup.subtree_control", "cpuset", "controllers"),
@@ -161,7 +162,7 @@ class Isolation(Tunable):
 
 
 def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
-    """Return how another program's group prevents the kernel from isolating the hot CPUs; "" if it does not."""
+    """Return how another program's group prevents the kernel from isolating the hot CPUs; "" if no group does."""
     named = f"the control group '{group.name}'"
     if version == 1:
         if group.balanced and group.effective & hot:
@@ -229,8 +230,8 @@ def _movable_threads(root: HostRoot) -> Iterable[tuple[Task, str]]:
 
 
 def _kept(threads: Iterable[tuple[Task, CpuSet]], host: Host) -> list[Write]:
-    """Return writes that note affinities before the kernel overwrites them, and that set them again without the hot
-    CPUs."""
+    """Return a write for each affinity that the kernel will overwrite. The write notes the affinity, and sets it again
+    afterwards without the hot CPUs."""
     found = []
     for task, allowed in threads:
         kind = "irq-thread" if task.kernel and task.name.startswith("irq/") else "affinity-across"
@@ -268,7 +269,7 @@ def _off_hot(allowed: CpuSet, host: Host) -> CpuSet:
 
 
 def lost_to_others(root: HostRoot, switched: Switched, returning: CpuSet) -> list[tuple[Task, CpuSet, CpuSet]]:
-    """Return threads that lack CPUs because another program's partition changed while CPUs of ours were offline.
+    """Return threads that lack CPUs because another program's partition changed while we had CPUs offline.
 
     Only kernels before 6.2 have such threads. Each thread comes with the mask that it should have and its current one.
     ``returning``: CPUs that are brought online. Such a thread is recognised by its mask: exactly the current CPUs of
@@ -287,9 +288,10 @@ def lost_to_others(root: HostRoot, switched: Switched, returning: CpuSet) -> lis
 def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> list[tuple[Task, CpuSet, CpuSet]]:
     """Return threads whose affinity the kernel overwrites when a partition ends.
 
-    Each thread comes with the affinity that it should have and the one that it will get. These threads got a narrower
-    affinity after the partition was made or, before 6.2, could use CPUs that are offline at that moment. ``switched``:
-    our changes to CPUs and cpusets. ``returning``: CPUs that are brought online before the partition ends.
+    Each thread comes with the affinity that it should have and the one that it will get. The threads are those that got
+    a narrower affinity after the partition was made. Before 6.2, these are also threads that could use CPUs which are
+    offline when the partition ends. ``switched``: our changes to CPUs and cpusets. ``returning``: CPUs that are brought
+    online before the partition ends.
     """
     online = (root.cpu_list(f"{CPU_DIR}/online") or CpuSet()) | returning
     present = root.cpu_list(f"{CPU_DIR}/present") or online

@@ -162,8 +162,8 @@ class HypervisorState(Tunable):
     id = "hypervisor"
     title = "Hypervisor"
     why = (
-        "A guest's CPU is a thread of its host. The host can stop it at any instant, and interrupts and "
-        "timers have to leave the guest to be handled."
+        "A guest's CPU is a thread of its host. The host can stop this thread at any instant. For interrupts and "
+        "timers the processor has to leave the guest."
     )
     when = "host"
     document = "Documentation/virt/kvm/x86/cpuid.rst"

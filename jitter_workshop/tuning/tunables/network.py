@@ -20,7 +20,7 @@ class PacketSteering(Settings):
     id = "rps-xps"
     title = "Packet steering"
     why = (
-        "Receive packet steering hands packets to the CPUs of a mask, with interrupts between CPUs. With "
+        "Receive packet steering hands packets to the CPUs of a mask, by interrupts between CPUs. With "
         "transmit steering a CPU does the clean-up work of its send queue. Hot CPUs belong in neither mask."
     )
     danger = "a hot CPU that sends shares its queue with others"
@@ -90,7 +90,7 @@ class NetworkCard(Observed):
         told = [f"{c.name} ({c.driver or 'driver not shown'}, {_node(c)})" for c in cards[:4]]
         if len(cards) > len(told):
             told.append(f"{len(cards) - len(told)} more")
-        coalescing = f"sysfs does not show its coalescing: 'ethtool -c {cards[0].name}' does"
+        coalescing = f"sysfs does not show the coalescing: 'ethtool -c {cards[0].name}' does"
         value = ", ".join(told)
         if far:
             reason = f"{far[0].name} is on node {far[0].node}, the hot CPUs on {_words(near)}; {coalescing}"

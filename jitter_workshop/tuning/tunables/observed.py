@@ -45,8 +45,8 @@ class Autogroup(Observed):
     id = "sched-autogroup"
     title = "Grouping of tasks by session"
     why = (
-        "Tasks of one terminal session share one weight, so a nice value counts only among them. A hot thread "
-        "that has a CPU for itself is not affected."
+        "All tasks of a terminal session share one weight, so a nice value counts only within the session. A hot "
+        "thread that has a CPU for itself is not affected."
     )
     document = "Documentation/scheduler/sched-design-CFS.rst"
     paths = ("/proc/sys/kernel/sched_autogroup_enabled",)
@@ -63,10 +63,10 @@ class Autogroup(Observed):
 class UtilizationClamps(Observed):
     id = "uclamp"
     title = "Utilisation clamps"
-    untaught = "Each program sets it for its own threads. On most hosts it acts only with the governor schedutil."
+    untaught = "Each program clamps its own threads. On most hosts a clamp acts only with the governor schedutil."
     why = (
         "A clamp sets the lowest or highest load that the kernel assumes for a task. From this load the "
-        "governor schedutil chooses the clock. If the cores differ in speed, the scheduler chooses the core by it."
+        "governor schedutil chooses the clock. Where cores differ in speed, the scheduler chooses a core by this load."
     )
     document = "Documentation/scheduler/sched-util-clamp.rst"
     paths = ("/proc/sys/kernel/sched_util_clamp_min", "/proc/sys/kernel/sched_util_clamp_max")
@@ -125,7 +125,7 @@ class Mitigations(Observed):
 class AddressRandomisation(Observed):
     id = "aslr"
     title = "Address space randomisation"
-    untaught = "Neither value is better; a proof compares rounds of new processes for this reason."
+    untaught = "Neither value is better. A proof starts new processes in each round, so many placements are compared."
     why = (
         "Each start of a program places its memory elsewhere, so other data collide in the caches. This is a "
         "reason to compare rounds of new processes and not single runs."
@@ -144,7 +144,7 @@ class AddressRandomisation(Observed):
 class Audit(Observed):
     id = "audit"
     title = "Auditing of system calls"
-    untaught = "It acts on system calls, and the threads of most chapters make none while they measure."
+    untaught = "Auditing acts on system calls, and the threads of most chapters make none while they measure."
     why = "With rules loaded, each system call is checked, and matches are logged."
     document = "Documentation/admin-guide/kernel-parameters.txt"
     paths = ("/proc/cmdline",)
@@ -161,7 +161,7 @@ class Audit(Observed):
 class SplitLock(Observed):
     id = "split-lock"
     title = "Split-lock mitigation"
-    untaught = "Only a fault in a program causes it, and the cure is to mend that program."
+    untaught = "Only a faulty program makes split locks, and the cure is to mend that program."
     why = (
         "An atomic operation across two cache lines stops the memory bus for every core. The mitigation delays "
         "a program that does this by 10 ms each time."

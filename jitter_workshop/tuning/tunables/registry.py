@@ -59,8 +59,8 @@ def tunables() -> tuple[Tunable, ...]:
 def find(tunable_id: str, also: Sequence[str] = ()) -> Tunable:
     """Return the tunable of this id, with or without ``boot:`` before the id of a boot parameter.
 
-    Raise UsageError for an unknown id; the advice names the nearest known one. ``also``: other words that the caller
-    takes in the place of an id, and that may have been meant.
+    Raise UsageError for an unknown id; the advice names the most similar known word. ``also``: words that the caller
+    knows besides ids.
     """
     for tunable in tunables():
         if tunable_id == tunable.id or (tunable.when == "boot" and tunable_id == f"boot:{tunable.id}"):

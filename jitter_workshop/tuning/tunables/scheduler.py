@@ -31,7 +31,7 @@ class RtThrottling(OneFile):
         "By default SCHED_FIFO and SCHED_RR tasks together get at most 95 % of each second. A real-time "
         "thread that never sleeps is stopped for up to 50 ms a second."
     )
-    danger = "without this limit a real-time thread that never sleeps can block its CPU for good, worst in a guest"
+    danger = "without the limit, a real-time thread that never sleeps can block its CPU for good; worst in a guest"
     risk = "high"
     document = "Documentation/scheduler/sched-rt-group.rst"
     file = "/proc/sys/kernel/sched_rt_runtime_us"
@@ -55,7 +55,7 @@ class RtThrottling(OneFile):
         share = 100 * current / period
         reason = (
             f"real-time tasks get at most {share:.3g} % of a CPU's time, so another task can still end a real-time "
-            "task that never sleeps; this limit costs time only to a thread that spins under SCHED_FIFO"
+            "task that never sleeps. The limit costs time only to a thread that spins under SCHED_FIFO"
         )
         return self.answer("ok", f"{current} µs of {period} µs", reason)
 
@@ -166,8 +166,8 @@ class PreemptMode(TradeOff):
     id = "preempt-mode"
     title = "Preemption of the kernel"
     why = (
-        "In the modes none and voluntary, a task inside the kernel gives its CPU away only at certain points, so a "
-        "woken thread can wait for milliseconds. In the mode full, a woken thread waits only for critical sections."
+        "In the modes 'none' and 'voluntary', a task inside the kernel gives its CPU away only at certain points, so a "
+        "woken thread can wait for milliseconds. In the mode 'full' it waits only for critical sections to end."
     )
     danger = "more task switches, and a little less throughput"
     document = "Documentation/admin-guide/kernel-parameters.txt"
@@ -175,7 +175,7 @@ class PreemptMode(TradeOff):
     kind = "preempt"
     values = "none, voluntary, full or lazy, as the kernel offers"
     absent = "the mode cannot be switched at run time here (CONFIG_PREEMPT_DYNAMIC, shown in debugfs)"
-    both_sides = "a thread that spins has no gain; a thread that is woken gets its CPU sooner with full"
+    both_sides = "in the mode 'full' a woken thread gets its CPU sooner; a thread that spins has no gain"
 
     def judge(self, host: Host) -> Assessment:
         hidden = host.root.text(self.file) is None and without_debugfs(host.root)

@@ -1,4 +1,4 @@
-"""Define the tunables of services: those that undo settings of this tool, and those that take time unexpectedly."""
+"""Define the tunables for two groups of services: some undo settings of this tool, others use CPU time unexpectedly."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class TradeOff(OneFile):
 
 
 def needs_value(tunable: Tunable) -> Unavailable:
-    """Return the Unavailable for a plan of ``ID`` without a value."""
+    """Return the Unavailable error for an ``ID`` that was asked for without ``=VALUE``."""
     return Unavailable(f"neither value is better for all: write {tunable.id}=VALUE ({tunable.values})", info=True)
 
 

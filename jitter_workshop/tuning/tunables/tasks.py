@@ -21,8 +21,8 @@ class KernelThreads(Settings):
     id = "kernel-threads"
     title = "Kernel threads"
     why = (
-        "Memory reclaim, RCU callbacks (rcuo), compaction and other kernel threads run on any CPU of their "
-        "mask. Threads that are not bound to one CPU can be kept on the other CPUs."
+        "Kernel threads for memory reclaim, RCU callbacks (rcuo), compaction and other work run on any CPU of "
+        "their mask. Threads that are not bound to one CPU can be kept off the hot CPUs."
     )
     danger = "the other CPUs do the work of these threads"
     document = "Documentation/admin-guide/kernel-per-CPU-kthreads.rst"
@@ -83,7 +83,7 @@ class UserTasks(Observed):
     title = "Other tasks"
     why = (
         "A task that becomes ready on a hot CPU shares the CPU with the thread there, in turns of a few "
-        "milliseconds. This line names such tasks; isolation keeps all of them off."
+        "milliseconds. This line names such tasks; the tunable isolation keeps all of them off."
     )
     document = "Documentation/scheduler/sched-design-CFS.rst"
 

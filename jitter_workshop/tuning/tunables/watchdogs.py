@@ -29,8 +29,8 @@ class Watchdogs(Settings):
     id = "watchdogs"
     title = "Lockup detectors"
     why = (
-        "On each CPU the soft-lockup detector has a timer. Every four seconds it runs a task of the highest "
-        "priority there, which takes the CPU from the running thread."
+        "On each CPU the soft-lockup detector has a timer. Every four seconds this timer wakes a task of the "
+        "highest priority, which takes the CPU from the running thread."
     )
     danger = "a hang of the CPUs that are left out is not noticed"
     document = "Documentation/admin-guide/lockup-watchdogs.rst"
@@ -161,7 +161,7 @@ _MAX_INSTANCES = 64
 class PerfSampleRate(TradeOff):
     id = "perf-sample-rate"
     title = "Highest sampling rate of perf"
-    untaught = "It costs nothing until somebody profiles this host."
+    untaught = "The limit costs nothing until somebody profiles this host."
     why = (
         "A user of perf can take up to this many samples a second, each by an interrupt on the sampled CPU. "
         "Without a profiler no samples are taken."
@@ -178,7 +178,7 @@ class PerfSampleRate(TradeOff):
 class PerfParanoid(Observed):
     id = "perf-access"
     title = "Access to perf events"
-    untaught = "It decides who may trace and profile, and takes no time from any thread."
+    untaught = "The setting decides who may trace and profile, and takes no time from any thread."
     why = (
         "This value decides whether a user without rights may count and sample the kernel's work, and so explain "
         "a stall."
