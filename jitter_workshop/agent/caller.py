@@ -19,7 +19,7 @@ from jitter_workshop.paths import CLASS_FILE
 
 _BETWEEN = ("sudo", "doas", "pkexec", "su")
 _MOST_BETWEEN = 4
-"""Processes between a caller and its agent: programs that give root's rights, and how many of them are looked at."""
+"""Programs that give root's rights and may stand between a caller and its agent; at most _MOST_BETWEEN are skipped."""
 
 
 def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
@@ -51,8 +51,10 @@ def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
 
 def caller(descriptor: int, environment: Mapping[str, str]) -> int:
     """Return the user id of the caller on ``descriptor``; 0 for root's own caller. Raise HostError on failure.
-    SUDO_UID, PKEXEC_UID and DOAS_USER override the socket's peer: the caller chose ``descriptor``, and its peer may be
-    one of root's services."""
+
+    SUDO_UID, PKEXEC_UID and DOAS_USER override the socket's peer: the caller chose ``descriptor``, so the peer may be
+    one of root's services.
+    """
     for name in ("SUDO_UID", "PKEXEC_UID"):
         given = environment.get(name, "")
         if given.isascii() and given.isdigit() and len(given) < 11:
@@ -70,8 +72,8 @@ def caller(descriptor: int, environment: Mapping[str, str]) -> int:
 
 
 def process(descriptor: int) -> int | None:
-    """Return the number of the process that called: the socket's peer, or the process that started this one, where sudo
-    and similar programs are skipped. The number is only shown; no right depends on it."""
+    """Return the number of the process that called: the socket's peer, or the nearest process above this one that is
+    not sudo or a similar program. The number is only shown; no right depends on it."""
     if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
         pid, _ = _peer(descriptor)
         return pid or None

@@ -24,7 +24,7 @@ that keep the machine running.
 """
 MAX_THREADS = 1024
 _THREADS = {1: "tasks", 2: "cgroup.threads"}
-"""The file of a group that takes one thread, by the version of the control groups."""
+"""Version of the control groups → the file of a group that takes a single thread."""
 
 
 class Held(contextlib.AbstractContextManager["Held"]):
@@ -120,8 +120,8 @@ def refuse_top(root: HostRoot) -> None:
 
 
 def _open_to_threads(root: HostRoot, writer: HostWriter, group: Group, top: str, pid: int) -> None:
-    """Make our version 2 group a threaded one, and put a process into the top group, whose threads may then enter our
-    group. Raise HostError on failure."""
+    """Make our version 2 group a threaded one, and put a process into the top group. From there the process's threads
+    may enter our group. Raise HostError on failure."""
     try:
         if (root.text(f"{group.folder}/cgroup.type") or "").strip() != "threaded":
             writer.write(f"{group.folder}/cgroup.type", "threaded")

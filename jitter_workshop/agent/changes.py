@@ -261,8 +261,8 @@ class Changes:
             self._end()
 
     def _end(self) -> None:
-        """Release the lock, unless there is a lease. If another agent made changes on top of leased ones, not all
-        leased changes could be restored."""
+        """Release the lock, unless there is a lease. Without the lock, another agent could make changes on top of
+        leased ones, and not all leased changes could be restored."""
         if self._lock is None:
             return
         if self.leased:

@@ -74,7 +74,7 @@ TRACING = Purpose("recording the kernel's trace", "record the kernel's trace")
 
 
 def agent_command() -> tuple[str, ...]:
-    """Return the agent's command line, as a rule in sudoers has to name it."""
+    """Return the agent's command line, in the form that a rule in sudoers needs."""
     return service_command(Path(__file__).resolve().with_name("__main__.py"))
 
 
@@ -163,7 +163,8 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         return str(self._ask("place_threads", START_LIMIT_S, pid=pid, tids=list(tids)).get("cpus", ""))
 
     def realtime(self, pid: int, tids: Sequence[int], priority: int) -> None:
-        """Set threads of one of this user's processes to SCHED_FIFO with ``priority``; 0 sets them back."""
+        """Set threads of one of this user's processes to SCHED_FIFO with ``priority``; with 0, set them to SCHED_OTHER
+        again."""
         self._ask("realtime", START_LIMIT_S, pid=pid, tids=list(tids), priority=priority)
 
     def evidence_begin(

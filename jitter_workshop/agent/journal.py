@@ -33,8 +33,8 @@ _APPEND = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class JournalFile:
-    """Append to one journal, in ``apply_changes`` and ``restore``. ``trouble``: why a record could not be written, ""
-    for none. It is set only for records that no restore needs."""
+    """Append to one journal, as the recorder of ``apply_changes`` and ``restore``. ``trouble``: why a record could not
+    be written, "" for none. It is set only for records that no restore needs."""
 
     def __init__(self, file: int, ident: str, boot_id: str | None, whole: int) -> None:
         self.id = ident

@@ -16,7 +16,7 @@ LOCK_FILE = "lock"
 WAIT_S = 5.0
 _STEP_S = 0.05
 _HOLDS = "holds: "
-"""The beginning of the label of a holder that only keeps its changes."""
+"""The beginning of a label: the holder has made its writes, and keeps the changes."""
 
 
 class Busy(HostError):
@@ -53,14 +53,14 @@ class HostLock:
             self._label(self._who)
 
     def keep(self, who: str) -> None:
-        """Tell agents that wait that the writes are made, and that ``who`` holds them until it ends."""
+        """Label the lock for waiting agents: the writes are made, and ``who`` keeps the changes."""
         if self.held:
             self._label(f"{_HOLDS}{who}")
 
     def _busy(self) -> Busy:
         holder = self._holder()
         if (who := holder.removeprefix(_HOLDS)) != holder:
-            return Busy(f"the workshop ({who}) holds its changes to this host", "press u there, or leave it")
+            return Busy(f"the workshop ({who}) holds its changes to this host", "press u there, or end that workshop")
         return Busy(f"{holder} is changing this host", "wait until it has finished")
 
     def release(self) -> None:

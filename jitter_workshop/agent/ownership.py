@@ -1,8 +1,8 @@
 """Check if users other than root can change the code that runs as root here.
 
-A caller who may run only the agent as root (a rule in sudoers, a socket) must not be able to change it: every file of
-the agent has to belong to root and be writable by root alone. A caller who may run anything as root anyway, or is root,
-only gets a notice with the tree that runs.
+A caller who may run only the agent as root (a rule in sudoers, a socket) must not be able to change the agent. So every
+file of the agent has to belong to root, and only root may write it. A caller who may run anything as root anyway, or is
+root, only gets a notice with the tree that runs.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ def first_foreign(files: Iterable[str], owner: int = 0) -> str:
     """Return in words the first file (or folder above a file) that users other than ``owner`` can change; "" if there
     is none.
 
-    Everyone may write to a folder above a file if this folder is sticky, as /tmp: other users cannot rename, remove or
-    replace there a file of ``owner`` (inode(7), S_ISVTX). In a folder that is itself in ``files`` an added file is a
-    danger, too, because code is loaded from there; so the sticky bit does not help.
+    A folder above a file may be writable by everyone if it is sticky, as /tmp is. There, other users cannot rename,
+    remove or replace a file of ``owner`` (inode(7), S_ISVTX). A folder that is itself in ``files`` may not: code is
+    loaded from it, so an added file is a danger, too.
     """
     seen: set[tuple[str, bool]] = set()
     for file in files:

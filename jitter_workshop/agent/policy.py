@@ -1,5 +1,5 @@
-"""Check the requests of a caller, in a class also by the rules of the class. The caller may be another program than
-this one, such as a student's own.
+"""Check the requests of a caller, in a class also by the rules of the class. The caller may be any program, such as a
+student's own.
 
 The paths and values of a write always come from the tunables of this tree. A caller chooses only ids, values that the
 tunable checks, and hot CPUs. In addition, no plan may take the last housekeeping CPU away from the administrators.
@@ -69,7 +69,7 @@ def check_follows(who: Member) -> None:
     """Raise HostError if a student asks for a trace of a program of their own. Such a trace shows what all tasks do on
     all CPUs."""
     if not who.instructor:
-        raise HostError("in this class only an instructor may trace a program that is not this tool's")
+        raise HostError("in this class only an instructor may trace a program other than this tool's own")
 
 
 def check_asked(who: Member, wanted: tuple[Wanted, ...], cpus: str) -> None:
@@ -144,8 +144,8 @@ def _takes_away(change: Change, housekeeping: CpuSet) -> str:
 
 
 def _cpus(change: Change) -> CpuSet:
-    """Return the CPUs that a change writes as a list or a mask; an empty set, which refuses the change, if the value is
-    neither."""
+    """Return the CPUs that a change writes as a list or a mask. For any other value return an empty set, which refuses
+    the change."""
     try:
         if change.kind in ("cpu-mask", "workqueue-mask"):
             return CpuSet.parse_mask(change.after)
@@ -161,5 +161,5 @@ def _not_for(who: Member, change: Change) -> str:
     if change.when not in ("run", "runtime"):
         return "only an instructor may make boot changes"
     if change.risk == "high" and change.tunable not in who.may_apply:
-        return "this change has a high risk, and the class file does not allow it to you: ask the instructor"
+        return "this change has a high risk, and the class file does not let you make it: ask the instructor"
     return ""

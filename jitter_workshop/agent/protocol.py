@@ -11,7 +11,7 @@ The caller asks ``{"id": 1, "verb": "apply", …}``; the agent answers ``{"id": 
                journal, and nothing is written → an ApplyResult without ``applied``
 ``adopt``      ``journal`` (of an ``announce`` of this connection): the changes that have the announced values on the
                host are recorded as made, and nothing is written; ``end``: the rest is no longer announced;
-               ``wrong``: a value that is not the announced one was typed, too, and is restored → an ApplyResult
+               ``wrong``: values other than the announced ones were typed: these are restored, too → an ApplyResult
 ``restore``    ``tunables`` (ids; none = all), ``forget`` (give up overwritten changes, too) → a RestoreResult
 ``keep``       the changes of this lease stay until ``restore``; with ``journals`` only those in the named journals (an
                ApplyResult has the id), and all others stay leased

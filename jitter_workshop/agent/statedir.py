@@ -1,7 +1,7 @@
 """Open the folder of root's own files step by step from the top, so that no link is followed on the way.
 
-Every folder on the way has to belong to root and be writable by root alone: a user who can rename one of them could put
-a journal of their own in its place.
+Every folder on the way has to belong to root, and only root may write it. Another user who can rename such a folder
+could put a journal of their own in its place.
 """
 
 from __future__ import annotations

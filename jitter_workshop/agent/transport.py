@@ -35,7 +35,7 @@ class Late(Broken):
 
 
 class Link:
-    """Send requests to a service, and read its one answer to each (``protocol``).
+    """Send requests to a service, and read one answer to each request (``protocol``).
 
     Requests come from one thread at a time; other threads may call :meth:`write` meanwhile. ``source``: the descriptor
     to read from. ``sink``: the descriptor to write to.
@@ -221,8 +221,8 @@ def _poll(descriptor: int, wait_s: float | None) -> object:
 
 
 def service_command(main: Path, python: str = "") -> tuple[str, ...]:
-    """Return the command line that starts a service's ``__main__.py``, as a rule in sudoers has to name it. ``python``:
-    the interpreter; "" for this one without its virtual environment."""
+    """Return the command line that starts a service's ``__main__.py``, in the form that a rule in sudoers needs.
+    ``python``: the interpreter; "" for this one without its virtual environment."""
     return (python or own_interpreter(), "-I", "-S", "-B", str(main))
 
 

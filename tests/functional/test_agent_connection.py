@@ -266,7 +266,7 @@ def test_two_agents_take_turns_and_a_lease_keeps_the_other_out(tree: Path) -> No
         one.apply(planned(tree, ("thp",)), ("thp",), lease=120.0)
         refused: Any = two.apply(planned(tree, ("stat-interval",)), ("stat-interval",))
         assert "the workshop (process" in refused["error"]["message"]
-        assert refused["error"]["advice"] == "press u there, or leave it"
+        assert refused["error"]["advice"] == "press u there, or end that workshop"
         assert "user 1000" in refused["error"]["message"]
         assert "holds its changes" in two.ask("restore")["error"]["message"]
         one.ask("bye")

@@ -157,8 +157,8 @@ class Attending:
         return clean("; ".join(left[:2]) + rest, 400)
 
     def _of_students(self) -> tuple[str, ...]:
-        """Return the journals of all users except root and the class's instructors, whose changes are the machine's
-        baseline."""
+        """Return the journals of all users except root and the class's instructors. What root and instructors changed
+        is the machine's baseline."""
         kept = {0}
         for name in self.who.described.instructors:
             with contextlib.suppress(KeyError):

@@ -1,6 +1,5 @@
-"""Run a service's process: reset the environment that it was started in, and report to its caller if it cannot
-begin.
-"""
+"""Run a service's process: reset the environment in which it was started, and tell the caller if the service cannot
+begin."""
 
 from __future__ import annotations
 
@@ -81,8 +80,8 @@ def refusing() -> Iterator[None]:
 
 
 def _set_exit_deadline() -> None:
-    """End within a few seconds in any case: the caller may have given us a full pipe, where the last message would
-    block."""
+    """End this process within a few seconds in any case: the caller may have given it a full pipe, and the last message
+    would block there."""
     signal.alarm(_WORDS_S)
 
 

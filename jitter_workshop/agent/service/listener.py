@@ -2,7 +2,7 @@
 
 This process reads no request. It asks the kernel for the caller's user id (SO_PEERCRED), refuses users with too many
 connections, and waits for its children. If sudo starts a service for each connection, no listener counts the
-connections; then each takes one of its user's places in a file.
+connections. Then each service takes one of its user's places in a file.
 """
 
 from __future__ import annotations

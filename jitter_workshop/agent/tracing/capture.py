@@ -1,8 +1,8 @@
 """Record two instances of the kernel's trace for one measurement: set up, record, read, remove.
 
-Nothing reads the trace while it records. Between two blocks root reads and decodes the pages here. The caller gets
-names and numbers, but no address of the kernel or of a process. The global buffer, its tracer and other instances are
-left alone.
+Nothing reads the trace while it records. Between two blocks this module, as root, reads and decodes the pages. The
+caller gets names and numbers, but no address of the kernel or of a process. The global buffer, its tracer and other
+instances are left alone.
 """
 
 from __future__ import annotations
@@ -29,14 +29,13 @@ BUFFER_KB = 8192
 """Buffer in KiB for each hot CPU: room for about 200,000 events, which is over a second of the busiest trace."""
 SENDERS_KB = 1024
 TOTAL_KB = (65_536, 32_768)
-"""The largest buffers in KiB over all CPUs, for the hot instance and for the other. On a host with 128 CPUs each CPU
-gets less.
-"""
+"""The largest buffers in KiB over all CPUs, for the hot instance and for the other instance. On a host with 128 CPUs
+each CPU gets less."""
 LEAST_KB = 8
 SWITCH = "sched:sched_switch"
 MAX_NAMES = 100_000
 NEVER = (1 << 63) - 1
-"""A time that no event has."""
+"""A time later than that of any event."""
 _STACKS_SINCE = (5, 18)
 _COUNTS = ("overrun", "commit overrun", "dropped events")
 """Lines of ``per_cpu/cpuN/stats`` that count the lost events (Documentation/trace/ftrace.rst)."""
@@ -92,8 +91,8 @@ class Instance:
     """Hold one tracefs instance: its folder, the CPUs that are read, and the number of events lost and read so far on
     each CPU.
 
-    It remembers its settings as the kernel prints them right after a write, because the kernel may write a filter or a
-    mask in another form. Another program of root's may switch the instance's events off, filter them or read them
+    This object remembers the instance's settings in the form that the kernel prints right after a write: filters and
+    masks change their form. Another program of root's may switch the instance's events off, filter them or read them
     (``trace-cmd reset -B``, ``echo 0 > events/enable``). No counter shows these missing events, so an empty trace would
     look like a quiet CPU.
     """
@@ -285,9 +284,8 @@ class Capture:
                 self._affinity = now
 
     def _share(self, kilobytes: int) -> int:
-        """Return the buffer size for one hot CPU in KiB: ``kilobytes``, or less, so that the buffers of all hot CPUs
-        together take at most the total limit and at most a sixteenth of the free memory. Never return less than
-        LEAST_KB."""
+        """Return the buffer size for one hot CPU in KiB: ``kilobytes``, or less. The buffers of all hot CPUs together
+        take at most the total limit, and at most a sixteenth of the free memory. Never return less than LEAST_KB."""
         words = line_value(self._root.head("/proc/meminfo", 4096), "MemAvailable").split()
         free = int(words[0]) if words and words[0].isdigit() else 0
         most = min(TOTAL_KB[0], free // 16 if free else TOTAL_KB[0])
@@ -469,13 +467,13 @@ class Capture:
             raise _changed_by_others("another program read or deleted events of this trace")
 
     def read(self, since: int = 0) -> tuple[bytes, dict[str, int], dict[str, int], int]:
-        """Stop, and return the recorded events, zlib-compressed, with the lost events. ``since``: pages whose events
-        are all older (ticks) are left out.
+        """Stop, and return the recorded events, zlib-compressed, with the numbers of lost events. ``since``: a time in
+        ticks; pages with older events only are left out.
 
         The bytes are the length of a JSON list (4 bytes), the list of the new names, and the packed events in order of
-        time. Lost events are given by CPU: for the events of the hot CPUs, and for those of all CPUs. The last value is
-        the time (ticks) from which on no event was overwritten, 0 if none was. Raise HostError if another program
-        changed the trace: then events may be missing.
+        time. Two dicts follow, CPU → number of lost events: of the hot instance, and of the instance for all CPUs. The
+        last value is the time (ticks) from which on no event was overwritten, 0 if none was. Raise HostError if another
+        program changed the trace: then events may be missing.
         """
         if not self._running:
             raise UsageError("the trace is not recording now", "send 'start' first")
@@ -512,7 +510,7 @@ class Capture:
         return self._packed(events), lost, elsewhere, whole_from
 
     def _since(self, since: int, pages: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield the pages without those that end before ``since``. Such a page is recognised by the next page, which
+        """Yield the pages except those that end before ``since``. Such a page is recognised by the next page, which
         begins no later than ``since``."""
         before: bytes | None = None
         for page in pages:

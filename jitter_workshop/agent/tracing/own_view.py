@@ -47,8 +47,11 @@ class OwnView:
 
 
 def can_be_had(root: HostRoot) -> bool:
-    """Return True if the agent, as root, may mount the trace for itself: this kernel has the trace, and neither a user
-    namespace nor the bounding set of capabilities is in the way. A refusal by a security module cannot be foreseen."""
+    """Return True if the agent, as root, may mount the trace for itself.
+
+    The kernel must have the trace, and neither a user namespace nor the bounding set of capabilities may prevent the
+    mount. A refusal by a security module cannot be foreseen.
+    """
     bounding = line_value(root.text("/proc/self/status"), "CapBnd").strip()
     known = (root.text("/proc/filesystems") or "").split()
     try:

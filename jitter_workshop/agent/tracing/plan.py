@@ -109,8 +109,8 @@ def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wa
 
 
 def wanted_of_program(root: HostRoot, folder: str, tids: Sequence[int], newest: int) -> Wanted:
-    """Return the wanted events for a program that is not ours. ``hot`` is recorded of all tasks. ``senders`` is
-    recorded of the program's own threads: their page faults and the system calls in which they may wait.
+    """Return the wanted events for a program that is not ours. ``hot`` is recorded for all tasks. ``senders`` is
+    recorded for the program's own threads: their page faults, and the system calls in which they may wait.
 
     ``tids``: the threads that the program has now; ``newest``: the highest thread number so far. Threads that the
     program starts later get higher numbers. The kernel could follow them itself (``set_event_pid`` with

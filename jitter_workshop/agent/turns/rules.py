@@ -1,8 +1,9 @@
 """Decide which user has the next turn on a shared machine. Each change of a :class:`TurnState` is a function without a
 clock or a file.
 
-Users get the turn in the order of the queue, where each user has one place; after a turn its holder has to join again
-at the end. A turn ends when the machine is restored: until then it is ``returning``, and no other turn begins.
+Users get the turn in the order of the queue, where each user has one place. After a turn, its holder has to join the
+queue again at its end. A turn ends when the machine is restored: until then it is ``returning``, and no other turn
+begins.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def orphaned(state: TurnState, alive: Alive) -> bool:
 
 
 def adopt(state: TurnState, agent: Process) -> TurnState:
-    """Make ``agent`` the agent of the turn, which restores the machine from now on."""
+    """Make ``agent`` the agent of the turn: from now on it restores the machine."""
     assert state.turn is not None
     return replace(state, turn=replace(state.turn, agent=agent, returning=True))
 

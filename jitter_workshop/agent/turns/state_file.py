@@ -39,13 +39,14 @@ def now_s() -> float:
 
 
 def process(pid: int) -> Process | None:
-    """Return an identity for a process that stays unique when its number is reused; None if it has ended."""
+    """Return an identity of a process that stays unique even if the process's number is reused; None if the process has
+    ended."""
     task = read_task(HostRoot(), pid)
     return None if task is None or task.ended else Process(pid, task.start_ticks)
 
 
 def alive(one: Process) -> bool:
-    """Return True if the process with this number is still the same one, and runs."""
+    """Return True if this process still runs: its number was not given to a later process."""
     return process(one.pid) == one
 
 

@@ -26,13 +26,13 @@ from jitter_workshop.tuning.writer import HostWriter
 TURN = "jitter-workshop-turn"
 LOGINS = "jitter-workshop-logins"
 _WAS_OFF = f"{RUN_DIR}/cpuset-was-off"
-"""This file exists while the cpuset controller is switched on only for these groups."""
+"""A file that exists while the cpuset controller is switched on only for these groups."""
 PATIENCE_S = 5.0
 """Time limit in seconds for killing the processes of a group, if some start others faster than they can be killed."""
 _STEP_S = 0.02
 _PROCS_BYTES = 1 << 20
 _AT_ONCE = 500
-"""Processes that are held at a time, with one descriptor each."""
+"""The most processes that are held at a time, with one descriptor each."""
 
 
 class TurnGroup:
@@ -96,8 +96,11 @@ class TurnGroup:
 
     def confine(self, uids: frozenset[int], housekeeping: CpuSet) -> int:
         """Put every process of these users onto the housekeeping CPUs, except processes in the turn's group or in the
-        group of isolated CPUs. Return how many were moved. Return 0 if the host has no groups or no housekeeping CPU,
-        or if systemd runs it. Systemd does the same by its user.slice, and would lose its sessions' processes."""
+        group of isolated CPUs. Return how many were moved.
+
+        Return 0 if the host has no groups or no housekeeping CPU, or if systemd runs the host. Then systemd does the
+        same by its user.slice, and a move would take processes away from its sessions.
+        """
         if self._sets is None or not housekeeping or not uids or self._root.is_dir("/run/systemd/system"):
             return 0
         self._make(LOGINS, housekeeping)

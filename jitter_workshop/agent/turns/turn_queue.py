@@ -94,8 +94,8 @@ class TurnQueue:
         return max(min(due_s, self._again_s or float("inf")) - now_s(), 0.0)
 
     def ended(self) -> bool:
-        """Return True if this connection's turn is over, so that it must not wait for its caller any longer, even if
-        this was not handled yet. The state is not changed."""
+        """Return True if this connection's turn is over, even if the end was not handled yet. Then the connection must
+        not wait for its caller any longer. The state is not changed."""
         if not (self.holds or self.waiting):
             return False
         turn = self._file.read().turn
@@ -301,8 +301,7 @@ class TurnQueue:
             self._group.confine(self._students(), housekeeping(self._root, self._who.described))
 
     def _end_stuck(self) -> None:
-        """Kill an agent that does not end its turn, so that a user who makes the agent hang does not keep the
-        machine."""
+        """Kill an agent that does not end its turn, because a user could make an agent hang to keep the machine."""
         state = self._file.read()
         if state.turn is None or state.turn.agent == self._me or now_s() < rules.stuck_s(state):
             return
