@@ -53,7 +53,7 @@ _XZ = b"\xfd7zXZ\0"
 _OF_SESSION = {SESSION_FILE, history.FILE, history.FIRST_STATUS, history.LAST_STATUS}
 _OF_RUN = {RUN_FILE, BLOCKS_FILE, MERGED_FILE, TRACE_FILE, "explained.json"}
 _LARGE = 8 << 20
-"""From this size in bytes on, files are packed fast instead of small, because the user waits for the report."""
+"""Files of this size in bytes or more are packed fast and less tightly, because the user waits for the report."""
 
 NO_ROOM = "left out to keep the file small"
 

@@ -84,8 +84,8 @@ def _tool(data: bytes) -> str | None:
 def _threads(
     value: dict[str, Any], name: str, tool: str, required: Collection[str], advice: str
 ) -> tuple[Counter[str], dict[str, list[int]]]:
-    """Return two dicts about the threads of a JSON file: bucket's name → samples of all threads, and key → figures of
-    the threads that have this key."""
+    """Return two dicts about the threads of a JSON file. The first maps each bucket's name to the samples of all
+    threads. The second maps each key to the figures of the threads that have this key."""
     threads = value.get("thread")
     if not isinstance(threads, dict) or not 0 < len(threads) <= MAX_COLUMNS:
         broken(name, f"it has no threads of {tool}")

@@ -1,9 +1,10 @@
 """Give access to an open session: its progress, its runs and their histograms.
 
 Below the session's folder are ``session.json``, ``lock``, and ``runs/ID/`` with ``run.json`` (the output of ``measure
---json``), ``histograms.hlog`` (all blocks) and ``merged.hlog`` (the whole run, one line for each histogram, so that a
-chart need not add up thousands of blocks). A run's folder appears whole or not at all, and before ``session.json``
-names the run. So the folders decide which runs exist; the list in ``session.json`` gives only their order.
+--json``), ``histograms.hlog`` (all blocks) and ``merged.hlog`` (the whole run). The last one has one line for each
+histogram, so that a chart need not add up thousands of blocks. A run's folder appears as a whole, and only then
+``session.json`` names the run. So the folders decide which runs exist; the list in ``session.json`` gives only their
+order.
 """
 
 from __future__ import annotations
@@ -143,8 +144,11 @@ class OpenSession:
 
     def find(self, wanted: str) -> Run:
         """Return the run for an id, the unique beginning of an id, a label (the newest run with it) or ``@1`` (the
-        newest run). If there are other runs, ``@1``, ``@2`` … do not count the runs of proofs, because each proof would
-        change all these numbers. Raise SessionError if there is no such run."""
+        newest run). Raise SessionError if there is no such run.
+
+        If there are other runs, the numbers ``@1``, ``@2`` … leave out the runs of proofs, because each proof would
+        shift all numbers.
+        """
         runs = self.runs()
         if wanted.startswith("@"):
             runs = apart_from_proofs(runs) or runs
@@ -309,8 +313,8 @@ class OpenSession:
         except (OSError, ValueError) as error:
             what = clean(name or run.main_histogram)
             raise SessionError(
-                f"run {run.id} keeps no {what} of its single blocks, so nothing says when its values came",
-                "measure again: each new run keeps them",
+                f"run {run.id} keeps no {what} of its single blocks, so the times of its values are not known",
+                "measure again: each new run keeps its blocks",
             ) from error
 
     def blocks_file(self, run_id: str) -> Path:
@@ -339,7 +343,7 @@ class OpenSession:
         return in_order(self._session.runs, self._folders())
 
     def _folders(self) -> set[str]:
-        """Return :func:`run_folders`. It is called very often, so the result is kept until the folder's listing
+        """Return the result of :func:`run_folders`. It is needed very often, so it is kept until the folder's listing
         changes."""
         try:
             with os.scandir(self.folder / "runs") as entries:

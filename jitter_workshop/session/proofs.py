@@ -67,7 +67,7 @@ class Judge:
 
 
 def _rounds_of_command(proof: Proof) -> tuple[Round, ...]:
-    """Return the rounds of a command's proof from the figures in it. Raise ValueError if one of them is missing."""
+    """Return the rounds of a command's proof from the figures in it. Raise ValueError if a figure is missing."""
     from jitter_workshop.stats.rounds import figure_rounds
 
     known = [(one.order, *one.figures) for one in proof.rounds if one.figures is not None]
@@ -77,7 +77,7 @@ def _rounds_of_command(proof: Proof) -> tuple[Round, ...]:
 
 
 def _other(proof: Proof, said: Judgement) -> Judgement | None:
-    """Return the judgement ``said`` if the proof has another one; None if both are equal."""
+    """Return ``said`` if it differs from the judgement in the proof; None if both are equal."""
     return None if _alike(to_plain(said), to_plain(proof.judgement)) else said
 
 

@@ -71,8 +71,8 @@ class SessionStore:
         return tuple(sorted(sessions, key=lambda s: (s.created_at, s.id))), damaged
 
     def others(self, ident: str) -> tuple[Session, ...]:
-        """Return the sessions apart from ``ident``, the one last used first, without those about recorded hosts. One
-        that cannot be read is left out; nothing is mended."""
+        """Return all sessions except ``ident`` and those about recorded hosts, the last used one first. A session that
+        cannot be read is left out, and no file is mended."""
         found = []
         for other in self._ids():
             with contextlib.suppress(OSError, ValueError):
@@ -136,7 +136,7 @@ class SessionStore:
 
     def has(self, wanted: str) -> bool:
         """Return True if ``--session NAME`` names a session, False if a new session can have this name. Raise
-        SessionError or UsageError if neither is so."""
+        SessionError or UsageError if neither is possible."""
         sessions, _ = self.list()
         try:
             _meant(sessions, wanted)

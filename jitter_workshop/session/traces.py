@@ -1,8 +1,8 @@
 """Keep a run's trace on disk, in one file of the run's folder. Reading has limits, because a session may come from a
 stranger.
 
-The file has a line that names its format, the length of a JSON header, the header, and the compressed events of each
-block.
+The file has four parts: a line with the name of the format, the length of a JSON header, this header, and the
+compressed events of each block.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TracedBlock:
     trace's clock. Times of ``stalls`` count from the run's start. ``lost``: CPU → number of events for which there was
     no room. ``lost_elsewhere``: number of lost events of the kinds that are traced on all CPUs. ``events``: packed
     events. ``unlisted``: number of stalls that are not in ``stalls``. ``whole_from``: from this time on (ticks) the
-    trace has all events; those before are left out when it is explained."""
+    trace has all events; events before it are left out when the run is explained."""
 
     index: int
     start_ns: int

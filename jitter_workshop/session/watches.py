@@ -1,8 +1,8 @@
 """Keep watches on disk: a folder for each watch, with a journal and frozen traces. The journal stays readable if the
 watch's process is killed at any moment, or if the disk is full.
 
-A journal is a file of JSON lines. Its room is reserved before it is needed, so that a line can be written when another
-program has filled the disk. The reserved rest of the file is zeros; a reader stops at them.
+A journal is a file of JSON lines. Room is reserved in advance, so that a line can be written even if another program
+has filled the disk. The reserved rest of the file is zeros; a reader stops at the first zero.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RESERVED = 1 << 20
 FOR_THE_END = 64 << 10
 """Bytes of the reserved room that only the last lines may use."""
 MOST_BYTES = 64 << 20
-"""The size of a journal from which on only its last lines are written: a storm of stalls must not fill the disk."""
+"""From this size on, a journal gets only its last lines: a storm of stalls must not fill the disk."""
 _MOST_LINE = 256 << 10
 _TRACE_NAME = re.compile(r"stall-[0-9]{5,9}\.trace")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -138,7 +138,8 @@ def read_trace(folder: Path, name: str) -> RunTrace | None:
     except OSError as error:
         raise SessionError(f"cannot read {clean(path, PATH)}: {reason(error)}") from error
     except SessionError as error:
-        raise SessionError(f"{clean(path, PATH)}: {error.message}", "leave this file out: move it away") from error
+        advice = "move this file away, and the others can be read"
+        raise SessionError(f"{clean(path, PATH)}: {error.message}", advice) from error
 
 
 def remove_trace(folder: Path, name: str) -> None:
@@ -148,13 +149,13 @@ def remove_trace(folder: Path, name: str) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove the folder of a watch that has nothing but its journal."""
+    """Remove a watch's folder if it holds nothing but the journal."""
     with contextlib.suppress(OSError):
         (folder / JOURNAL).unlink()
         folder.rmdir()
 
 
 def check_folder(folder: Path) -> None:
-    """Raise SessionError if there is no folder of a watch."""
+    """Raise SessionError if a folder is not the folder of a watch."""
     if not (folder / JOURNAL).is_file():
         raise SessionError(f"{folder} is not the folder of a watch", f"see {watches_dir()}")
