@@ -7,12 +7,13 @@ The types, from the bottom up, and the path of the data::
     table (acpi)      ──┼► command_line    the arguments of QEMU; images makes the initrd and the ACPI table
     Programs (images) ──┘                  what the guest runs: this host's folders read-only, or a tree of its own
     Qemu (qemu)                            the process, its control stream, its monitor; it dies with its parent
-    Base (base)                            the files of the first picture, an image that a saved machine starts from
-    Machine (machine)                      booted: start, run, signals, temperature; JSON lines over the control stream
-    Resumable (saved)                      a machine that continues from its first boot, and can go back to it
-    probe (kvm)                            a clock says if KVM is of use
-    relay, running                         this process's terminal or streams, inside; whose machines run now
-    server.py (assets/practice)            the other end of that stream, inside the guest
+    Base (base)                            an image with the workshop's files, from which a saved machine starts
+    Machine (machine)                      a booted machine: start, run, signal, heat, by JSON lines (control stream)
+    Resumable (saved)                      a machine that starts from a saved one, and can be reset to it
+    probe (kvm)                            a measurement of KVM: is it faster than emulation?
+    relay                                  connects this process's terminal or streams with a program in the guest
+    running                                the machines of this user that run now, and their owners
+    server.py (assets/practice)            the guest's end of the control stream
 
 Nothing here is installed on the host or changes it. ``tests/lab`` drives the same machines and adds what
 only tests do.

@@ -6,9 +6,9 @@ from jitter_workshop.paths import assets
 from jitter_workshop.practice.shape import Hardware
 
 REGISTERS = 4
-"""Bytes that QEMU's pc-testdev has for P-states; further CPUs share them."""
+"""The number of bytes that QEMU's pc-testdev has for P-states; further CPUs share these bytes."""
 DOMAIN = 2
-"""CPUs of a shared frequency domain."""
+"""The number of CPUs in a shared frequency domain."""
 PERFORMANCE = 0xFF000000
 """The address of pc-testdev's memory. Each CPU has PERFORMANCE_BYTES of it for its performance controls."""
 PERFORMANCE_BYTES = 64
@@ -48,7 +48,7 @@ def _processor(name: str, cpu: int, hardware: Hardware) -> str:
     }}"""
 
 
-PLATFORM = r"""/* Whatever the system asks of the platform it can have, collaborative performance control as well. */
+PLATFORM = r"""/* The system gets each platform capability that it asks for, even collaborative performance control. */
     Scope (\_SB) { Method (_OSC, 4) { Return (Arg3) } }"""
 
 

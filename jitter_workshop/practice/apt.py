@@ -1,4 +1,4 @@
-"""Download packages of Debian, of this system's suites or of others, without installing anything.
+"""Download Debian packages, of this system's suites or of other suites, and install nothing.
 
 Another suite or processor gets an apt configuration of its own in a temporary folder. The address of the archive and
 its signing key are those of this system.
@@ -21,7 +21,7 @@ class AptFailed(HostError):
 
 
 class Apt:
-    """Hold one configuration of apt. ``suites``: none for this system's own; ``architecture``: "" for this system's."""
+    """Hold one configuration of apt. ``suites``: () for this system's. ``architecture``: "" for this system's."""
 
     def __init__(self, folder: Path, suites: tuple[str, ...] = (), architecture: str = "") -> None:
         self._options: list[str] = []
@@ -51,7 +51,7 @@ class Apt:
         self._run("apt-get", "update", "-qq")
 
     def newest(self, package: str) -> str:
-        """Return the highest version that is not a release candidate."""
+        """Return the highest version of a package, release candidates left out."""
         versions = []
         for line in self._run("apt-cache", "madison", package).splitlines():
             fields = [field.strip() for field in line.split("|")]
@@ -62,7 +62,7 @@ class Apt:
         return sorted(versions, key=functools.cmp_to_key(_compared))[-1]
 
     def depends(self, package: str, version: str) -> list[str]:
-        """Return the names of the packages that this version depends on. Of each choice return the first."""
+        """Return the names of the packages that this version depends on; of alternatives, the first."""
         for line in self._run("apt-cache", "show", f"{package}={version}").splitlines():
             kind, _, names = line.partition(": ")
             if kind == "Depends":
@@ -70,7 +70,7 @@ class Apt:
         return []
 
     def needed(self, *packages: str) -> list[str]:
-        """Return these packages and all that they depend on, without the recommended ones."""
+        """Return these packages and all packages that they depend on, but not those that they only recommend."""
         options = [
             "--no-recommends",
             "--no-suggests",

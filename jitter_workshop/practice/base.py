@@ -1,9 +1,10 @@
-"""Make the base of a machine that can be saved: a file system with just the files that the workshop opens until its
-first picture, so that it starts before the host's folders are mounted.
+"""Make the base of a machine that can be saved: an ext4 image with the files that the workshop opens before its first
+picture.
 
-QEMU saves no machine in which a share is mounted. And a file of an ext4 image is read at the host's speed, one of a
-share by dozens of messages. To find these files, the workshop is run once, on a terminal of its own, on this host. The
-image is kept in the cache until one of its files changes.
+From this image the workshop starts before the host's folders are mounted: QEMU saves no machine with a mounted share.
+The image also saves time. A file in it is read at the host's speed, a file of a share by dozens of messages. To find
+the files, this module runs the workshop once on this host, on a terminal of its own. The image stays in the cache until
+one of its files changes.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ from jitter_workshop.practice.kernels import NotHere
 FOLDER = "base"
 IMAGE, MANIFEST = "image", "manifest.json"
 SAVED, ABOUT = "saved", "about.json"
-"""The folder of saved machines, and the file that describes each of them. Each start touches this file."""
+"""The folder of saved machines, and the file that describes a saved machine. Each start touches this file."""
 _UNUSED_S = 30 * 86400.0
 _PATIENCE_S = 60.0
 _STILL_S = 1.5
 _PICTURE_BYTES = 4000
-"""The workshop's first picture is complete once its terminal has got this many bytes and has been still for
-_STILL_S."""
+"""The workshop's first picture is complete once its terminal has received this many bytes, and then nothing for
+_STILL_S seconds."""
 _LEAST_FREE = 48 << 20
-"""Room in the image besides its files: the file system's own tables."""
+"""Free bytes in the image beyond its files, for the tables of the file system."""
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 
 # What runs the workshop and tells which modules it has and which files it opened. An open of a module or a library by
@@ -81,8 +82,12 @@ _VERSION = [__version__, hashlib.sha256(_WATCHED.encode()).hexdigest()[:16]]
 
 @dataclass(frozen=True)
 class Base:
-    """Hold a made base. ``modules``: those that the server in the machine imports, in this order. ``digest``: the
-    digest of the list of its files. Its folder has the name of this interpreter and program."""
+    """Hold a finished base.
+
+    ``modules``: the Python modules that the machine's server imports, in this order. ``digest``: the digest of the
+    base's list of files. The base's folder has another digest as its name: of this interpreter's path and the
+    project's path.
+    """
 
     image: Path
     modules: tuple[str, ...]
@@ -108,7 +113,7 @@ def find(cache: Path) -> Base | None:
 
 
 def make(cache: Path, work: Path) -> Base:
-    """Make the base anew, with the scratch files below ``work``. Raise NotHere if that fails."""
+    """Make the base anew; scratch files go below ``work``. Raise NotHere if that fails."""
     try:
         with tempfile.TemporaryDirectory(dir=work) as scratch:
             return _make(cache, Path(scratch))
@@ -149,8 +154,8 @@ def _make(cache: Path, scratch: Path) -> Base:
 
 
 def forget(cache: Path) -> None:
-    """Remove the bases and saved machines that no start has used for a month: environments and their versions come and
-    go."""
+    """Remove the bases and saved machines that no start has used for a month: they belong to old environments or
+    versions."""
     for folder, used in ((FOLDER, MANIFEST), (SAVED, ABOUT)):
         for old in (cache / folder).glob("*/"):
             with contextlib.suppress(OSError):
@@ -164,7 +169,7 @@ def _folder(cache: Path) -> Path:
 
 
 def stamp(path: str) -> list[int] | None:
-    """Return a file's stamp, which changes with the file: its size and its time of change. None: there is no file."""
+    """Return a file's size and time of change, by which a later change is found; None if there is no file."""
     try:
         has = os.lstat(path)
     except OSError:
@@ -206,7 +211,7 @@ def watched(scratch: Path) -> tuple[list[str], set[str]]:
 
 
 def _until_still(master: int, child: subprocess.Popen[bytes], ended: bool = False) -> None:
-    """Read a terminal until it has shown something and is still, or until the child has ended."""
+    """Read from a terminal until its output has begun and stopped, or until the child has ended."""
     ends, seen = time.monotonic() + _PATIENCE_S, 0
     while time.monotonic() < ends and child.poll() is None:
         if select.select([master], [], [], 0.1 if ended else _STILL_S)[0]:
@@ -216,7 +221,8 @@ def _until_still(master: int, child: subprocess.Popen[bytes], ended: bool = Fals
 
 
 def _with_links(paths: Iterable[str]) -> set[str]:
-    """Add the links to mapped libraries that stand beside them: the loader looks for those names."""
+    """Add the links in the folders of mapped libraries that point to these libraries: the loader looks up the links'
+    names."""
     found = {path for path in paths if os.path.lexists(path)}
     reals = {os.path.realpath(path) for path in found}
     for folder in {Path(real).parent for real in reals if ".so" in real}:
@@ -227,7 +233,7 @@ def _with_links(paths: Iterable[str]) -> set[str]:
 
 
 def _copy(path: str, tree: Path) -> dict[str, list[int]]:
-    """Copy a file into the tree, with each link on its way, and return the stamps of the copied files."""
+    """Copy a file into the tree, with each link in its path. Return the stamps of the copied files and links."""
     stamps: dict[str, list[int]] = {}
     at, parts = Path("/"), list(Path(path).parts[1:])
     while parts:
@@ -253,7 +259,7 @@ def _copy(path: str, tree: Path) -> dict[str, list[int]]:
 
 
 def _compile(paths: Iterable[str], tree: Path) -> None:
-    """Add the byte code of modules that have none on this host, since nothing may be written beside them."""
+    """Add the byte code of each module that has none on this host, because the guest cannot write byte code there."""
     for path in paths:
         if path.endswith(".py"):
             source = tree / path.lstrip("/")

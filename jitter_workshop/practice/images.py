@@ -18,13 +18,14 @@ from jitter_workshop.practice import acpi, kernels
 from jitter_workshop.practice.shape import Hardware
 
 PROJECT = Path(__file__).resolve().parents[2]
-"""The folder with this package: a checkout, or the environment's folder of packages."""
+"""The folder that contains this package: a checkout, or the environment's folder of packages."""
 
 
 @dataclass(frozen=True)
 class Programs:
-    """Hold the programs of a guest whose processor is not this host's. ``usr``: mounted as its /usr. ``busybox``: a
-    static one. ``python``: the path of its interpreter. ``native``: the project's native core, b"" for none."""
+    """Hold the programs of a guest with another type of processor than this host. ``usr``: the folder for the guest's
+    /usr. ``busybox``: a static busybox. ``python``: the interpreter's path. ``native``: the project's native core, b""
+    for none."""
 
     usr: Path
     busybox: Path
@@ -96,8 +97,8 @@ def shared_folders(programs: Programs | None = None) -> dict[Path, Path]:
     """Return the host's folders that the guest mounts read-only, each with its place in the guest. The guest sees
     nothing else of the host.
 
-    They are the programs (/usr), interpreter, environment and project, each at the same place as on the host. A guest
-    with ``programs`` of its own gets these and the project.
+    The folders are those of the programs (/usr), interpreter, environment and project, each at the same place as on the
+    host. With ``programs``, the guest mounts only their folder and the project.
     """
     if programs is not None:
         return {programs.usr: Path("/usr"), PROJECT: PROJECT}

@@ -28,8 +28,11 @@ from jitter_workshop.practice import apt
 
 @dataclass(frozen=True)
 class Source:
-    """Hold the origin of a flavour: Debian's package that always depends on its newest kernel, and the suites that have
-    it (none: those of this system)."""
+    """Hold the origin of a flavour of kernel.
+
+    ``package``: the Debian package that always depends on the newest kernel of the flavour. ``suites``: the suites that
+    have this package, () for this system's suites.
+    """
 
     package: str
     suites: tuple[str, ...] = ()
@@ -59,7 +62,7 @@ EMULATORS = {"aarch64": ("qemu-system-aarch64", "qemu-system-arm")}
 
 COMPILERS = {"aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"}
 
-HOW_TO_FETCH = "get it once, with a network: jitter-workshop practice fetch"
+HOW_TO_FETCH = "download a kernel once, with a network: jitter-workshop practice fetch"
 
 TOOLS = {
     "qemu-system-x86_64": "qemu-system-x86",
@@ -70,7 +73,7 @@ TOOLS = {
 
 
 class NotHere(HostError):
-    """Report why this host cannot run such a machine, in one sentence with what to do."""
+    """Report in one sentence why this host cannot run a machine, with advice."""
 
 
 @dataclass(frozen=True)
@@ -89,12 +92,13 @@ class Kernel:
 
 
 def cache_dir() -> Path:
-    """Return where kernels are kept."""
+    """Return the folder in which kernels are kept."""
     return paths.cache_dir() / "practice"
 
 
 def tool(name: str) -> str:
-    """Return the path of a program that is needed, also where an ordinary user's PATH leaves out the sbin folders."""
+    """Return a program's path. Search the sbin folders, too, because an ordinary user's PATH may lack them. Raise
+    NotHere if the program is not installed."""
     found = shutil.which(name, path=os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin:/sbin")
     if found is None:
         package = (TOOLS | dict(EMULATORS.values()) | COMPILERS).get(name, name)
@@ -103,9 +107,9 @@ def tool(name: str) -> str:
 
 
 def check_tools() -> None:
-    """Raise ``NotHere`` when something that the machine needs is not installed."""
+    """Raise NotHere if a program that a machine needs is not installed, or if this host's processor is not x86-64."""
     if platform.machine() != "x86_64":
-        raise NotHere(f"the machine shares this host's programs with an x86-64 guest, and this is {platform.machine()}")
+        raise NotHere(f"the x86-64 guest runs this host's programs, but this host is {platform.machine()}")
     missing = [
         name for name in TOOLS if shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") is None
     ]
@@ -127,7 +131,7 @@ def find(flavour: str, cache: Path) -> Kernel:
 
 
 def fetch(flavour: str, cache: Path) -> Kernel:
-    """Download and unpack the newest kernel of a flavour. Raise NotHere, with apt's own reason."""
+    """Download and unpack the newest kernel of a flavour. Raise NotHere, with apt's reason, if that fails."""
     for name in ("apt-get", "apt-cache", "dpkg-deb"):
         if shutil.which(name) is None:
             raise NotHere(f"kernels come as Debian packages, and {name} is not installed")
@@ -148,8 +152,8 @@ def fetch(flavour: str, cache: Path) -> Kernel:
 
 
 def _newest(repository: apt.Apt, metapackage: str) -> list[str]:
-    """Return the packages, each with its version, that the newest version of Debian's metapackage depends on for a
-    kernel. From Linux 7.0 on a kernel's image, modules and configuration are packages of their own."""
+    """Return the packages, as NAME=VERSION, of the kernel that the newest version of Debian's metapackage depends on.
+    From Linux 7.0 on, image, modules and configuration are packages of their own."""
     version = repository.newest(metapackage)
     image = next((n for n in repository.depends(metapackage, version) if n.startswith("linux-image-")), None)
     if image is None:
@@ -161,7 +165,7 @@ def _newest(repository: apt.Apt, metapackage: str) -> list[str]:
 
 
 def _unpack(packages: list[Path], target: Path) -> None:
-    """Keep kernel, configuration and the wanted modules of a kernel's packages."""
+    """Keep the kernel, its configuration and the wanted modules from these packages."""
     (target / "modules").mkdir(parents=True)
     modules: dict[str, bytes] = {}
     for package in packages:
@@ -195,7 +199,7 @@ def take(image: Path, folder: Path, flavour: str, cache: Path) -> Kernel:
             ]
             (work / "config").write_bytes(configs[0].read_bytes() if configs else b"")
         except (OSError, IndexError, lzma.LZMAError, zlib.error, subprocess.CalledProcessError) as error:
-            raise NotHere(f"this kernel cannot be taken: {error}") from None
+            raise NotHere(f"this kernel cannot be used: {error}") from None
         if not modules:
             raise NotHere(f"there is no module below {folder}", "name the kernel's own folder below /lib/modules")
         (work / "release").write_text(folder.resolve().name + "\n")
@@ -211,8 +215,8 @@ def _replace(made: Path, target: Path) -> None:
 
 
 def write_sums(folder: Path, sources: list[Path]) -> None:
-    """Write down the SHA-256 of each kept file, in the form of sha256sum(1). Those of the sources are comments in
-    it."""
+    """Write the SHA-256 of each kept file to a file in the form of sha256sum(1). The sums of the sources are comments
+    in this file."""
     lines = [f"# {_sum(source)}  {source.name}" for source in sources]
     kept = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SUMS)
     lines += [f"{_sum(path)}  {path.relative_to(folder)}" for path in kept]
@@ -220,7 +224,7 @@ def write_sums(folder: Path, sources: list[Path]) -> None:
 
 
 def verify(kernel: Kernel) -> None:
-    """Compare a kernel's files with their checksums. Raise NotHere if one is damaged or missing."""
+    """Compare a kernel's files with their checksums. Raise NotHere if a file is damaged or missing."""
     try:
         lines = (kernel.folder / SUMS).read_text("utf-8", "replace").splitlines()
         pairs = [line.partition("  ") for line in lines if line and not line.startswith("#")]
@@ -263,7 +267,7 @@ def _unpack_one(package: Path, target: Path) -> dict[str, bytes]:
 
 
 def unpacked_module(data: bytes) -> bytes:
-    """Return a module in the form that the kernel loads: some kernels' modules are packed."""
+    """Return a module in the form that the kernel loads. Some kernels' modules are compressed."""
     if data.startswith(b"\xfd7zXZ\0"):
         return lzma.decompress(data)
     if data.startswith(b"\x28\xb5\x2f\xfd"):
@@ -272,7 +276,7 @@ def unpacked_module(data: bytes) -> bytes:
 
 
 def load_order(wanted: list[str], modules: dict[str, bytes]) -> list[str]:
-    """Return the wanted modules and those that they depend on, in an order in which each can be loaded. Unknown names
+    """Return the wanted modules, and those that they depend on, in the order in which they can be loaded. Unknown names
     are left out."""
     # A file is named with - or _, its dependants always say _.
     files = {name.replace("-", "_"): name for name in modules}

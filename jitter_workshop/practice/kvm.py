@@ -1,7 +1,8 @@
-"""Measure whether KVM is worth using: its file may exist although a loop in it takes a thousand times too long.
+"""Measure whether KVM is faster than emulation: /dev/kvm may exist although a loop in KVM takes a thousand times too
+long.
 
-A tiny guest counts down and then touches a port. ``probe`` runs that in a process of its own, which is ended if it
-hangs. Interface: Documentation/virt/kvm/api.rst.
+A tiny guest counts down and then touches a port. ``probe`` runs this guest in a process of its own, which is ended if
+it hangs. Interface: Documentation/virt/kvm/api.rst.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from pathlib import Path
 
 DEVICE = "/dev/kvm"
 MOST_TURN_NS = 5.0
-"""A turn of the guest's loop takes 0.3 to 1 ns on a processor, and 2 to 4 ns in QEMU's emulation."""
+"""One pass of the guest's loop takes 0.3 to 1 ns on a processor, and 2 to 4 ns in QEMU's emulation."""
 MOST_EXIT_US = 200.0
-"""A port's exit takes 1 to 5 µs, and up to 50 µs in a guest of a guest."""
+"""The guest's exit at a port takes 1 to 5 µs, and up to 50 µs in a guest of a guest."""
 _TURNS = 20_000
 _EXITS = 20
 _BUDGET_S = 0.05
@@ -37,8 +38,9 @@ _PAGE = 4096
 
 @dataclass(frozen=True)
 class Answer:
-    """Hold what a probe found. ``usable``: KVM is faster than emulation. ``why``: the reason, as a part of a sentence.
-    ``turn_ns``, ``exit_us``: the measured times, None if nothing was measured."""
+    """Hold the finding of a probe. ``usable``: KVM is faster than emulation. ``why``: the reason, as a part of a
+    sentence. ``turn_ns``, ``exit_us``: the time of one pass of the loop, and of an exit; None if nothing was measured.
+    """
 
     usable: bool
     why: str
@@ -48,7 +50,7 @@ class Answer:
 
 @functools.cache
 def probe() -> Answer:
-    """Return the finding on KVM here, by a measurement of 0.05 s."""
+    """Measure for 0.05 s if KVM is of use here, and return the finding."""
     if not Path(DEVICE).exists():
         return Answer(False, f"there is no {DEVICE} here")
     if not os.access(DEVICE, os.R_OK | os.W_OK):
@@ -58,28 +60,28 @@ def probe() -> Answer:
             [sys.executable, "-I", "-S", __file__], capture_output=True, text=True, timeout=_PATIENCE_S, check=False
         )
     except subprocess.TimeoutExpired:
-        return Answer(False, f"KVM did not answer a first guest in {_PATIENCE_S:.0f} s")
+        return Answer(False, f"a test guest in KVM did not end within {_PATIENCE_S:.0f} s")
     except OSError as error:
-        return Answer(False, f"KVM could not be asked: {error.strerror}")
+        return Answer(False, f"KVM could not be measured: {error.strerror}")
     return judged(done.stdout)
 
 
 def judged(said: str) -> Answer:
-    """Return the finding that follows from the output of the measuring process."""
+    """Return the finding from the output of the process that measured."""
     try:
         told = json.loads(said)
         if "error" in told:
             return Answer(False, f"KVM refuses a guest: {str(told['error'])[:200]}")
         turn, exit_us = float(told["turn_ns"]), float(told["exit_us"])
     except (ValueError, KeyError, TypeError):
-        return Answer(False, "KVM ended the process that asked it")
-    measured = f"a turn of a loop in KVM takes {turn:.3g} ns and an exit {exit_us:.3g} µs"
+        return Answer(False, "the process that measures KVM ended without a result")
+    measured = f"one pass of a loop in KVM takes {turn:.3g} ns and an exit {exit_us:.3g} µs"
     usable = turn <= MOST_TURN_NS and exit_us <= MOST_EXIT_US
     return Answer(usable, measured if usable else f"{measured}, which is slower than an emulator", turn, exit_us)
 
 
 def code(turns: int) -> bytes:
-    """Return the guest's program in real mode: count down, touch port 0x10, and again."""
+    """Return the guest's program in real mode: count down from ``turns``, touch port 0x10, and begin again."""
     return b"\x66\xb9" + struct.pack("<I", turns) + b"\x66\x49\x75\xfc\xe6\x10\xeb\xf2"
 
 
@@ -99,7 +101,7 @@ def measure() -> dict[str, float]:
     fcntl.ioctl(processor, _SET_SREGS, bytes(segments))
 
     def timed(turns: int, times: int) -> float:
-        """Return the median time of one round, in ns."""
+        """Return the median time in ns from one touch of the port to the next."""
         memory[: len(code(turns))] = code(turns)
         # The instruction pointer and the flags are the last two of 18 registers.
         fcntl.ioctl(processor, _SET_REGS, struct.pack("18Q", *[0] * 16, _PAGE, 2))

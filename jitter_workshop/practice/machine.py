@@ -1,4 +1,5 @@
-"""Hold a booted machine: programs in the guest, their output, signals and ends; reboot, temperature."""
+"""Control a booted machine: start programs in the guest, follow their output, send signals, reboot, set the
+temperature."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class Done:
     stderr: str
 
     def json(self) -> Any:
-        """Return its stdout as JSON."""
+        """Return the program's stdout, parsed as JSON."""
         return json.loads(self.stdout)
 
 
@@ -52,7 +53,7 @@ class Guest:
         self.untaken = 0
 
     def event(self, event: dict[str, Any]) -> None:
-        """Take an event of the guest's server."""
+        """Handle an event from the guest's server: output, bytes of input that were read, or the end of the program."""
         self.pid = event.get("pid", self.pid)
         out, err = base64.b64decode(event.get("out", "")), base64.b64decode(event.get("err", ""))
         if self._sink is None:
@@ -64,8 +65,8 @@ class Guest:
         self.code = event.get("code", self.code)
 
     def send(self, data: bytes) -> None:
-        """Write to its stdin, or type into its terminal. ``untaken`` is the number of bytes that it has not read
-        yet."""
+        """Write to the program's stdin, or type into the program's terminal. ``untaken`` counts the bytes that the
+        program has not read yet."""
         self.untaken += len(data)
         self._machine.tell({"id": self._ident, "stdin": base64.b64encode(data).decode("ascii")})
 
@@ -73,16 +74,16 @@ class Guest:
         self._machine.tell({"id": self._ident, "stdin": None})
 
     def resize(self, rows: int, columns: int) -> None:
-        """Give its terminal another size."""
+        """Give the program's terminal another size."""
         self._machine.tell({"id": self._ident, "size": [rows, columns]})
 
     def signal(self, number: int, group: bool = False) -> None:
-        """Send it a signal (its whole process group with ``group``)."""
+        """Send a signal to the program; with ``group``, to its whole process group."""
         self._machine.tell({"id": self._ident, "signal": number, "group": group})
 
     def wait_for(self, text: bytes, timeout_s: float = RUN_TIMEOUT_S) -> bytes:
-        """Wait until its stdout holds this text, and return all of the stdout so far. Raise MachineError if the program
-        ends without the text."""
+        """Wait until the program's stdout holds this text, and return all of the stdout so far. Raise MachineError if
+        the program ends without the text."""
         self._machine.pump(
             lambda: text in self.stdout or self.code is not None, timeout_s, f"{text!r} from {self.argv}"
         )
@@ -91,12 +92,13 @@ class Guest:
         return self.stdout
 
     def wait(self, timeout_s: float = RUN_TIMEOUT_S) -> Done:
-        """Wait for its end. Kill the program and raise MachineTimeout, with its output so far, if it takes longer."""
+        """Wait for the end of the program. After ``timeout_s`` kill it, and raise MachineTimeout with its output so
+        far."""
         try:
             self._machine.pump(lambda: self.code is not None, timeout_s, f"the end of {self.argv}")
         except MachineTimeout as late:
             self.signal(9, group=True)
-            raise type(late)(f"{late}\nit had written: {self._said()}") from None
+            raise type(late)(f"{late}\nits output until then: {self._said()}") from None
         assert self.code is not None
         return Done(
             self.argv, self.code, self.stdout.decode("utf-8", "replace"), self.stderr.decode("utf-8", "replace")
@@ -130,7 +132,8 @@ class Machine:
     # --- power
 
     def boot(self, append: str | None = None) -> None:
-        """Power on. ``append``: other kernel arguments, from now on."""
+        """Power on, and wait until the guest has booted. ``append``: kernel arguments for this boot and later ones, in
+        place of the present ones."""
         if append is not None:
             self.options = replace(self.options, append=append)
         try:
@@ -145,7 +148,7 @@ class Machine:
             self._power_on(BOOT_TIMEOUT_S)
 
     def started_again(self, late: Exception) -> None:
-        """Let a subclass know that the first boot failed; the second one follows."""
+        """Note that the first boot failed and a second one follows. Subclasses override this."""
 
     def _power_on(self, timeout_s: float) -> None:
         self._off()
@@ -154,7 +157,7 @@ class Machine:
         self.pump(lambda: bool(self.release), timeout_s, "the guest to boot")
 
     def _forget(self) -> None:
-        """Forget the programs that ran before the machine was off."""
+        """Forget the programs of the last boot."""
         self._guests.clear()
         self._answers.clear()
         self.release = ""
@@ -166,7 +169,7 @@ class Machine:
         self.boot(append)
 
     def reset(self) -> None:
-        """Begin anew; programs that run in the machine end as in a power cut."""
+        """Reset the machine. Programs that run in the machine end as in a power cut."""
         self.boot()
 
     def shut_down(self, timeout_s: float = 60) -> None:
@@ -185,8 +188,8 @@ class Machine:
             self._qemu = None
 
     def heat(self, celsius: int) -> None:
-        """Set the thermal zone's temperature (1 to 255 °C); 0 lets it follow the P-states again. The guest reads it
-        once a second."""
+        """Set the thermal zone's temperature (1 to 255 °C); 0 lets the temperature follow the P-states again. The guest
+        reads the temperature once a second."""
         self.monitor(f"o /b 0x2ff {celsius}")
 
     def monitor(self, command: str) -> str:
@@ -215,8 +218,8 @@ class Machine:
     ) -> Guest:
         """Start a program in the guest, its stdin open. Use ``run`` where only its end matters.
 
-        ``terminal``: the (rows, columns) of its terminal, None for none. ``sink`` gets its output as it comes, instead
-        of ``stdout`` and ``stderr``.
+        ``terminal``: the (rows, columns) of its terminal, None for none. ``sink``: a function that gets the output as
+        it comes, in place of ``stdout`` and ``stderr``.
         """
         ident = self._next()
         guest = self._guests[ident] = Guest(self, ident, argv, sink)
@@ -302,7 +305,8 @@ class Machine:
             self._answers[event["id"]] = event
 
     def _raise(self, ident: int) -> Any:
-        """Return the answer to a request, or raise the guest's exception here."""
+        """Return the answer to a request. If the request failed in the guest, raise the guest's OSError, or
+        MachineError with the guest's traceback."""
         answer = self._answers.pop(ident, {})
         if "os_error" in answer:
             number, message, file = answer["os_error"]
@@ -339,7 +343,7 @@ def environment(user: str) -> dict[str, str]:
 
 
 def booted(machine: M) -> M:
-    """Boot a machine and return it; one that fails to boot leaves nothing behind."""
+    """Boot a machine and return it. If the boot fails, nothing is left behind."""
     try:
         disk = machine.options.disk
         if disk is not None and not disk.exists():

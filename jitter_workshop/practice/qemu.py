@@ -1,4 +1,5 @@
-"""Run one QEMU process: its command line, its control stream into the guest, its monitor, and its certain end."""
+"""Run one QEMU process: build its command line, connect the guest's control stream and the monitor, and end the
+process."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ class PowerLost(MachineError):
 
 
 KEPT = "/root/kept"
-"""The folder in the guest that stays when the guest ends."""
+"""The folder in the guest whose files outlast the guest."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class Options:
     ``append`` is added to the kernel's command line. ``init``: busybox, or systemd, this host's own. ``programs``: the
     programs of a guest with another processor. ``extra``: further files for /lab. ``devices``: QEMU's arguments for
     further devices. ``kept``: a folder of this host that the guest may write, at ``KEPT``. ``base``: an image that the
-    guest starts from, before it mounts any folder of the host; such a machine can be saved. ``accelerator``: QEMU's,
-    emulation or KVM (see ``kvm``)."""
+    guest starts from, before it mounts any folder of the host; such a machine can be saved. ``accelerator``: QEMU's
+    name of emulation or of KVM (see ``kvm``)."""
 
     kernel: str = "stock"
     append: str = ""
@@ -79,7 +80,8 @@ class Options:
 
     @property
     def foreign(self) -> bool:
-        """Return True if the guest has another processor than this host, and so its own programs and no ACPI table."""
+        """Return True if the guest's processor is of another type than this host's. Such a guest has programs of its
+        own, and no ACPI table."""
         return self.hardware.arch != "x86_64"
 
     @property
@@ -89,7 +91,7 @@ class Options:
 
     @classmethod
     def of(cls, shape: Shape, disk: Path | None = None) -> Options:
-        """Return the parts of a machine of this shape."""
+        """Return the options of a machine of this shape."""
         return cls(kernel=shape.kernel, append=shape.append, disk=disk, cgroup=shape.cgroup, hardware=shape.hardware)
 
 
@@ -218,7 +220,8 @@ class Qemu:
     def ask(
         self, command: str, arguments: dict[str, object] | None = None, timeout_s: float = 30, file: int | None = None
     ) -> object:
-        """Run a command of QEMU's machine protocol and return its answer. ``file``: a descriptor to go with it."""
+        """Run a command of QEMU's machine protocol and return its answer. ``file``: a descriptor that is sent with the
+        command."""
         if not self._greeted:
             self._answer(timeout_s)
             self._ask({"execute": "qmp_capabilities"}, timeout_s)
@@ -230,7 +233,7 @@ class Qemu:
         try:
             socket.send_fds(self._monitor, [line], [] if file is None else [file])
         except OSError as error:
-            raise PowerLost(f"QEMU has gone: {error}\n{console(self.work)}") from None
+            raise PowerLost(f"QEMU has ended: {error}\n{console(self.work)}") from None
         while True:
             answer = self._answer(timeout_s)
             if "error" in answer:
@@ -251,7 +254,7 @@ class Qemu:
         return answer
 
     def kill(self) -> None:
-        """End it as a power cut does; safe to call twice."""
+        """End QEMU as in a power cut; a second call does nothing."""
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
         self.process.wait(30)
@@ -281,7 +284,7 @@ def late(message: str, work: Path) -> MachineTimeout:
 
 @dataclass(frozen=True)
 class Parts:
-    """Hold QEMU's input: the words of its command line, and the initrd, which they name."""
+    """Hold QEMU's input: the kernel, the initrd, the ACPI table's file if there is one, and the folders to share."""
 
     kernel: kernels.Kernel
     initrd: bytes
@@ -290,7 +293,7 @@ class Parts:
 
 
 def parts(options: Options, cache: Path) -> Parts:
-    """Put together the files that a machine boots from."""
+    """Make the files that a machine boots from, and return them."""
     kernel = kernels.find(options.kernel, cache)
     shares = images.shared_folders(options.programs)
     variables = {
@@ -318,8 +321,10 @@ def launch(
     keep: Sequence[int] = (),
     words: Sequence[str] = (),
 ) -> Qemu:
-    """Start a machine; it has booted once the server's first line arrives. ``keep``: file descriptors that QEMU
-    inherits. ``words``: more arguments for it."""
+    """Start QEMU and return it. The machine has booted once the first line of its server arrives.
+
+    ``keep``: file descriptors that QEMU inherits. ``words``: further arguments for QEMU.
+    """
     made = parts(options, cache)
     (work / "initrd").write_bytes(made.initrd)
     arguments = command_line(options, made.kernel, work, made.table, list(made.shares), memory)

@@ -1,8 +1,8 @@
 """Connect a program in the guest with this process's own streams, or with its terminal at full size.
 
-In a terminal each key goes inside, Ctrl-C and Ctrl-Z as well: the terminal here is raw, and the guest's terminal makes
-signals of them. A new size is passed on. The terminal is restored at the end; ``commands`` has a guard for the case
-that this process is killed.
+On a terminal every key goes to the guest, even Ctrl-C and Ctrl-Z: this host's terminal is in raw mode, and the guest's
+terminal turns these two into signals. A new size is passed on. The terminal is restored at the end; ``commands`` has a
+guard for the case that this process is killed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from jitter_workshop.practice.running import RESET_SIGNAL
 
 CHUNK = 16384
 MOST_UNTAKEN = 65536
-"""Bytes of input that the guest's program may not have read yet; more waits here."""
+"""The most bytes of input that may wait in the guest until the program reads them; further input waits on this host."""
 
 
 def on_terminal() -> bool:
@@ -33,15 +33,15 @@ def on_terminal() -> bool:
 
 
 class ResetAsked(Exception):
-    """Tell that the machine is to go back to where it was saved."""
+    """Report that a reset of the machine was asked for."""
 
 
 def run(machine: Machine, argv: Sequence[str], env: dict[str, str], wake: int = -1) -> int:
     """Run a program in the guest until it ends, and return its exit code, -N for signal N. Return -SIGHUP if the
     terminal vanishes, because no key can end the program then. Raise ResetAsked if a reset is asked for.
 
-    ``wake``: the descriptor of ``signalled``; the program gets a terminal, which is this process's own. Without one its
-    stdin, stdout and stderr are this process's own.
+    ``wake``: the descriptor that ``signalled`` yields; the program then runs on this process's terminal. With -1 the
+    program has this process's stdin, stdout and stderr.
     """
     size = os.get_terminal_size(1) if wake >= 0 else None
     guest = machine.start(
@@ -88,7 +88,7 @@ def _write(out: bytes, err: bytes) -> None:
 
 @contextlib.contextmanager
 def raw(descriptor: int) -> Iterator[None]:
-    """Have a terminal in raw mode during the block."""
+    """Keep a terminal in raw mode during the ``with`` block."""
     before = termios.tcgetattr(descriptor)
     tty.setraw(descriptor, termios.TCSANOW)
     try:
@@ -103,7 +103,7 @@ _RESIZED, _RESET = b"s", b"r"
 
 @contextlib.contextmanager
 def signalled() -> Iterator[int]:
-    """Give a descriptor that can be read once the terminal has changed its size, or a reset was asked for."""
+    """Yield a descriptor that becomes readable when the terminal changes its size, or when a reset is asked for."""
     reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     words = {signal.SIGWINCH: _RESIZED, RESET_SIGNAL: _RESET}
 

@@ -24,13 +24,14 @@ from jitter_workshop.paths import state_dir
 FOLDER = "running"
 OWNER = "owner.json"
 RESETS = "resets"
-"""The file in a machine's folder with how often it was reset; only a machine that can be reset has it."""
+"""The file with the number of a machine's resets, in the machine's folder; only a machine that can be reset has this
+file."""
 RESET_SIGNAL = signal.SIGUSR1
 LAST_LOG = "last.log"
 """The console of the machine that ended last, in the cache."""
 STOP_S = 10.0
 RESET_S = 240.0
-"""A machine that cannot start from its saved one boots anew, which takes a minute on a busy host."""
+"""Time limit in seconds for a reset. If the saved machine does not start, a new boot takes a minute on a busy host."""
 _STEP_S = 0.05
 
 
@@ -45,8 +46,8 @@ class Owner:
 
 @contextlib.contextmanager
 def folder(shape: str, cache: Path) -> Iterator[Path]:
-    """Give a new machine a folder, which is removed at the end; its console stays as ``LAST_LOG``. Raise HostError if
-    the folder cannot be made."""
+    """Make a folder for a new machine, and remove it at the end, except the console, which is kept as ``LAST_LOG``.
+    Raise HostError if the folder cannot be made."""
     place = cache / FOLDER
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -88,7 +89,7 @@ def sweep(cache: Path) -> int:
 
 
 def stop(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
-    """Ask the owners of this shape, or of all, to end. Return those that have ended, and the others."""
+    """Ask the owners of this shape, or of all, to end. Return the owners that have ended, and those that have not."""
     asked = [owner for owner in owners(cache) if shape in ("", owner.shape)]
     for owner in asked:
         with contextlib.suppress(ProcessLookupError):
@@ -102,8 +103,8 @@ def stop(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
 
 
 def reset(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
-    """Ask the owners of this shape, or of all, to take their machines back to where they were saved. Return those that
-    have done so, and the others: these run a command without a terminal, or have ended."""
+    """Ask the owners of this shape, or of all, to reset their machines. Return the owners that did so, and those that
+    did not: these run a command without a terminal, or have ended."""
     asked: list[tuple[Path, Owner, int]] = []
     others: list[Owner] = []
     for own, owner in _each(cache):
@@ -129,7 +130,7 @@ def reset(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
 
 
 def resets(own: Path) -> int | None:
-    """Return how often the machine of this folder was reset; None if it cannot be reset, or has gone."""
+    """Return how often the machine of this folder was reset; None if this machine cannot be reset, or has ended."""
     try:
         return int((own / RESETS).read_text())
     except (OSError, ValueError):
@@ -137,7 +138,8 @@ def resets(own: Path) -> int | None:
 
 
 def count_reset(own: Path) -> None:
-    """Take note that a machine that can be reset has started, the first time or again."""
+    """Count a start of a machine that can be reset: the first start sets the number of resets to 0, each later one adds
+    1."""
     before = resets(own)
     made = own / f"{RESETS}.new"
     made.write_text(str(0 if before is None else before + 1))
@@ -145,7 +147,7 @@ def count_reset(own: Path) -> None:
 
 
 def _each(cache: Path) -> Iterator[tuple[Path, Owner | None]]:
-    """Yield each machine's folder with its owner, None where the owner has gone."""
+    """Yield each machine's folder with its owner, None if the owner has ended."""
     for own in sorted((cache / FOLDER).glob("*/")):
         try:
             lock = os.open(own / OWNER, os.O_RDONLY | os.O_CLOEXEC)
@@ -167,7 +169,7 @@ def _each(cache: Path) -> Iterator[tuple[Path, Owner | None]]:
 
 
 def parsed(text: bytes) -> Owner | None:
-    """Return the owner that a file names; None if the file is not whole."""
+    """Return the owner that a file describes; None if the file is incomplete."""
     try:
         said = json.loads(text)
         shape, pid, since = said["shape"], said["pid"], said["since"]

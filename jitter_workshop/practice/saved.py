@@ -1,9 +1,9 @@
 """Start a machine in the state that was saved after its first boot: its kernel up, the workshop's modules loaded.
 
-The first boot has its memory in files of the kernel's own (memfd). Once the server has loaded the modules, the machine
-stops, and its devices' state (by QEMU's migration) and its memory are kept in the cache. A later machine maps that
-memory privately: it takes no time to load, and what the machine writes is its own. The host's folders are mounted after
-each start, because QEMU saves no machine with a mounted share.
+In the first boot the guest's memory is a memfd file for each node. Once the server has loaded the modules, the machine
+stops. Its memory and the state of its devices (by QEMU's migration) are kept in the cache. A later machine maps the
+kept memory privately, so it takes no time to load, and the machine's writes do not change it. The host's folders are
+mounted after each start, because QEMU saves no machine with a mounted share.
 
 A saved state is used only for the same machine: ``key`` has the kernel, the shape, QEMU, the base and this host.
 """
@@ -35,26 +35,26 @@ STATE = "state"
 LOAD_TIMEOUT_S = 180.0
 RESUME_TIMEOUT_S = 30.0
 SPARE_MIB = 256
-"""Room that stays in the cache's file system beside a saved machine."""
+"""Room in MiB that must stay free in the cache's file system after a machine is saved."""
 _STEP_S = 0.005
 _REGISTERS = range(0xE0, 0xE4)
-"""pc-testdev's bytes, the P-states that were asked for: QEMU's state leaves them out."""
+"""The ports of pc-testdev that hold the requested P-states. QEMU's saved state does not include them."""
 _SEED_BYTES = 64
 
 
 class Resumable(Machine):
-    """Run a machine that begins in the state of the saved machine of its kind. If none is saved, boot, and save this
+    """Run a machine that starts from the saved machine of its kind. If none is saved, boot, and save the booted
     machine.
 
-    ``resumed``: this start came from the saved machine. ``unsaved``: the reason why a booted machine could not be
-    saved, "" if it was.
+    ``resumed``: True if this start came from the saved machine. ``unsaved``: the reason why a booted machine could not
+    be saved, "" if it was.
     """
 
     def __init__(
         self, options: Options, cache: Path, work: Path, base: Base, name: str, cwd: str = "/root", saves: bool = True
     ) -> None:
-        """``name``: the saved machine's name, one for each shape. ``saves``: False for a machine with parameters of its
-        own."""
+        """``name``: the saved machine's name, one for each shape. ``saves``: False for a machine with boot parameters
+        of its own."""
         super().__init__(replace(options, base=base.image), cache, work, cwd)
         self._base, self._name = base, f"{name}-{base.image.parent.name}"
         self.saves, self._append = saves, options.append
@@ -68,7 +68,7 @@ class Resumable(Machine):
 
     @property
     def is_saved(self) -> bool:
-        """Return True if the next start has a saved machine to begin from."""
+        """Return True if there is a saved machine for the next start."""
         return (self.place / ABOUT).is_file()
 
     def reset(self) -> None:
@@ -85,7 +85,8 @@ class Resumable(Machine):
         self._wake()
 
     def _resume(self) -> bool:
-        """Start from the saved machine; without one, or with one that does not start, return False."""
+        """Start from the saved machine, and return True. Return False if there is no saved machine, or if it does not
+        start."""
         hardware, place = self.options.hardware, self.place
         try:
             about = json.loads((place / ABOUT).read_bytes())
@@ -118,7 +119,7 @@ class Resumable(Machine):
         with contextlib.ExitStack() as stack:
             files: list[int] = []
             if saves and free_mib(self._cache) < needed:
-                self.unsaved = f"{self._cache} has less than {needed} MiB of room"
+                self.unsaved = f"{self._cache} has less than {needed} MiB of free space"
                 saves = False
             if not saves:
                 self._qemu = self._launched(None, ())
@@ -158,7 +159,7 @@ class Resumable(Machine):
         return qemu.launch(self.options, self.work, self._cache, memory, files or (), words)
 
     def _wake(self) -> None:
-        """Give the machine this host's time, a seed of its own, and the host's folders."""
+        """Set the guest's clock to this host's time, give the guest a new random seed, and mount the host's folders."""
         mounts = [["ro", f"s{n}", str(inside)] for n, inside in enumerate(images.shared_folders().values())]
         if self.options.kept is not None:
             mounts.append(["rw", "kept", KEPT])
@@ -170,8 +171,8 @@ _IGNORE_SHARED = {"capability": "x-ignore-shared", "state": True}
 
 
 def key(options: Options, cache: Path, base: Base) -> str:
-    """Return the key that tells this machine from all others: it changes with everything that a saved machine depends
-    on."""
+    """Return a key that changes with everything that a saved machine depends on, so that only a matching machine is
+    found."""
     made = qemu.parts(replace(options, kept=None), cache)
     words = qemu.command_line(replace(options, kept=None), made.kernel, Path("/work"), None, list(made.shares))
     sums = (made.kernel.folder / kernels.SUMS).read_bytes()
@@ -191,7 +192,7 @@ def _text(path: str) -> str:
 
 
 def _processor() -> str:
-    """Return the name of this host's processor: the machine's clock runs by its frequency."""
+    """Return the name of this host's processor, whose frequency is also that of a saved machine's clock."""
     found = re.search(r"^model name.*$", _text("/proc/cpuinfo"), re.MULTILINE)
     return found[0] if found else ""
 
@@ -202,7 +203,7 @@ def memory_files(folder: Path, hardware: Hardware) -> tuple[Path, ...]:
 
 
 def keep(made: Path, place: Path) -> None:
-    """Move a saved machine into its place, and remove those with the same name that no start will find again."""
+    """Move a saved machine into its place, and remove older ones of the same name, which no start would find again."""
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     name = place.name.rpartition("-")[0]
     for old in place.parent.iterdir():
@@ -225,7 +226,8 @@ def free_mib(cache: Path) -> int:
 
 @contextlib.contextmanager
 def _memory(hardware: Hardware) -> Iterator[int]:
-    """Make the memory of a node, in a file that is gone once it is closed everywhere."""
+    """Make a file for the memory of one node, and yield its descriptor. The file vanishes when all processes have
+    closed it."""
     file = os.memfd_create("practice")
     try:
         os.ftruncate(file, (hardware.memory_mib // hardware.nodes) << 20)
@@ -235,7 +237,7 @@ def _memory(hardware: Hardware) -> Iterator[int]:
 
 
 def copy_sparse(source: int, target: Path) -> None:
-    """Copy a file without its holes."""
+    """Copy a file's data; its holes stay holes."""
     size = os.fstat(source).st_size
     with target.open("wb") as file:
         file.truncate(size)
@@ -255,16 +257,17 @@ def copy_sparse(source: int, target: Path) -> None:
 
 
 def _register(process: qemu.Qemu, port: int) -> int:
-    """Read a byte of an I/O port."""
+    """Return the byte at an I/O port of the guest."""
     said = process.monitor(f"i /b {port:#x}")
     found = re.search(r"=\s*(0x[0-9a-fA-F]+)", said)
     if found is None:
-        raise MachineError(f"QEMU's monitor does not read port {port:#x}: {said.strip()}")
+        raise MachineError(f"QEMU's monitor gives no value of port {port:#x}: {said.strip()}")
     return int(found[1], 16)
 
 
 def _until(process: qemu.Qemu, question: str, wanted: str, going: tuple[str | None, ...]) -> None:
-    """Ask QEMU until a status is the wanted one. Raise MachineError for one that leads nowhere."""
+    """Query QEMU again and again until its status is ``wanted``. Raise MachineError after RESUME_TIMEOUT_S, and for a
+    status that is neither ``wanted`` nor in ``going``."""
     ends = time.monotonic() + RESUME_TIMEOUT_S
     while True:
         answer = process.ask(question)

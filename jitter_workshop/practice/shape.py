@@ -21,11 +21,11 @@ PStates = Literal["none", "own", "shared", "cppc"]
 
 @dataclass(frozen=True)
 class Hardware:
-    """Hold a machine's processors. ``cores`` are those of a socket, ``threads`` those of a core.
+    """Hold a machine's processors. ``cores``: the number in each socket. ``threads``: the number in each core.
 
     ``pstates``: ``none`` (no ACPI table of ours, so nothing to tune), ``own`` (each CPU has a frequency domain),
-    ``shared`` (two CPUs have one), ``cppc`` (as ``own``, and with a table of continuous performance). ``slow``: the
-    number of CPUs with lower top frequencies; they are the last ones. ``arch``: QEMU's.
+    ``shared`` (two CPUs have one), ``cppc`` (as ``own``, and with a table of continuous performance). ``slow``: how
+    many of the last CPUs have lower top frequencies. ``arch``: the processor's architecture, by QEMU's name.
     """
 
     sockets: int = 1
@@ -43,7 +43,7 @@ class Hardware:
         return self.sockets * self.cores * self.threads
 
     def nodes_cpus(self) -> list[str]:
-        """Return the CPUs of each NUMA node, as lists of the kernel's form."""
+        """Return the CPUs of each NUMA node, each as a list such as ``0-3``."""
         each = self.cpus // self.nodes
         return [f"{n * each}-{n * each + each - 1}" if each > 1 else str(n) for n in range(self.nodes)]
 
@@ -53,7 +53,7 @@ PLAIN = Hardware()
 
 @dataclass(frozen=True)
 class Shape:
-    """Hold a machine by its name, with one sentence that says what there is to tune on it."""
+    """Describe one machine: its name, one sentence on what can be tuned on it, and what it is made of."""
 
     name: str
     sentence: str

@@ -200,7 +200,7 @@ def verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         (["--kernel", "x", "--", "true"], "are for 'practice fetch'"),
         (["fetch", "--kernel", "/no"], "belong together"),
         (["--json"], "--json is for"),
-        (["fetch", "--kernel", "/no/such", "--modules", "/no"], "cannot be taken"),
+        (["fetch", "--kernel", "/no/such", "--modules", "/no"], "this kernel cannot be used"),
         (["--", "true"], "practice fetch"),
         (["scenario"], "needs the id of one"),
         (["scenario", "\x1b[2Jcrowd"], "there is no scenario"),
