@@ -1,7 +1,7 @@
 """Report why a run's messages were slow: from the run's trace or, if it has no trace, from its counters.
 
-Reading millions of events takes tens of seconds, so the report is kept in the run's folder. A kept report that is
-damaged, or that other code has made, counts as missing and is computed again.
+Reading millions of events takes tens of seconds, so the report is kept in the run's folder. A kept report counts as
+missing if it is damaged or was made by another version of this code; it is then computed again.
 """
 
 from __future__ import annotations
@@ -41,9 +41,8 @@ KEPT_STALLS = 40
 """Number of longest stalls in a kept report. If more stalls are asked for, the run is explained again."""
 
 OWN_VIEW = (
-    "The kernel's trace is not mounted here; the agent used its own view of it; the host's mounts stayed as they are"
+    "The kernel's trace is not mounted here, so the agent mounted it for itself alone. The host's mounts are unchanged"
 )
-NO_TRACE = "without a trace no one can tell"
 _FROM_THE_RUN = ("threads", "interrupts", "softirqs", "steal_ns", "disturbed", "counted_s", "stalls")
 _COUNTERS = "counters."
 
@@ -227,7 +226,8 @@ def counted_report(run: Run, counters: Counters, top: int) -> CounterReport:
 
 
 def _on(table: dict[str, Counter] | None, cpus: Collection[str]) -> dict[str, Counter] | None:
-    """Return the rows of counters that grew on one of ``cpus``, with the figures of these CPUs only."""
+    """Return the rows of counters that grew on at least one of ``cpus``. Each row has the figures of these CPUs
+    only."""
     if table is None:
         return None
     rows = {
@@ -240,7 +240,7 @@ def _on(table: dict[str, Counter] | None, cpus: Collection[str]) -> dict[str, Co
 def _counter_notes(run: Run, counters: Counters) -> dict[str, str]:
     notes = {
         "trace": counters.why_no_trace,
-        "causes": f"{NO_TRACE} which task had the CPU in a stall",
+        "causes": "a run without a trace does not show which task had the CPU in a stall",
         "worst.parts": "see causes",
         "lost_events": "there was no trace that could lose events",
     }
@@ -262,7 +262,7 @@ def explain_run(
     chapter: Chapter, run: Run, curve: PercentileCurve | None = None, housekeeping: CpuSet | None = None
 ) -> Explanation:
     """Return the evidence of one run for one chapter. ``curve``: the run's main percentile curve, which shows where the
-    knee is. ``housekeeping``: the host's CPUs for everything else, for the by-hand commands.
+    knee is. ``housekeeping``: the housekeeping CPUs of the host, which by-hand commands may name.
     """
     cpus = used_cpus(run)
     interrupts = _busiest(run.interrupts, cpus, counted_seconds(run))
@@ -297,9 +297,9 @@ def residence(thread: ThreadRecord) -> tuple[tuple[int, int, float], ...]:
 
 
 def with_cpus(chapter: Chapter, hot: CpuSet, housekeeping: CpuSet | None = None) -> tuple[tuple[str, str], ...]:
-    """Return (command, reason) of each by-hand command before there is a run. CPUs are the ``hot`` ones of the host
-    that is shown, in the order in which the ring is placed, and its ``housekeeping`` ones; thread ids become names in
-    capitals."""
+    """Return (command, reason) of each by-hand command while there is no run. The commands name the ``hot`` CPUs (in
+    the order in which the ring is placed) and the ``housekeeping`` CPUs of the host that is shown. Each thread id is
+    replaced by a name in capitals."""
     first, last = (hot.cpus[0], hot.cpus[-1]) if hot else (None, None)
     one = first if chapter.hot_cpus == 1 else last
     values: dict[str, object] = {"cpus": _listed(hot), "cpu": one, "producer_cpu": first, "accumulator_cpu": last}
@@ -311,7 +311,7 @@ def checks_with_cpus(
     chapter: Chapter, hot: CpuSet, run: Run | None, housekeeping: CpuSet | None = None
 ) -> tuple[str, ...]:
     """Return the check of each by-hand command ("" for none), with the CPUs that :func:`fill_in` or :func:`with_cpus`
-    gives the command."""
+    puts into the command."""
     if run is not None:
         return tuple(fill_in(b.check, run, housekeeping) for b in chapter.by_hand)
     named = dataclasses.replace(
@@ -321,8 +321,8 @@ def checks_with_cpus(
 
 
 def fill_in(text: str, run: Run, housekeeping: CpuSet | None = None) -> str:
-    """Return a by-hand command, or its reason, with this run's thread ids and CPUs, and the host's ``housekeeping``
-    CPUs, in place of the placeholders."""
+    """Return the text of a by-hand command, or of its reason, without placeholders. They are replaced by this run's
+    thread ids and CPUs, and by the host's ``housekeeping`` CPUs."""
     tids = {t.name: t.tid for t in run.threads}
     cpus = {t.name: r[0][0] for t in run.threads if (r := residence(t))}
     # Placeholders have the names of the ring's threads. Threads of other workloads can have the same roles.
@@ -362,7 +362,7 @@ def _filled(text: str, values: Mapping[str, object]) -> str:
 def _busiest(
     counters: Mapping[str, Counter] | None, cpus: CpuSet, seconds: float
 ) -> tuple[tuple[str, int, int, float], ...]:
-    """Return (name, CPU, count, count per second) on the CPUs that the threads used: largest first, without zeros."""
+    """Return (name, CPU, count, count per second) of the counters that grew on ``cpus``, the largest count first."""
     if counters is None or seconds <= 0:
         return ()
     rows = [

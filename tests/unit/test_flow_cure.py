@@ -58,11 +58,11 @@ def said(
 @pytest.mark.parametrize(
     ("quiet", "beside", "now", "verdict"),
     [
-        (1 * MS, 21 * MS, 1 * MS, "of the noise's time is gone. Each kind has only one run"),
-        (1 * MS, 21 * MS, 0, "of the noise's time is gone. Each kind has only one run"),
-        (1 * MS, 21 * MS, 11 * MS, "of the noise's time is gone. Each kind has only one run"),
-        (1 * MS, 21 * MS, 20 * MS, "not help, or other tasks began. Each kind has only one run"),
-        (1 * MS, 21 * MS, 90 * MS, "not help, or other tasks began. Each kind has only one run"),
+        (1 * MS, 21 * MS, 1 * MS, "of the noise's time is gone. There is only one run of each kind"),
+        (1 * MS, 21 * MS, 0, "of the noise's time is gone. There is only one run of each kind"),
+        (1 * MS, 21 * MS, 11 * MS, "of the noise's time is gone. There is only one run of each kind"),
+        (1 * MS, 21 * MS, 20 * MS, "not help, or other tasks began. There is only one run of each kind"),
+        (1 * MS, 21 * MS, 90 * MS, "not help, or other tasks began. There is only one run of each kind"),
         (10 * MS, 11 * MS, 1 * MS, "say nothing about a cure"),
         (10 * MS, 2 * MS, 1 * MS, "say nothing about a cure"),
         (0, 0, 0, "say nothing about a cure"),

@@ -377,7 +377,7 @@ def test_a_wall_between_two_cpus_leaves_one_to_a_run(workshop: Workshop) -> None
     workshop._room = CpuBudget(1, CpuSet((1,)), reduced=True)
     assert walk.request("measure").workload == "spin"
     assert "while CPU 1 is isolated" in walk.warning("measure")
-    assert "restore that first" in workshop.walk("pinning").host.reason
+    assert "restore the isolation first" in workshop.walk("pinning").host.reason
 
 
 def test_one_isolated_cpu_of_two_changes_no_workload_where_it_takes_single_threads(
@@ -396,7 +396,7 @@ def test_one_isolated_cpu_of_two_changes_no_workload_where_it_takes_single_threa
     free = workshop.walk("baseline")
     assert (free.request("measure").workload, free.request("measure").placement) == ("spin", "none")
     assert "while CPU 1 is isolated" in free.warning("measure")
-    assert "restore that first" in workshop.walk("pinning").host.reason
+    assert "restore the isolation first" in workshop.walk("pinning").host.reason
 
 
 def test_after_a_run_of_the_clock_loop_its_partner_is_one_too(workshop: Workshop) -> None:

@@ -1,4 +1,4 @@
-"""Compare two runs by the time that each cause took, by their traces. Every function is pure."""
+"""Compare the time that each cause took in two runs, as their traces show it. Every function is pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from jitter_workshop.model.spec import MEASURED_THREADS
 from jitter_workshop.stats.figures import KnownRun
 
 MOST_UNKNOWN = 0.5
-"""The largest share of the stalled time whose cause may be unknown: beyond it, a cause that is absent from a trace may
-only be unseen."""
+"""The largest share of the stalled time whose cause may be unknown. With a larger share, a cause that a trace does not
+show may have taken time all the same."""
 
 
 def times(before: KnownRun, after: KnownRun, chapter: Chapter) -> tuple[CauseTime, ...]:
@@ -41,9 +41,9 @@ def times(before: KnownRun, after: KnownRun, chapter: Chapter) -> tuple[CauseTim
 
 
 def _absent(seen: SeenCauses, seconds: float, figure: str) -> tuple[float, bool]:
-    """Return the time of a cause that is not in the list, in ns a second, and True if the time is an upper limit. A
-    recorded run lists its largest causes alone, so each of the others took at most as long as the smallest of these.
-    The cause of the chapter's figure is listed however small it is."""
+    """Return the time of a cause that a run does not list, in ns a second, and True if this time is an upper limit. A
+    recorded run lists only its largest causes: each other cause took at most as long as the smallest listed one. The
+    cause of the chapter's figure is always listed, however small it is."""
     if not seen.others:
         return 0.0, False
     listed = [one.total_ns or 0 for one in seen.suspects if not counts(figure, one)]
@@ -51,7 +51,7 @@ def _absent(seen: SeenCauses, seconds: float, figure: str) -> tuple[float, bool]
 
 
 def _read(known: KnownRun) -> tuple[SeenCauses, float] | None:
-    """Return the causes of a run and its measured seconds; None if they are not known well enough."""
+    """Return the causes of a run and its measured seconds; None if the causes are not known well enough."""
     if known.timeless:
         return None
     if known.report is not None:

@@ -178,14 +178,15 @@ class ChapterHost:
             return error.message
 
     def seen(self) -> Seen:
-        """Return the workshop's own host as it was read last, for the chapter's tunables."""
+        """Return the state of the chapter's tunables on the workshop's own host, as it was read last."""
         seen = self._here  # a screen may call this while its thread changes the host and drops what was read
         if seen is None:
             seen = self._here = look_at_settings(self.context.root, self.chapter)
         return seen
 
     def _taught_here(self) -> bool:
-        """Return True if the host that is shown is the one that the workshop was given, be it live or recorded."""
+        """Return True if the workshop's own host is shown, live or recorded; False if the chapter's recording is
+        shown."""
         ours = self.context.recorded and not self._missing()
         return not self.rehearsed or ours or not self.chapter.recording
 

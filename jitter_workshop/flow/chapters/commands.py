@@ -26,9 +26,9 @@ class HandCommands:
     """Check the commands of one visit of the step *explain*. A command that was seen once stays done, even if its
     program has ended.
 
-    A process that fitted a check already when the visit began does not count. While a run is being made, the host is
-    looked at only once, so that looking does not disturb the run. ``now``: a clock in seconds. ``measuring``: returns
-    True while a run is being made.
+    A process that met a check already at the beginning of the visit does not count. While a run is being made, the host
+    is looked at only once, so that looking does not disturb the run. ``now``: a clock in seconds. ``measuring``:
+    returns True while a run is being made.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class HandCommands:
 
     def _stands(self, check: str) -> bool:
         """Return True if the check is met: a tunable has its wanted value, a file exists, a file holds a line, or a
-        file is gone. A file is gone only if an earlier look of this visit saw it."""
+        file is gone. A file counts as gone only if an earlier look of this visit found it."""
         form, colon, what = check.partition(":")
         if not colon:
             return self._settled(check)
@@ -122,8 +122,8 @@ class HandCommands:
 
 
 def _fitting(root: HostRoot, task: Task, checks: Collection[str]) -> set[str]:
-    """Return the checks that a process fits: its affinity is exactly a list of CPUs (``affinity``), or its command line
-    has some words (``running``)."""
+    """Return the checks that a process meets. ``affinity``: the process may use exactly the CPUs of the check.
+    ``running``: its command line has the words of the check."""
     line = (root.raw(f"{task.folder}/cmdline", _LINE_BYTES) or b"").replace(b"\0", b" ")
     running = {one for one in checks if one.startswith("running:") and one.partition(":")[2].encode() in line}
     bound = {one: cpus for one in checks if one.startswith("affinity:") and (cpus := _listed(one.partition(":")[2]))}
@@ -134,6 +134,6 @@ def _fitting(root: HostRoot, task: Task, checks: Collection[str]) -> set[str]:
 
 
 def _listed(text: str) -> CpuSet:
-    """Return the CPUs of a list. Return none if it is a name in capitals, which stands for a list where the host shows
-    no hot CPU."""
+    """Return the CPUs of a list. Return no CPUs for a name in capitals, which replaces the list if the host shows no
+    hot CPU."""
     return CpuSet.if_list(text) or CpuSet()

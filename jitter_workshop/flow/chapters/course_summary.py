@@ -57,8 +57,8 @@ class CourseSummary:
     course. ``half``: titles of chapters that have only the run before the change, and so no curve. ``standing``:
     settings that this tool has applied and not restored, as ``ID=VALUE``. ``written``: the tunable of each write.
     ``open_here``, ``open_elsewhere``: unfinished chapters that this host can do, and cannot do. ``improvable``: checks
-    that could be better; () if the host could not be read, for the reason in ``unread``. ``near``, ``far``: titles of
-    chapters whose prediction was near, and was not. ``unjudged``: the number of other chapters that ask for a
+    of settings that can be improved; () if the host could not be read, for the reason in ``unread``. ``near``, ``far``:
+    titles of chapters whose prediction was near, and was not. ``unjudged``: the number of other chapters that ask for a
     prediction. ``hunts``: the outcomes of all hunts that ended.
     """
 
@@ -142,10 +142,10 @@ def _steps(chosen: list[tuple[Chapter, Run]], context: SessionContext) -> tuple[
 def _chosen(walks: Sequence[ChapterSession]) -> tuple[list[tuple[Chapter, Run]], tuple[str, ...]]:
     """Return the runs of the summary, and the titles of the chapters that were measured only before their change.
 
-    The summary begins with the first run that was measured with nothing applied, in the order of the course: a
-    chapter's first run, or the second run of a chapter that changes nothing. If there is none, it begins with the first
-    run of the first measured chapter. Of each other chapter only the second run is taken, because the first run does
-    not have the effect of the change.
+    The summary begins with a run that was measured with nothing applied, the first one in the order of the course. This
+    is a chapter's first run, or the second run of a chapter that changes nothing. If there is no such run, it begins
+    with the first run of the first measured chapter. Of each other chapter only the second run is taken, because the
+    first run does not have the effect of the change.
     """
     first: list[tuple[Chapter, Run]] = []
     again: list[tuple[Chapter, Run]] = []

@@ -49,12 +49,12 @@ class ChapterDiagnosis:
 
     @property
     def open(self) -> bool:
-        """Return True if there is a run of which the question can be asked."""
+        """Return True if there is a run about which the question can be asked."""
         return (self._recorded() if self._host.rehearsed else self._run()) is not None
 
     @property
     def ready(self) -> SeenCauses | None:
-        """Return what was seen in the first run; None if :meth:`read` has not read the run yet."""
+        """Return the causes that were seen in the first run; None if :meth:`read` has not read the run yet."""
         if self._host.rehearsed:
             return self._recorded()
         run = self._run()
@@ -67,16 +67,17 @@ class ChapterDiagnosis:
         return seen is not None and not seen.quiet and self.answered() is None
 
     def read(self, progress: Progress = unheard) -> SeenCauses | None:
-        """Read the evidence of the first run, and return what was seen; None without a run. A long trace takes some
-        seconds. A damaged trace counts as missing. Raise the errors of ``progress``."""
+        """Read the evidence of the first run, and return the causes that were seen; None without a run. A long trace
+        takes some seconds. A damaged trace counts as missing. Raise the errors of ``progress``."""
         run = None if self._host.rehearsed else self._run()
         if run is not None and self.ready is None:
             self._seen = _marked(self._read(run, progress), run)
         return self.ready
 
     def known(self) -> tuple[Diagnosis, SeenCauses | None, Diagnosed | None] | None:
-        """Return the kept answer about the present first run, what was seen in this run, and the judged answer; None
-        without an answer. Nothing is computed: what was seen is None if no report on the run's trace was kept."""
+        """Return the kept answer about the present first run, the causes that were seen in this run, and the judged
+        answer. Return None without an answer. Nothing is computed: the causes are None if no report on the run's trace
+        was kept."""
         kept, run, recorded = self._context.progress(self._chapter.id).diagnosis, self._run(), self._recorded()
         if kept is not None and recorded is not None and kept.run == recorded.run:
             return kept, recorded, judge(recorded, kept.choice)
@@ -122,7 +123,7 @@ class ChapterDiagnosis:
         return judge(seen, kept.choice) if kept is not None and seen is not None and kept.run == seen.run else None
 
     def _recorded(self) -> SeenCauses | None:
-        """Return what was seen in the recorded first run; None if this was not recorded."""
+        """Return the causes that were seen in the recorded first run; None if no causes were recorded."""
         entry = self._host.recorded
         return None if entry is None else entry.runs["measure"].seen
 
@@ -132,7 +133,8 @@ class ChapterDiagnosis:
 
 
 def _marked(seen: SeenCauses, run: Run) -> SeenCauses:
-    """Return what was seen in a run. Of a run on an emulated machine no time is left, so that counts decide."""
+    """Return the causes that were seen in a run. The times of an emulated machine are left out, so that the counts
+    decide."""
     if run.mark != EMULATED:
         return seen
     suspects = tuple(dataclasses.replace(one, total_ns=None) for one in seen.suspects)

@@ -33,7 +33,7 @@ NO_SHELL = "no line of a shell can make this write"
 
 
 class Hands:
-    """Watch one chapter's writes. ``opened``: the learner is making them, or restoring them, now."""
+    """Watch one chapter's writes. ``opened``: True while the learner makes these writes or restores the old values."""
 
     def __init__(self, host: ChapterHost) -> None:
         self._host = host
@@ -103,13 +103,13 @@ class Hands:
 
     @property
     def owed(self) -> bool:
-        """Return True if the learner made writes that only they can restore, in this boot."""
+        """Return True if, since the last boot, the learner has made writes that only the learner can restore."""
         work = self._work
         return work is not None and work.boot_id == self._host.boot_id
 
     def give_back(self) -> HandsView:
-        """Begin to watch the learner restore the old values by hand, where no journal has them. Raise HostError if
-        there are none."""
+        """Begin to watch how the learner restores old values by hand: those that no journal has. Raise HostError if no
+        such value is left."""
         work = self._work
         if work is None or not self.owed:
             raise HostError("nothing that was made by hand is left to restore")
@@ -124,7 +124,7 @@ class Hands:
 
     def asks_first(self, view: HandsView) -> bool:
         """Return True if a write of ``view`` has another value than planned, and the learner has not been asked about
-        this value yet. The value counts as theirs if they take over once more."""
+        this value yet. If the learner takes the writes over once more, the value counts as the learner's own."""
         wrong = {(one.change.path, one.found) for one in view.writes if one.state == "wrong"}
         new = wrong - self._told_wrong
         self._told_wrong = wrong
@@ -177,7 +177,7 @@ class Hands:
         return tuple(one for one in self._changes if _typed(one))
 
     def _seen(self) -> ApplyResult:
-        """Return the writes that are made, for a host without an agent."""
+        """Return the writes that the learner has made, on a host without an agent."""
         seen = self.look().writes
         made = [one.change for one in seen if one.state == "done"]
         rest = [one for one in seen if one.state in ("missing", "wrong", "hidden")]
@@ -196,7 +196,7 @@ class Hands:
         return f"{said}. {verified}. {back if self.journalled else ONLY_YOU}"
 
     def _changed_since(self, shown: PlanView) -> dict[str, str]:
-        """Return the path of each setting whose value is not the one that the plan was made for, with the reason."""
+        """Return path → reason, for each setting whose value has changed since the plan was made."""
         host = self._host
         now = {_values(one) for one in planned(look_at_settings(host.context.root, host.chapter), shown.words).changes}
         gone = [one.path for one in shown.changes if _values(one) not in now]
@@ -207,7 +207,8 @@ class Hands:
         return self._host.context.progress(self._host.chapter.id).by_hand
 
     def _owing(self) -> HandWork:
-        """Return what the session has to keep: these writes, and those of earlier visits with their older values."""
+        """Return the writes that the session has to keep: those of earlier visits, and those of this visit. If both
+        have a write of one setting, the value before the first write is kept."""
         work = self._work
         before = {one.path: one for one in work.changes} if work is not None and self.owed else {}
         made = {one.path: one for one in self._changes}
@@ -223,7 +224,8 @@ class Hands:
 
 
 def owed_by_hand(context: SessionContext, course: Course) -> tuple[str, ...]:
-    """Return the titles of the chapters in which the learner made writes that only they can restore, in this boot."""
+    """Return the titles of the chapters in which, since the last boot, the learner has made writes that only the
+    learner can restore."""
     boot = current_boot(context.root)
     works = ((chapter.title, context.progress(chapter.id).by_hand) for chapter in course.chapters)
     return tuple(title for title, work in works if work is not None and work.boot_id == boot)
@@ -236,8 +238,8 @@ def _journalled(root: HostRoot, journal_id: str) -> set[str]:
 
 
 def _lines(writes: tuple[HandWrite, ...]) -> tuple[HandLine, ...]:
-    """Return the lines for a shell. Moves of tasks that follow each other, and are all from one set to the same other
-    set, are one line."""
+    """Return the lines for a shell. Consecutive moves of tasks become one line if all go from the same set to the same
+    set."""
     lines: list[HandLine] = []
     for _, group in itertools.groupby(writes, lambda one: moves_alike(one.change) or one.change.n):
         made = tuple(group)

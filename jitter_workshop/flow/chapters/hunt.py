@@ -61,8 +61,8 @@ class HuntAnswer:
 
 
 def suspects(placement: Placement, allowed: Collection[int], kinds: Sequence[str] = ()) -> tuple[Noise, ...]:
-    """Return the kinds of noise that can be hidden from runs on ``placement``. ``allowed``: the CPUs that our process
-    may use. ``kinds``: those that the chapter hides, () for all."""
+    """Return the kinds of noise that can be hidden while runs are made on ``placement``. ``allowed``: the CPUs that our
+    process may use. ``kinds``: those that the chapter hides, () for all."""
     return tuple(
         noise for noise in NOISES if _can_hide(noise.id, placement, allowed) and (not kinds or noise.id in kinds)
     )

@@ -1,5 +1,5 @@
 """Check a course: its files and its marks. On recorded hosts each check of a tunable must fail before the change and
-pass after it; the chapters of the workshop use the same code."""
+pass after it. The workshop's chapters make these checks with the same code."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _asked_twice(reading: Reading) -> Iterator[Problem]:
     folders = {chapter.id: folder for folder, chapter in reading.chapters}
     for index, first in alike(chapters):
         places = Places(reading.base, reading.chapters[index][0])
-        words = f"{folders[first.id]} asks the same already: ask for another figure or percentile, or with other bounds"
+        words = f"{folders[first.id]} asks the same already: ask about another figure, percentile or bound"
         yield Problem(places.file, places.line("prediction", "question"), words)
     for index, number, first in recalled_twice(chapters):
         places = Places(reading.base, reading.chapters[index][0])
@@ -210,7 +210,7 @@ class _Chapter:
 
 
 def _words(seen: Seen, ident: str) -> str:
-    """Return a tunable's state on a host, for a sentence."""
+    """Return a tunable's state on a host, as a part of a sentence."""
     word = next((word for word in seen.asked if word.partition("=")[0] == ident), "")
     if word:
         changes = len(planned(seen, [word]).changes)

@@ -24,12 +24,12 @@ from jitter_workshop.stats.scale import nice_ns
 LABEL = "with the cure"
 
 _PLAIN_TO_SEE = 1.25
-"""If the stolen time with the noise is less than this many times the quiet run's, the noise cannot be recognised: two
+"""The noise cannot be recognised if the stolen time with the noise is less than this multiple of the quiet run's: two
 quiet runs may differ by as much.
 """
 _SOME = 0.25
 _GONE, _LESS = 0.1, 0.6
-_BY_ONE_RUN = "Each kind has only one run here: other runs may differ."
+_BY_ONE_RUN = "There is only one run of each kind here: other runs may differ."
 
 
 def request(walk: ChapterSession, cpu: int | None = None) -> MeasureRequest:

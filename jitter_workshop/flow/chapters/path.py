@@ -61,7 +61,8 @@ def _step_state(
 
 
 def _is_done(progress: ChapterProgress, step: StepName) -> bool:
-    """Return True if a step is done: its result was stored or, for a step to read, the learner went on from it."""
+    """Return True if a step is done: its result was stored or, if the step is only read, the learner went on to the
+    next step."""
     if step in ("measure", "again"):
         return step in progress.runs or (step == "measure" and _observed(progress))
     if step == "predict":
@@ -110,7 +111,8 @@ def reason_not_here(chapter: Chapter, room: CpuBudget, recorded: bool, missing: 
     if cpus < chapter.hot_cpus:
         short = f"the chapter needs {chapter.hot_cpus} CPUs, and a run may use {cpus}"
         # A narrow screen cuts the end off, so the hint comes first.
-        return f"not while CPU {room.isolated} is isolated: restore that first; {short}" if room.walled else short
+        first = f"not while CPU {room.isolated} is isolated: restore the isolation first"
+        return f"{first}; {short}" if room.walled else short
     return ""
 
 
@@ -166,7 +168,8 @@ def entry(
 
 
 def _chance(chapter: Chapter, state: StateHere, may_change: bool) -> Chance:
-    """Return what a chapter that can be done on this host can show there."""
+    """Return one word on a chapter that can be done on this host: its change shows here, its change does not show (with
+    the reason), or it is only measured or read."""
     if not chapter.measures:
         return "reads"
     if chapter.changes == "tunables" and state.state == "good":
@@ -216,7 +219,7 @@ def in_order(entries: tuple[PathEntry, ...], of_class: Sequence[str] = ()) -> tu
 
 
 def _waits(entry: PathEntry) -> bool:
-    """Return True if a chapter would move nothing here, though it teaches a change."""
+    """Return True if a chapter teaches a change that would move nothing on this host."""
     return entry.chance in ("good", "rights", "held")
 
 
@@ -263,10 +266,10 @@ def next_entry(
     path: tuple[PathEntry, ...], course: Course, current: str | None, of_class: Sequence[str] = ()
 ) -> PathEntry | None:
     """Return the chapter that Enter opens: the learner's ``current`` chapter while it is unfinished, else the next
-    unfinished one (after the last chapter, the search goes on at the first). Chapters with nothing left to change here
+    unfinished one. After the last chapter, the search goes on at the first. Chapters with nothing left to change here
     are taken only if the others are done. Chapters taught on a recording are taken only if all that can be done here
-    are done. A class keeps its own order. A hunt before the current chapter that was not begun comes first, and a
-    chapter that has to wait for a restore comes last. Return None if no chapter is left."""
+    are done. A class keeps its own order. A hunt that stands before the current chapter and was not begun comes first.
+    A chapter that has to wait for a restore comes last. Return None if no chapter is left."""
     ours = [e for e in path if e.in_class and not e.done]
     here = [e for e in ours if e.here and e.chance != "later"] or [e for e in ours if e.here]
     first = [e for e in here if of_class or not _waits(e) or e.chapter_id == current]

@@ -32,8 +32,8 @@ class RecallResult:
 
 
 def asked(workshop: Workshop, walk: ChapterSession) -> tuple[Asked, ...]:
-    """Return the questions to ask before the chapter's first step; () if they were asked already, if the learner is at
-    a later step, or if no earlier chapter with questions is done."""
+    """Return the questions to ask before the chapter's first step. Return () if they were asked already, the learner is
+    at a later step, or no earlier chapter with questions is done."""
     if walk.progress.recalled or walk.current != walk.chapter.steps[0]:
         return ()
     found: dict[str, tuple[int, Asked]] = {}

@@ -47,7 +47,7 @@ _KEYS = {*_OF_EMULATED, "transit_from", *FIGURES}
 _TOTALS = ("stalls", "stalled_ns", "unknown_ns", "others")
 _CAUSE = {"kind", "name", "count", "total_ns", "own_load"}
 _COUNTED_KINDS = (*CAUSE_KINDS, TASKS, TICK)
-"""The kinds of causes that counters have."""
+"""The kinds of causes that a run can have whose evidence is counters."""
 
 
 @dataclass(frozen=True, slots=True)

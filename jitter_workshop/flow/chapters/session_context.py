@@ -43,8 +43,8 @@ MOST_STALLS = 40
 
 @dataclass(slots=True)
 class SessionContext:
-    """Hold the state that the workshop and its chapters share. ``topology`` and ``host`` are read at the opening, and
-    read again with ``look`` after the workshop has changed the host.
+    """Hold the state that the workshop and its chapters share. ``topology`` and ``host`` are read at the opening. The
+    function ``look`` reads them again after the workshop has changed the host.
 
     ``troubles``: messages on failures that the learner must know but that do not stop the workshop, such as progress
     that could not be stored.
@@ -68,7 +68,7 @@ class SessionContext:
     _explained: tuple[str, EvidenceReport | CounterReport] | None = None
     _known: dict[str, EvidenceReport] = field(default_factory=dict)
     class_view: ClassView | None = None
-    """On a class host: the turn, and where the instructor is in the course."""
+    """On a class host: the turn, and the instructor's place in the course."""
     poster: Poster | None = None
     """On a class host: posts this session to the board of the class."""
 
@@ -82,7 +82,7 @@ class SessionContext:
             self.poster = Poster(self.handle) if self.class_view is not None else None
 
     def of_class(self, request: MeasureRequest) -> MeasureRequest:
-        """Return the request with the class's preset, if it is a quick run on a class host."""
+        """Return the request. On a class host a quick run gets the preset of the class."""
         if self.class_view is None or request.preset != "quick":
             return request
         return dataclasses.replace(request, preset=self.class_view.host.described.preset)
@@ -236,8 +236,8 @@ class SessionContext:
         return self._heats[run.id]
 
     def traced(self, run: Run) -> bool:
-        """Return True if there is evidence of a run: the kernel's trace, or counters, if a trace was requested but not
-        available.
+        """Return True if there is evidence of a run: the kernel's trace or, if a requested trace was not available,
+        counters.
         """
         return run.counters is not None or self.handle.has_trace(run.id)
 
@@ -252,8 +252,8 @@ class SessionContext:
         return self._explained[1]
 
     def known_causes(self, run: Run) -> EvidenceReport | None:
-        """Return the report on a run's trace if one was made, in this session of the program or before. Nothing is
-        computed, and a report is read from the disk once."""
+        """Return the report on a run's trace if this program has made it, now or in an earlier start. Nothing is
+        computed, and a report is read from the disk only once."""
         from jitter_workshop.flow.attribution import kept_report
 
         if run.id not in self._known and (report := kept_report(self.handle, run)) is not None:
@@ -287,12 +287,13 @@ def key_of(course_id: str, chapter_id: str) -> str:
 
 
 def recorded_session(host: str) -> str:
-    """Return the name of the session for a recorded host, if the user gives none."""
+    """Return the default name of the session for a recorded host: it is used if the user gives no name."""
     return f"{host} (recorded)"
 
 
 def look_at(root: HostRoot) -> tuple[Topology, HostSummary]:
-    """Read a host's CPUs and facts. On a class host the allowed CPUs include the hot ones, which a turn opens."""
+    """Read a host's CPUs and facts. On a class host the allowed CPUs include the hot ones, which may be used during a
+    turn."""
     topology = read_topology(root)
     of_class = class_cpus(root)
     if of_class:

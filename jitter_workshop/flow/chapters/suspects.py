@@ -24,7 +24,8 @@ from jitter_workshop.report.diagnosis_words import STEAL, TASKS, TICK, label
 MOST = 9
 """The largest number of causes in the list: there is a key for each."""
 FEWEST, PIECES = 2, 6
-"""The least and the largest number of pieces of a stall in an example: fewer explain nothing, more do not fit."""
+"""The least and the largest number of pieces of a stall in an example: fewer pieces explain nothing, more pieces do not
+fit."""
 LEAST_PIECE = 0.02
 """The share of a stall below which a piece is left out of the example."""
 MOST_TOLD = 0.9
@@ -51,13 +52,13 @@ _NAMED: dict[str, tuple[tuple[str, str | None], ...]] = {
     "idle-exit": (("task", words.IDLE),),
     "preempted": (("task", None), (TASKS, None)),
 }
-"""The kind and name of each cause that a figure counts, by the figure's id. None stands for any name except IDLE: while
-a CPU wakes, no other task runs."""
+"""The kind and name of each cause that a figure counts, by the figure's id. The name None stands for every name except
+IDLE, because no other task runs while a CPU wakes."""
 _WORK = "work:"
 """The beginning of the id of a figure that counts the work items of one function."""
 _GAPS = (words.LOST, words.MISSING, words.NOT_TRACED)
 _ITS_OWN = (words.ASLEEP, words.CATCHING_UP)
-"""Names of ``no_event``: time that the trace does not know, and time that no other cause took."""
+"""Names of ``no_event``. _GAPS: the trace does not show what took the time. _ITS_OWN: no other cause took the time."""
 _VECTORS = {
     "RES": "requests of other CPUs to reschedule",
     "CAL": "function calls from other CPUs",
@@ -73,10 +74,10 @@ _VECTORS = {
 
 def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "", most: int | None = MOST) -> SeenCauses:
     """Return the causes of a traced run, at most ``most`` (None: all). ``load``: the kind of the noise that the chapter
-    made beside the run, whose tasks have the kind's name; None without. ``figure``: the figure that the chapter's
-    change moves, "" for none; its cause is listed, however small it is. Causes that a learner would call by one name
-    are added up: all local timers, all moves, all page faults, each event with the gaps around it, and the measured
-    threads that took time from each other."""
+    made beside the run, None without a noise; the noise's tasks are listed under this kind. ``figure``: the figure that
+    the chapter's change moves, "" for none; its cause is listed, however small it is. Causes that a learner would call
+    by one name are added up: all local timers, all moves, and all page faults. So are an event and the gaps around it,
+    and the measured threads that took time from each other."""
     took: dict[tuple[str, str], list[Cause]] = {}
     unknown = 0
     own = {cause.name for cause in report.causes if cause.kind == "task"} & MEASURED_THREADS
@@ -223,7 +224,7 @@ def _interrupts(table: Mapping[str, Counter], cpus: set[str]) -> Iterator[Suspec
 
 
 def counted(kind: str, name: str, count: int | None) -> Suspect:
-    """Return a cause in words. A counter knows only its number of events, not its time."""
+    """Return a cause in words. A counter has only the number of events, and no time."""
     said = {"irq": f"interrupt {called(name, 40)}", "softirq": f"softirq {called(name, 20)}"}.get(kind)
     said = _VECTORS.get(name) if kind == "vector" else said
     return _suspect(kind, name, said or label(kind, name), count, None)
@@ -281,8 +282,9 @@ def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
     """Return the judged answer; None if this cause is not in the list.
 
     An answer is right if its cause weighs at least NEAR of the largest one: by its time or, on an emulated machine, by
-    how often it came. If the time with an unknown cause is longer than that of the largest known cause, no answer is
-    called right. By counters, an answer is then wrong if its cause has a time, because that time is shorter.
+    how often it came. No answer is right if the time without a known cause is longer than the time of the largest known
+    cause. For a run with counters, an answer is then wrong if its cause has a time, because this time is the shorter
+    one.
     """
     chosen = seen.suspect(ident)
     if chosen is None:

@@ -98,8 +98,9 @@ def try_chapter(
     """Try a chapter on this host. Its runs are kept only in the session of ``session_name``. The applied settings are
     restored at the end of each round, and also if an exception ends this function.
 
-    A change that takes effect at a boot is tried in two halves, with a boot between them: ``before`` keeps the first
-    runs in the session, ``after`` measures the second ones and compares. Neither half changes the host.
+    A change that takes effect at a boot is tried in two halves, with a boot between them. The half ``before`` keeps the
+    first runs in the session. The half ``after`` measures the second runs and compares both. Neither half changes the
+    host.
 
     Raise UsageError for a chapter that shows no effect, HostError where a change is refused, MeasureError if a run
     fails.
@@ -109,7 +110,7 @@ def try_chapter(
     course = load_course(course_dir)
     shows_of(course, chapter_id)
     if half is not None and session_name is None:
-        raise UsageError("a trial in two halves needs a session that keeps the first one", "name it with --session")
+        raise UsageError("a trial in halves needs a session for the runs of the first half", "name it with --session")
     with _workshop(course, session_name) as workshop:
         return try_in(workshop, chapter_id, rounds, trial, cancel, half)
 
@@ -129,7 +130,8 @@ def try_in(
     """Try a chapter in an open workshop. Raise the errors of :func:`try_chapter`."""
     own, walk = shows_of(workshop.course, chapter_id), workshop.walk(chapter_id)
     if half is not None and not walk.chapter.reboot:
-        raise UsageError(f"the change of {chapter_id} needs no boot, so both halves are tried at once", "no --half")
+        both = f"the change of {chapter_id} needs no boot, so both halves are tried at once"
+        raise UsageError(both, "leave out --half")
     shows = walk.shows
     if (reason := walk.unshown or _not_here(walk, half)) is not None or shows is None:
         return _judged(chapter_id, shows or own, (), reason or "")
@@ -163,7 +165,7 @@ class _Runs:
         """Yield the runs before and after the chapter's change, which is restored after each round."""
         walk, shown = self.walk, None
         if self.shows.settle_s:
-            self.trial.queued(f"Each round begins after {self.shows.settle_s:g} s: a restored value takes so long.")
+            self.trial.queued(f"Each round waits {self.shows.settle_s:g} s first, until a restored value takes effect.")
         for _ in range(rounds):
             # A timer that the kernel armed for the new value still runs after a restore, also after that of an
             # earlier trial or of an open workshop.
@@ -184,14 +186,15 @@ class _Runs:
             yield before, after
 
     def after_a_boot(self, rounds: int) -> Iterator[tuple[KnownRun, KnownRun]]:
-        """Yield each kept run of the first half with a new one. Raise UsageError if the session keeps too few."""
+        """Yield each kept run of the first half together with a new run. Raise UsageError if the session keeps too
+        few."""
         self.walk.restart()
         asked = self.walk.request("measure")
         known = self.workshop.runs()
         kept = [r for r in known if r.complete and (r.label, r.workload) == (asked.label, asked.workload)]
         if len(kept) < rounds:
             raise UsageError(
-                f"the session has {len(kept)} runs of the first half, and {rounds} rounds need as many",
+                f"the session has {len(kept)} runs of the first half, but {rounds} rounds need {rounds}",
                 "measure them with --half before, before the settings are applied",
             )
         for run in kept[-rounds:]:
@@ -218,7 +221,7 @@ class _Runs:
 
 @contextmanager
 def _workshop(course: Course, session_name: str | None) -> Iterator[Workshop]:
-    """Give a workshop with the session of this name, or with a temporary session if there is no name. At the end,
+    """Open a workshop with the session of this name, or with a temporary session if there is no name. At the end,
     restore the host and close the workshop."""
     with TemporaryDirectory(prefix="jitter-workshop-try-") as folder:
         root = HostRoot()
@@ -264,13 +267,13 @@ def _lacking(one: Figure, seen: KnownRun) -> str:
 
 
 def _judged(chapter_id: str, shows: Shows, found: tuple[TriedRound, ...], reason: str = "", held: str = "") -> Tried:
-    """Judge the rounds. ``reason``: why there are none. ``held``: why the change has hardly any effect on this host;
-    it is told where the effect was not shown."""
+    """Judge the rounds. ``reason``: why there are no rounds. ``held``: why the change has hardly any effect on this
+    host; the result includes this reason if the effect was not shown."""
     one = figure(shows.figure)
     times = sum(tried.shown for tried in found)
     shown = bool(found) and times >= NINE_OF_TEN * len(found)
     direction = "rose" if shows.rises else "fell"
-    told = f"{one.title}: {direction} by {shows.at_least:g} times or more in {times} of {len(found)} rounds"
+    told = f"{one.title}: {direction} by a factor of {shows.at_least:g} or more in {times} of {len(found)} rounds"
     told += f"; {held}" if held and not shown else ""
     why = reason or next((tried.why for tried in found if tried.why), told)
     return Tried(

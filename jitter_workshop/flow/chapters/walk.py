@@ -65,13 +65,13 @@ QUIET_NS = 10_000
 LEFT = "left"
 """The word of a lesson's ``evidence`` that asks whether anything except the measured thread ran on its CPU."""
 
-BY_RECORDED = "This is judged by the recorded runs of another machine."
-BY_EMULATED = "This is judged by the recorded counts of an emulated machine."
+BY_RECORDED = "The guess is judged by the recorded runs of another machine."
+BY_EMULATED = "The guess is judged by the recorded counts of an emulated machine."
 
-NOTHING_COUNTED = "This chapter names no figure that is counted instead."
+NOTHING_COUNTED = "This chapter names no figure of counts that could replace the times."
 
 WITHOUT_SETTINGS = (
-    "This chapter's settings are not applied now, so a run measures the host without them. 'apply' makes them."
+    "This chapter's settings are not applied now, so a run measures the host without them. The step 'apply' makes them."
 )
 
 
@@ -234,12 +234,12 @@ class ChapterSession:
             found = dataclasses.replace(found, text=f"{found.text} {self._told_instead(before, seen)}".rstrip())
         if found is None or seen is None or LEFT not in self.chapter.evidence or not found.explanation:
             return found
-        told = still_there(seen.report) if seen.report is not None else "v shows which tasks still came."
+        told = still_there(seen.report) if seen.report is not None else "The causes (v) show which tasks still came."
         why, *rest = found.explanation.split("\n\n")
         return dataclasses.replace(found, explanation="\n\n".join([f"{why} {told}".rstrip(), *rest]))
 
     def _told_instead(self, before: KnownRun, seen: KnownRun) -> str:
-        """Return a sentence on what is counted in the place of a guess that times decide."""
+        """Return a sentence on the figure that is counted where a guess about times cannot be judged."""
         if before is seen or before.run.id == seen.run.id or self.shows is None:
             return self.unshown
         one = figure(self.shows.figure)
@@ -281,9 +281,9 @@ class ChapterSession:
         return None if task.slot == "again" and both and len(shown) < 2 else shown[-1]
 
     def read_figures(self, *runs: Run) -> None:
-        """Read the traces of the chapter's runs, and of ``runs``, if the chapter compares their causes, if a figure of
-        this chapter comes from the trace alone, or if the chapter shows which tasks are left on the CPU. A long trace
-        takes some seconds. A damaged trace counts as missing."""
+        """Read the traces of the chapter's runs and of ``runs``, if the chapter needs them. It may need them to compare
+        causes, for a figure that only a trace has, or to show which tasks are left on the CPU. A long trace takes some
+        seconds. A damaged trace counts as missing."""
         task, shows = self.chapter.prediction, self.shows
         names = [a.figure for a in task.answers] if task is not None else []
         names += [task.figure] if task is not None else []
@@ -390,8 +390,8 @@ class ChapterSession:
         return self.progress.reboot_from is not None and self.progress.reboot_from == self.host.boot_id
 
     def rebooted(self) -> str:
-        """Return a sentence that asks for the reboot that this chapter waits for or, after the reboot, says if the boot
-        parameters are in effect. Return "" if the chapter waits for none."""
+        """Return a sentence on the reboot that this chapter waits for: a request to reboot or, after the reboot,
+        whether the boot parameters are in effect. Return "" if the chapter waits for no reboot."""
         waiting = self.progress.reboot_from
         if waiting is None:
             return ""
@@ -403,8 +403,8 @@ class ChapterSession:
         return told
 
     def choose_cpus(self, producer: int | None, accumulator: int | None, journaller: int | None) -> None:
-        """Set the learner's own placement for ``again``; three times None means the automatic one. Raise HostError if
-        the placement is impossible, UsageError if this chapter does not change the placement."""
+        """Set the learner's own placement for ``again``; None for all three means the automatic placement. Raise
+        HostError if the placement is impossible, UsageError if this chapter does not change the placement."""
         given = {"producer": producer, "accumulator": accumulator, "journaller": journaller}
         chosen = {name: cpu for name, cpu in given.items() if cpu is not None}
         if chosen and self.chapter.changes != "placement":
@@ -498,8 +498,8 @@ class ChapterSession:
         return " ".join(filter(None, (self._other_workload(step), self._without_load(step), untraced, besides)))
 
     def _without_trace(self, step: StepName) -> str:
-        """Return the reason why a run that would be traced has no trace, and the command that helps; "" if there is
-        none. The reason is shown before the run, because no run can be traced afterwards."""
+        """Return the reason why a run will have no trace although it should be traced, and the command that helps; ""
+        if there is no such reason. The reason is shown before the run, because no run can be traced afterwards."""
         if not self.unmeasured(step) or not (self.hunts or self.diagnosis.traces(step)):
             return ""
         command = self._context.mount_command
@@ -511,8 +511,8 @@ class ChapterSession:
         return self._context.mount_command
 
     def _without_load(self, step: StepName) -> str:
-        """Return the reason why the chapter's load cannot run beside a step's measurement, and what to do; "" if it can
-        run, or the step measures nothing now."""
+        """Return the reason why the chapter's load cannot run beside a step's measurement, and what to do. Return "" if
+        the load can run, or if the step measures nothing now."""
         context = self._context
         if not self.unmeasured(step) or self.host.reason:
             return ""
@@ -564,8 +564,8 @@ class ChapterSession:
         return company.shown if company is not None and request.noise == company.noise else ""
 
     def offer_noise(self) -> str:
-        """Return an offer to measure without the lesson's noise, or with it again; in a chapter without one, an offer
-        to start a known noise if the baseline is quiet (p99.99 < 10 µs); else ""."""
+        """Return an offer to measure without the lesson's noise, or with it again. In a chapter without a noise, offer
+        to start a known one if the baseline is quiet (p99.99 < 10 µs). Return "" if there is nothing to offer."""
         if (company := self.chapter.company) is not None and self.chapter.accompanied:
             if self.progress.noise == ALONE:
                 return f"This host is measured as it is. Measure it while the lesson's noise ({company.noise}) runs?"
@@ -656,22 +656,23 @@ class ChapterSession:
 
     def by_hand(self) -> tuple[tuple[str, str], ...]:
         """Return (command, reason) of each command that shows the chapter's evidence by hand. Without a run, the
-        commands have the hot CPUs of the host that is shown, also of a recorded one, and thread ids in capitals."""
+        commands have the hot CPUs of the host that is shown, live or recorded, and names in capitals instead of thread
+        ids."""
         explanation = self.explain()
         if explanation is not None:
             return explanation.by_hand
         return with_cpus(self.chapter, self.hot(), self.housekeeping())
 
     def housekeeping(self) -> CpuSet:
-        """Return the CPUs for everything else on the host that is shown; none if no CPU is left for it, or if no
-        by-hand command names them."""
+        """Return the housekeeping CPUs of the host that is shown; none if the host has none, or if no by-hand command
+        names them."""
         if not any(HOUSEKEEPING in text for b in self.chapter.by_hand for text in (b.command, b.why, b.check)):
             return CpuSet()
         root, topology, _ = self.host.machine()
         return Host(root, self.hot(), topology).housekeeping
 
     def hot(self) -> CpuSet:
-        """Return the hot CPUs of the host that is shown, also of a recorded one; none if it shows no CPU."""
+        """Return the hot CPUs of the host that is shown, live or recorded; none if this host shows no CPU."""
         root, topology, _ = self.host.machine()
         try:
             return choose_hot(root, None, topology).cpus
@@ -679,8 +680,8 @@ class ChapterSession:
             return CpuSet()
 
     def cpus(self) -> CpuView:
-        """Return the CPUs of the host that is shown, also of a recorded one, and each thread of the run after the
-        change with the CPU on which it would be placed now."""
+        """Return the CPUs of the host that is shown, live or recorded. Also return each thread of the run after the
+        change, with the CPU on which it would be placed now."""
         _, topology, _ = self.host.machine()
         placed: tuple[tuple[str, int], ...] = ()
         with contextlib.suppress(HostError, UsageError):

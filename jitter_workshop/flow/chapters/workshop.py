@@ -93,16 +93,16 @@ class Workshop(SessionContext):
 
     @property
     def named(self) -> str:
-        """Return the session's name if the learner gave it; "" if it is named after host and day, or about a recorded
-        host."""
+        """Return the session's name if the learner gave it; "" if the session is named after host and day, or is about
+        a recorded host."""
         name, host = self.session.name, clean(self.session.host, 40)
         day = name.removeprefix(f"{host} ")
         return "" if self.recorded or (name != day and _DAY.fullmatch(day)) else name
 
     @cached_property
     def other_sessions(self) -> tuple[Session, ...]:
-        """Return the learner's other sessions on live hosts, the one last used first. They are read once; if they
-        cannot be read, there are none."""
+        """Return the learner's other sessions on live hosts, the most recently used first. They are read once; return
+        () if they cannot be read."""
         try:
             return () if self.recorded else SessionStore(paths.sessions_dir()).others(self.session.id)
         except SessionError:
@@ -234,8 +234,8 @@ class Workshop(SessionContext):
         return run
 
     def imported(self) -> tuple[RunCurve, ...]:
-        """Return the curves that were imported into this session from other tools, oldest first. Each has the tool's
-        name; none takes part in a comparison."""
+        """Return the curves that were imported into this session from other tools, oldest first. Each curve has the
+        name of its tool. No comparison uses these curves."""
         from jitter_workshop.flow.measuring.curves import imported_curves
 
         return imported_curves(self.handle.imports())
@@ -248,8 +248,8 @@ class Workshop(SessionContext):
         return () if self.recorded else tuple(entry.tunable for entry in active(self.root))
 
     def of_others(self) -> dict[str, AppliedBy]:
-        """Return the applied tunables of this host that this visit has not applied: those of another workshop, of a
-        verb, or of an earlier visit. Each comes with who applied it."""
+        """Return tunable id → ``AppliedBy``, for the applied tunables of this host that this visit has not applied.
+        Another workshop, a verb or an earlier visit has applied them."""
         if self.recorded:
             return {}
         made = self.agent_session.made
