@@ -215,7 +215,7 @@ def test_the_plan_says_the_writes_the_time_and_where(
     assert plan.hot_cpus == (2, 3)
     assert (plan.workload, plan.preset, plan.run_s) == ("ring", "quick", 5.0)
     assert plan.total_s == pytest.approx(8 * 9.2 + 2.0)
-    assert any("4 give figures, and no verdict" in notice for notice in plan.notices)
+    assert any("4 give figures but no verdict" in notice for notice in plan.notices)
     assert tuned_tree.contents(tree) == before
 
 
@@ -224,7 +224,7 @@ def test_on_one_hot_cpu_the_loop_measures(
 ) -> None:
     plan = Prover(words("thp", cpus="3"), session, agent_session).plan()
     assert plan.workload == "spin"
-    assert any("the loop spin measures instead" in notice for notice in plan.notices)
+    assert any("the loop spin is measured instead" in notice for notice in plan.notices)
     prove(words("thp", cpus="3", rounds=1), session, agent_session)
     assert {request.cpu for request in measured.requests} == {3}
 

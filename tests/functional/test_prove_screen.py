@@ -105,7 +105,7 @@ def test_the_two_that_matter_are_found_among_ten(asked: Ask) -> None:
     assert {"thp", "stat-interval"} < set(value["chosen"])
     assert (value["complete"], value["restored"], value["measure"]) == (True, True, "match")
     assert "Together 48 runs of the command" in err
-    assert "200 runs would be needed; this takes 48" in err
+    assert "would take 200 runs; this screening takes 48" in err
 
 
 def test_each_run_has_what_the_design_says(asked: Ask, tree: Path, tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def luck(a: Run, b: Run) -> str:
     company = " Other tasks on these CPUs made a part of the difference." if a.disturbed or b.disturbed else ""
     said = [known[0], *(f for f in known[1:] if f[1] >= ALIKE or f[0] == f"p{tail}")]
     while True:
-        text = f"{start}{_differ(said)}.{company} A smaller effect could not be told from this."
+        text = f"{start}{_differ(said)}.{company} A smaller effect could not be told from luck."
         if len(said) == 1 or len(textwrap.wrap(text, _COLUMNS)) <= _LINES:
             return text
         said.pop()

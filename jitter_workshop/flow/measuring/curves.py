@@ -63,8 +63,8 @@ def _curve(name: str, figures: dict[str, Any]) -> RunCurve:
 
 
 def further_curves(handle: OpenSession, run: Run) -> tuple[RunCurve, ...]:
-    """Return two more curves of a run, for the chapter on coordinated omission: latency from the intended send time,
-    and latency as received with HdrHistogram's later correction. A curve without data is left out."""
+    """Return two more curves of a run, for the chapter on coordinated omission. One has the latency from the intended
+    send time, the other the measured latency after HdrHistogram's correction. A curve without data is left out."""
     found: list[RunCurve] = []
     label = run.label or run.id
     try:

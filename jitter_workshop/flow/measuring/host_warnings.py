@@ -1,5 +1,5 @@
-"""Warn of conditions that make each measurement on a host doubtful. The start of the workshop needs this, and no other
-part of measuring."""
+"""Warn of conditions that make each measurement on a host doubtful. The start of the workshop needs only this module of
+measuring."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from jitter_workshop.model.host import EMULATED, NO_VERDICT, HostSummary
 
 
 def refuse_if_emulated(root: HostRoot) -> None:
-    """Raise HostError on an emulated machine: what judges times cannot judge there."""
+    """Raise HostError on an emulated machine: its times mean nothing, so they cannot be judged."""
     if read_mark(root) == EMULATED:
         raise HostError(
-            NO_VERDICT, "compare what is counted: 'measure' counts, and the chapters compare by counts here"
+            NO_VERDICT, "compare counts instead: 'measure' shows them, and on this machine the chapters compare them"
         )
 
 

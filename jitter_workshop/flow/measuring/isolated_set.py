@@ -1,9 +1,9 @@
 """Measure on the CPUs that this tool has isolated, and give the reason if that was not possible.
 
 Only threads in the isolated set may use the set's CPUs. The measuring child, with all its threads, is moved into the
-set after its start and before it pins its threads. Where the set has only one CPU, a workload of two threads runs on
-both sides: only the thread whose latency is judged is moved, and the other one stays outside. The moves need root's
-rights, which the agent has (``agent.caller_process``).
+set after its start and before it pins its threads. If the set has only one CPU, a workload of two threads runs on both
+sides: only the thread whose latency is judged is moved into the set. The moves need root's rights, which the agent has
+(``agent.caller_process``).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def own_cpus(root: HostRoot) -> CpuSet:
 
 def takes_threads(root: HostRoot) -> bool:
     """Return True if this host can put single threads of a process into an isolated set. In cgroup version 2 the
-    process has to go to the top group for that, and the processes of a class host's members may not."""
+    process first has to move to the top group, and the processes of a class host's members may not do so."""
     sets = find_cpusets(root)
     return sets is not None and (sets.version == 1 or not Path(paths.CLASS_FILE).exists())
 

@@ -63,20 +63,20 @@ from jitter_workshop.tuning.journal import stack
 LABEL_LIMIT = 60
 
 _SCRATCH_BYTES = 64 << 20
-"""Free bytes for the ring's record and journal files, which need far less."""
+"""The least free space, in bytes, in a folder for the ring's record and journal files. The files need far less."""
 
 
 Turn = Callable[[float, CancelToken, Callable[[str], None]], contextlib.AbstractContextManager[HoldsTurn | None]]
 """The type of a function that takes the turn of a class host. Its arguments are the longest wait in seconds, the token
-that ends the wait, and the callback for the user's place in the queue. It yields a check that raises once the turn is
-over, or None if this is no class host.
+that ends the wait, and the callback for the user's place in the queue. It yields a check that raises TurnOver once the
+turn is over, or None if this is no class host.
 """
 
 
 class TurnGuard:
     """Observe a run, and check the turn once more before the first block. A program can be stopped (Ctrl-Z, a debugger,
-    a machine out of memory) after it took the turn and before it starts its child. Meanwhile it can lose the turn to
-    another user; then ``still`` raises. Later, the end of the turn also ends the child."""
+    a machine out of memory) after it took the turn and before it starts its child. Meanwhile another user can get the
+    turn; then ``still`` raises TurnOver. Once the child runs, the end of the turn also ends the child."""
 
     def __init__(self, observer: RunObserver, still: HoldsTurn) -> None:
         self._observer = observer

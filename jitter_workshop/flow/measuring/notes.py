@@ -30,8 +30,8 @@ def with_notes(
     unnamed_percent: float | None = None,
     hunted: bool = False,
 ) -> Run:
-    """Return the run with a note on each value that is not known. A reason that the measuring child gave is taken
-    first. ``hunted``: the run was made with a hidden noise."""
+    """Return the run with a note on each value that is not known. A reason from the measuring child is preferred.
+    ``hunted``: the run was made with a hidden noise."""
     notes = {_path(run, name): reason for name, reason in result.notes.items()}
     held = held_limit(run.applied)
     if run.workload == "wakeup" and held:

@@ -50,8 +50,8 @@ def request_of(
 ) -> MeasureRequest:
     """Return the request for a lesson's measurement on a host. ``noise``: the noise that the learner accepted, ALONE
     for no noise at all. ``chosen``: thread → CPU, chosen by the learner. ``cpus``: the number of CPUs that a run may
-    use. The ring needs two CPUs: with fewer ``spin`` is measured, and also if the run ``beside``, with which this run
-    will be compared, was of ``spin``. ``evidence``: record the kernel's trace."""
+    use. ``beside``: the run with which this run will be compared. ``spin`` is measured in place of the ring if a run
+    may use only one CPU, or if ``beside`` measured ``spin``. ``evidence``: record the kernel's trace."""
     workload: WorkloadName = measurement.workload  # type: ignore[assignment]  # the loader checked it
     if workload in TWO_THREADS and (cpus < 2 or (beside is not None and beside.workload == "spin")):
         workload = "spin"
@@ -76,8 +76,8 @@ def request_of(
 def placed_on(
     root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet
 ) -> tuple[Placement, CpuSet | None]:
-    """Return the placement of a run, and this tool's isolated CPUs if the run will be made on them, else None. They are
-    used if there are enough for the run. Raise the errors of ``bench.placement.choose``."""
+    """Return the placement of a run, and this tool's isolated CPUs if the run will be made on them, else None. The
+    isolated CPUs are used if there are enough of them for the run. Raise the errors of ``bench.placement.choose``."""
     own, lines = CpuSet() if root.recorded else own_cpus(root), known_lines(root, topology)
     if own and request.placement != "none":
         with contextlib.suppress(HostError, UsageError):
@@ -87,8 +87,8 @@ def placed_on(
 
 
 def noise_refused(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> str:
-    """Return the reason why the noise of a request cannot run beside its threads; "" if it can, if the request has no
-    noise, and where the threads themselves cannot be placed."""
+    """Return the reason why the noise of a request cannot run beside its threads. Return "" if the noise can run, if
+    there is no noise, and if the threads themselves cannot be placed."""
     if request.noise is None:
         return ""
     try:

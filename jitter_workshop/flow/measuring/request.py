@@ -269,7 +269,7 @@ def resolve(
 
 
 def _room_for_a_stall(request: MeasureRequest) -> None:
-    """Raise UsageError if the blocks are too short for the noise ``stall``: after a stop, the rest of the block must be
+    """Raise UsageError if the blocks are too short for the noise ``stall``. After a stop, the rest of the block must be
     long enough to send the messages that were held up."""
     cut = blocks(request)
     length_ns = cut.block_ns

@@ -27,8 +27,8 @@ class Outlook:
     """Hold the expected figures of a run that measures for ``seconds`` and takes ``clock_s`` by the clock, with its
     start and pauses. ``messages``: the approximate number of messages, None if unknown. ``solid``: the highest
     percentile with ten messages beyond it. ``distinct``: the highest percentile with ten distinct stalls beyond it,
-    known only from an earlier run of the same kind. ``like``: the name of that run. ``noisy``: a noise runs beside
-    it. ``usual_pauses``: no earlier run tells how long this host's pauses between blocks are."""
+    known only from an earlier run of the same kind. ``like``: the name of that run. ``noisy``: a noise runs beside it.
+    ``usual_pauses``: True if no earlier run shows this host's pauses between blocks, so that usual ones are assumed."""
 
     workload: str
     seconds: float
@@ -175,8 +175,8 @@ def _per_second(request: MeasureRequest, before: Run | None) -> float | None:
 
 
 def _of(percentile: str, rate: float, before: Run | None) -> Budget:
-    """Return the messages and time that a percentile needs: beyond p99 by the stalls of run ``before``, if there is
-    one, else by messages alone."""
+    """Return the number of messages and the time that a percentile needs. Beyond p99 the stalls of run ``before``
+    decide, if there is such a run; otherwise the number of messages alone decides."""
     found = budget_from(before, percentile) if before is not None and float(percentile) > _RARE else None
     return budget(percentile, rate) if found is None else found
 

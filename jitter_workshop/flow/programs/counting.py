@@ -1,4 +1,4 @@
-"""Read the times of a program's threads from the files of /proc, which the user may read for their own programs without
+"""Read the times of a program's threads from files in /proc. Users may read these files of their own programs without
 root's rights.
 
 /proc/PID/task/TID/schedstat: Documentation/scheduler/sched-stats.rst (time on a CPU and in its queue, ns). Switches and
@@ -119,7 +119,7 @@ class Counting:
         return self._groups.throttled()
 
     def quota(self) -> tuple[int, int] | None:
-        """Return the tightest CPU quota of the program's groups, and its period, in ns; None if they have none."""
+        """Return the tightest CPU quota of the program's groups, and its period, in ns; None if they have no quota."""
         return self._groups.quota
 
     def steal(self) -> tuple[Stolen | None, str]:

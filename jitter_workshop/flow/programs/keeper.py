@@ -1,8 +1,8 @@
 """Keep one run of a command: start it, measure its time, and end it with all processes that it has started.
 
-This is a process of its own, with one thread. The kernel gives it each process below the command whose parent has ended
-(PR_SET_CHILD_SUBREAPER, prctl(2)), so processes that left the command's process group are found, too. A process that
-another service started for the command is not below it and is not found.
+This is a process of its own, with one thread. If the parent of a process below the command ends, the kernel makes the
+keeper the new parent (PR_SET_CHILD_SUBREAPER, prctl(2)). So processes that left the command's process group are found,
+too. A process that another service started for the command is not below it and is not found.
 
 stdin: a JSON line with the order, then ``go``, which begins the command; the end of stdin ends the command. stdout:
 JSON lines. ``pid``: the command waits to begin. ``failed``: 0 once the command has begun, else the errno of its start.

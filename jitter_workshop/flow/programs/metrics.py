@@ -35,9 +35,10 @@ _PYPERF_UNITS = {"second": "s", "byte": "byte", "integer": "count"}
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """Hold the metric that a proof compares. ``measure``: as in ``Figure``. At most one of ``pattern``, ``histogram``
-    and ``pyperf`` is not "": a regular expression, or the path of the file that the command writes. ``unit``: the
-    user's, or "". ``benchmark``: the name of one of several in a pyperf file, or ""."""
+    """Hold the metric that a proof compares. ``measure``: as in ``Figure``. ``pattern``: a regular expression.
+    ``histogram``, ``pyperf``: the path of the file that the command writes. At most one of these three is not "".
+    ``unit``: the user's unit, or "". ``benchmark``: the name of the wanted benchmark if the pyperf file has several,
+    else ""."""
 
     measure: str
     pattern: str = ""
@@ -48,7 +49,7 @@ class Metric:
 
     @property
     def file(self) -> Path | None:
-        """Return the file that the command writes; None if its figure is elsewhere."""
+        """Return the file that the command writes; None if the figure is not read from a file."""
         path = self.histogram or self.pyperf
         return Path(path) if path else None
 
@@ -109,7 +110,7 @@ class Metric:
             broken(name, f"{few}, and {SOLID_BEYOND} are needed", advice="choose a lower percentile with --metric")
         value = value_at(imported_curve(runs[0]), float(percentile))
         if value is None:
-            broken(name, f"it does not tell {self.measure}", advice="choose a lower percentile with --metric")
+            broken(name, f"it has no value for {self.measure}", advice="choose a lower percentile with --metric")
         return Figure(self.measure, NS, float(value)), runs[0].notes
 
     def _of_pyperf(self, data: bytes, name: str) -> Figure:
@@ -128,7 +129,7 @@ class Metric:
         if not values:
             broken(name, "its benchmark has no values")
         if not all(_is_figure(one) for one in values):
-            broken(name, "a value is no number of zero or more")
+            broken(name, "a value is not a number of zero or more")
         if unit not in _PYPERF_UNITS:
             broken(name, f"pyperf has no unit '{clean(unit, WORD)}'")
         mean = math.fsum(values) / len(values)

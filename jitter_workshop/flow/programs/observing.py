@@ -298,9 +298,9 @@ def _traced(
 
 
 def _known_until(events: Sequence[EventFields], read: TraceRead, cpus: Sequence[int], start: int, end: int) -> int:
-    """Return the time until which the trace of all CPUs is whole, if its recording ended early. If some CPUs lost
-    events, this is the time at which the first of them had its last event; else it is the time of the last event of
-    all."""
+    """Return the time until which the trace of all CPUs is whole, if its recording ended early. The trace of a CPU that
+    lost events is whole until its last event; the earliest of these times is returned. If no CPU lost events, this is
+    the time of the last event in the trace."""
     last: dict[int, int] = {}
     for event in events:
         last[event[1]] = event[0]

@@ -22,8 +22,8 @@ from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import NAME, PATH, USER, called, clean
 
 LOOK_S = 0.5
-"""Seconds between the two looks at the listed processes. The kernel counts their time in ticks, of 10 ms at most
-kernels, so their shares are known to 2 %."""
+"""Seconds between the two looks at the listed processes. The kernel counts their time in ticks, which last 10 ms on
+most kernels, so their shares are known to 2 %."""
 
 _MOST_GROUPS = 10_000
 
@@ -61,7 +61,7 @@ def listed(root: HostRoot, stop: threading.Event | None = None) -> tuple[Process
 
 def owner(root: HostRoot, pid: int) -> str:
     """Return the name of the user who owns a process, or the user's number if there is no name; "" if the process has
-    ended. Of several user ids of a process, one that is not this user's is taken."""
+    ended. If a process has several user ids, one that is not this user's is preferred."""
     found = sorted(owners(root, pid) - {os.geteuid()}) or sorted(owners(root, pid))
     if not found:
         return ""

@@ -73,8 +73,8 @@ def _of_program(workshop: Workshop, walk: ChapterSession, rounds: int) -> ProveR
 
 
 def changes(workshop: Workshop) -> tuple[str, ...]:
-    """Return the changes that can be proven with a program here, at most MOST_CHANGES: its placement, and each setting
-    that can be improved on this running host. Raise HostError if the host shows no CPU."""
+    """Return the changes that can be proven with a program here, at most MOST_CHANGES. They are its placement, and each
+    setting that can be improved at run time. Raise HostError if the host shows no CPU."""
     found = [PLACEMENT]
     for finding in workshop.findings().improvable:
         tunable = registry.find(finding.check.id)

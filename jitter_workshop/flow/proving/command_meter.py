@@ -72,7 +72,7 @@ class CommandMeter(Meter):
 
     @property
     def unit(self) -> str:
-        """Return the unit of the figure, after a trial."""
+        """Return the unit of the figure, which is known after a trial."""
         return self._unit
 
     def trial(self, side: SideName, agent_session: AgentSession, cancel: CancelToken) -> float:
@@ -81,7 +81,7 @@ class CommandMeter(Meter):
         path = self._request.metric.file
         if path is not None and os.path.lexists(path):
             raise HostError(
-                f"{clean(path, PATH)} exists already, so it could be taken for what the command writes",
+                f"{clean(path, PATH)} exists already, so it could be taken for the file that the command writes",
                 "move it away, or let the command write another file",
             )
         if self._request.metric.measure == HELD_UP:
@@ -139,7 +139,8 @@ class CommandMeter(Meter):
 
     @contextlib.contextmanager
     def _file_removed(self) -> Iterator[None]:
-        """Remove the file that the command has written in a run, so that the next run cannot read it as its own."""
+        """Remove the file that the command has written in a run, so that it cannot be taken for the file of the next
+        run."""
         try:
             yield
         finally:

@@ -107,7 +107,7 @@ class TunableSides(Sides):
         missing = [c for c in self.changes if c.path not in made and not kind_of(c.kind).of_task]
         if missing:
             where = clean(missing[0].path, 120)
-            raise HostError(f"another program or user set {where} to the value to prove", _AGAIN)
+            raise HostError(f"another program or user has already given {where} the value to prove", _AGAIN)
         self._remember(result)
         if any(kind_of(change.kind).of_task for change in self.changes):
             # The other writes are for tasks that began after the plan was shown: the user has not agreed to them.

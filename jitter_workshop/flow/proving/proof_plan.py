@@ -37,7 +37,7 @@ CHANGE_S = 0.5
 """Seconds to apply and restore a change; the first measured time replaces this estimate."""
 
 HERE = Path("/")
-_ELSEWHERE = "choose another change; the verb 'prove' takes other CPUs"
+_ELSEWHERE = "choose another change, or other CPUs with the verb 'prove'"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ProveRequest:
     ``like``: a chapter's request, which gives workload, placement, noise, duty, pacing, priority and the CPUs that the
     learner chose. ``wait_s``: seconds to wait for the host's turn. ``command``: the user's command, which is run
     instead of our benchmark. Then the options of our own runs (``workload``, ``duration_s`` and the like) have no
-    effect, and ``cpus`` bind the command on both sides.
+    effect, and the command is bound to ``cpus`` in all runs.
     """
 
     words: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
     """Return the plan of a proof on this host. Nothing is written. For settings the agent makes the plan, because root
     sees more.
 
-    Raise UsageError for an invalid request, HostError if it cannot be proven on this host; each has advice.
+    Raise UsageError for an invalid request, HostError if the change cannot be proven on this host; each has advice.
     """
     if not 1 <= request.rounds <= MOST_ROUNDS:
         raise UsageError(f"a proof must have 1 to {MOST_ROUNDS:,} rounds, not {request.rounds:,}")
@@ -105,7 +105,7 @@ def draw(request: ProveRequest, agent_session: AgentSession) -> Drawn:
 
 
 def _base(request: ProveRequest, workload: WorkloadName) -> MeasureRequest:
-    """Return the request of a proof's runs, without CPUs if no ``like`` has them. Values of ``like`` that belong to
+    """Return the request of a proof's runs. It names CPUs only if ``like`` does. Values of ``like`` that belong to
     another workload are dropped."""
     like = request.like or MeasureRequest()
     if workload != like.workload:
@@ -139,7 +139,7 @@ def _planned(
     said = list(notices)
     if request.rounds < ENOUGH_ROUNDS:
         gives = "gives" if request.rounds == 1 else "give"
-        said.append(f"A verdict needs {ENOUGH_ROUNDS} rounds: {request.rounds} {gives} figures, and no verdict.")
+        said.append(f"A verdict needs {ENOUGH_ROUNDS} rounds: {request.rounds} {gives} figures but no verdict.")
     plan = ProofPlan(
         subject=subject,
         rounds=request.rounds,
@@ -339,8 +339,8 @@ def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_session: AgentSes
 
 
 def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: HostRoot) -> None:
-    """Raise HostError if we have applied a tunable with a value other than the one to prove: the writes for the value
-    to prove are not known before a restore.
+    """Raise HostError if we have applied a tunable with another value than the one to prove. Before a restore, the
+    writes for the value to prove are not known.
     """
     values = {one["id"]: one.get("value", "") for one in stack(root)}
     for one in wanted:
@@ -390,7 +390,7 @@ def measured_on(
                 "use '--workload spin', or choose more hot CPUs with --cpus",
             )
         if request.like is None or walled:
-            why = f"Only CPU {hot} is hot, and the {asked} needs two CPUs: the loop spin measures instead."
+            why = f"Only CPU {hot} is hot, and the {asked} needs two CPUs: the loop spin is measured instead."
             asked = "spin"
     if "isolation" in ids and len(hot) < 2 and asked == "ring":
         why = (

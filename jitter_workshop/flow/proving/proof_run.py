@@ -129,7 +129,7 @@ class Prover:
         case. ``queued``: as in ``flow.measuring.measure.measure``.
 
         A proof that ended early is returned like others, with ``complete`` False and the reason in ``stopped``. An
-        error is raised only if no round was finished and nothing is left to restore: Cancelled if ``cancel`` was
+        error is raised only if no round was finished and nothing is left to restore. It is Cancelled if ``cancel`` was
         pressed, else the error that ended the proof (HostError, BusyError, MeasureError, …).
         """
         drawn = self._drawn

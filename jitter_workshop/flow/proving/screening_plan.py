@@ -84,7 +84,7 @@ class Drawn:
 
 def draw(request: ScreenRequest, agent_session: AgentSession) -> Drawn:
     """Return the plan of a screening on this host. Nothing is written. Raise UsageError for an invalid request,
-    HostError if this host cannot do it; each has advice."""
+    HostError if the settings cannot be screened on this host; each has advice."""
     asked = request.prove
     if request.proofs is not None and not 1 <= request.proofs <= MOST_ROUNDS:
         raise UsageError(f"the proofs must have 1 to {MOST_ROUNDS:,} pairs, not {request.proofs:,}")
@@ -127,7 +127,7 @@ def draw(request: ScreenRequest, agent_session: AgentSession) -> Drawn:
     notices += [why] if why else []
     pairs, proofs = pairs_needed(len(settings)), request.proofs or proofs_needed(len(settings))
     if proofs < ENOUGH_ROUNDS:
-        notices.append(f"A verdict needs {ENOUGH_ROUNDS} pairs in the proofs: {proofs} give figures, and no verdict.")
+        notices.append(f"A verdict needs {ENOUGH_ROUNDS} pairs in the proofs: {proofs} give figures but no verdict.")
     plan = ScreeningPlan(
         settings=settings,
         pairs=pairs,
@@ -148,7 +148,7 @@ def draw(request: ScreenRequest, agent_session: AgentSession) -> Drawn:
 
 
 def timed(drawn: Drawn) -> Drawn:
-    """Return the plan with the time that its runs will take, for a command after its trial."""
+    """Return the plan with the time that its runs will take. For a command, this time is known after its trial."""
     plan = drawn.plan
     runs = plan.budget_runs - plan.done
     each_s = drawn.meter.seconds + CHANGE_S
@@ -220,8 +220,8 @@ def _settings(alone: dict[str, Plan]) -> tuple[str, ...]:
 def _all_changes(
     settings: Sequence[str], alone: dict[str, Plan], words: tuple[str, ...], hot: CpuSet, agent_session: AgentSession
 ) -> tuple[Change, ...]:
-    """Return the writes of all settings, in their order. Raise HostError if a setting has other writes beside the
-    other settings than alone: the effects of settings could then not be added up."""
+    """Return the writes of all settings, in their order. Raise HostError if the writes of a setting alone differ from
+    its writes beside the other settings: the effects could then not be added up."""
     full = agent_session.plan(words, hot)
     single = [
         change
@@ -250,4 +250,4 @@ def cheaper(plan: ScreeningPlan) -> str:
     """Return a sentence that compares the cost of the screening with that of one proof for each setting."""
     single = one_by_one(len(plan.settings))
     share = f", {plan.budget_runs / single:.0%} of them".replace("%", " %") if plan.budget_runs < single else ""
-    return f"One after the other, {many(single, 'run')} would be needed; this takes {plan.budget_runs}{share}."
+    return f"Proofs of all settings would take {many(single, 'run')}; this screening takes {plan.budget_runs}{share}."

@@ -76,7 +76,7 @@ class ScreeningObserver(Protocol):
     """Observe a screening. The methods are called on its thread, never during a block."""
 
     def tried(self, done: int, of: int) -> None:
-        """Receive the number of settings that were applied and restored once."""
+        """Receive the number of settings that the trial has applied and restored so far, and the number of all."""
 
     def run_begins(self, step: ScreeningStep) -> RunObserver:
         """Return the observer of the run that is about to begin."""
@@ -240,7 +240,7 @@ class _Series:
         self.not_kept = ""
 
     def begin(self, before: Screening | None) -> None:
-        """Take over the pairs of an earlier sitting. Do nothing if ``before`` is None."""
+        """Take over the pairs that were made before a stop. Do nothing if ``before`` is None."""
         if before is None:
             return
         self.id, self._seed = before.id, before.seed

@@ -127,8 +127,8 @@ class Times:
 
 
 def too_short(what: str, total_s: float, rounds: str) -> str:
-    """Return a warning if a series takes longer than the rest of the turn, else "". ``what``: the series, with its
-    article. ``rounds``: the parts that are judged if it ends early."""
+    """Return a warning if a series takes longer than the rest of the turn, else "". ``what``: the series in words, such
+    as "the proof". ``rounds``: the word for its parts, which are judged even if the series ends early."""
     left = left_s(read_turns(), os.geteuid(), now_s())
     if left is None or total_s <= left:
         return ""
@@ -137,7 +137,8 @@ def too_short(what: str, total_s: float, rounds: str) -> str:
 
 
 def drifted_without(strange: Sequence[LeftAlone]) -> str:
-    """Return a sentence on a setting that has another value without the change than before the series, or ""."""
+    """Return a sentence on a setting whose value in a run without the change differs from its value before the series;
+    "" if there is none."""
     if not strange:
         return ""
     one = strange[0]
