@@ -26,7 +26,7 @@ GOOD = 'name = "Latency"\nhot_cpus = "0"\n'
         (GOOD + "longest_turn_minuts = 3", "unknown key 'longest_turn_minuts'; "),
         (
             GOOD + 'chapters = ["pining"]',
-            "chapters has 'pining', but there is no such chapter; use baseline, governor,",
+            "'chapters' has 'pining', but there is no such chapter; use baseline, governor,",
         ),
         (
             GOOD + '[may_apply]\nstudents = ["governer"]',

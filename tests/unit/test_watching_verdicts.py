@@ -83,7 +83,7 @@ def altered(**changes: Any) -> Callable[[Path], None]:
         (altered(accept="stall < 1s for 1h"), "numbers differ from those in its condition"),
         (altered(per_hour_high=0.1), "limits do not follow from its figures"),
         (altered(reason="fine"), "by its own figures"),
-        (lambda path: (path.parent / verdicts.JUNIT).write_text("<x/>"), "says something else"),
+        (lambda path: (path.parent / verdicts.JUNIT).write_text("<x/>"), "does not have the same verdict"),
     ],
 )
 def test_a_file_that_contradicts_itself_is_found_out(

@@ -1,4 +1,4 @@
-"""Make this machine a class host, check the class host, and undo what was made."""
+"""Set up this machine as a class host, check the setup, and undo it."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def wish(file: Path | None) -> HostChoices:
 
 
 def to_do(asked: HostChoices) -> tuple[tuple[HostStep, str], ...]:
-    """Return the steps that are still needed for a class host, each with its problem. Raise HostError if the caller is
-    not root."""
+    """Return the steps that are still needed for a class host, each with the problem that it solves. Raise HostError if
+    the caller is not root."""
     _only_root()
     return open_steps(hoststeps.steps(asked))
 
@@ -109,8 +109,8 @@ def doubts(asked: HostChoices) -> tuple[Problem, ...]:
 
 
 def bundle(out: Path, file: Path | None) -> None:
-    """Write the archive that makes a class host without the internet. Raise UsageError for an invalid class file,
-    HostError if the archive cannot be written."""
+    """Write the archive from which a class host can be set up without the internet. Raise UsageError for an invalid
+    class file, HostError if the archive cannot be written."""
     from jitter_workshop.classroom import bundle as archive
 
     data = _class_data(file)
@@ -119,8 +119,8 @@ def bundle(out: Path, file: Path | None) -> None:
 
 
 def to_remove() -> tuple[str, ...]:
-    """Return the things that :func:`remove` would remove, in words. Raise HostError if there are any and the caller is
-    not root."""
+    """Return the things that :func:`remove` would remove, in words. Raise HostError if there is such a thing and the
+    caller is not root."""
     there = leftovers()
     if there:
         _only_root()
@@ -160,8 +160,8 @@ def remove() -> tuple[str, ...]:
 
 
 def _instructors(described: ClassFile) -> Iterator[Problem]:
-    """Yield a problem for each instructor outside the group: only its members can reach the services, through sockets
-    and a sudoers rule."""
+    """Yield a problem for each instructor who is not in the class's group. Only members of this group can reach the
+    services, through sockets and a sudoers rule."""
     try:
         group = grp.getgrnam(GROUP)
     except KeyError:
@@ -180,8 +180,8 @@ def _instructors(described: ClassFile) -> Iterator[Problem]:
 
 
 def _permitted(described: ClassFile) -> Iterator[Problem]:
-    """Yield a problem for each name in ``may_apply`` that no user of this host has. A misspelt name has no effect: its
-    user would get the rule for all students."""
+    """Yield a problem for each name in ``may_apply`` that no user of this host has. A misspelt name has no effect: the
+    user who was meant gets the rule for all students."""
     for name in described.may_apply:
         if name == STUDENTS:
             continue
@@ -193,15 +193,15 @@ def _permitted(described: ClassFile) -> Iterator[Problem]:
 
 
 def _understood(data: bytes, file: Path | None) -> ClassFile:
-    """Return the class in the file's text. Raise UsageError for an unknown chapter or tunable: a misspelt name would
-    be ignored later."""
+    """Return the class that a file's text describes. Raise UsageError for an unknown chapter or tunable: otherwise a
+    misspelt name would be ignored."""
     where = clean(file, 200) if file is not None else CLASS_FILE
     described = parse_class(data, where)
     known = [chapter.id for chapter in load_course().chapters]
     for chapter in described.chapters:
         if chapter not in known:
             raise UsageError(
-                f"{where}: chapters has '{chapter}', but there is no such chapter", f"use {', '.join(known)}"
+                f"{where}: 'chapters' has '{chapter}', but there is no such chapter", f"use {', '.join(known)}"
             )
     for who, ids in described.may_apply.items():
         for one in ids:

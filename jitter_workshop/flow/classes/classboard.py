@@ -41,7 +41,7 @@ class ClassTable:
 @dataclass(frozen=True, slots=True)
 class Column:
     """Hold a chapter of the course. ``sets``: the chapter changes settings or the placement, and has a mark for it.
-    ``reads``: the chapter measures nothing and has no mark. It is done when it was read to its end."""
+    ``reads``: the chapter measures nothing and has no mark; a learner has done this chapter after its last step."""
 
     number: int
     id: str
@@ -67,7 +67,7 @@ class Judged:
 
     def near(self, row: BoardRow, chapter: PostedChapter) -> bool | None:
         """Return True if a posted guess was near, by the rules of ``course.predictions``; None if the post does not
-        tell."""
+        show it."""
         task, guess = self._task(chapter), chapter.prediction
         if task is None or guess is None:
             return None
@@ -140,7 +140,8 @@ def together(boards: Sequence[ClassTable]) -> Board:
 
 
 def _without_old(found: Sequence[ClassTable]) -> tuple[ClassTable, ...]:
-    """Return the machines, without the boards that are out of date because an earlier collection brought them."""
+    """Return the machines. If a board is out of date, because only an earlier collection has reached the machine, the
+    reason replaces the board."""
     times = {one.host: _time(one.board.at) for one in found if one.board is not None}
     newest = max((at for at in times.values() if at is not None), default=None)
     kept = []

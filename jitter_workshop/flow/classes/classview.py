@@ -85,7 +85,8 @@ class ClassView:
 
     @property
     def standing(self) -> tuple[object, ...]:
-        """Return the state of the turn without times. The value changes only if something happens."""
+        """Return the state of the turn without times. The value changes only if the turn or the queue changes, and not
+        as time passes."""
         state, turn = self._state, self._state.turn
         here = place(state, os.geteuid(), self._at_s).before
         holder = (turn.number, turn.uid, turn.doing, turn.returning) if turn is not None else None
@@ -120,7 +121,7 @@ class ClassView:
         return tuple(row for row in rows if row.number <= MOST_ROWS or row.own)
 
     def unseen(self) -> str:
-        """Return in words how many users wait that :meth:`queue` does not show; "" if there are none."""
+        """Return, in words, the number of waiting users that :meth:`queue` does not show; "" if it shows all."""
         more = len(self._state.queue) - len(self.queue())
         return f"{more} more wait{'s' if more == 1 else ''}" if more else ""
 

@@ -75,7 +75,8 @@ class AgentSession:
         self._lost = False
 
     def beside(self) -> AgentSession:
-        """Return another session with an agent of its own, for work on another thread. It asks in the same way."""
+        """Return another session with an agent of its own, for work on another thread. The new session uses the same
+        ``ask``."""
         other = AgentSession(self.ask)
         other.class_only = self.class_only
         return other
@@ -120,9 +121,9 @@ class AgentSession:
         return accounted(HostRoot(HERE), shown, result)
 
     def announce(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
-        """Journal the old values of the changes in ``shown``, which the learner makes by hand, and write nothing.
-        Writes that they make are restored at the end, adopted or not. Raise NoAgent without root's rights, HostError on
-        any other failure."""
+        """Journal the old values of the changes in ``shown``, which the learner makes by hand, and write nothing. The
+        learner's writes are restored at the end, adopted or not. Raise NoAgent without root's rights, HostError on any
+        other failure."""
         try:
             agent = self._connected()
         except HostError as error:
@@ -291,7 +292,7 @@ class AgentSession:
             return result
 
     def close(self) -> RestoreResult:
-        """Restore the leased settings, and close the connection. Never raise an error: it is kept in ``trouble``, and a
+        """Restore the leased settings, and close the connection. An error is not raised but kept in ``trouble``; a
         later ``restore`` can still use the journal.
         """
         if self._lost:

@@ -1,7 +1,7 @@
 """Keep a session's log of its host: each write that was applied or restored, and the host's first and last status.
 
-The log must never stop an apply, a restore or a measurement: if it cannot be written, the error is kept in ``trouble``
-and nothing is raised.
+The log must never stop an apply, a restore or a measurement. If it cannot be written, no error is raised; ``trouble``
+has the reason.
 """
 
 from __future__ import annotations

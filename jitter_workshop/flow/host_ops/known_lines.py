@@ -1,4 +1,5 @@
-"""Find the times of a cache line between CPUs that were measured on this host, for the choice of CPUs."""
+"""Find the newest matrix of this host: the measured times of a cache line between its CPUs. The choice of CPUs uses
+these times."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def known_lines(root: HostRoot, topology: Topology) -> Lines | None:
-    """Return the times of the newest complete matrix in any session of this user; None for a recorded host, and where
-    no matrix was measured with the CPUs that the host has now."""
+    """Return the times of the newest complete matrix in any session of this user. Return None for a recorded host, and
+    if no matrix was measured with the CPUs that this host has now."""
     if root.recorded or not _any(str(paths.sessions_dir())):
         return None
     from jitter_workshop.bench.pairs import fingerprint

@@ -62,7 +62,8 @@ def read_all(place: HostRoot) -> None:
 
 def _check_everything(place: HostRoot, topology: Topology) -> None:
     """Read all files that ``status`` and ``plan`` read, for any choice of hot CPUs. Many checks read only hot CPUs, and
-    some read nothing if no housekeeping CPU is left. So first all CPUs but one are hot, and then that one."""
+    some read nothing if no housekeeping CPU is left. So all checks are made twice: first with all CPUs but one as hot
+    CPUs, then with this one alone."""
     first = CpuSet(topology.online.cpus[:1])
     for hot in (topology.online - first, first):
         if not hot:

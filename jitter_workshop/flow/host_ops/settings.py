@@ -91,7 +91,7 @@ def ground_of(root: HostRoot, topology: Topology | None = None) -> tuple[HotCpus
 
 
 def _held(host: Host, tunables: Sequence[Tunable], checks: Sequence[Assessment]) -> str:
-    """Return the reason why a change has no effect for any of the tunables that can be improved, or ""."""
+    """Return the reason why no tunable that can be improved would have an effect here, or ""."""
     told = [t.held(host) for t, check in zip(tunables, checks, strict=True) if check.state == "improve"]
     return told[0] if told and all(told) else ""
 

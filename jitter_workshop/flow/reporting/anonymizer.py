@@ -1,10 +1,10 @@
 """Remove the names of hosts, users and other people's tasks from a report that is meant for others.
 
-Text that people or other hosts chose is always replaced, because no list of names could be complete: labels, the
-session's name, imports, paths that are not the system's, and arguments of options. The tool's own sentences may also
-hold a name of a field. Such a sentence is made again from the field, or the name in it is replaced, or the sentence is
-left out. A report has to say which task took the time, so public names of tasks stay: the kernel's threads in the forms
-in which the kernel prints them, known services, and the measured threads.
+Text that people or other hosts chose is always replaced: labels, the session's name, imports, paths that are not the
+system's, and arguments of options. No list of names to replace could be complete. The tool's own sentences may contain
+such a name, too. Then the sentence is made again with the new name, the name in it is replaced, or the sentence is left
+out. A report has to say which task took the time, so public names of tasks stay: those of known services, of the
+measured threads, and of the kernel's threads in the kernel's own forms.
 """
 
 from __future__ import annotations
@@ -134,7 +134,8 @@ class Names:
 
 
 def is_private(task: str) -> bool:
-    """Return True if a task's name may reveal a user's work: it is no task of the kernel, a known service or ours."""
+    """Return True if a task's name may reveal a user's work. Tasks of the kernel, known services and our own tasks do
+    not."""
     # Another program's task with the name of a measured thread reveals nothing, either.
     known = task in SERVICE_TASKS or task in MEASURED_THREADS or task in _KERNEL_WORDS or task in (IDLE, THROTTLED)
     return bool(task.strip()) and not known and _KERNEL.fullmatch(task) is None

@@ -314,7 +314,8 @@ def _guess(walk: ChapterSession, prediction: Prediction | None) -> str:
 
 def culprits(subject: Subject, *, keep: bool = False) -> tuple[Culprits, ...]:
     """Return the causes of stalls in each chapter's explained run and in the newest run with evidence, oldest run
-    first; if the user picked runs, in all picked runs with evidence. ``keep``: store new explanations in the session.
+    first. If the user picked runs, return those of all picked runs with evidence. ``keep``: store new explanations in
+    the session.
     """
     wanted = _explainable(subject)
     return tuple(_culprits_of(subject, run, number, len(wanted), keep) for number, run in enumerate(wanted, 1))

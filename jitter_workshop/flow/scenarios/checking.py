@@ -25,7 +25,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Counts:
-    """Hold the kernel's counts at a time (``at``: monotonic seconds)."""
+    """Hold the kernel's counters at one moment. ``at``: this moment, in seconds of the monotonic clock."""
 
     at: float
     interrupts: CounterTable
@@ -34,8 +34,8 @@ class Counts:
 
 
 def check(root: HostRoot, scenario: Scenario, values: Mapping[str, str]) -> list[Outcome]:
-    """Return the outcome of each requirement. Figures are counted once for all, for ``scenario.seconds``. ``values``:
-    the drawn values; they are variables of the commands."""
+    """Return the outcome of each requirement. All figures are counted during the same ``scenario.seconds``. ``values``:
+    the values drawn for this scenario, which its commands get as variables."""
     figures = _rates(root, scenario) if any(one.kind == "figure" for one in scenario.requirements) else {}
     return [_outcome(root, one, values, figures) for one in scenario.requirements]
 
@@ -46,8 +46,8 @@ def counts(root: HostRoot) -> Counts:
 
 
 def figures_between(earlier: Counts, later: Counts, cpu: int) -> dict[str, float]:
-    """Return the figures of a CPU between two readings, in their units (``FIGURES``). A figure that one of the readings
-    lacks is missing."""
+    """Return the figures of a CPU between two readings, in their units (``FIGURES``). A figure is left out if a reading
+    does not have it."""
     seconds = later.at - earlier.at
     found: dict[str, float] = {}
     if seconds <= 0 or cpu not in earlier.times or cpu not in later.times:
@@ -69,7 +69,7 @@ def figures_between(earlier: Counts, later: Counts, cpu: int) -> dict[str, float
 
 
 def _rates(root: HostRoot, scenario: Scenario) -> dict[int, dict[str, float]]:
-    """Count for the scenario's seconds, and return the figures of each CPU that a requirement names."""
+    """Count events for ``scenario.seconds``, and return the figures of each CPU that a requirement names."""
     cpus = {int(one.cpu) for one in scenario.requirements if one.kind == "figure" and one.cpu.isdigit()}
     earlier = counts(root)
     time.sleep(scenario.seconds)
@@ -97,7 +97,8 @@ def _outcome(
 
 
 def _of_tasks(root: HostRoot, one: Requirement) -> Outcome:
-    """Require that a task of this name runs, and that no thread of that name may use a CPU of ``off``."""
+    """Return the outcome of a requirement on tasks: a task of this name runs, and no thread of this name may use a CPU
+    of ``off``."""
     off = CpuSet.parse_list(one.off)
     threads = [task for task in each_thread(root) if task.name == one.name]
     if not threads:
@@ -111,7 +112,8 @@ def _of_tasks(root: HostRoot, one: Requirement) -> Outcome:
 
 
 def _of_a_command(one: Requirement, values: Mapping[str, str]) -> Outcome:
-    """Run a program of the scenario in the machine's shell; the first line of its output says what was found."""
+    """Run a program of the scenario in the machine's shell, and return the outcome with the first line of its
+    output."""
     try:
         done = subprocess.run(
             ["sh", "-c", PRELUDE + one.name],
@@ -128,5 +130,5 @@ def _of_a_command(one: Requirement, values: Mapping[str, str]) -> Outcome:
 
 
 def variables(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the drawn values as variables of the shell: their names in capitals."""
+    """Return the drawn values as variables for a shell, with their names in capitals."""
     return {name.upper(): value for name, value in values.items()}

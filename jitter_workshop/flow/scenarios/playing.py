@@ -1,7 +1,8 @@
-"""Lead a practice machine through a scenario: plant it, boot anew if the learner asks for it, check, note it solved.
+"""Lead a practice machine through a scenario: plant the fault, boot again if the learner wants it, check the machine,
+and note a solved scenario.
 
-Files that the machine and the learner in it write are untrusted here: they are read strictly, and at most a boot
-parameter's length of each is used.
+Files that the machine or its learner has written are untrusted. They are checked strictly, and boot parameters are read
+only up to a fixed length.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from jitter_workshop.session.files import read_json, write_json
 STATE = f"{INSIDE}/scenario.json"
 SOLVED = "solved.json"
 BOOT = "boot-with"
-"""The file in the kept folder, with the parameters for the next boot."""
+"""The name of the file in the kept folder that holds the parameters for the next boot."""
 MOST_APPEND = 500
 MOST_SOLVED = 1000
 PLANT_TIMEOUT_S = 120.0
@@ -36,7 +37,8 @@ CHECK_TIMEOUT_S = 240.0
 
 @dataclass(frozen=True)
 class Playing:
-    """Hold a scenario with its values in a machine. ``kept``: the host's folder that the guest may write."""
+    """Hold a machine and the scenario that is planted in it. ``values``: the values drawn for the scenario. ``kept``:
+    the folder of the host in which the guest may write."""
 
     machine: Machine
     scenario: Scenario
@@ -57,8 +59,9 @@ class Playing:
             self._shell(self.scenario.plant, places)
 
     def boot_anew(self, tell: Callable[[str], None]) -> bool:
-        """Boot the machine that has gone off with the parameters that the learner left, and begin again. Return False
-        if there are none. A kernel that does not boot with them is started without them; ``tell`` gets each step."""
+        """Boot the machine after the learner has switched it off. Its kernel gets the boot parameters that the learner
+        has left in ``kept``; return False if there are none. If the kernel does not boot with these parameters, it is
+        started with the earlier ones. ``tell`` gets a line on each step."""
         wanted = self._parameters()
         if wanted is None:
             return False
@@ -85,7 +88,8 @@ class Playing:
             raise MachineError(f"the machine could not check itself: {(done.stdout + done.stderr)[-300:]}") from None
 
     def solve(self, tell: Callable[[str], None]) -> None:
-        """Run the scenario's own solution, a boot included. Raise MachineError if it fails."""
+        """Run the scenario's own solution, and boot the machine if the solution switches it off. Raise MachineError if
+        it fails."""
         try:
             self._shell(self.scenario.solution)
         except PowerLost:
@@ -104,7 +108,8 @@ class Playing:
         self.machine.run(argv, stdin=content, check=True)
 
     def _parameters(self) -> str | None:
-        """Return the boot parameters that the learner left; None if there are none, or no printable line."""
+        """Return the boot parameters that the learner has left; None if there are none, or if they are not one
+        printable line."""
         place = self.kept / BOOT
         try:
             with place.open("rb") as file:
@@ -116,7 +121,7 @@ class Playing:
 
 
 def as_state(scenario: Scenario, values: Mapping[str, str], seed: int) -> dict[str, Any]:
-    """Return the scenario as an object of JSON, for the machine."""
+    """Return the scenario as a JSON object for the machine, without its solution."""
     told = {field.name: getattr(scenario, field.name) for field in dataclasses.fields(scenario)}
     told["requirements"] = [dataclasses.asdict(one) for one in scenario.requirements]
     # The solution stays outside.
@@ -126,7 +131,8 @@ def as_state(scenario: Scenario, values: Mapping[str, str], seed: int) -> dict[s
 
 @dataclass
 class Inside:
-    """Hold the scenario of the machine in which this process runs. ``hints``: how many were read."""
+    """Hold the scenario of the machine in which this process runs. ``hints``: the number of hints that the learner has
+    read."""
 
     scenario: Scenario
     values: dict[str, str]
@@ -135,7 +141,7 @@ class Inside:
 
     @classmethod
     def open(cls, path: str = STATE) -> Inside:
-        """Read it. Raise SessionError if this host is not a machine with a scenario."""
+        """Read the scenario. Raise SessionError if this host is not a machine with a scenario."""
         try:
             said = read_json(Path(path))
             told = dict(said["scenario"])
@@ -144,11 +150,11 @@ class Inside:
             return cls(Scenario(**told), dict(said["values"]), int(said["seed"]), int(said["hints"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SessionError(
-                "there is no scenario here", "jitter-workshop practice scenarios lists them, outside the machine"
+                "there is no scenario here", "'jitter-workshop practice scenarios' lists all, outside the machine"
             ) from error
 
     def next_hint(self, path: str = STATE) -> str:
-        """Return the next hint, the last one again at the end, and note that it was read."""
+        """Return the next hint, and note that it was read. After the last hint, return the last one again."""
         self.hints = min(self.hints + 1, len(self.scenario.hints))
         write_json(Path(path), {**as_state(self.scenario, self.values, self.seed), "hints": self.hints})
         return self.scenario.hints[self.hints - 1]
@@ -162,7 +168,8 @@ class Inside:
 
 @dataclass(frozen=True)
 class Solved:
-    """Hold that a scenario was solved with a seed. ``at``: seconds since the epoch. ``hints``: how many were read."""
+    """Hold one solved scenario and the seed of its values. ``at``: the time, in seconds since the epoch. ``hints``: the
+    number of hints that the learner has read."""
 
     scenario: str
     seed: int
@@ -171,7 +178,8 @@ class Solved:
 
 
 def solved_in(kept: Path) -> list[Solved]:
-    """Return the solved scenarios, by the kept folder of one shape; [] if there are none, or if the file is damaged."""
+    """Return the solved scenarios that the kept folder of one shape of machine lists; [] if there are none, or if the
+    file is damaged."""
     found = []
     try:
         said = read_json(kept / SOLVED)["solved"]
@@ -185,5 +193,5 @@ def solved_in(kept: Path) -> list[Solved]:
 
 
 def inside_kept() -> Path:
-    """Return the kept folder as a process in the machine sees it."""
+    """Return the path of the kept folder inside the machine."""
     return Path(os.environ.get("KEPT", KEPT))

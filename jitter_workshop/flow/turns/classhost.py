@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jitter_workshop.model.run import Run
 
 HoldsTurn = Callable[[], object]
-"""The type of a check that raises once the turn is over."""
+"""The type of a check that raises TurnOver once the turn is over."""
 
 DAY_S = 86_400.0
 SOON_S = 60.0
@@ -383,8 +383,8 @@ def take_turn(
 
 
 def _busy(state: TurnState, uid: int, *, waited: bool) -> BusyError:
-    """Return the error for a turn that did not begin, with advice. If no turn can begin, the advice is not only to
-    wait."""
+    """Return the error for a turn that did not begin, with advice. If no turn can begin, the advice names the
+    instructor, too."""
     wait = f"{'wait longer' if waited else 'queue'} with '--wait SECONDS'"
     barred = bool(state.frozen_by or state.trouble)
     first = "ask an instructor to allow new turns" if barred else "see 'jitter-workshop class turn'"

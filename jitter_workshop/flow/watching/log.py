@@ -27,7 +27,7 @@ _STEP_NS = 100_000_000
 """The shortest step of the wall clock, in ns, that the journal notes. Slewing is no step: it moves the clock by at most
 0.5 ms in a second."""
 _SLEPT_NS = 10_000_000
-KILLED = "a kill, or the end of its host: its journal has no last line"
+KILLED = "a kill or a stop of the host (the journal has no last line)"
 
 
 class Teller(Protocol):
@@ -133,8 +133,8 @@ class Log:
             self.subject.notes[about] = f"{sentence} (and other times before: see the journal)"
 
     def trace_ended(self, why: str) -> None:
-        """Note that there is no trace from now on. The trace stays the evidence if it has already shown causes of
-        stalls."""
+        """Note that there is no trace from now on. The watch's evidence is still the trace if it has already shown
+        causes of stalls, else the counters."""
         self.subject.notes["trace"] = why
         self.subject.evidence = "trace" if self.tally.named else "counters"
 
@@ -186,8 +186,8 @@ class Log:
 
 
 def _offsets() -> tuple[int, int]:
-    """Return how far two clocks are ahead of the monotonic clock, in ns: the wall clock, and the clock that also counts
-    while the host is suspended."""
+    """Return how far two clocks are ahead of the monotonic clock, in ns. The first is the wall clock; the second also
+    counts while the host is suspended."""
     monotonic = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     return time.time_ns() - monotonic, time.clock_gettime_ns(time.CLOCK_BOOTTIME) - monotonic
 

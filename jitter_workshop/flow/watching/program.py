@@ -1,8 +1,8 @@
 """Watch a program of the user's own for hours: a stall is a time in which one of its threads could run and did not.
 
 The kernel adds up how long each thread waits for a CPU (``/proc/PID/task/TID/schedstat``). These sums are read four
-times a second; only when one of them grew by the threshold is the trace frozen and read. The sums go on meanwhile, so a
-growth that the trace cannot split is reported as undecided time.
+times a second. The trace is frozen and read only if a sum has grown by at least the threshold. The sums still grow
+while the trace is frozen; growth that no trace shows is reported as undecided time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MOST_STALLS = 1_000
 COMMAND_ENDS_S = 10.0
 """Greatest number of seconds until an ended command and all processes that it started are gone."""
 NICE = 5
-"""The nice value of the watch: the program has a greater weight, but on a busy host the watch can still read the
+"""The nice value of the watch. The scheduler prefers the program, but on a busy host the watch can still read the
 buffers before they are overwritten."""
 STOLEN, UNDECIDED = "stolen by the hypervisor", "not decided: the trace does not show it"
 """Reasons of time that was not watched (``model.watch``). STOLEN: the steal clock counted this time, and no stall in it

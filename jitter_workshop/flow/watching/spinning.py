@@ -40,7 +40,7 @@ from jitter_workshop.session.traces import RunTrace, TracedBlock
 BLOCK_NS = 30_000_000_000
 """The length of a block without a stall. The longer it is, the less time lies between blocks."""
 TAIL_NS = 500_000_000
-"""The time from a block's first stall to its end: a group of stalls is in one block."""
+"""The time from the first stall of a block to the end of this block, so that a group of stalls is in one block."""
 BEFORE_NS = 100_000_000
 """The trace is also read for this time, in ns, before the first stall."""
 SHORTEST_BLOCK_NS = 250_000_000
@@ -113,7 +113,7 @@ class FlightRecorder:
             self._without(why_not)
 
     def of(self, spec: RunSpec) -> FlightRecorder:
-        """Return this recorder for a leg with this specification."""
+        """Return this recorder for the next leg: the run of one measuring process, with this specification."""
         self._cpus = CpuSet.of(spec.placement.cpus)
         self._log.subject.cpu = spec.placement.sampler
         return self
@@ -140,8 +140,8 @@ class FlightRecorder:
                 self._recording = True
 
     def after_block(self, block: BlockDone | None) -> None:
-        """Count a finished block, and freeze the trace if the block has a stall. None: a suspension of the host cut the
-        block."""
+        """Count a finished block, and freeze the trace if the block has a stall. ``block``: None if a suspension of the
+        host cut the block."""
         if block is None:
             self._away = True
             return
@@ -173,7 +173,7 @@ class FlightRecorder:
             self._cancel.cancel("done")
 
     def leg_ends(self) -> None:
-        """Remove the kernel's trace of a leg, whose process has ended."""
+        """Remove the kernel's trace of a leg after the end of its measuring process."""
         self._away = True
         if self._tracer is not None and self._info is not None:
             with contextlib.suppress(WorkshopError):

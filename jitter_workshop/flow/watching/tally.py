@@ -43,8 +43,8 @@ MOST_CREDIT_NS, LEAST_CREDIT_NS = 10_000_000_000, -2_000_000_000
 @dataclass(slots=True)
 class Allowance:
     """Hold the time for which the trace may still be read, ``credit_ns``. READ_SHARE of the watched time is added, and
-    the time of each reading is subtracted. An upper and a lower limit see to it that the trace is read again soon after
-    a storm of stalls."""
+    the time of each reading is subtracted. ``credit_ns`` has an upper and a lower limit, so that the trace is read
+    again soon after a storm of stalls."""
 
     credit_ns: int = MOST_CREDIT_NS // 2
 
@@ -93,8 +93,8 @@ class Tally:
         return self.kept[-1].duration_ns if len(self.kept) >= self.keep and self.kept else 0
 
     def may_read(self, longest_ns: int) -> bool:
-        """Return True if a trace with this longest stall may be read. If this stall would be kept, the trace may always
-        be read."""
+        """Return True if a trace may be read whose longest stall lasts ``longest_ns``. The trace may always be read if
+        this stall would be kept."""
         return self.allowance.credit_ns > 0 or longest_ns > self.least_kept_ns
 
     def froze(self, ns: int) -> None:
@@ -151,7 +151,7 @@ class Tally:
 @dataclass(slots=True)
 class Subject:
     """Hold the facts on the watched CPU or program. ``started_s``: the beginning, in seconds of the wall clock; 0
-    before it."""
+    before the watch has begun."""
 
     id: str
     watching: str

@@ -51,7 +51,7 @@ class Command:
     def stall(self, report: WatchReport, worst: KeptStall, count: int) -> None:
         if not self._over():
             self._left_out += 1
-            self.note("exec", f"the command was still running at {self._left_out:,} freezes, and was not told of them")
+            self.note("exec", f"the command was still running at {self._left_out:,} freezes, so it got no news of them")
             return
         plain = to_plain(without_times([worst])[0])
         parts = [{**part, "name": clean(part["name"], NAME)} for part in (plain["parts"] or [])[:_MOST_PARTS]]

@@ -91,8 +91,8 @@ def write(folder: Path, verdict: WatchVerdict, key: Path | None) -> Path:
 
 
 def junit(verdict: WatchVerdict) -> bytes:
-    """Return a verdict as a JUnit test suite of one test: a rejection is a failure, and no verdict an error. The same
-    verdict always gives the same bytes."""
+    """Return a verdict as a JUnit test suite of one test: a rejection is a failure, and a missing verdict is an error.
+    The same verdict always gives the same bytes."""
     failed, unknown = verdict.verdict == REJECTED, verdict.verdict is None
     seconds = f"{verdict.duration_s:.3f}"
     top = ElementTree.Element("testsuites")
@@ -215,7 +215,7 @@ def verify(path: Path, signers: Path | None = None) -> Verified:
     problems = [*_contradictions(verdict)]
     beside = path.with_name(JUNIT)
     if beside.is_file() and beside.read_bytes() != junit(verdict):
-        problems.append(f"{JUNIT} beside it says something else")
+        problems.append(f"{JUNIT} beside it does not have the same verdict")
     signature, by, why = _signature(path, content, signers)
     if why:
         problems.append(why)
