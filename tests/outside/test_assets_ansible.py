@@ -14,7 +14,7 @@ import yaml
 
 from jitter_workshop.classroom import bundle
 from jitter_workshop.commands import class_
-from jitter_workshop.commands.classes import turn
+from jitter_workshop.commands.classes import host, turn
 
 FOLDER = Path(__file__).parents[2] / "assets" / "ansible"
 PLAYBOOKS = ("check.yml", "gather.yml", "install.yml", "remove.yml", "say.yml")
@@ -115,6 +115,12 @@ def test_the_role_says_what_it_may_be_told() -> None:
     role = "roles/jitter_workshop"
     options = read(f"{role}/meta/argument_specs.yml")["argument_specs"]["main"]["options"]
     assert {name: option["default"] for name, option in options.items()} == read(f"{role}/defaults/main.yml")
+
+
+def test_a_second_install_is_known_by_the_answer_of_class_init() -> None:
+    """The role reports a change unless the script says that there was nothing to do."""
+    (words,) = re.findall(r"'([^']+)' not in", (FOLDER / "roles/jitter_workshop/tasks/main.yml").read_text("utf-8"))
+    assert host.ALREADY.endswith(words)
 
 
 def test_they_are_in_the_archive_that_they_install(tmp_path: Path) -> None:

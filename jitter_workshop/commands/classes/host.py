@@ -12,6 +12,9 @@ from jitter_workshop.flow.classes import classadmin
 from jitter_workshop.flow.classes.classadmin import HostStep
 from jitter_workshop.model.text import clean
 
+ALREADY = "this is a class host already; there is nothing to do"
+"""The answer of ``class init`` if no step is missing. The role for Ansible finds its end in the output."""
+
 
 def run(args: argparse.Namespace) -> int:
     """Run the subcommand. Return 1 if ``check`` found a problem, or if ``remove`` left something; else 0."""
@@ -22,7 +25,7 @@ def _init(args: argparse.Namespace) -> int:
     asked = classadmin.wish(args.file)
     todo = classadmin.to_do(asked)
     if not todo:
-        print("this is a class host already; there is nothing to do")
+        print(ALREADY)
         return 0
     if args.show:
         print("\n".join(_shown(todo)))
