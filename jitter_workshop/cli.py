@@ -35,13 +35,13 @@ _KEPT = {
 }
 """End of the error message for verbs that saved their result but could not print it."""
 _YOUNG_OBJECTS = 50_000
-"""Number of new objects after which the garbage collector runs. Python's own 700 would take a tenth of a short verb's
-time, for objects that nearly all live until the end."""
+"""Number of new objects after which the garbage collector runs. With Python's own 700 the collector would take a tenth
+of a short verb's time and free hardly anything: nearly all objects live until the end."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit code. ``argv``: the words; None means that this process is the
-    program."""
+    """Run one command line and return its exit code. ``argv``: the words after the program's name; None: those
+    that this process was started with."""
     words = list(sys.argv[1:] if argv is None else argv)
     if argv is None:
         gc.set_threshold(_YOUNG_OBJECTS)

@@ -1,5 +1,5 @@
-"""Define the workshop's errors, and words for those of the kernel. Each error says in one sentence what went wrong and
-what to do.
+"""Define the workshop's errors, and words for the kernel's error numbers. Each error says in one sentence what went
+wrong and what to do.
 
 Each error that a user can cause or see is a :class:`WorkshopError`. On the command line an error becomes one line on
 stderr and exit code 2; on the screen, a dialog with text that can be copied.

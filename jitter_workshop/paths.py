@@ -15,8 +15,8 @@ CLASS_FILE = "/etc/jitter-workshop/class.toml"
 RUN_DIR = "/run/jitter-workshop"
 """Root's folder that all users can read: the sockets of both services, and the state of the turn."""
 BOARD_DIR = "/var/lib/jitter-workshop-board"
-"""The board's folder (user jitterlab) with its database, which only the board reads, and the banner, which all users
-may read."""
+"""The folder of a class's board; it belongs to the user jitterlab. Only the board reads the database in it. All users
+may read the banner in it."""
 INSTALL_DIR = "/opt/jitter-workshop"
 """The folder of the tool on a class host. It belongs to root, so that no user can change what root runs."""
 
@@ -42,8 +42,8 @@ def config_file() -> Path:
 
 
 def cache_dir() -> Path:
-    """Return the folder for unpacked recordings and for the benchmark's record and journal files (deleted once they are
-    open)."""
+    """Return the cache folder. It holds unpacked recordings, saved machines, and the benchmark's record and journal
+    files; these files are deleted as soon as they are open."""
     return _xdg("XDG_CACHE_HOME", ".cache") / APP
 
 
@@ -58,7 +58,7 @@ def assets() -> Path:
 
 
 def documents_dir() -> Path | None:
-    """Return the user's documents folder by the settings of xdg-user-dirs; None if they name none.
+    """Return the user's documents folder by the settings of xdg-user-dirs; None if these name no folder.
 
     The setting is ``XDG_DOCUMENTS_DIR="$HOME/…"`` in ``$XDG_CONFIG_HOME/user-dirs.dirs``.
     """

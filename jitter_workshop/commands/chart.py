@@ -8,14 +8,14 @@ text of 80 columns.
 With -o FILE.svg or FILE.png it is a picture, which replaces an older one and never follows a link; '-o -' sends it to
 stdout. An SVG follows the light or dark theme of the viewer's system, a PNG is light; --theme sets the theme of both.
 '--kind ccdf' shows for each length the share of samples that are longer. '--kind histogram' counts the samples of each
-length, '--kind rates' the gaps of spin per hour of sampled time.
-'--kind heatmap' shows when the values of one run came: time to the right, latency up, and the shade says how many. The
-step of time is a block, whose histogram the run keeps.
+length. '--kind rates' counts the gaps of spin per hour of sampled time.
+'--kind heatmap' shows when the values of one run came: time to the right, latency up, and the shade says how many. Each
+step of time is one block of the run.
 '--kind matrix' shows a matrix of 'measure --matrix' (RUN: its id, its label or @1): how long a cache line takes between
-each two CPUs, with the clusters by what the CPUs share.
+each two CPUs. The pairs are in clusters by what both CPUs share, such as a core or a cache.
 JITTER_WORKSHOP_MARKS=octants, braille or ascii forces the characters of a chart in the terminal.
-If exactly two runs of one workload are drawn, the space between their curves is filled. The colour tells where the
-second run is better (lower) and where it is worse (higher); without colours, ░ is better and ▒ is worse.
+If exactly two runs of one workload are drawn, the space between their curves is filled. Its colour shows where
+the second run is better (lower) and where it is worse (higher); without colours, ░ is better and ▒ is worse.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, help="picture format (default: by FILE's ending, svg on stdout)")
     parser.add_argument("--theme", choices=("light", "dark"), help="the picture's theme")
     parser.add_argument(
-        "--published", action="store_true", help="overlay the curves of a laptop that were published in 2015"
+        "--published", action="store_true", help="overlay curves that were measured on a laptop and published in 2015"
     )
     parser.add_argument("--imported", action="store_true", help="overlay the curves from 'sessions import'")
     parser.add_argument("--kind", choices=KINDS, default=KINDS[0], help="the kind of chart (percentiles)")
@@ -67,8 +67,8 @@ def run(args: argparse.Namespace) -> int:
     if form is not None and args.output != STDOUT:
         check(args.output, force=True)
     if (args.published or args.imported) and args.kind in ("heatmap", "matrix"):
-        shown = "heat map shows one run, and" if args.kind == "heatmap" else "matrix shows"
-        raise UsageError(f"a {shown} no other curves", "leave out --published and --imported")
+        shown = "a heat map" if args.kind == "heatmap" else "a matrix"
+        raise UsageError(f"{shown} cannot be drawn with other curves", "leave out --published and --imported")
     if args.published and args.kind in ("histogram", "rates"):
         raise UsageError(f"the published curves have no {args.kind}", "leave out --published, or choose another --kind")
     if args.kind == "heatmap":
@@ -210,7 +210,7 @@ def _png(draw: Callable[[ModuleType], bytes]) -> bytes:
 def _curves(
     args: argparse.Namespace,
 ) -> tuple[list[PercentileCurve], View | None, list[str], tuple[int, int] | None]:
-    """Return the curves to draw, the view, notices, and the places of two runs whose space is filled.
+    """Return the curves to draw, the view, notices, and the indices of two curves between which the space is filled.
 
     The published curves come first, if they were asked for. The runs are in order of time, unless they were named. The
     view is None for a chart of value by percentile.

@@ -13,7 +13,7 @@
   class board                  instructors: the chapters, marks and curves of all members, stuck members first
   class board --chapter ID     instructors: the curves of all members in a chapter, over each other; --step STEP
   class results [--csv]        your results; for instructors those of all members; --forget USER, --forget-all
-  class collect FOLDER         the boards and checks of many machines; exit 1 if one is silent or not well
+  class collect FOLDER         the boards and checks of many machines; exit 1 if a machine is silent or has a problem
   class collect FOLDER --chapter ID            the curves of a chapter from all machines; --step STEP
   class present [WORDS…]       instructors: show where you are; --chapter ID, --step STEP: members can jump there
 
@@ -61,7 +61,7 @@ _OTHERS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
     ("--json", ("check", "turn", "board", "results", "collect"), {}),
     ("command", _TAKE, {}),
 )
-"""The same for the options that other functions add."""
+"""Each option that another function adds to the parser, with the actions that accept it."""
 _MODULES = {
     "init": "host",
     "check": "host",
@@ -88,7 +88,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0. Return 1 if ``check`` or ``remove`` found something, or if ``collect`` found a machine with errors."""
+    """Return 1 if ``check`` or ``remove`` found something, or ``collect`` a machine that is silent or has a problem;
+    else 0."""
     require_live_host(args)
     if args.do not in _MODULES:
         words = f"there is no 'class {args.do}'" if args.do is not None else "'class' alone does nothing"

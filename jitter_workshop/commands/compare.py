@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare the runs. Return 1 if ``--gate`` is given and a run is higher than the first one there, else 0."""
+    """Compare the runs. Return 1 if ``--gate`` is given and a later run is higher than the first one at it, else 0."""
     from jitter_workshop.stats.comparison import compare, differences
 
     gate = _gate(args.gate, args.tolerance)
@@ -148,7 +148,7 @@ def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) ->
             else:
                 why, advice = (
                     "only one of the runs has this measure",
-                    "choose one of the rows of this comparison without --gate",
+                    "choose a measure that both runs have: 'compare' without --gate shows them",
                 )
             raise SessionError(f"{name} of run {comparison.run} cannot be compared ({why})", advice)
         verdicts.append(one)

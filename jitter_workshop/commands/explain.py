@@ -1,8 +1,8 @@
 """Show what caused a run's stalls, or where the time of a program of your own went, by the kernel's trace.
 
 RUN is an id, its unique beginning, a label (of the newest run with that label), or @1 for the newest run, @2, … The run
-must have been measured with --evidence. Every stall's time is split by cause to the nanosecond, and the parts sum to
-the stall: tasks, interrupts, softirqs, timers, workqueues, migrations, page faults. A short gap beside an event is
+must have been measured with --evidence. Every stall's time is split to the nanosecond by cause: tasks, interrupts,
+softirqs, timers, workqueues, migrations, page faults. The parts sum to the stall. A short gap beside an event is
 'around' this event. A gap without any event of the kernel is 'no event': a hypervisor, firmware or slow memory may have
 taken the time, and the tool does not guess which. If there was no trace (no rights, no tracefs), counters are shown,
 without causes.
@@ -10,9 +10,9 @@ without causes.
 A program is a command after --, a process (--pid) or a control group (--cgroup). Its threads are followed, and all that
 they start. Each thread's time is split: it ran, waited for a CPU (and who had it), slept, or was blocked (on what, and
 who woke it). A command is observed until it ends, a running program for 10 s; --duration sets another time. A command
-that is not over by then goes on alone. If a signal ends 'explain', the command gets the same signal. The command keeps
-stdout for its own output: the text report goes to stderr. With --json the report goes to stdout, and the command's
-output to stderr.
+that has not ended by then goes on unobserved. If a signal ends 'explain', the command gets the same signal. The command
+keeps stdout for its own output: the text report goes to stderr. With --json the report goes to stdout, and the
+command's output to stderr.
 
 With --perfetto FILE the trace is also written as tracks, for ui.perfetto.dev: threads with what they did and waited
 for, CPUs with who ran, interrupts, stalls with their parts, wakers as arrows, and the worst stalls as marks. An

@@ -4,14 +4,14 @@
   lessons check [--course DIR]  every mistake in a course, each with file and line; exit 1 if there is one
   lessons new ID --course DIR   a new chapter in DIR that works as it stands, with comments on how to go on
   lessons try ID [--rounds N]   measure, apply, measure again, restore, and compare the figure that the chapter moves;
-                                exit 1 if it did not move far enough in nine rounds of ten
+                                exit 0 only if it moved far enough in nine tenths of the rounds
   lessons try ID --half before --session S, and after a reboot with the settings --half after --session S
                                 the same in two halves, for a change that takes effect at a boot
 
 Without --course, list, check and try use the built-in course. A check reads the files and more: each check of a tunable
-must fail on the chapter's recording and pass on recording_after, and every mark must be possible to earn. Only 'try'
-measures this host and changes it. It asks nothing, prints each write before it makes it, and restores all of them. Its
-runs are kept only if --session names a session. docs/writing-lessons.md explains how to write lessons.
+must fail on the chapter's recording and pass on recording_after, and a learner must be able to earn every mark. Only
+'try' measures this host and changes it. It asks nothing, prints each write before it makes it, and restores all of
+them. Its runs are kept only if --session names a session. docs/writing-lessons.md explains how to write lessons.
 """
 
 from __future__ import annotations

@@ -2,16 +2,16 @@
 
 The default is the ring: a producer sends a message every 10 µs to an accumulator (and a journaller where there is a
 CPU for it), in 20 blocks of a quarter of a second, on CPUs chosen for you. 'spin' reads the clock without pause and
-records each gap, 'wakeup' sleeps until a time and records how late it wakes, 'ack' records the intervals between the
-ACKs of a TCP receiver on the loopback device. '--placement none' leaves the threads to the scheduler. Ctrl-C stops
+records each gap. 'wakeup' sleeps until a set time and records how late it wakes. 'ack' records the intervals between
+the ACKs of a TCP receiver on the loopback device. '--placement none' leaves the threads to the scheduler. Ctrl-C stops
 the run and keeps the finished blocks; Ctrl-Z suspends it.
 
-'--for-percentile 99.999' measures for as long as that percentile needs to have ten events beyond it on this host,
-and says before it starts how long that is. In the table · marks a percentile with fewer than ten samples beyond it,
+'--for-percentile 99.999' measures until ten events are expected beyond that percentile on this host, and says before
+it starts how long that takes. In the table · marks a percentile with fewer than ten samples beyond it,
 and ~ a percentile with fewer than ten stalls beyond it.
 
-'--matrix' measures no run, but how long a cache line takes between each two CPUs that this process may use; of more
-than 64 CPUs, 64 stand for all. The verb says before it starts how long this takes. The matrix is kept in the session;
+'--matrix' makes no run: it measures how long a cache line takes between each two CPUs that this process may use. Of
+more than 64 CPUs it measures 64. The verb says before it starts how long this takes. The matrix is kept in the session;
 'chart --kind matrix' draws it again. If several pairs of CPUs are equally good for a run, later runs take the pair with
 the shortest time for a cache line.
 """
@@ -258,8 +258,8 @@ def _lead(mark: str) -> str:
 def _told(request: MeasureRequest, solid: str | None, session: OpenSession | None) -> tuple[MeasureRequest, str]:
     """Return the request, and a sentence to print when the run begins ("" for none). ``solid``: the percentile of
     ``--for-percentile``; the request gets the length that the percentile needs, and the sentence names this length.
-    Without ``solid`` the sentence names, on a terminal, the percentiles that the run will reach. Raise the errors of
-    ``run_length.until`` and ``run_length.outlook``."""
+    Without ``solid``, if stderr is a terminal, the sentence names the percentiles that the run will reach. Raise the
+    errors of ``run_length.until`` and ``run_length.outlook``."""
     from jitter_workshop.flow.measuring import run_length
 
     said = ""

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
     parser.add_argument("--next-boot", "--once", action="store_true", help="boot parameters for the next boot only")
-    parser.add_argument("--sh", action="store_true", help="print a shell script that applies and undoes it")
+    parser.add_argument("--sh", action="store_true", help="print a shell script that makes and undoes the changes")
     add_json(parser)
 
 

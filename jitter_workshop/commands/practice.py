@@ -12,12 +12,13 @@
   practice scenario ID   boot a machine with this fault, and open a shell inside; "check" there says what is mended
                          (--seed N: the same values again; --try: let its own solution mend it, and report)
 
-A machine boots once; later starts continue from where it was saved (about 200 MB in the cache for each shape, and 70
-for all), until its kernel, QEMU or this program changes. QEMU uses KVM where a clock finds it faster than emulation
-('practice list' tells). Emulated, its kernel, its settings, what it counts and what it refuses are real, and its times
-mean nothing. It has at most the memory that the list tells. It sees /usr, the Python environment and this program, all
-read-only, and has no network. It ends with the command that opened it. What is written below /root/kept, such as the
-sessions of the workshop, stays on this host in the state folder (~/.local/state/jitter-workshop/practice/SHAPE).
+A machine boots once and is saved in the cache (about 200 MB for each shape, and 70 MB that all shapes share). Later
+starts continue from there, until its kernel, QEMU or this program changes. QEMU uses KVM if a measurement finds it
+faster than emulation ('practice list' shows the result). On an emulated machine the kernel, the settings, the counts
+and the refusals are real, and times mean nothing. A machine has at most the memory that 'practice list' shows. It sees
+/usr, the Python environment and this program, all read-only, and has no network. It ends with the command that opened
+it. Files below /root/kept, such as the sessions of the workshop, stay on this host in the state folder
+(~/.local/state/jitter-workshop/practice/SHAPE).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 ACTIONS = ("list", "fetch", "reset", "stop", "scenarios", "scenario")
 SCENARIO_COMMANDS = ("task", "check", "hint")
-"""The commands of a scenario's shell: they work in its machine."""
+"""The commands of a scenario's shell: they work only inside its machine."""
 
 
 def add_arguments(parser: Any) -> None:
@@ -53,7 +54,7 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--plain", action="store_true", help="open the workshop line by line")
     parser.add_argument("--kernel", metavar="FILE", type=Path, help="fetch: a kernel's image, vmlinuz or vmlinux")
     parser.add_argument("--modules", metavar="DIR", type=Path, help="fetch: its folder below /lib/modules")
-    parser.add_argument("--seed", metavar="N", type=int, help="scenario: draw the values with this number")
+    parser.add_argument("--seed", metavar="N", type=int, help="scenario: the seed for its values (default: drawn)")
     parser.add_argument("--try", dest="unattended", action="store_true", help="scenario: check, solve it, check again")
     parser.add_argument("--folder", metavar="DIR", type=Path, help="scenarios, scenario: a folder of your own")
     add_json(parser)
@@ -76,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
         return scenario.run(args)
     if args.scenario or args.folder or args.unattended or args.seed is not None:
-        raise UsageError("a scenario belongs to 'practice scenario ID'", f"see '{PROGRAM} practice --help'")
+        raise UsageError("scenarios and their options are for 'practice scenario'", f"see '{PROGRAM} practice --help'")
     if action == "list":
         return _list(args)
     if action == "fetch":
@@ -107,7 +108,7 @@ def _open(shape: Shape, command: list[str], args: argparse.Namespace) -> int:
 
     terminal = relay.on_terminal()
     if not command and not terminal:
-        raise HostError("the workshop inside needs a terminal", f"without one: {PROGRAM} practice -- CMD…")
+        raise HostError("the workshop in a machine needs a terminal", f"without one: {PROGRAM} practice -- CMD…")
     argv = command or ["-m", "jitter_workshop", *(["--plain"] if args.plain else [])]
     code = run_inside(shape, argv, terminal_words(), terminal, own=not command)
     return 128 - code if code < 0 else code
@@ -191,7 +192,8 @@ def _reset(args: argparse.Namespace, shape: Shape) -> int:
     took = round(time.monotonic() - began, 2)
     payload = {"reset": [one.pid for one in done], "others": [one.pid for one in others], "seconds": took}
     lines = [f"Reset in {took:.1f} s: {one.shape} (pid {one.pid})." for one in done]
-    lines += [f"Not reset, for it runs a command without a terminal: {one.shape} (pid {one.pid})." for one in others]
+    why_not = "because it runs a command without a terminal"
+    lines += [f"Not reset, {why_not}: {one.shape} (pid {one.pid})." for one in others]
     show(args, payload, "\n".join(lines or ["No machine is running."]) + "\n")
     return 1 if others else 0
 

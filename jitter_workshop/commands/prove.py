@@ -22,9 +22,9 @@ that left its process group. A process that another service started for it canno
   prove thp --pyperf out.json -- ./test                           the mean in pyperf's JSON that it writes
 
 --screen asks which of many settings matter: those that are named, or all that 'status' would improve at run time. Each
-run has half of them, so every pair of runs judges all of them; the few that look largest are then proven. This takes
-far fewer runs than a proof of each setting. Finished pairs are kept, and --resume goes on from there. --rounds sets how
-many pairs prove the few.
+run applies half of them, so every pair of runs judges all of them. The few with the largest effects are then proven.
+This takes far fewer runs than a proof of each setting. Finished pairs are kept, and --resume goes on from there.
+--rounds sets how many pairs prove the few.
 
   prove --screen                  all settings of this host's plan, by our own benchmark
   prove --screen thp governor epp -- ./server-test 1000           some of them, by the wall time of a command
@@ -311,7 +311,7 @@ def as_json(proof: Proof) -> dict[str, Any]:
         notes["rows.ratio"] = "null: nothing was seen without the change, or there is nothing to compare"
     if any(row["rounds_needed"] is None for row in rows):
         notes["rows.rounds_needed"] = (
-            "null: the row is decided already, or no reasonable number of rounds would decide it; its words tell which"
+            "null: the row is decided already, or no reasonable number of rounds would decide it; its words say which"
         )
     plain = to_plain(proof)
     return {

@@ -33,7 +33,7 @@ from jitter_workshop.session.store import OpenSession
 
 NAMES = ("html", "md", "json", "pyperf", "hlog", "hgrm", "perfetto")
 SHOWN = 3
-"""The number of files after the first one whose names are printed."""
+"""After the first file's name, the names of at most this many further files are printed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,12 +1,12 @@
 """Restore the values from before 'apply': the last change first, and never over a value that somebody else set.
 
 Without TUNABLE everything is restored, and the trace that a killed measurement left is removed. A setting that others
-changed since is left alone and listed, with the program that probably changed it. It is safe to run at any time, also
-after the machine or this program was killed in the middle of a change.
+have changed since 'apply' is left alone and listed, with the program that probably changed it. It is safe to run at any
+time, also after the machine or this program was killed in the middle of a change.
 
   restore            restore everything
   restore governor   only the governor
-  restore --discard  also drop the settings that others have changed since: they keep their present values
+  restore --discard  also forget the settings that others have changed: these keep their present values
   restore --list     show what is applied now; needs no rights, and writes nothing
 
 Exit codes: 0 all restored or nothing to do, 1 something was left alone or a reboot is needed.

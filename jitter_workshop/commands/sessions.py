@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 ACTIONS = ("list", "show", "use", "import", "remove")
 MOST_NAMED = 3
-"""The number of a report's missing runs whose names are printed."""
+"""The largest number of missing runs whose names are printed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -341,7 +341,8 @@ def _run_lines(runs: tuple[Run, ...]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Hold a report that was read; none of it is on the disk yet. ``as_written``: its text was not changed."""
+    """Hold a report that was read; none of it is on the disk yet. ``as_written``: True if the page's text was not
+    changed."""
 
     file: str
     unpacked: Unpacked
@@ -349,7 +350,8 @@ class Page:
 
 
 def _read_page(path: Path, data: bytes) -> Page:
-    """Return the session in the page of a report. Raise SessionError with the file's name."""
+    """Return the session in the page of a report. Raise SessionError, with the file's name, if there is none that
+    can be read."""
     from jitter_workshop.session import archive, reportfile
 
     shown = clean(path.name, 100) or "the file"

@@ -1,12 +1,12 @@
 """Show what this host's settings do to latency jitter, and what to do about each of them. Nothing is changed.
 
 ID is the name of a check, such as governor; without one all are shown. No rights are needed; values that only root can
-read are marked so. The hot CPUs, which are kept free for the program that must not be late, are those of --cpus, else
-the isolated CPUs, else the cores on which the workshop would place its own threads, with all their hardware threads.
+read are marked. The hot CPUs are kept free for the program that must not be late. They are those of --cpus, else the
+isolated CPUs, else the cores on which the workshop would place its own threads, with all their hardware threads.
 
   ok          as good as possible for the hot CPUs
   improve     a better setting is known; the text says what to do
-  not here    this host does not have it; the text says why (in a guest often: only the hypervisor's owner can)
+  not here    this host does not have it; the text says why (in a guest often: "only the hypervisor's owner can")
   info        for information: there is nothing to judge, or both settings have good reasons
 
 The table sums up in two lines the checks that need no action; name a check to read its full text.
@@ -75,8 +75,8 @@ def _show(args: argparse.Namespace, checkup: HostStatus) -> None:
 
 
 def _taught(checkup: HostStatus) -> list[dict[str, object]]:
-    """Return each check with the id of the chapter of the built-in course that treats it (None: no chapter does), and
-    with the reason why no chapter does (None: a chapter does, or no reason is known)."""
+    """Return each check with two more fields. ``chapter``: the id of the chapter of the built-in course that treats it,
+    None if there is no such chapter. ``why_no_chapter``: the reason for that None, if one is known."""
     from jitter_workshop.course.loader import load_course
     from jitter_workshop.flow.host_ops.host_status import treating
     from jitter_workshop.model.codec import to_plain

@@ -10,9 +10,9 @@ stall in it would not be seen. The watch keeps a journal, which survives a kill 
 shows what the journal says, and with --perfetto FILE it writes the kept traces as tracks, for ui.perfetto.dev.
 
 With --pid PID, or a command after --, a program is watched instead: a stall is a time in which one of its threads could
-run and did not. The kernel's sums of these times are read four times a second, and the trace is frozen when one has
-grown by the threshold. A command's output goes to stderr. The command has no terminal. It is ended with the watch,
-together with all that it has started.
+run and did not. The kernel's sums of these times are read four times a second, and the trace is frozen when one of
+these sums has grown by the threshold. A command's output goes to stderr. The command has no terminal. It is ended with
+the watch, together with all that it has started.
 
 --exec CMD runs a command for each freeze, without a shell: it gets a JSON object on its standard input. --textfile FILE
 keeps the figures for node_exporter's textfile collector.
@@ -135,8 +135,8 @@ def run(args: argparse.Namespace) -> int:
 def _subject(
     args: argparse.Namespace, command: tuple[str, ...], limits: Limits, open_: contextlib.ExitStack
 ) -> tuple[Subject, Watch]:
-    """Return the watched subject, and the function that watches it. A command is started here, and ended with
-    ``open_``. Raise HostError if the command cannot be started, or if the process cannot be followed."""
+    """Return the watched subject, and the function that watches it. A command is started here; closing
+    ``open_`` ends it. Raise HostError if the command cannot be started, or if the process cannot be followed."""
     from jitter_workshop.flow.watching.tally import Subject
 
     if args.pid is None and not command:
@@ -185,7 +185,8 @@ def _asked(args: argparse.Namespace) -> tuple[Acceptance | None, int, Limits]:
 
 
 Watch = Callable[["Log", "CancelToken", "AgentSession", "Callable[[Log], None]"], tuple[int, str]]
-"""The type of a function that watches until something ends it. It returns the end, and the reason ("": the time)."""
+"""The type of a function that watches until something ends the watch. It returns the end, in ns of the monotonic clock,
+and the reason, "" if the time was over."""
 
 
 def _watch_cpu(
@@ -289,7 +290,7 @@ def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, w
     if condition is not None:
         report = _judge(args, log, report, condition, to_plain(host))
     if trouble is not None and not received:
-        rest = f"'watch --show {clean(log.folder, PATH)}' tells the rest"
+        rest = f"'watch --show {clean(log.folder, PATH)}' shows the rest"
         raise HostError(f"the watch ended early: {clean(trouble, MESSAGE)}", rest)
     if condition is not None and report.verdict is None and not received:
         raise HostError(f"there is no verdict: {report.reason}", f"{clean(report.file or '', PATH)} has the figures")
@@ -329,7 +330,7 @@ def _judge(
 
 
 def _verify(args: argparse.Namespace) -> int:
-    """Verify a verdict file. Return 0 if it is genuine and accepts, 1 else."""
+    """Verify a verdict file. Return 0 if the file is genuine and its verdict is ``accepted``, else 1."""
     from jitter_workshop.flow.watching.verdicts import verify
     from jitter_workshop.presenter.watch import verified
 

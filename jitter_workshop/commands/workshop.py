@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def rehearse() -> None:
-    """Do what each start does alike, in a process whose forks become workshops: they inherit it."""
+    """Load what every workshop needs, in a process whose forks become workshops: the forks need not load it again."""
     from jitter_workshop.course.loader import load_course
 
     load_course(keep=True)

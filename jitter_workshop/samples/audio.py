@@ -1,6 +1,6 @@
 """Compute blocks of sound on time, as a sound server does, and print how late each one began.
 
-A sound card asks for the next block each 5 ms (240 samples at 48,000 a second). This program has no sound card: the
+A sound card asks for the next block every 5 ms (240 samples at 48,000 a second). This program has no sound card: the
 kernel's timer takes its place, and nothing is played. But each block is computed, and has to be ready before the next
 one is due. If a block begins so late that it is not ready in time, one would hear a gap.
 """
@@ -25,7 +25,7 @@ def block(first: int) -> list[float]:
 
 
 def main() -> None:
-    """Compute a block each period for some seconds, and print how late the blocks began."""
+    """Compute one block in each period for some seconds, and print how late the blocks began."""
     blocks = max(round(seconds_asked() * 1e9 / PERIOD_NS), 1)
     late: list[int] = []
     gaps = 0

@@ -1,12 +1,13 @@
 """Run a small server whose requests wait for CPython's garbage collector, and print how long they took.
 
-The server keeps a store of linked objects, as an index or a cache does, and each request puts new chains of objects in
-the place of old ones. They form cycles, so only the collector can free them. Now and then it goes through all objects
-that are alive, and meanwhile no thread of this process runs Python code (the module gc). The pauses are those of
-CPython's own collector: nothing here sleeps.
+The server keeps a store of linked objects, as an index or a cache does. Each request replaces old chains of objects by
+new ones. The chains are cycles, so only the collector can free them. Now and then the collector goes through all
+objects that are alive, and meanwhile no thread of this process runs Python code (the module gc). The pauses are those
+of CPython's own collector: nothing here sleeps.
 
-A request makes 1,000 objects. CPython looks at the young ones after each 700, and at all of them after about 100 times
-that, if a quarter of them is new: so more than one request in 100 meets a full collection, and p99 shows it.
+A request makes 1,000 objects. The collector goes through the young objects after every 700 new ones. It goes through
+all objects after about 70,000 new ones, if a quarter of all objects is new. So more than one request in 100 meets a
+full collection, and p99 shows it.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ import time
 from jitter_workshop.samples.common import report, seconds_asked
 
 STORED, RENEWED, CHAIN = 2_500, 50, 20
-"""The number of chains in the store, of chains that a request renews, and of objects in one chain."""
+"""Three numbers: the chains in the store, the chains that a request replaces, and the objects in one chain."""
 
 
 class Node:
-    """Hold one object of a chain. The last one of a chain leads to its first one."""
+    """Hold one object of a chain, with the next object. After the last object of a chain comes the first one."""
 
     __slots__ = ("following", "value")
 
@@ -43,7 +44,7 @@ def chain(value: int) -> Node:
 
 
 def serve(connection: socket.socket, store: list[Node]) -> None:
-    """Answer each request with the sum of the chains that take the place of old ones, until the client leaves."""
+    """Answer requests until the client leaves: replace old chains by new ones, and send the sum of the new ones."""
     number = 0
     while connection.recv(8):
         total = 0

@@ -1,9 +1,9 @@
 """Let several threads take one lock again and again, and print how long they waited for it.
 
-Each thread adds to a shared checksum under the lock, and then works on data of its own. Both are so short that the next
-thread mostly comes while another one holds the lock: the threads go one behind the other, like ships in a convoy, and
-each step is a sleep and a wake-up (M. Blasgen and others, The Convoy Phenomenon, Operating Systems Review 13, 1979).
-The checksum is computed without Python's own lock, which zlib gives up for more than 5 KiB.
+Each thread adds to a shared checksum under the lock, and then works on data of its own without it. Both parts are so
+short that a thread mostly finds the lock taken. The threads then queue one behind the other, like ships in a convoy,
+and each step costs a sleep and a wake-up (M. Blasgen and others, The Convoy Phenomenon, Operating Systems Review 13,
+1979). Python's own global lock is not held meanwhile: zlib releases it for the checksum of more than 5 KiB.
 """
 
 from __future__ import annotations

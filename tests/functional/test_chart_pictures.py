@@ -160,7 +160,7 @@ def test_a_heat_map_is_text_and_a_picture_and_an_old_run_says_why_not(
     for wrong, why in (
         (["a"], "keeps no accumulator_transit of its single blocks"),
         (["a", "b"], "shows one run"),
-        (["b", "--published"], "shows one run"),
+        (["b", "--published"], "cannot be drawn with other curves"),
     ):
         assert main(["chart", "--kind", "heatmap", *wrong]) == 2
         assert why in capsys.readouterr().err

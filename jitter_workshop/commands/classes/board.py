@@ -32,7 +32,7 @@ from jitter_workshop.presenter.lines import wrap
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the subcommand. Return 1 if ``collect`` found a machine that is silent or not well, else 0."""
+    """Run the subcommand. Return 1 if ``collect`` found a machine that is silent or has a problem, else 0."""
     return {"board": _board, "results": _results, "collect": _collect, "present": _present}[args.do](args)
 
 
@@ -125,7 +125,7 @@ def _show_boards(boards: Sequence[ClassTable]) -> None:
 
 
 def _show_curves(board: Board, chapter: str, step: str) -> None:
-    """Print the curves of all members in a chapter in one chart, with remarks."""
+    """Print one chart with the curves of all members in one chapter, and remarks on them."""
     shown, told = class_curves(board, chapter, step)
     crowd, named = outermost([one.curve for one in shown], curves_by(board, chapter))
     if shown:
@@ -135,8 +135,8 @@ def _show_curves(board: Board, chapter: str, step: str) -> None:
 
 
 def _known_place(ident: str | None, step: str | None) -> None:
-    """Raise UsageError if the course has no such chapter, or the chapter no such step. None: the option was not
-    given."""
+    """Raise UsageError if the course has no such chapter, or if the chapter has no such step. An option that was not
+    given is None."""
     if ident is None:
         if step is not None:
             raise UsageError("--step needs a chapter", "name the chapter with --chapter ID")

@@ -69,7 +69,7 @@ VERBS: dict[str, str] = {
 
 
 def advise_waiting(error: BusyError) -> None:
-    """Add the option ``--wait`` to the advice, unless it is there already."""
+    """Add the option ``--wait`` to the error's advice, unless the advice names it already."""
     if "--wait" not in error.advice:
         error.advice += ", or queue with '--wait SECONDS'"
 
@@ -142,13 +142,13 @@ def verb_parser(verb: str, doc: str | None) -> Parser:
 
 
 def _help_form(prog: str) -> argparse.HelpFormatter:
-    """Return the layout of a verb's help. argparse makes one for each option of each start; without a width it would
-    load a module for that, which takes as long as all options."""
+    """Return the layout of a verb's help. argparse calls this for each option, at each start. The width is given here,
+    because argparse would load a module to find it, and that takes as long as adding all options."""
     return argparse.RawDescriptionHelpFormatter(prog, width=_columns() - 2)
 
 
 def _columns() -> int:
-    """Return the terminal's width; COLUMNS wins over it, and 80 stands for no terminal (as ``shutil`` does)."""
+    """Return the terminal's width in columns, or the variable COLUMNS if it is set; 80 without a terminal."""
     given = os.environ.get("COLUMNS", "")
     if given.isascii() and given.isdigit() and int(given):
         return int(given)
@@ -211,7 +211,7 @@ def show_lines(build: Callable[[int], Iterable[Text]], stream: TextIO | None = N
 
 
 def say(sentence: str) -> None:
-    """Print one line on stderr, for example a warning, or where a result was kept. Errors are not printed here."""
+    """Print one line on stderr, such as a warning or the place of a result. Errors are not printed here."""
     if sys.stderr is not None:
         sys.stderr.write(f"{clean(sentence, 2000)}\n")
         sys.stderr.flush()

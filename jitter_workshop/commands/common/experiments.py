@@ -1,5 +1,5 @@
-"""Share what ``prove`` does for a proof and for a screening: it asks first, shows how the runs go on, and prints
-how they ended."""
+"""Share what ``prove`` does for a proof and for a screening: ask first, show the progress of the runs, and print the
+result."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class RunsLine(Line):
         return self
 
     def more(self) -> str:
-        """Return the text after the time."""
+        """Return the end of the progress line, after the time that is left."""
         return ""
 
     def restoring(self) -> None:
@@ -109,7 +109,8 @@ def tell(
 ) -> None:
     """Print the result by ``shown``, and where it is kept. ``where``: the session's name, and the verb that prints it
     again. ``trouble``: the agent session's trouble; it counts only if something is not restored. ``received``: the
-    signals that came. After a hang-up there is no terminal to print on, and the signal is the reason that counts."""
+    signals that came. After a signal an output that fails is ignored, because a hang-up takes the terminal away,
+    too."""
     named = f" --session {shlex.quote(where[0])}" if args.session is not None else ""
     kept = f"kept in session {where[0]}; 'jitter-workshop {where[1]} --show @1{named}' prints it again"
     with contextlib.suppress(*(OSError,) if received else ()):

@@ -17,20 +17,20 @@ from jitter_workshop.practice.qemu import KEPT, MachineError, Options
 from jitter_workshop.practice.saved import Resumable
 from jitter_workshop.practice.shape import SHAPES, Shape
 
-EMULATED = "its kernel and its counters are real, and its latencies are those of an emulator, which mean nothing"
+EMULATED = "its kernel and its counters are real; its latencies are those of an emulator and mean nothing"
 """The words about an emulated machine, shown before it starts."""
-VIRTUAL = "its kernel and its counters are real, and its latencies are those of a guest"
+VIRTUAL = "its kernel and its counters are real; its latencies are those of a guest"
 
 
 Opened = tuple[Machine, int]
-"""A started machine, and what ``relay.signalled`` gives for its terminal, -1 without one."""
+"""A started machine, and the descriptor from ``relay.signalled`` that wakes the relay; -1 without a terminal."""
 
 
 @contextlib.contextmanager
 def opened(shape: Shape, kept: Path, terminal: bool = False) -> Iterator[Opened]:
     """Start a machine, and throw it away at the end. ``kept``: the folder of this host that the guest may write.
-    ``terminal``: it will have this process's, and can be reset. Raise HostError if a program or the kernel is missing,
-    MachineError if the machine does not start."""
+    ``terminal``: a program in it will use this process's terminal, and the machine can be reset. Raise HostError if a
+    program or the kernel is missing, MachineError if the machine does not start."""
     cache = kernels.cache_dir()
     try:
         kept.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -48,9 +48,9 @@ def opened(shape: Shape, kept: Path, terminal: bool = False) -> Iterator[Opened]
 def run_inside(shape: Shape, argv: Sequence[str], environment: dict[str, str], terminal: bool, own: bool) -> int:
     """Start a machine, run a program in it to its end, and return its exit code, -N for signal N.
 
-    ``own``: the words are those of this host's interpreter. ``terminal``: the program gets this process's terminal, and
-    starts anew each time the machine is reset. Raise HostError if a program or the kernel is missing, MachineError if
-    the machine does not start or goes off.
+    ``own``: ``argv`` has the words for this host's Python interpreter, which runs inside. ``terminal``: the program
+    gets this process's terminal, and starts anew each time the machine is reset. Raise HostError if a program or the
+    kernel is missing, MachineError if the machine does not start or ends too early.
     """
     with opened(shape, running.kept_folder(shape.name), terminal) as (machine, wake):
         while True:
@@ -61,13 +61,13 @@ def run_inside(shape: Shape, argv: Sequence[str], environment: dict[str, str], t
 
 
 def terminal_words() -> dict[str, str]:
-    """Return this process's variables that tell programs inside what this terminal can show."""
+    """Return the environment variables that describe this terminal to the programs inside."""
     return {name: os.environ[name] for name in ("TERM", "COLORTERM", "NO_COLOR") if name in os.environ}
 
 
 def relayed(inside: Opened, words: Sequence[str], environment: dict[str, str]) -> int:
     """Run a program in the machine on this process's streams, or with its terminal. Raise HostError if there is no such
-    program, MachineError if the machine goes off, ResetAsked if it is to be reset."""
+    program, MachineError if the machine ends too early, ResetAsked if the user asked for a reset."""
     machine, wake = inside
     places = {f"XDG_{name}_HOME": f"{KEPT}/{name.lower()}" for name in ("STATE", "CONFIG")}
     try:
@@ -82,13 +82,13 @@ def relayed(inside: Opened, words: Sequence[str], environment: dict[str, str]) -
 
 
 def reset(machine: Machine) -> None:
-    """Take a machine with a terminal back to where it was after its start. Raise MachineError if it does not start."""
+    """Reset a machine that uses a terminal to its state after its start. Raise MachineError if it does not start."""
     from jitter_workshop.tui.terminal.terminal_restore import LEAVE
 
     # Give the terminal back as a program would that ends in order.
     with contextlib.suppress(OSError):
         os.write(1, LEAVE.encode())
-    say("Going back to where the machine was after its start.")
+    say("The machine goes back to its state after the start.")
     machine.reset()
 
 
@@ -103,7 +103,7 @@ def prepare(shape: Shape) -> None:
 
 
 def _started(shape: Shape, cache: Path, work: Path, kept: Path | None) -> Machine:
-    """Start a machine from the saved one, or boot it, and say which."""
+    """Continue from the saved machine, or boot one, and print a line that says which of both was done."""
     answer = kvm.probe()
     options = replace(Options.of(shape), kept=kept, accelerator="kvm" if answer.usable else "tcg")
     qemu.check(options, cache)
@@ -116,21 +116,22 @@ def _started(shape: Shape, cache: Path, work: Path, kept: Path | None) -> Machin
     what = f"{shape.name}: {has.cpus} CPUs, at most {has.memory_mib} MiB, {'KVM' if answer.usable else 'emulated'}"
     say(f"{how} a practice machine ({what}); {VIRTUAL if answer.usable else EMULATED}.")
     if not saved and isinstance(machine, Resumable) and machine.saves:
-        say("Later starts continue from where this one has booted to, and are much shorter.")
+        say("The machine is saved after this boot. Later starts continue from there and are much shorter.")
     booted(machine)
     if machine.options.accelerator != options.accelerator:
-        say(f"KVM did not start it, so it is emulated: {EMULATED}.")
+        say(f"KVM could not start the machine, so it is emulated: {EMULATED}.")
     if isinstance(machine, Resumable) and machine.unsaved:
-        say(f"It is not saved, so the next start boots again: {clean(machine.unsaved, 300)}.")
+        say(f"The machine is not saved, so the next start boots again: {clean(machine.unsaved, 300)}.")
     return machine
 
 
 def _machine(options: Options, shape: Shape, cache: Path, work: Path) -> Machine:
-    """Return the machine, not started: one that can be saved, unless its base cannot be made."""
+    """Return the machine, not started yet. It can be saved if the base image of all saved machines exists or can be
+    made."""
     try:
         made = base.find(cache) or base.make(cache, work)
     except HostError as error:
-        say(f"It is not saved, so each start boots: {clean(error.message, 300)}.")
+        say(f"The machine is not saved, so each start boots: {clean(error.message, 300)}.")
         return Machine(options, cache, work, cwd=KEPT)
     # A scenario's boot parameters are drawn anew each time.
     return Resumable(options, cache, work, made, shape.name, cwd=KEPT, saves=shape == SHAPES[shape.name])

@@ -92,7 +92,7 @@ def measured(args: argparse.Namespace) -> int:
         if session is not None:
             session.close()
     if received:
-        kept = f"those measured are kept as matrix {matrix.id}" if not not_kept else f"nothing was kept: {not_kept}"
+        kept = f"the measured pairs are kept as matrix {matrix.id}" if not not_kept else f"nothing was kept: {not_kept}"
         say(f"stopped before all pairs were measured; {kept}")
         raise Interrupted(received[0])
     _print(matrix, args.json)

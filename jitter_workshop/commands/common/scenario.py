@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    """List all; print each mistake of a folder, and return 1 if there are any."""
+    """List all scenarios, and print each mistake in the folder ``--folder``. Return 1 if there is a mistake."""
     found, problems = read_scenarios(args.folder)
     for one in problems.found:
         say(clean(one.sentence(), 400))
@@ -83,7 +83,7 @@ def _play(args: argparse.Namespace) -> int:
                 played.begin()
             except PowerLost:
                 if not played.boot_anew(say):
-                    say("The machine has gone off; nothing of it is left.")
+                    say("The machine has ended; nothing of it is left.")
                     break
         done = any(one.scenario == scenario.id and one.seed == seed for one in playing.solved_in(kept))
         say(f"{scenario.id}: {'solved' if done else 'not solved yet'}.")
@@ -91,7 +91,8 @@ def _play(args: argparse.Namespace) -> int:
 
 
 def _try(args: argparse.Namespace, played: playing.Playing) -> int:
-    """Check, run the scenario's own solution, check again. Return 0 if it failed before and is met after."""
+    """Check, run the scenario's own solution, check again. Return 0 if only the second check finds all mended, else
+    1."""
     before = played.check()
     played.solve(say)
     after = played.check()
@@ -105,7 +106,7 @@ def _try(args: argparse.Namespace, played: playing.Playing) -> int:
         "after": [dataclasses.asdict(one) for one in after],
     }
     lines = ["Before:", *words.rows(before), "After its solution:", *words.rows(after)]
-    lines += ["It fails before its solution and is met after it." if proven else "This scenario is not proven."]
+    lines += ["The check fails before the solution and passes after it." if proven else "This scenario is not proven."]
     show(args, payload, "\n".join(lines) + "\n")
     return 0 if proven else 1
 
@@ -115,7 +116,7 @@ def _chosen(args: argparse.Namespace) -> Scenario:
     if args.scenario in found:
         return found[args.scenario]
     if not args.scenario:
-        raise UsageError("'practice scenario' needs the id of one", f"{PROGRAM} practice scenarios lists them")
+        raise UsageError("'practice scenario' needs the id of a scenario", f"{PROGRAM} practice scenarios lists them")
     raise UsageError(f"there is no scenario '{clean(args.scenario, 40)}'", f"{PROGRAM} practice scenarios lists them")
 
 

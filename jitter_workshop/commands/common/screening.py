@@ -136,10 +136,10 @@ class ScreeningLine(RunsLine):
     def pair_done(self, part: Part, done: int, of: int, left_s: float) -> None:
         every = -(-of // MOST_LINES)
         if not self.shown and (done % every == 0 or done == of):
-            what = "chooses" if part == "pairs" else "proves"
+            what = "choosing" if part == "pairs" else "proving"
             left = f"; about {nice_duration(left_s)} left" if left_s >= 1 else ""
             with contextlib.suppress(OSError):
-                say(f"pair {done} of {of} that {what} is done{left}")
+                say(f"{what}: pair {done} of {of} is done{left}")
 
     def chosen(self, settings: Sequence[str]) -> None:
         if len(settings) < self._settings:
@@ -216,7 +216,8 @@ def as_json(made: Screening) -> dict[str, Any]:
 
 
 def _runs(pair: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the runs of a pair: the numbers of the settings that were on, and the run's id, or a command's figure."""
+    """Return both runs of a pair. Each has the numbers of the settings that were on, and its id or a command's
+    figure."""
     return [
         {
             "on": run["on"],
