@@ -26,8 +26,8 @@ from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.text import USER, clean
 
 GROUP = "jitterlab"
-"""Members of this group may connect to the services of a class host. The service that does not run as root runs as the
-user of this name."""
+"""The name of a group and of a user. Members of the group may connect to the services of a class host. The one service
+that needs no root's rights, the board, runs as the user."""
 STUDENTS = "students"
 ANY = "*"
 PRESETS = ("quick", "standard", "long")

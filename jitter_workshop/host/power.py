@@ -132,8 +132,8 @@ def read_temperatures(root: HostRoot) -> Thermal:
 
 
 def read_throttling(root: HostRoot, cpus: CpuSet | None = None) -> Throttling | None:
-    """Return the counters of ``cpus``, or of all CPUs; None if none of these CPUs has counters. This reads two files
-    for each CPU, and more only for a CPU that throttled.
+    """Return the counters of ``cpus``, or of all CPUs; None if none of these CPUs has counters. Two files are
+    read for each CPU, and further files only for a CPU that throttled.
     """
     cores: dict[str, _Group] = {}
     packages: dict[str, _Group] = {}

@@ -3,8 +3,8 @@
 A tree is untrusted data. Links in it are followed only inside it: an absolute link starts again at the tree's top, and
 a link that leads out is refused. Most paths contain no link; then one openat2(2) with RESOLVE_BENEATH and
 RESOLVE_NO_SYMLINKS is enough. All other paths (and all paths where openat2 is missing) are walked component by
-component. The description (``RECORDING.json`` at the top, written by ``record-host``) can only take away (mark a file
-as not permitted, or as read-only), never add; invalid entries are ignored.
+component. The description (``RECORDING.json`` at the top, written by ``record-host``) can only restrict files (mark one
+as not permitted, or as read-only), never add any; invalid entries are ignored.
 """
 
 from __future__ import annotations

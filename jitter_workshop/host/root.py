@@ -225,7 +225,7 @@ def parse_integer(text: str | None) -> int | None:
 
 def line_value(text: str | None, key: str) -> str:
     """Return the text behind ``key:`` on the first line that begins with it; "" if no line does. Only a newline ends a
-    line: a task's name may hold the other characters that end lines elsewhere."""
+    line: a task's name may hold other line separators."""
     for line in (text or "").split("\n"):
         name, colon, value = line.partition(":")
         if colon and name.strip() == key:

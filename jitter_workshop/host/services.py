@@ -120,8 +120,8 @@ class Services:
 
 
 def read_services(root: HostRoot, tasks: Iterable[Task] | None = None) -> Services:
-    """Return the known services that run. ``tasks``: all processes if the caller has read them already, which saves the
-    pass over /proc.
+    """Return the known services that run. ``tasks``: all processes, if the caller has read them already; /proc is then
+    not read again.
     """
     init = read_init(root)
     systemd = runs_systemd(root, init)

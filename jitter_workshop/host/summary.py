@@ -21,7 +21,8 @@ from jitter_workshop.model.host import HostSummary, Topology
 
 _TRADE_MARKS = r"(?i)\((?:R|TM|C)\)"
 _SALES_TALK = r"\s+(?:@.*|\d+-Core Processor.*|with .*Graphics.*|Processor)$|(?<!Virtual) CPU\b"
-"""These are compiled when a processor's name is first shown: the line of a guest has none."""
+"""These expressions are compiled when a processor's name is first shown. The line of a guest shows no processor's
+name."""
 
 
 def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:

@@ -208,7 +208,7 @@ def _choice(args: tuple[Any, ...]) -> Reader:
 
 
 LARGEST = 10**30
-"""The bound of every number: no count or measurement here is as large, and sums of smaller values stay finite."""
+"""The bound of every number. It is above all counts and measurements here, and sums of smaller numbers stay finite."""
 
 
 def _float(value: Any) -> float:
@@ -226,8 +226,8 @@ def _int(value: Any) -> int:
 
 
 def _within(value: N) -> N:
-    """Return the value; raise :class:`_Unfit` outside ±LARGEST. Python's JSON accepts NaN, Infinity and integers of any
-    length."""
+    """Return the value. Raise :class:`_Unfit` if it is not within ±LARGEST: Python's JSON accepts NaN, Infinity and
+    integers of any length."""
     if not -LARGEST < value < LARGEST:
         raise _Unfit("the number is too large, or not a number")
     return value

@@ -89,8 +89,9 @@ EVIDENCE = (
     "left",
 )
 """Topics that a chapter's ``explain`` may put first. ``residence``, ``work``, ``left`` and ``frequency`` come before
-the causes of a traced run. ``omission`` also draws the first run's curve counted from the due time, and the curve
-corrected afterwards. ``fan-out`` also shows the first run's tail as requests to many hosts would meet it."""
+the causes of a traced run. ``omission`` also draws two curves of the first run: one of the times since each message
+was due, and one that was corrected afterwards. ``fan-out`` also shows how often a request to many hosts would meet the
+first run's tail."""
 
 HostState = Literal["available", "good", "not_here"]
 """The state of the chapter's tunables on a host: some can be improved, all are good already, or the host has no such
@@ -121,9 +122,10 @@ class Measurement:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """Hold one answer to a prediction. An answer to a mark covers values up to ``up_to_ns`` (None = all larger values);
-    an answer to a choice has an ``id`` and ``text``. ``explanation`` is shown after the measurement. If runs decide the
-    choice, ``figure`` is the figure (``stats.figures``) that this answer says falls most, None = no figure falls;
-    ``up_to`` is the largest factor, ratio or value that this answer covers, None = all larger ones."""
+    an answer to a choice has an ``id`` and ``text``. ``explanation`` is shown after the measurement. The
+    next two fields are for a choice that runs decide. ``figure``: the figure (``stats.figures``) that falls most if
+    this answer is right, None = no figure falls. ``up_to``: the largest factor, ratio or value that this answer
+    covers, None = all larger ones."""
 
     id: str
     text: str
@@ -138,7 +140,7 @@ By = Literal["falls", "factor", "ratio", "value", "program"]
 BOUNDED: tuple[By, ...] = ("factor", "ratio", "value")
 """The kinds of choices whose answers are ranges, each up to the answer's ``up_to``."""
 PARTS = ("waited", "slept", "blocked")
-"""The parts of a thread's time besides running, which a guess by ``program`` is about (``model.program``)."""
+"""The parts of the time in which a thread does not run (``model.program``). A guess by ``program`` is about them."""
 OF_A_FIGURE: tuple[By, ...] = ("ratio", "value")
 """The kinds of choices that name their figure themselves."""
 
@@ -147,11 +149,16 @@ OF_A_FIGURE: tuple[By, ...] = ("ratio", "value")
 class PredictionTask:
     """Hold a question of the step ``predict``. ``kind``: mark (a value at ``percentile`` on ``slot``'s curve) or
     choice. A choice whose ``slot`` is None needs no run: the explanation follows the learner's answer at once. ``by``
-    says what decides a choice: ``falls``, the figure that falls most from ``measure`` to ``again``;
-    ``factor``, the factor by which the chapter's own figure changes; ``ratio``, the value of ``figure`` in ``again``
-    divided by its value in ``measure``; ``value``, the value of ``figure`` in the slot's run, in its unit; None, the
-    answer that the lesson calls right. ``program``, the largest part of the time of the observed program's threads
-    besides running; it needs no slot, and each answer's id is one of PARTS."""
+    says what decides a choice:
+
+    - ``falls``: the figure that falls most from ``measure`` to ``again``.
+    - ``factor``: the factor by which the chapter's own figure changes.
+    - ``ratio``: the value of ``figure`` in ``again`` divided by its value in ``measure``.
+    - ``value``: the value of ``figure`` in the slot's run, in the figure's unit.
+    - ``program``: the largest part of the time in which the observed program's threads did not run. It needs no slot,
+      and each answer's id is one of PARTS.
+    - None: the lesson names the right answer.
+    """
 
     kind: Literal["mark", "choice"]
     question: str

@@ -60,8 +60,8 @@ class CauseTime:
 @dataclass(frozen=True, slots=True)
 class Effects:
     """Hold the effect to show first. ``lead``: the largest effect on latency or stalls; None if none of them moved.
-    ``but``: the largest effect in the other direction. If ``lead`` is a gain, it can also be the count of stalls that
-    rose most. None if there is none. ``nearest``: the largest difference of all, moved or not; None if nothing could be
+    ``but``: the largest effect in the other direction, or, beside a gain, the count of stalls that rose most; None if
+    nothing moved in that direction. ``nearest``: the largest difference of all, moved or not; None if nothing could be
     compared. ``shown``: the chapter's figure if it moved as the chapter says and is not the ``lead``. ``tail``: the
     percentile by which the runs are judged. ``stalls``: the count of stalls that differs most. ``causes``: the causes
     of both runs, the largest first; () if one of the runs has no trace."""

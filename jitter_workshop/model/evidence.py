@@ -249,10 +249,10 @@ class TickKept:
 
 @dataclass(frozen=True, slots=True)
 class QuietCpus:
-    """Hold the evidence that only the measured threads ran on the hot CPUs in a stretch. ``clean``: True if nothing
-    else ran; None if the trace has gaps, is empty or lacks a kind of event. ``other_tasks``: how often another task, or
-    work inside a task, ran on these CPUs. ``interruptions``: number of interrupts, softirqs and timers. ``taken_ns``:
-    the time that all of them took. ``sentence``: the result in words."""
+    """Hold the evidence that only the measured threads ran on the hot CPUs in a stretch of time. ``clean``: True if
+    nothing else ran; None if the trace has gaps, is empty or lacks a kind of event. ``other_tasks``: how often another
+    task, or work inside a task, ran on these CPUs. ``interruptions``: number of interrupts, softirqs and timers.
+    ``taken_ns``: the time that all of them took. ``sentence``: the result in words."""
 
     cpus: tuple[int, ...]
     stretch_ns: int

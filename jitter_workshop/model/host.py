@@ -94,7 +94,7 @@ def mark_notes(mark: str) -> dict[str, str]:
 
 def mark_of(host: Mapping[str, Any]) -> str:
     """Return the mark that every curve and every time measured on a host carries; "" for none. ``host``: a summary as a
-    run keeps it. This is the one place that decides it."""
+    run keeps it. No other function decides this."""
     if host.get("emulated") is True:
         return EMULATED
     return GUEST if host.get("accelerator") == "kvm" else ""

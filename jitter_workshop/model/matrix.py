@@ -12,7 +12,7 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Hold the measured pairs of one nearness, which the topology gives. ``name``: the nearness, such as "same core".
+    """Hold the measured pairs of CPUs that are equally near by the topology. ``name``: how near, such as "same core".
     ``pairs``: the number of pairs."""
 
     name: str

@@ -68,8 +68,8 @@ class Target:
 @dataclass(frozen=True, slots=True)
 class ProcessSeen:
     """Hold a process of a list to choose from. ``start_ticks``: its start in clock ticks since boot; together with
-    ``pid`` it is unique. ``user``: its owner's name, or number without a name. ``cpu_percent``: of one CPU, over the
-    last moment. ``started_at``: ISO time, UTC."""
+    ``pid`` it is unique. ``user``: its owner's name, or the user id if it has no name. ``cpu_percent``: of one CPU,
+    over the last moment. ``started_at``: ISO time, UTC."""
 
     pid: int
     start_ticks: int

@@ -56,10 +56,10 @@ class ReportedDiagnosis:
     """Hold a learner's answer to "who took it?" about a chapter's first run. ``run``: the run's id. ``source``: the
     kind of the evidence, ``trace``, ``counters`` or, of an emulated machine, ``emulated``; "" if the evidence no longer
     exists. ``chosen``: the cause that the learner named; ``right``: None if the evidence cannot decide. ``most``: the
-    cause that took most or, on an emulated machine, came most often; None if not known. The time of a cause is 0 if it
-    is not known. ``share``: the share (0..1) that ``most`` has of the stalled time ``stalled_ns``. ``unknown_ns``: the
-    part of this time whose cause is not known. ``recorded``: when and on what machine the first run was recorded, ""
-    for a run on this host."""
+    cause that took most time or, on an emulated machine, came most often; None if not known. The time of a cause is 0
+    if it is not known. ``share``: the share (0..1) that ``most`` has of the stalled time ``stalled_ns``.
+    ``unknown_ns``: the part of this time whose cause is not known. ``recorded``: when and on what machine the first run
+    was recorded, "" for a run on this host."""
 
     run: str
     source: str
@@ -144,10 +144,18 @@ Fate = Literal["standing", "kept", "restored", "left_alone", "refused", "gone", 
 class ReportedChange:
     """Hold a write of this session and what became of it: one row for each ``applied`` and ``refused`` event.
 
-    ``fate``: standing (in effect until the user leaves the workshop), kept (in effect until ``restore``), restored (at
-    ``fate_at``), left_alone (not restored: somebody else had set another value), refused (never written), gone (no
-    longer in the host's journal, although this session did not record a restore), rebooted (a reboot removed it),
-    unknown (this report was not made on that host). ``text``: the fate in a few words. ``chapter`` and ``proof``: as in
+    ``fate``:
+
+    - standing: in effect until the user leaves the workshop.
+    - kept: in effect until ``restore``.
+    - restored: restored at ``fate_at``.
+    - left_alone: not restored, because somebody else had set another value.
+    - refused: never written.
+    - gone: no longer in the host's journal, although this session did not record a restore.
+    - rebooted: a reboot removed the value.
+    - unknown: this report was not made on that host.
+
+    ``text``: the fate in a few words. ``chapter`` and ``proof``: as in
     ``HostEvent``.
     """
 

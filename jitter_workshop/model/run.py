@@ -239,7 +239,7 @@ class Counters:
 UNSTEADY = "applied"
 """The key of the note that settings of this tool changed during the run."""
 MEANWHILE = "during this run"
-"""The words for the run in this note."""
+"""The words that stand for the run in this note."""
 
 READY = "ready"
 HANDOFF = "hand-off"

@@ -83,8 +83,8 @@ class ObservedProgram:
 
 @dataclass(frozen=True, slots=True)
 class ProgramWork:
-    """Hold the program that a chapter is about. ``words``: its command. ``change``: what is to be proven with it, as
-    ``prove`` takes it. ``observed``: None until it was observed."""
+    """Hold the program that a chapter is about. ``words``: its command. ``change``: the change to prove with it, in
+    the words of ``prove``. ``observed``: None until it was observed."""
 
     words: tuple[str, ...]
     change: str = "placement"

@@ -89,8 +89,8 @@ def many(count: int, what: str) -> str:
 
 
 def fell_away(ended: int, changed: int = 0) -> str:
-    """Return sentences on the shown writes that were dropped: ``ended``, because their tasks had ended, and
-    ``changed``, because their settings were not as planned any more; "" for none."""
+    """Return sentences on the shown writes that were dropped, "" for none. ``ended``: number of writes whose tasks had
+    ended. ``changed``: number of writes whose settings had changed since the plan."""
     tasks, were = ("task", "was") if ended == 1 else ("tasks", "were")
     said = [f"{many(ended, 'write')} {were} not needed: the {tasks} had ended."] if ended else []
     settings, were, its = ("setting", "was", "its") if changed == 1 else ("settings", "were", "their")

@@ -136,7 +136,7 @@ class PlanView:
 @dataclass(frozen=True, slots=True)
 class CpuView:
     """Hold a host's CPUs as a chapter shows them. ``hot``: the CPUs that are kept free. ``threads``: (name, CPU) of
-    each thread of the run after the change, where the run would be placed now; () if the scheduler places it."""
+    each thread as the run after the change would be placed now; () if the scheduler places the threads."""
 
     topology: Topology
     hot: CpuSet

@@ -199,7 +199,7 @@ def _one(entries: Sequence[Command], name: str) -> Command:
     for position, entry in enumerate(entries):
         names = _names(entry)
         if entry.conditional:
-            raise NotUnderstood("an entry above GRUB's default is shown only under a condition")
+            raise NotUnderstood("an entry that may be GRUB's default is shown only under a condition")
         if position == number or (number is None and name in names):
             return entry
     raise NotUnderstood(f"GRUB's default '{printable(name, 60)}' is not in its menu")

@@ -1,10 +1,10 @@
 """Check whether GRUB here can boot an entry once, and read the file that holds our entry.
 
 GRUB boots ``next_entry`` of its environment block once, and clears this variable before the kernel starts. So the boot
-after that is a normal one, even if this boot fails. GRUB can clear the variable only where it can write: on a plain
-disk and a file system without checksums (GNU GRUB manual, "Environment block"). Our entry is a copy of the default
-entry with more parameters. It is in the file ``custom.cfg``, which the menu reads (grub-mkconfig's 41_custom). Only
-files are read.
+after the entry's boot is a normal one, even if the entry's boot fails. GRUB can clear the variable only where it can
+write: on a plain disk and a file system without checksums (GNU GRUB manual, "Environment block"). Our entry is a copy
+of the default entry with more parameters. It is in the file ``custom.cfg``, which the menu reads (grub-mkconfig's
+41_custom). Only files are read.
 """
 
 from __future__ import annotations

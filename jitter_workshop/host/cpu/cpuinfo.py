@@ -1,5 +1,6 @@
-"""Read the processor's name and flags (proc(5), /proc/cpuinfo), and the kernel's clock source
-(Documentation/timers/timekeeping.rst), whose quality the flags show.
+"""Read the processor's name and flags, and the kernel's clock source. The flags show if the TSC is a good clock.
+
+Sources: proc(5), /proc/cpuinfo; Documentation/timers/timekeeping.rst.
 
 Only the beginning of /proc/cpuinfo is read: these values are the same for all CPUs of a host, and some kernels
 interrupt each CPU to print its entry.

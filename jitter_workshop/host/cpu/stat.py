@@ -111,7 +111,7 @@ def read_stat(root: HostRoot, guest: bool | None = None) -> CpuStat:
 
 def steal_between(earlier: CpuStat, later: CpuStat, cpus: Iterable[int] | None = None) -> int | None:
     """Return the steal of ``cpus`` in ns between two readings, a multiple of ``later.tick_ns``. ``cpus``: None = all.
-    Return None if there is no steal clock, if that is unknown, or if a reading lacks a CPU. A hypervisor may lower the
+    Return None if it is not known that there is a steal clock, or if a reading lacks a CPU. A hypervisor may lower the
     counter; this counts as no steal."""
     chosen = tuple(later.per_cpu if cpus is None else cpus)
     if later.steal_available is not True or any(c not in later.per_cpu or c not in earlier.per_cpu for c in chosen):

@@ -32,7 +32,7 @@ _STEAL = 8
 QEMU = "QEMU"
 PRACTICE_WORD = "practice.accelerator"
 """The parameter on the kernel's command line of a practice machine; its value is one of ``ACCELERATORS``. The kernel
-keeps a word with a dot for a module and ignores it (init/main.c, unknown_bootoption)."""
+ignores a word with a dot: it takes the word for a module's parameter (init/main.c, unknown_bootoption)."""
 ACCELERATORS = ("tcg", "kvm")
 _DMI_WORDS = (
     ("vmware", "VMware"),
@@ -56,7 +56,7 @@ _DOUBTS = {
     None: "either an emulation by QEMU or a guest of KVM: this host does not show which",
     False: "",
 }
-"""Doubts about the times in a guest of QEMU, by whether its processors are emulated."""
+"""The doubt about times in a guest of QEMU. Key: True if its processors are emulated, None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,8 @@ def _signature(root: HostRoot) -> str:
 
 
 def _signed(root: HostRoot, named: str | None, source: str) -> tuple[str | None, str]:
-    """Return the name and its evidence, by the processor's signature where it tells them."""
+    """Return the hypervisor's name and the evidence for it: the processor's signature, if this signature is known, else
+    ``named`` and ``source``."""
     from jitter_workshop.host.cpu import cpuid
 
     signature = _signature(root)
@@ -164,7 +165,8 @@ def _name(root: HostRoot, vendor: str, product: str) -> tuple[str | None, str]:
 
 
 def _proven(root: HostRoot, name: str, source: str) -> tuple[str, str]:
-    """Return the name and its evidence. QEMU becomes KVM if the guest has a feature that only KVM gives."""
+    """Return the hypervisor's name and the evidence for it. The name QEMU becomes KVM if the guest has a feature that
+    only KVM provides."""
     if name != QEMU:
         return name, source
     for clock in root.list_dir(_PTP)[:16]:

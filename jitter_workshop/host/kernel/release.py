@@ -121,8 +121,8 @@ def inflated(data: bytes | None) -> bytes | None:
 
 
 def _realtime(root: HostRoot, version: str) -> bool | None:
-    """Return True for a real-time kernel, None if there is no build line. /sys/kernel/realtime exists only on real-time
-    kernels, but not on all of them; the build line shows the rest."""
+    """Return True for a real-time kernel, None if there is no build line. Not every real-time kernel
+    has the file /sys/kernel/realtime; without this file the build line decides."""
     if root.integer("/sys/kernel/realtime") == 1 or _PREEMPT_RT.search(version):
         return True
     return False if version else None

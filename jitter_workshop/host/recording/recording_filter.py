@@ -133,8 +133,8 @@ class Scrubber:
         return None
 
     def listed(self, folder: str, name: str) -> bool:
-        """Return True if a name in a folder may be kept. Of systemd's links, which name every mount and user of a host,
-        only links of known services may be kept."""
+        """Return True if a name in a folder may be kept. systemd's links name every mount and user of a host, so
+        only the links of known services may be kept."""
         if folder == "/run/systemd/units":
             return name.removeprefix("invocation:") in SERVICE_UNITS
         return True
@@ -198,7 +198,8 @@ def _is_ipv6(word: str) -> bool:
 
 
 def _task_file_kept(names: list[str]) -> bool:
-    """Return False for a file below /proc/PID or /proc/self that does not show where and how a task runs."""
+    """Return True if a recording may keep a file of /proc. Below /proc/PID and /proc/self only files that show where
+    and how a task runs are kept."""
     if names[1] in ("self", "thread-self"):
         return len(names) == 3 and names[2] in _SELF_FILES
     if names[1].isdigit():

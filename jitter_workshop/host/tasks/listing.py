@@ -104,13 +104,13 @@ def each_thread(root: HostRoot) -> Iterator[Task]:
 
 
 def read_allowed_cpus(root: HostRoot, task: Task) -> CpuSet | None:
-    """Return the CPUs that a task may use, including offline ones; None where it has ended."""
+    """Return the CPUs that a task may use, including offline ones; None if the task has ended."""
     return parse_allowed(root.text(f"{task.folder}/status", _STATUS_BYTES))
 
 
 def context_switches(root: HostRoot, pid: int) -> int | None:
-    """Return voluntary and involuntary switches summed over all threads that ``pid`` has now; None where it has
-    none."""
+    """Return the sum of voluntary and involuntary switches of all threads that the process has now; None if no thread
+    can be read."""
     statuses = (root.text(f"/proc/{pid}/task/{tid}/status") for tid, _ in root.numbered(f"/proc/{pid}/task", ""))
     found = [switches for text in statuses if (switches := parse_switches(text)) is not None]
     return sum(found) if found else None

@@ -55,7 +55,8 @@ class Record:
 
 Build = Callable[[Record, tuple[Any, ...]], Iterable[TraceEvent]]
 Plan = tuple[tuple[str, ...], tuple[str, ...], Build]
-"""The names of a record's needed numbers, of its needed texts, and the function that makes events from their values."""
+"""Three items: the names of the fields with numbers, the names of the fields with texts, and the function that makes
+events from the values of these fields."""
 Maker = Callable[["Decoder", EventFormat], Plan]
 
 
@@ -255,7 +256,8 @@ def _begins(kind: str, function: str, token: str) -> Maker:
 
 
 def _ends(kind: str, function: str, token: str) -> Maker:
-    """Return a maker of events for the end of work (see ``_begins``). Newer kernels name the function here, too."""
+    """Return a maker of events for the end of work (see ``_begins``). Newer kernels name the function in
+    this record, too."""
 
     def make(decoder: Decoder, event: EventFormat) -> Plan:
         says = function in event.fields

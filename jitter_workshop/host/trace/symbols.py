@@ -70,8 +70,7 @@ class Symbols:
 
 
 def kernel_symbols(root: HostRoot) -> Symbols:
-    """Return the kernel's table of symbols, as far as this process may see it. The function's name does not begin with
-    ``read_``, because tests call each ``read_`` function on a recording (``tests.all_readers``), and a recording has no
-    kernel addresses."""
+    """Return the kernel's table of symbols, as far as this process may see it. The name of this function does not
+    begin with ``read_``: tests call each ``read_`` function on a recording, which has no kernel addresses."""
     reading = root.reading(KALLSYMS, MAX_BYTES)
     return Symbols(reading.text, reading.reason)
