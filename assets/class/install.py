@@ -62,7 +62,8 @@ def main() -> int:
         here = f"Python {sys.version_info[0]}.{sys.version_info[1]} on {platform.machine()}"
         more = f" (and {len(other) - 1} more)" if len(other) > 1 else ""
         print(f"not for {here}: {(other or ['no wheels are here'])[0]}{more}", file=sys.stderr)
-        print("run this with the Python that the archive was made with, or make it on such a machine", file=sys.stderr)
+        what = "run this with the Python that the archive was made with, or make an archive on a machine like this"
+        print(what, file=sys.stderr)
         return 2
     os.umask(0o022)
     lib = tempfile.mkdtemp(prefix="jitter-workshop-")

@@ -1,7 +1,7 @@
 # Sourced in a practice machine: what the programs of a scenario may use, and the commands of the learner's shell.
 
 start() { # start NAME PROGRAM: run a program of the shell in the background, as a task of that name
-    # A program that runs already cannot be written, but replaced.
+    # The file of a running program cannot be written to, but it can be replaced.
     printf '#!/bin/sh\n%s\n' "$2" >"/opt/$1.new"
     chmod 755 "/opt/$1.new"
     mv "/opt/$1.new" "/opt/$1"
@@ -18,7 +18,7 @@ commands() { # make the commands of the learner's shell
     for verb in task check hint; do
         command_of "$verb" "KEPT='$KEPT' exec '$PYTHON' -m jitter_workshop practice $verb \"\$@\""
     done
-    # Programs that this host has by way of /etc/alternatives, or has not.
+    # Programs that this host has only through /etc/alternatives, or does not have.
     for program in awk less pgrep pidof ps top vi which; do
         command -v "$program" >/dev/null || ln -s /lab/busybox "$INSIDE/bin/$program"
     done

@@ -1,4 +1,4 @@
-"""Inside the machine: runs what the host asks for over a virtio port, JSON lines both ways.
+"""Run programs and functions inside the machine for the host, by JSON lines over a virtio port.
 
 Requests:  {"id", "start": argv, "user", "cwd", "env", "terminal": [rows, columns] | absent}
            {"id", "stdin": base64 | null} | {"id", "size": [rows, columns]}
@@ -9,9 +9,9 @@ Events:    {"ready": release} | {"id", "pid"} | {"id", "out" | "err": base64} | 
            {"id", "taken": bytes of stdin that the program has got or never will}
            {"id", "result"} | {"id", "os_error": [errno, message, file]} | {"id", "traceback"}
 
-Standard library only; it is PID 1's only child and is asleep while no request waits, so that the machine is idle.
-Once modules are loaded, ``python -m jitter_workshop`` is a fork of this process, which has them already: to import
-them anew takes seconds in the emulator.
+Standard library only. This process is the only child of PID 1. It sleeps while there is no request, so that the machine
+is idle. Once modules are loaded, ``python -m jitter_workshop`` is a fork of this process and has them already. A new
+import would take seconds in the emulator.
 """
 
 import base64
@@ -38,7 +38,7 @@ NINE = b"trans=virtio,version=9p2000.L,msize=500000,cache="
 
 
 def port(name):
-    """The open virtio port that the host calls by this name."""
+    """Open the virtio port that has this name on the host, and return its descriptor."""
     ports = "/sys/class/virtio-ports"
     for device in os.listdir(ports):
         try:
@@ -51,7 +51,7 @@ def port(name):
 
 
 def taken(process, name):
-    """A pipe's number, taken out of its object, which would close it."""
+    """Return a copy of a pipe's descriptor, and close the pipe's own object, which would close it later."""
     pipe = getattr(process, name)
     number = os.dup(pipe.fileno())
     pipe.close()
@@ -65,7 +65,7 @@ def resize(terminal, size):
 
 
 class Input:
-    """A program's stdin. What its pipe or terminal does not take yet waits here, so that the server never does."""
+    """Feed a program's stdin. Bytes that its pipe or terminal cannot hold yet wait here, and the server goes on."""
 
     def __init__(self, server, ident, descriptor):
         self.server, self.ident, self.descriptor = server, ident, descriptor
@@ -127,7 +127,7 @@ def mount(kind, what, where):
 
 
 def wake(clock, seed, mounts):
-    """Make one machine of many that started from the same saved one: its time, its chance, its view of the host."""
+    """Give this copy of a saved machine a time and a random seed of its own, and mount the host's folders."""
     time.clock_settime_ns(time.CLOCK_REALTIME, clock)
     with open("/dev/random", "wb", 0) as pool:
         fcntl.ioctl(pool, RNDADDENTROPY, struct.pack("ii", 8 * len(seed), len(seed)) + seed)
@@ -137,7 +137,7 @@ def wake(clock, seed, mounts):
 
 
 def load(names):
-    """Import what the program will need, and return the modules that cannot be imported, with the reasons."""
+    """Import the named modules. Return the modules that cannot be imported: name → reason."""
     failed = {}
     for name in names:
         try:
@@ -153,11 +153,11 @@ def load(names):
 
 
 class Forked(BaseException):
-    """Unwinds the server's stack in a fork of it that becomes a program."""
+    """Signal, in a fork of the server that becomes a program, that the server's calls have to end."""
 
 
 class Fork:
-    """A program that is a fork of this process; like subprocess.Popen as far as the server uses it."""
+    """Run a program as a fork of this process. The server uses it like a subprocess.Popen."""
 
     def __init__(self, argv, stdin, stdout, stderr, cwd, env, terminal):
         self.pid = os.fork()
@@ -215,7 +215,7 @@ class Server:
                 key.data()
 
     def watch(self, descriptor, events, call):
-        """Call this when a descriptor is ready; no events: no longer."""
+        """Call ``call`` whenever the descriptor is ready for ``events``; 0: stop watching the descriptor."""
         if descriptor in self.selector.get_map():
             self.selector.unregister(descriptor)
         if events:
@@ -298,7 +298,7 @@ class Server:
         self.tell(id=ident, pid=process.pid)
 
     def piped(self, argv, own, forks):
-        """Start a program with pipes; return it, the number of its stdin, and those of its outputs."""
+        """Start a program with pipes. Return it, its stdin's descriptor, and its outputs' descriptors by name."""
         if not forks:
             ends = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
             process = subprocess.Popen(argv, bufsize=0, **ends, **own)
@@ -311,7 +311,7 @@ class Server:
         return process, pipes[0][1], {"out": pipes[1][0], "err": pipes[2][0]}
 
     def output(self, process, ident, name):
-        """Tell what a program has written; return False if there is nothing now."""
+        """Send the host the next output of a program. Return False if there is no output now."""
         try:
             data = os.read(process.outputs[name], 65536)
         except BlockingIOError:
@@ -330,7 +330,7 @@ class Server:
         os.close(pipe)
 
     def exited(self, ident):
-        """Return what it had written is told first; a grandchild that keeps a pipe open is not waited for."""
+        """Send the rest of an ended program's output, then its exit code. Do not wait for its children's output."""
         process = self.processes.pop(ident)
         code = process.wait()
         self.watch(process.ended, 0, None)
@@ -344,7 +344,7 @@ class Server:
         self.tell(id=ident, code=code)
 
     def call(self, request):
-        """Run a function in a fork: what it does to its own process ends with it."""
+        """Run a function in a fork, so that its changes to the process are gone at its end, and send the result."""
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:

@@ -1,2 +1,1 @@
-"""Carry out the requests of verbs, screens and the plain walk. Each subject has its package; no package has a
-screen."""
+"""Carry out the requests of verbs, screens and the plain walk, in a package for each subject; none has a screen."""
