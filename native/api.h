@@ -327,7 +327,8 @@ enum {
     JW_NOISE_UNBOUND = 9,
     JW_NOISE_TERMINAL = 10,
     JW_NOISE_DISK = 11,
-    JW_NOISES = 12
+    JW_NOISE_NETWORK = 12,
+    JW_NOISES = 13
 };
 
 /* What a burst was. */

@@ -35,6 +35,7 @@ static const jw_noise_act *const acts[JW_NOISES] = {
     [JW_NOISE_UNBOUND] = &jw_act_task,
     [JW_NOISE_TERMINAL] = &jw_act_terminal,
     [JW_NOISE_DISK] = &jw_act_disk,
+    [JW_NOISE_NETWORK] = &jw_act_network,
 };
 
 void jw_sleep_until_ns(uint64_t due_ns) {
@@ -189,7 +190,8 @@ static int start_threads(jw_noise *noise) {
 }
 
 /* Runs once it returns. NULL with *error = -errno: -EINVAL also for a CPU that the threads may not use, -EACCES and
- * -EPERM for missing rights, -ENOTSUP where nothing of this noise reaches the CPU. */
+ * -EPERM for missing rights, -ENOTSUP where nothing of this noise reaches the CPU, -ENOSYS where the kernel lacks what
+ * it needs. */
 jw_noise *jw_noise_start(const jw_noise_config *config, int *error) {
     *error = -EINVAL;
     if (!sound(config)) {

@@ -1,4 +1,4 @@
-/* Noise that the kernel makes on a CPU because it was asked to: timer interrupts, softirqs, work of kworkers. */
+/* Noise that the kernel makes on a CPU because it was asked to: timer interrupts, work of kworkers, a disk's interrupts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -6,10 +6,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/timerfd.h>
 
 #include "noise.h"
@@ -100,81 +97,6 @@ static void arm_all(jw_noise_thread *self) {
 
 const jw_noise_act jw_act_timer = {
     .where = JW_ON_HOT, .prepare = make_timers, .act = arm_all, .teardown = free_timers};
-
-/* ---- softirq: one datagram to many sockets over loopback is handled where it is sent ---------------------------- */
-
-/* To send one datagram takes some 9 µs, the first one of a burst, with cold caches, up to 60: what takes longer than
- * LONGEST_SEND_NS was interrupted. */
-enum { RECEIVERS = 24, SMALLEST_BUFFER = 2048, LONGEST_SEND_NS = 20000, LONGEST_FIRST_NS = 200000 };
-
-typedef struct {
-    int sender;
-    int receivers[RECEIVERS];
-    struct sockaddr_in to;
-} loopback;
-
-static void free_sockets(jw_noise_thread *self) {
-    loopback *own = self->state;
-    if (own != NULL) {
-        if (own->sender >= 0) {
-            (void)close(own->sender);
-        }
-        for (size_t i = 0; i < RECEIVERS && own->receivers[i] >= 0; i++) {
-            (void)close(own->receivers[i]);
-        }
-        free(own);
-        self->state = NULL;
-    }
-}
-
-/* No program reads: a datagram for a full receiver is dropped in the softirq, on purpose. All share one free port. */
-static int make_sockets(jw_noise_thread *self) {
-    loopback *own = malloc(sizeof *own);
-    if (own == NULL) {
-        return -ENOMEM;
-    }
-    memset(own, 0, sizeof *own);
-    memset(own->receivers, -1, sizeof own->receivers);
-    self->state = own;
-    const int yes = 1, small = SMALLEST_BUFFER;
-    own->to = (struct sockaddr_in){.sin_family = AF_INET};
-    own->to.sin_addr.s_addr = htonl(UINT32_C(0x7fffffff)); /* loopback's broadcast address, 127.255.255.255 */
-    own->sender = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (own->sender < 0 || setsockopt(own->sender, SOL_SOCKET, SO_BROADCAST, &yes, sizeof yes) != 0) {
-        return -errno;
-    }
-    for (size_t i = 0; i < RECEIVERS; i++) {
-        const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        own->receivers[i] = fd;
-        socklen_t length = sizeof own->to;
-        if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small) != 0 ||
-            setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
-            bind(fd, (const struct sockaddr *)&own->to, sizeof own->to) != 0 ||
-            getsockname(fd, (struct sockaddr *)&own->to, &length) != 0) {
-            return -errno;
-        }
-    }
-    return 0;
-}
-
-static void send_some(jw_noise_thread *self) {
-    const loopback *own = self->state;
-    const char payload[64] = {0};
-    const uint64_t length = jw_clock_ticks(&self->config->clock, self->config->busy_ns);
-    jw_steps steps = jw_steps_begin(self, LONGEST_FIRST_NS, JW_BURST_MAIN);
-    const uint64_t begun = steps.start;
-    uint64_t now = begun;
-    do {
-        (void)sendto(own->sender, payload, sizeof payload, MSG_DONTWAIT, (const struct sockaddr *)&own->to,
-                     sizeof own->to);
-        now = jw_steps_next(&steps);
-        steps.longest_step = jw_clock_ticks(&self->config->clock, LONGEST_SEND_NS);
-    } while (now - begun < length && !jw_noise_stopped(self));
-    jw_steps_end(&steps);
-}
-
-const jw_noise_act jw_act_softirq = {
-    .where = JW_ON_HOT, .prepare = make_sockets, .act = send_some, .teardown = free_sockets};
 
 /* ---- workqueue: the kernel folds its statistics on every CPU when it is asked to (vm.stat_refresh) -------------- */
 

@@ -16,6 +16,7 @@ from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.text import clean
 
 STAT_REFRESH = "/proc/sys/vm/stat_refresh"
+"""The file that tells if this process has root's rights: only root may write it."""
 LONGEST_S = 604_800
 SHORTEST_PERIOD_NS = 1_000_000
 LONGEST_PERIOD_NS = 200_000_000
@@ -81,9 +82,7 @@ def order_for(
             "measure with spin, or choose another noise",
         )
     if noise.root and not os.access(STAT_REFRESH, os.W_OK):
-        raise HostError(
-            f"the noise {kind} needs root's rights, because it writes {STAT_REFRESH}", "choose another noise"
-        )
+        raise HostError(f"the noise {kind} needs root's rights, because it {noise.root}", "choose another noise")
     # The moving thread would have to wait on the CPU it sends the other thread to, so a third CPU is better.
     other = (free or others or [-1])[0]
     away = next((cpu for cpu in others if cpu != other), other)

@@ -36,10 +36,11 @@ class Noise:
 
     ``cpus``: number of CPUs that it needs. ``apart``: one of these CPUs must be free of measured threads. ``spread``:
     the scheduler or the kernel places it, so that a host with isolated CPUs can have it, too. ``hides``: a hunt may
-    choose it; False where another kind looks the same. ``root``: it needs root's rights. ``by``: the process that makes
-    the noise: one of its own (``child``), the measuring process (``inside``), or the parent of the measuring process
-    (``parent``). ``aimed``: it needs the ids of the measured threads. ``busy_ns`` and ``period_ns``: approximate length
-    of a burst, and time from burst to burst.
+    choose it; False where another kind looks the same, or a learner has nothing to keep it away. ``root``: what it
+    needs root's rights for, "" if it does not need them. ``by``: the process that makes the noise: one of its own
+    (``child``), the measuring process (``inside``), or the parent of the measuring process (``parent``). ``aimed``: it
+    needs the ids of the measured threads. ``busy_ns`` and ``period_ns``: approximate length of a burst, and time from
+    burst to burst.
     """
 
     id: str
@@ -52,7 +53,7 @@ class Noise:
     apart: bool = False
     spread: bool = False
     hides: bool = True
-    root: bool = False
+    root: str = ""
     by: Literal["child", "inside", "parent"] = "child"
     aimed: bool = False
     busy_ns: int = 0
@@ -123,7 +124,7 @@ NOISES = (
             ),
         ),
         cpus=2,
-        root=True,
+        root="writes /proc/sys/vm/stat_refresh",
         period_ns=20_000_000,
     ),
     Noise(
@@ -216,6 +217,20 @@ NOISES = (
         spread=True,
         hides=False,
         period_ns=2_000_000,
+    ),
+    Noise(
+        "network",
+        "Packets from another CPU",
+        "Two hundred times a second, a thread on another CPU sends eight datagrams over a loopback device of its own, "
+        "whose mask (rps_cpus) has the hot CPU receive them.",
+        "NET_RX and function calls from another CPU grow on the hot CPU, and no task runs there.",
+        "Take the hot CPU out of the mask of the receive queue (rps_cpus). The masks of interrupts do not move it.",
+        (What((("softirq", "NET_RX"), ("vector", "rps_trigger_softirq"), ("vector", "call_function*"))),),
+        cpus=2,
+        spread=True,
+        hides=False,
+        root="makes a network of its own",
+        period_ns=5_000_000,
     ),
 )
 

@@ -36,6 +36,7 @@ VECTORS = {
     "call_function_single": "function call from another CPU",
     "reschedule": "another CPU asks to reschedule",
     "sched_ttwu_pending": "another CPU wakes a task here",
+    "rps_trigger_softirq": "another CPU hands packets over (RPS)",
     "irq_work": "the kernel's own interrupt (irq_work)",
 }
 """Vectors in words, by the kernel's name. The gap around one has these words, too, without the brackets."""

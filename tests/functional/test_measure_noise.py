@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from jitter_workshop.bench import launch
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.model.noise import NOISE_KINDS, noise
+from tests import livetrace
 from tests.ownturn import turn_of
 
 pytestmark = [
@@ -27,6 +29,8 @@ pytestmark = [
 ]
 
 PATIENCE_S = 60
+LEAST_PACKETS = 20
+"""The least number of bursts of packets in a second, of 200: a crowded host lets the sender wait."""
 
 
 @pytest.fixture(autouse=True)
@@ -58,13 +62,49 @@ def test_each_kind_is_made_and_told_or_refused_in_a_sentence(kind: str, tmp_path
     bursts = run["noise_bursts"]
     assert bursts["count"] >= 1
     if bursts["taken_ns"] is None:
-        assert kind in ("migration", "disk")
+        assert kind in ("migration", "disk", "network")
         assert "noise_bursts.taken_ns" in run["notes"]
     else:
         assert bursts["taken_ns"] > 0
     # Only the count and the sum are kept, however many there were.
     (stored,) = (tmp_path / "xdg-state").rglob("run.json")
     assert json.loads(stored.read_text())["noise_bursts"] == bursts
+
+
+def test_packets_of_another_cpu_are_received_on_the_hot_one() -> None:
+    done = measure("network", "--duration", "1", "--json")
+    if done.returncode == 2:
+        pytest.skip(done.stderr.strip())
+    run = json.loads(done.stdout)
+    hot = str(run["placement"]["sampler"])
+    least = LEAST_PACKETS * run["counted_s"]
+    assert run["softirqs"]["NET_RX"]["per_cpu"][hot] >= least
+    if "CAL" in run["interrupts"]:
+        assert run["interrupts"]["CAL"]["per_cpu"][hot] >= least
+
+
+@pytest.mark.skipif(bool(livetrace.why_not()), reason="no trace can be recorded here")
+def test_the_trace_of_packets_names_their_softirq_and_the_cpu_that_sent_them() -> None:
+    done = measure("network", "--duration", "1", "--evidence", "--json")
+    if done.returncode == 2:
+        pytest.skip(done.stderr.strip())
+    run = json.loads(done.stdout)
+    explained = subprocess.run(
+        launch.command("jitter_workshop", "explain", run["id"], "--top", "200", "--json"),
+        capture_output=True, text=True, timeout=PATIENCE_S, check=True,
+    )  # fmt: skip
+    report = json.loads(explained.stdout)
+    counts = {(cause["kind"], cause["name"]): cause["count"] for cause in report["causes"]}
+    least = LEAST_PACKETS * report["measured_ns"] / 1e9
+    assert counts["softirq", "NET_RX"] >= least
+    # Older kernels do not tell who called which function.
+    if "csd:csd_function_entry" not in report["missing"]:
+        assert counts["vector", "rps_trigger_softirq"] >= least
+    if "ipi:ipi_send_cpu" not in report["missing"]:
+        said = {note for stall in report["worst"] for note in stall["notes"]}
+        hot = run["placement"]["sampler"]
+        call = re.compile(rf"thread \d+ on CPU \d+ made CPU {hot} run generic_smp_call_function")
+        assert any(call.match(note) for note in said)
 
 
 def test_without_noise_the_field_is_null_with_its_reason() -> None:

@@ -43,6 +43,8 @@ def root(monkeypatch: pytest.MonkeyPatch) -> None:
         ("migration", SPIN, {0, 1, 2, 3}, (1, 0, 2)),
         # An isolated CPU is no obstacle for what does not have to run on it.
         ("bandwidth", SPIN, {0, 2}, (1, 0, -1)),
+        ("network", SPIN, {0, 2}, (1, 0, -1)),
+        ("network", RING_OF_FOUR, {0, 1, 2, 3}, (2, 0, -1)),
     ],
 )
 def test_cpus_follow_from_the_placement(
@@ -63,6 +65,7 @@ def test_spinners_run_on_every_cpu_that_is_allowed() -> None:
         ("shootdown", SPIN, {1}, "the noise shootdown needs two CPUs"),
         ("workqueue", FREE, {1}, "the noise workqueue needs two CPUs"),
         ("migration", SPIN, {1}, "the noise migration needs two CPUs"),
+        ("network", SPIN, {1}, "the noise network needs two CPUs"),
         ("bandwidth", RING, {0, 1}, "the noise bandwidth needs a CPU without a measured thread, and all 2"),
         ("greedy", SPIN, {0, 2}, "so the noise greedy cannot reach it"),
         ("timer", SPIN, {0, 2}, "CPU 1 is isolated"),
@@ -77,11 +80,15 @@ def test_what_cannot_be_is_refused_in_a_sentence(
     assert "\n" not in caught.value.sentence()
 
 
-def test_without_rights_kernel_work_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [("workqueue", "it writes /proc/sys/vm/stat_refresh"), ("network", "it makes a network of its own")],
+)
+def test_what_needs_rights_is_refused_without_them(kind: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int]] = []
     monkeypatch.setattr(noiseorder.os, "access", lambda path, mode: asked.append((path, mode)))
-    with pytest.raises(HostError, match="the noise workqueue needs root's rights"):
-        order_for("workqueue", SPIN, {0, 1}, 10)
+    with pytest.raises(HostError, match=f"the noise {kind} needs root's rights, because {why}"):
+        order_for(kind, SPIN, {0, 1}, 10)
     assert asked == [("/proc/sys/vm/stat_refresh", noiseorder.os.W_OK)]
 
 

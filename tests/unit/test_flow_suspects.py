@@ -407,6 +407,7 @@ def test_measured_threads_that_share_a_cpu_are_one_cause() -> None:
         ("no_event", "", "isolation", "below"),
         ("steal", "", "isolation", "below"),
         ("vector", "call_function", "isolation", "none"),
+        ("vector", "rps_trigger_softirq", "interrupts", "this"),
     ],
 )
 def test_each_cause_leads_to_the_chapter_that_treats_it(kind: str, name: str, within: str, how: str) -> None:

@@ -219,6 +219,8 @@ def test_a_bar_is_as_wide_as_asked_and_its_legend_adds_up(pieces: list[tuple[str
         ("around", "local_timer", "around local timer"),
         ("vector", "reschedule", "another CPU asks to reschedule"),
         ("vector", "flush_tlb_func", "vector flush_tlb_func"),
+        ("vector", "rps_trigger_softirq", "another CPU hands packets over (RPS)"),
+        ("around", "rps_trigger_softirq", "around another CPU hands packets over"),
         ("brand_new", "x", "brand_new x"),
         ("task", "producer", "task producer (our own thread)"),
         ("task", "sleeper", "task sleeper (our own thread)"),

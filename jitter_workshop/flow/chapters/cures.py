@@ -28,6 +28,8 @@ _CURES: dict[str, tuple[str, ...]] = {
     "page_fault": ("thp", "numa-balancing", "ksm", "compaction"),
     "workqueue": ("workqueue-mask",),
 }
+_STEERED = "rps_trigger_softirq"
+"""The function by which a CPU hands received packets over to another one."""
 _NET = ("irq-affinity", "rps-xps")
 _SOFTIRQS = {
     "NET_RX": _NET,
@@ -53,6 +55,8 @@ def levers(suspect: Suspect) -> tuple[str, ...]:
         return _of_task(suspect.name)
     if suspect.kind == "softirq":
         return _SOFTIRQS.get(suspect.name, ())
+    if suspect.kind == "vector" and suspect.name == _STEERED:
+        return ("rps-xps",)
     return _CURES.get(suspect.kind, ())
 
 

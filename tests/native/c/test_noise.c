@@ -72,7 +72,7 @@ static jw_noise *start(const jw_noise_config *config) {
     jw_noise *noise = jw_noise_start(config, &error);
     CHECK((noise != NULL) == (error == 0));
     /* Effects that cannot be felt under a sanitizer or on a crowded host are refused; rights may be missing. */
-    CHECK(noise != NULL || error == -ENOTSUP || error == -EACCES || error == -EPERM || error == -EROFS);
+    CHECK(noise != NULL || error == -ENOTSUP || error == -EACCES || error == -EPERM || error == -EROFS || error == -ENOSYS);
     return noise;
 }
 
@@ -226,6 +226,7 @@ int main(void) {
     one_kind(JW_NOISE_SHOOTDOWN, hot);
     one_kind(JW_NOISE_BANDWIDTH, allowed[0]);
     one_kind(JW_NOISE_TERMINAL, -1);
+    one_kind(JW_NOISE_NETWORK, hot);
     moving();
     return 0;
 }
