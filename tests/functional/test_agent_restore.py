@@ -146,7 +146,7 @@ def test_what_somebody_else_has_changed_can_be_struck_off(tree: Path) -> None:
         at(tree, INTERVAL).write_text("5\n")
         (left,) = agent.ask("restore", forget=True)["left_alone"]
         assert left["reason"].endswith("the new value is kept")
-        assert "old value was '1'" in left["reason"]
+        assert "before our change was '1'" in left["reason"]
         assert agent.ask("restore") == NOTHING
     assert journals(tree) == []
     assert at(tree, INTERVAL).read_text() == "5\n"
@@ -181,7 +181,7 @@ def test_a_foreign_value_over_two_applies_names_what_the_host_had_before_both(tr
         at(tree, INTERVAL).write_text("5\n")
         told = [one["reason"] for one in agent.ask("restore")["left_alone"] if "another program" in one["reason"]]
     assert told
-    assert all("old value was '1'" in reason for reason in told), told
+    assert all("before our change was '1'" in reason for reason in told), told
     assert at(tree, INTERVAL).read_text() == "5\n"
 
 

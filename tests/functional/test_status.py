@@ -67,7 +67,7 @@ def test_each_check_names_its_chapter_or_why_there_is_none(host_tree: Tree, caps
     assert checks["governor"] == ("governor", None)
     assert checks["smt"] == ("isolation", None)
     chapter, reason = checks["aslr"]
-    assert (chapter, "a proof compares" in reason) == (None, True)
+    assert (chapter, "A proof starts new processes" in reason) == (None, True)
     assert all((chapter is None) != (reason is None) for chapter, reason in checks.values())
 
 
