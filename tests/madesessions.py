@@ -174,7 +174,7 @@ def real_shaped(
         notes={
             "noise": "no noise was asked for",
             "placement.sampler": "the workload ring has no sampler",
-            "buckets": "only the workload spin sorts its gaps by length",
+            "buckets": "only the workload 'spin' sorts its gaps by length",
             "blocks.temperature_celsius": "this host shows no temperature",
             "histograms": "null where the run has fewer than 1/(1-p) samples",
             **mark_notes(host.mark),

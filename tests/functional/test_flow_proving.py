@@ -224,7 +224,7 @@ def test_on_one_hot_cpu_the_loop_measures(
 ) -> None:
     plan = Prover(words("thp", cpus="3"), session, agent_session).plan()
     assert plan.workload == "spin"
-    assert any("the loop spin is measured instead" in notice for notice in plan.notices)
+    assert any("the loop 'spin' is measured instead" in notice for notice in plan.notices)
     prove(words("thp", cpus="3", rounds=1), session, agent_session)
     assert {request.cpu for request in measured.requests} == {3}
 

@@ -30,11 +30,11 @@ def ask(**fields: Any) -> MeasureRequest:
     [
         (ask(workload="wakeup", interval_ns=9_999), "the interval of wakeup must be from 10 µs to 1 s"),
         (ask(workload="ack", interval_ns=9_999), "the interval of ack must be from 10 µs to 1 s"),
-        (ask(workload="ack", threshold_ns=100_000), "the threshold of ack must be above the interval"),
+        (ask(workload="ack", threshold_ns=100_000), "the threshold of 'ack' must be above the interval"),
         (ask(workload="ack", duty=50), "--duty is only for spin, not for ack"),
         (ask(workload="ack", messages=5), "--messages is only for the ring, not for ack"),
         (ask(workload="wakeup", pacing="schedule"), "--pacing is only for the ring, not for wakeup"),
-        (ask(workload="spin", duty=50, pause="nap"), "there is no pause 'nap'; use sleep or busy"),
+        (ask(workload="spin", duty=50, pause="nap"), "there is no pause 'nap'; use 'sleep' or 'busy'"),
         (ask(workload="spin", memory="fresh"), "--memory fresh is only for ring, not for spin"),
         (ask(memory="near"), "--memory near is only for spin, not for ring"),
         (ask(memory="cold"), "there is no memory 'cold'; use none, ready, fresh, far, near"),
@@ -58,7 +58,7 @@ def ask(**fields: Any) -> MeasureRequest:
         (ask(noise="stall", noise_period_ns=50_000_000), "the noise stall comes only once"),
         (
             ask(noise="stall", duration_s=0.1),
-            "the noise stall needs blocks of at least 200 ms, and the blocks of this run take 100 ms",
+            "the noise 'stall' needs blocks of at least 200 ms, and the blocks of this run take 100 ms",
         ),
         (ask(noise="stall", messages=10_000), "run take 100 ms; measure for longer"),
         (ask(noise="stall", interval_ns=150), "run take 147.059 ms"),

@@ -406,7 +406,7 @@ def test_after_a_run_of_the_clock_loop_its_partner_is_one_too(workshop: Workshop
     walk.record("measure", replace(finish(workshop, walk, "measure"), workload="spin"))
     workshop._room = CpuBudget(2, CpuSet(), reduced=False)
     assert walk.request("again").workload == "spin"
-    assert walk.warning("again").startswith("The first run measured spin")
+    assert walk.warning("again").startswith("The first run measured 'spin'")
     judged = walk.outcome()
     assert judged is not None
     assert (judged.near, judged.text.endswith("is not judged.")) == (None, True)

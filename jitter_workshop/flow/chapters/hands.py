@@ -248,8 +248,8 @@ def _lines(writes: tuple[HandWrite, ...]) -> tuple[HandLine, ...]:
 
 
 def _typed(change: Change) -> bool:
-    """Return True if the learner types this change. A change that is only noted, or that no shell can make, is not
-    typed."""
+    """Return True if the learner types this change. Some changes are not typed: those that write the present value
+    again, and those that no line of a shell can make."""
     return _watched(change) and not noted_only(change)
 
 

@@ -245,7 +245,7 @@ def _not_here(walk: ChapterSession, half: Half | None) -> str | None:
         in_effect = walk.host.state == "good"
         return None if in_effect else "The chapter's settings are not in effect: apply them, reboot, and try again."
     if walk.sets and walk.host.applied:
-        return "A setting of this chapter is applied already, and a trial would restore it: restore it first."
+        return "A setting of this chapter is applied already. A trial would restore it at its end, so restore it first."
     if walk.chapter.changes == "tunables" and walk.host.state == "good":
         return "This chapter's settings are good already on this host: there is nothing to change."
     return None

@@ -222,7 +222,7 @@ class ChapterSession:
         asked = self.chapter.measurement(task.slot) if task.slot is not None else None
         if run is not None and asked is not None and run.workload != asked.workload and task.kind == "mark":
             text = (
-                f"Your guess was about the workload {asked.workload}, but {run.workload} was measured, so the "
+                f"Your guess was about the workload '{asked.workload}', but '{run.workload}' was measured, so the "
                 "guess is not judged."
             )
             return PredictionOutcome(text, None, "", prediction.value_ns, None)
@@ -534,8 +534,8 @@ class ChapterSession:
         if taken == asked.workload:
             return ""
         if room.cpus_for(asked.placement) >= 2:
-            return f"The first run measured {taken}, so this run measures {taken} too, instead of the {asked.workload}."
-        said = f"The {asked.workload} needs two CPUs, so the loop {taken} is measured instead."
+            return f"The first run measured '{taken}', so this run measures '{taken}', too, and not '{asked.workload}'."
+        said = f"The workload '{asked.workload}' needs two CPUs, so the loop '{taken}' is measured instead."
         alone = f"This run has only one CPU while CPU {room.isolated} is isolated: restore the isolation first to"
         return f"{said} {alone} measure the {asked.workload}." if room.walled else said
 

@@ -137,7 +137,7 @@ def _frequency(view: View) -> Fact:
         meaning = "the governor asks for full speed all the time"
     elif "performance" in governors:
         meaning = (
-            "the governor performance asks for full speed all the time; with others the clock mostly follows the load"
+            "the governor 'performance' asks for full speed all the time; with others the clock mostly follows the load"
         )
     return Fact("CPU frequency", value, meaning, where)
 

@@ -19,7 +19,7 @@ from jitter_workshop.practice import kernels, qemu
 from jitter_workshop.practice.shape import SHAPES, Shape
 
 SHAPE: Shape = SHAPES["laptop"]
-"""The machine that opens from the workshop."""
+"""The shape of the practice machine that the workshop opens."""
 HERE = "this is a practice machine already"
 IN_A_BROWSER = "a practice machine needs a terminal, and this is a page in a browser"
 _ENDING = (signal.SIGTERM, signal.SIGHUP)

@@ -30,8 +30,8 @@ _LINES, _COLUMNS = 3, 76
 
 
 def compare_runs(a: Run, b: Run) -> CompareView:
-    """Return the comparison of two runs. If they were made in the same way, the headline says how large a difference
-    chance alone makes."""
+    """Return the comparison of two runs. If they were made in the same way, the headline says how large a difference is
+    by chance alone."""
     from jitter_workshop.stats.comparison import compare
 
     comparison = compare(a, b, a.main_histogram)

@@ -144,7 +144,7 @@ def check(request: MeasureRequest) -> None:
             f"--duty is only for spin, not for {request.workload}", "leave it out, or use '--workload spin'"
         )
     if request.pause not in typing.get_args(Pause):
-        raise UsageError(f"there is no pause '{clean(request.pause, 30)}'", "use sleep or busy")
+        raise UsageError(f"there is no pause '{clean(request.pause, 30)}'", "use 'sleep' or 'busy'")
     if request.pause != "sleep" and request.duty == 100:
         raise UsageError(
             "--pause is only for spin with a duty below 100 %", "use '--workload spin --duty 50', or leave it out"
@@ -152,7 +152,7 @@ def check(request: MeasureRequest) -> None:
     if request.memory != "none" and MEMORY_OF.get(request.memory) != request.workload:
         _no_such_memory(request)
     if request.pacing not in (None, "spin", "schedule"):
-        raise UsageError(f"there is no pacing '{clean(request.pacing or '', 30)}'", "use spin or schedule")
+        raise UsageError(f"there is no pacing '{clean(request.pacing or '', 30)}'", "use 'spin' or 'schedule'")
     if request.preset not in PRESETS:
         raise UsageError(f"there is no preset '{clean(request.preset, 30)}'", f"use {', '.join(PRESETS)}")
     if request.noise is not None:
@@ -175,7 +175,7 @@ def check(request: MeasureRequest) -> None:
     _within("the stall threshold", threshold_ns(request), THRESHOLD_NS, "0.1 µs to 10 s")
     if request.workload == "ack" and threshold_ns(request) <= interval_ns(request):
         raise UsageError(
-            "the threshold of ack must be above the interval, or every interval between ACKs would be a stall",
+            "the threshold of 'ack' must be above the interval, or every interval between ACKs would be a stall",
             "choose a longer --threshold-us, or a shorter --interval-us",
         )
     if not 0 <= request.wait_s <= LONGEST_S:
@@ -277,8 +277,8 @@ def _room_for_a_stall(request: MeasureRequest) -> None:
         length_ns = min(length_ns, cut.messages // cut.count * interval_ns(request))
     if length_ns < SHORTEST_BLOCK_NS:
         raise UsageError(
-            f"the noise stall needs blocks of at least {SHORTEST_BLOCK_NS // 1_000_000} ms, and the blocks of this run "
-            f"take {length_ns / 1e6:g} ms",
+            f"the noise 'stall' needs blocks of at least {SHORTEST_BLOCK_NS // 1_000_000} ms, and the blocks of this "
+            f"run take {length_ns / 1e6:g} ms",
             "measure for longer, or with a longer interval",
         )
 

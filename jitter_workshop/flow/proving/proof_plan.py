@@ -390,7 +390,7 @@ def measured_on(
                 "use '--workload spin', or choose more hot CPUs with --cpus",
             )
         if request.like is None or walled:
-            why = f"Only CPU {hot} is hot, and the {asked} needs two CPUs: the loop spin is measured instead."
+            why = f"Only CPU {hot} is hot, and the {asked} needs two CPUs: the loop 'spin' is measured instead."
             asked = "spin"
     if "isolation" in ids and len(hot) < 2 and asked == "ring":
         why = (

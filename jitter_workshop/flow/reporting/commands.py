@@ -135,7 +135,7 @@ def _runs(subject: Subject) -> Iterator[Command]:
             yield Command(line(*measuring(run, traced)), f"a run like {run.id}{beside}")
             if traced:
                 yield Command(
-                    line("explain", run.id, "--session", subject.session.id), "what took the time in its stalls"
+                    line("explain", run.id, "--session", subject.session.id), "the causes of this run's stalls"
                 )
         if known:
             yield Command(line("restore", *(word.partition("=")[0] for word in stands)), "restore that change")
