@@ -43,10 +43,11 @@ _SCREENS = {
     "status": "host.status.StatusScreen",
     "summary": "home.summary.SummaryScreen",
 }
-"""The screens that a key opens everywhere, by name; imported when they are opened, so that the first frame is fast."""
+"""Name → the screen that a key opens everywhere. A screen is imported when it is opened, so that the first frame is
+fast."""
 
 _NOT_WHILE_MEASURING = frozenset({"command_palette", "jump", "practice", "show", "theme", "turn"})
-"""The actions that would paint, or start a timer, while a block is measured."""
+"""The actions that are refused while a block is measured, because they paint or start a timer."""
 
 
 class WorkshopApp(Frame):
@@ -216,8 +217,8 @@ class WorkshopApp(Frame):
         return super().check_action(action, parameters)
 
     def action_show(self, name: str) -> None:
-        """Open the screen with this name. Do nothing if it is open, or (help and words excepted) if a page waits for
-        an answer. While something is measured, let the screen say why nothing opens."""
+        """Open the screen called ``name``. Do nothing if it is open already, or if a page waits for an answer; help and
+        the glossary open over such a page, too. While something is measured, let the screen say why nothing opens."""
         if self.measuring:
             if isinstance(self.screen, WorkshopScreen):
                 self.screen.tell_busy()
@@ -228,7 +229,8 @@ class WorkshopApp(Frame):
             self.push_screen(screen())
 
     def action_practice(self) -> None:
-        """Explain a practice machine and ask whether to open it. A chapter's screen has the machine opened at it."""
+        """Explain a practice machine and ask whether to open it. From a chapter's screen, the machine opens at the same
+        chapter."""
         from jitter_workshop.flow.host_ops import practising
         from jitter_workshop.presenter import practice
         from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen

@@ -29,12 +29,12 @@ from jitter_workshop.tui.core.frame import Frame
 T = TypeVar("T")
 
 PAINT_LIMIT_S = 2.0
-"""The longest wait for a frame, in seconds: a stopped terminal or a closing screen does not hold up the run."""
+"""The longest wait for a frame, in seconds, so that a stopped terminal or a closing screen does not hold up the run."""
 
 QUIET_S = 0.025
 QUIET_LIMIT_S = 0.5
-"""Seconds without CPU use by the screen's threads before the next block, and the limit of this wait. After a frame is
-painted, the screen may still lay out or write."""
+"""The next block begins after QUIET_S seconds in which no thread of the screen used a CPU, because the screen may still
+lay out or write after a frame. The wait ends after QUIET_LIMIT_S seconds in any case."""
 
 
 async def aside(work: Callable[[], T]) -> T:
@@ -97,7 +97,7 @@ class Watching:
     in_block: bool = field(default=False, init=False)
     """True while a block is measured: nothing may be painted."""
     _suspended: bool = field(default=False, init=False)
-    """True from a request to suspend the measurement and this process until the measurement continues."""
+    """True from the request to suspend the measurement until the measurement continues."""
     _painted: threading.Event = field(default_factory=threading.Event, init=False)
 
     def __post_init__(self) -> None:
@@ -151,7 +151,7 @@ class Watching:
         if self._suspended:
             self._suspended = False
             self.screen.call_next(
-                self.tell, "The run was stopped and goes on; the part that was cut is measured again."
+                self.tell, "The run was suspended and goes on; the interrupted block is measured again."
             )
 
     def end(self) -> None:

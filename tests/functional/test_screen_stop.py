@@ -79,7 +79,7 @@ def test_a_run_stops_with_the_screen_and_goes_on_with_it(terminal: Terminal, how
     wait_until_stopped(terminal)
     given_back(terminal)
     go_on(terminal)
-    terminal.wait_for("was stopped and goes on")
+    terminal.wait_for("was suspended and goes on")
     terminal.type("\x1b")
     terminal.wait_for("Stopped after 2 blocks")
     terminal.type("\x11")

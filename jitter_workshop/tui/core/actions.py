@@ -32,8 +32,8 @@ SCOPE_TITLES = {
 """The screens and pages that have keys of their own, with their titles on the help page."""
 
 TYPED_AHEAD_S = 0.5
-"""The time in s after a plan is shown in which an Enter does not agree to it: that Enter was meant for what was there
-before."""
+"""For this time in s after a plan is shown, Enter does not agree to it: the user may have pressed Enter before seeing
+the plan."""
 
 _WRITTEN = {
     "up": "↑",
@@ -51,8 +51,9 @@ _WRITTEN = {
 @dataclasses.dataclass(frozen=True, slots=True)
 class Action:
     """Hold one action of a key. ``keys``: Textual's names, separated by commas; "" if a screen handles the keys itself,
-    and then ``written`` is their text. ``method``: the method of the screen or the app, if it is not called like the
-    action. ``palette``: the command palette shows the action. ``of_class``: the action exists on a class host only."""
+    and then ``written`` is their text. ``method``: the name of the method of the screen or the app; "" if it is the
+    action's name. ``palette``: the command palette shows the action. ``of_class``: the action exists on a class host
+    only."""
 
     name: str
     keys: str
@@ -146,15 +147,15 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("quit", "q", "quit", "Leave; what was measured is kept", method="app.leave", palette=False),
     ),
     "chapter": (
-        Action("enter", "enter", "go on", "Do this step's work; then the next step"),
-        Action("back", "b,backspace", "back", "The step before"),
+        Action("enter", "enter", "go on", "Do this step's work, then go to the next step"),
+        Action("back", "b,backspace", "back", "Go to the previous step"),
         Action("lesson", "tab", "lesson", "Switch between the lesson and the chart"),
         Action("table", "t", "table", "The same numbers as a table"),
         Action("hint", "h", "hint", "One more hint"),
-        Action("again", "m", "measure", "Make this step's run (again); at other steps the next missing run"),
-        Action("noise", "w", "noise", "Measure while a noise runs, or this host as it is"),
+        Action("again", "m", "measure", "Make this step's run, or make it again; at other steps, the next missing run"),
+        Action("noise", "w", "noise", "Measure beside a noise, or without one"),
         Action("cpus", "p", "pick CPUs", "Before a run: choose the CPUs of the measured threads"),
-        Action("prove", "", "prove it", "At compare: prove the change in rounds, or see the newest proof", written="p"),
+        Action("prove", "", "prove it", "At 'compare': prove the change, or see the newest proof", written="p"),
         Action("published", "o", "2015", "Show or hide the curves published in 2015"),
         Action("causes", "v", "causes", "What took the time, by the kernel's trace (of one more run)"),
         Action("hunt", "x", "hide a noise", "Begin a hunt: a hidden noise, for you to name"),
@@ -163,24 +164,24 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
             "without",
             "",
             "go on without a name",
-            "At compare and explain of a hunt: go on, and leave the noise unnamed",
+            "At 'compare' and 'explain' of a hunt: go on, and leave the noise unnamed",
             written="n",
         ),
-        Action("imported", "", "imported", "At compare: show or hide the imported curves", written="i"),
+        Action("imported", "", "imported", "At 'compare': show or hide the imported curves", written="i"),
         Action("cure", "r", "try a cure", "Measure once more, with your cure in place"),
         Action("copy", "y", "copy", "Copy the commands of this step"),
         Action("boots", "n", "one boot", "Plan boot parameters for the next boot only, or for every boot"),
-        Action("fold", "f", "more commands", "At explain: show the next commands to run by hand"),
-        Action("mask", "a", "write a mask", "At apply: write a mask bit by bit, and have it checked"),
-        Action("program", "slash", "your command", "Of a chapter on your program: type the command that it is about"),
-        Action("by_hand", "d", "do it myself", "At apply: make the writes by hand, while the workshop watches"),
+        Action("fold", "f", "more commands", "At 'explain': show the next commands to run by hand"),
+        Action("mask", "a", "write a mask", "At 'apply': write a mask bit by bit, and have it checked"),
+        Action("program", "slash", "your command", "In a chapter on your program: type its command"),
+        Action("by_hand", "d", "do it myself", "At 'apply': make the writes by hand, while the workshop watches"),
         Action("undo", "u", "undo", "Restore what this chapter has changed on this host"),
-        *_moves("Scroll up; mark up; answer above", "Scroll down; mark down; answer below"),
+        *_moves("Scroll up; move the mark up; the answer above", "Scroll down; move the mark down; the answer below"),
         *_sides(
-            "Highlight the curve before; lower the mark by a decade",
+            "Highlight the previous curve; lower the mark by a decade",
             "Highlight the next curve; raise the mark by a decade",
         ),
-        Action("number", "", "number", "Highlight or choose the one with this number", written="1–9", palette=False),
+        Action("number", "", "number", "Choose the curve or the answer with this number", written="1–9", palette=False),
         Action("programs", "", "program", "Choose one of the three programs", written="1–3", palette=False),
         *_PAGES,
         Action("home", "escape,q", "home", "Stop the run; else back to the home screen"),
@@ -193,7 +194,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("heat", "h", "heat", "When the values of the run under the cursor came: a heat map"),
         Action("published", "o", "2015", "Show or hide the curves published in 2015"),
         Action("imported", "i", "imported", "Show or hide the imported curves of other tools"),
-        Action("all", "a", "all/none", "Draw all runs (the newest six), or none"),
+        Action("all", "a", "all/none", "Draw all runs (at most the newest six), or none"),
         Action("causes", "v", "causes", "What took the time of the run under the cursor, if it was traced"),
         *_moves("Run above", "Run below"),
         _BACK,
@@ -209,13 +210,13 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
     "programs": (
         Action("go", "enter", "explain", "Observe the process under the cursor for 10 s, and explain its time"),
         Action("type", "slash", "find", "Type a process's number, or a part of its name"),
-        Action("again", "r", "look again", "Look at the processes once more"),
+        Action("again", "r", "look again", "Read the list of processes again"),
         *_moves("Process above", "Process below"),
         *_PAGES,
         _BACK,
     ),
     "recall": (
-        Action("number", "", "number", "Answer with that one", written="1–4"),
+        Action("number", "", "number", "Give the answer with this number", written="1–4"),
         Action("agree", "enter", "go on", "Skip the question, or go on after an answer"),
         Action("words", "g,f2", "words", "The terms of this page, each in a sentence", method="app.show('glossary')"),
         *_moves(),
@@ -223,30 +224,30 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("close", "escape,q", "skip all", "Skip all questions and begin the chapter"),
     ),
     "command": (
-        Action("agree", "enter", "take it", "Take the command that is typed"),
+        Action("agree", "enter", "take it", "Use the typed command"),
         Action("close", "escape", "back", "Change nothing"),
     ),
     "mask": (
         Action("flip", "space", "0 or 1", "Set the bit under the cursor to 0 or to 1"),
-        Action("agree", "enter", "check", "Check the mask; after the right one go on"),
+        Action("agree", "enter", "check", "Check the mask; after the check, go on"),
         Action("words", "g,f2", "words", "The terms of this page, each in a sentence", method="app.show('glossary')"),
-        *_sides("The bit of the next CPU", "The bit of the CPU before", "bit"),
+        *_sides("The bit of the next CPU", "The bit of the previous CPU", "bit"),
         *_moves("A row of bits up", "A row of bits down"),
         _BACK,
     ),
     "suspects": (
         Action("agree", "enter", "name it", "Name the noise under the cursor"),
-        Action("number", "", "number", "Choose that one", written="1–9"),
+        Action("number", "", "number", "Choose the noise with this number", written="1–9"),
         Action("give_up", "g", "give up", "Give up, and see which noise it was"),
-        *_moves("The one above", "The one below"),
+        *_moves("The noise above", "The noise below"),
         *_PAGES,
         Action("close", "escape,q", "back", "Go on looking; the noise goes on"),
     ),
     "cures": (
         Action("agree", "enter", "measure", "Measure on the CPU under the cursor"),
-        Action("number", "", "number", "Choose that one", written="1–9"),
+        Action("number", "", "number", "Choose the CPU with this number", written="1–9"),
         Action("copy", "y", "copy", "Copy the commands"),
-        *_moves("The one above", "The one below"),
+        *_moves("The CPU above", "The CPU below"),
         *_PAGES,
         Action("close", "escape,q", "back", "Measure nothing"),
     ),
@@ -271,11 +272,11 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("accept", "enter", "accept", "Use these CPUs"),
         Action("close", "escape", "cancel", "Change nothing"),
         *_moves("A row up", "A row down", "up", "down"),
-        *_sides("The CPU before", "The next CPU", "CPU"),
+        *_sides("The previous CPU", "The next CPU", "CPU"),
     ),
     "settings": (
-        Action("change", "enter,space,right", "change", "Take the next value of this setting", method="change(1)"),
-        Action("change_back", "left", "back", "The value before", method="change(-1)"),
+        Action("change", "enter,space,right", "change", "Switch this setting to its next value", method="change(1)"),
+        Action("change_back", "left", "back", "Switch this setting to its previous value", method="change(-1)"),
         *_moves("Setting above", "Setting below"),
         _BACK,
     ),
@@ -291,14 +292,14 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         _BACK,
     ),
     "summary": (
-        *_sides("Highlight the chapter before", "Highlight the next chapter"),
+        *_sides("Highlight the previous chapter", "Highlight the next chapter"),
         Action("table", "t", "table", "The same numbers as a table, without the chart"),
         *_moves(),
         *_PAGES,
         _BACK,
     ),
     "proving": (
-        Action("enter", "enter", "begin", "Begin; at the question: stop, and keep the rounds", palette=False),
+        Action("enter", "enter", "begin", "Begin the proof; at the question: stop, and keep the rounds", palette=False),
         Action("again", "p", "prove again", "Prove the change once more, with as many rounds as you choose"),
         Action("number", "", "rounds", "Choose how many rounds", written="1–9", palette=False),
         Action("copy", "y", "copy", "Copy the verdict to the clipboard"),
@@ -310,8 +311,8 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("write", "enter,w", "write", "Write the report to a new file; nothing is overwritten"),
         Action("format", "f", "format", "The next format: html, md, json, pyperf, hlog, hgrm, perfetto"),
         Action("names", "n", "hide names", "Leave out names of hosts, users and tasks, and the raw data"),
-        Action("copy", "y", "copy", "Copy the lines that open the file"),
-        *_sides("The chart before", "The next chart", "chart"),
+        Action("copy", "y", "copy", "Copy the commands that open the file"),
+        *_sides("The previous chart", "The next chart", "chart"),
         *_moves(),
         *_PAGES,
         Action("close", "escape,q", "back", "Stop the work; back to where you were", palette=False),
@@ -333,8 +334,8 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         *_moves("Scroll up", "Scroll down", "up,pageup", "down,pagedown,space"),
     ),
     "load": (
-        Action("close", "enter,escape,q", "go on", "Go on in spite of this load"),
-        Action("again", "r", "look again", "Look once more, for a second or two"),
+        Action("close", "enter,escape,q", "go on", "Go on under this load"),
+        Action("again", "r", "look again", "Look at the load again, for a second or two"),
         *_moves("Scroll up", "Scroll down", "up,pageup", "down,pagedown,space"),
     ),
 }

@@ -96,7 +96,8 @@ class Frame(PaintedApp):
             after()
 
     def when_painted(self, screen: Screen[None], callback: Callable[[], object]) -> None:
-        """Call ``callback`` once the screen's next frame is sent to the terminal; perhaps on the output thread."""
+        """Call ``callback`` once the screen's next frame is sent to the terminal. The call may come on the output
+        thread."""
 
         def frame_made() -> None:
             driver = self._driver

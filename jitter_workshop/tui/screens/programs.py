@@ -34,7 +34,7 @@ _NEXT_COUNTED: dict[Page, str] = {"causes": "by hand", "stalls": "by hand", "oth
 
 class ProcessesScreen(WorkshopScreen, scope="programs"):
     """List the processes of this host, the busiest first, for the user to choose one. A thread looks at them for half a
-    second. ``/`` takes a process's number, or a part of a name, which makes the list shorter."""
+    second. After ``/`` the user types a process's number, or a part of a name to shorten the list."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -2,8 +2,8 @@
 
 Textual's driver wakes up ten times a second, also while a block is measured. Each wake-up is a context switch that
 could happen on a measured CPU. This driver waits without a timeout, and a pipe wakes it when it has to leave. It also
-ends the app when the terminal is gone, where Textual's driver would read end-of-file in an endless loop. And before a
-stop (Ctrl-Z, SIGTSTP) stops this process, it lets a run freeze its children.
+ends the app when the terminal is gone, where Textual's driver would read end-of-file in an endless loop. Before Ctrl-Z
+(SIGTSTP) stops this process, this driver lets a run freeze its children.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Serve the workshop in a browser: textual-serve's terminal on loopback, with a random token, a check of the Origin
 header and a limit on sessions.
 
-All users of this machine can reach a loopback port, and every page that a browser shows can try to. So each request has
-to contain the token: the first page in its query, all parts of this page in their path. A cookie would not do, because
-the browser would send it to every port of this machine, also to the port of another user. A request has to name a
-loopback host (else a foreign name could point here), and a session has to come from a page of ours.
+All users of this machine can reach a loopback port, and every page in a browser can send requests to it. So each
+request has to contain the token: the first page in its query, all parts of this page in their path. A cookie would not
+do, because the browser would send it to every port of this machine, also to the port of another user. A request has to
+name a loopback host (else a foreign name could point here), and a session has to come from a page of ours.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _FONT = (
     'src: url("{base}/static/fonts/{file}.ttf"); }}'
 )
 _FACES = '<p class="faces">x<em>x</em></p>'
-"""Invisible text: a page has loaded when the fonts that it uses have loaded, and only then textual.js measures them."""
+"""Invisible text that uses the fonts, so that they are loaded before textual.js measures their characters."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -219,7 +219,8 @@ def size(said: object, otherwise: int) -> int:
 
 
 def _refusal(status: int, words: str) -> web.Response:
-    """Return a page with the reason of a refusal. A reload uses the token that the browser's tab has."""
+    """Return a page with the reason of a refusal. When the page is loaded again, it uses the token that the browser's
+    tab keeps."""
     return _answer(status, html.escape(words), "", "", "")
 
 

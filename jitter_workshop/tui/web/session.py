@@ -17,8 +17,8 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.tui.terminal.terminal_restore import SERVED
 
 PATIENCE_S = 30.0
-"""Seconds that a workshop may take to leave: a run is stopped, and its changes are given back. If it has to be killed,
-the agent gives them back."""
+"""Seconds that a workshop may take to stop a run, to restore its changes and to end. If it has to be killed, the agent
+restores the changes."""
 _LAST_WORDS = 4096
 CLEAR = "\x1b[?1049l\x1b[?1000l\x1b[?1003l\x1b[0m\x1b[2J\x1b[H"
 

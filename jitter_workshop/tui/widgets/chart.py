@@ -57,7 +57,7 @@ class ChartView(Widget):
         """Draw these curves. ``highlight``: the index of a curve (negative: from the end); None: all curves look alike.
         ``empty``: the text without curves. ``legend``: False if a table beside the chart names the curves. ``between``:
         the indices of the curves before and after a change; the space between both is filled (``chart.canvas``).
-        ``gap``: their distance at a percentile. ``asked``: the percentile that the legend tells."""
+        ``gap``: their distance at a percentile. ``asked``: the percentile that the legend shows."""
         self.curves = tuple(curves)
         self.marks = tuple(marks)
         self.highlight = highlight % len(self.curves) if highlight is not None and self.curves else None
@@ -113,7 +113,8 @@ class ChartView(Widget):
 
 
 def _unread(drawn: Sequence[PercentileCurve], read: str, elsewhere: bool) -> list[str]:
-    """Return the origins of the curves, of other machines or of this session's runs, that the legend does not show."""
+    """Return the origins of curves that the legend does not show. ``read``: the legend's text. ``elsewhere``: look at
+    curves of other machines, else at those of this session's runs."""
     origins = {clean(curve.origin, 30) for curve in drawn if curve.origin and curve.elsewhere == elsewhere}
     return sorted(origin for origin in origins if origin not in read)
 

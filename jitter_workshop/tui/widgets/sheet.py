@@ -138,8 +138,8 @@ W = TypeVar("W", bound=Widget)
 
 
 def panel(widget: W, title: str = "") -> W:
-    """Return a part of a screen that stands beside another one: where there is room for both, each has a frame, with
-    this title in it."""
+    """Make a widget a panel, and return it. Where two panels have room side by side, each has a frame with its
+    title."""
     widget.border_title = title or None
     return widget.add_class("panel")
 

@@ -141,12 +141,12 @@ class ChapterHands:
 
     @property
     def can_restore(self) -> bool:
-        """Return True if undo has something to do for what was made by hand."""
+        """Return True if undo can restore writes that were made by hand, or help the learner to restore them."""
         hands = self._walk.hands
         return hands.owed or (hands.opened and hands.journalled)
 
     def restore(self) -> bool:
-        """Begin to restore by hand what only the learner can restore. Return False if the agent can do so."""
+        """Begin to restore by hand the values that only the learner can restore. Return False if there are none."""
         hands = self._walk.hands
         if (hands.opened and hands.journalled) or not hands.owed:
             return False

@@ -298,7 +298,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return [*self.now.said(), *filter(None, (self._hunt.said(), self.walk.warning(self.step)))]
 
     def _said_of_recording(self) -> list[str]:
-        """Return the sentence that a recording is not measured or changed; [] at steps that would do neither."""
+        """Return the sentence which says that this step measures or changes nothing on a recording; [] at steps that
+        measure and change nothing on any host."""
         (shown, source), counted = self._page.recorded(), self.walk.counted_elsewhere(self.step)
         told = [curves.made_elsewhere(shown, source)] if shown else []
         told += [curves.counted_elsewhere(counted)] if counted else []
@@ -337,7 +338,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return [*shown, ("chapter.back", ""), ("app.glossary", ""), ("app.help", ""), ("chapter.home", "")]
 
     def _scrolled(self) -> None:
-        """Name the key that scrolls as long as there is more below: the pane knows it only after the layout."""
+        """Name the key that scrolls while there are lines below. The pane knows this only after the layout."""
         self.call_after_refresh(self.refresh_keys)
 
     def _more_below(self) -> bool:
@@ -375,8 +376,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     # -- the way through the loop ----------------------------------------------------------------------------------
 
     def tell_busy(self) -> None:
-        """Say why the key that was pressed does nothing. Nothing is painted during a block, so the sentence comes after
-        it."""
+        """Say why the key that was pressed does nothing. Nothing is painted during a block, so the sentence is shown
+        after the block."""
         running = self._page.run
         if running is None:
             self.tell(OBSERVES)
@@ -497,7 +498,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self._go_and_measure()
 
     def _observe_again(self) -> None:
-        """Observe the learner's program, wherever the learner has read on to."""
+        """Observe the learner's program, at whichever step the learner is."""
         if self.walk.program.why_not:
             self.tell(f"Nothing is observed: {self.walk.program.why_not}.")
         elif self._went("measure"):
@@ -549,8 +550,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._page.tell_work(f"{notice[:1].upper()}{notice[1:]}")
 
     def action_boots(self) -> None:
-        """Switch the plan of boot parameters between every boot and the next boot alone. In a hunt the same key goes on
-        without a name."""
+        """Switch the plan of boot parameters between every boot and the next boot alone. In a hunt the same key goes to
+        the next step, and leaves the noise unnamed."""
         if self._page.to_name:
             self.action_without()
             return
@@ -680,7 +681,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     # -- looking ---------------------------------------------------------------------------------------------------
 
     def action_lesson(self) -> None:
-        """Switch between lesson and chart on a narrow screen. A wide one shows both; Tab chooses which scrolls."""
+        """Switch between lesson and chart on a narrow screen. A wide screen shows both; there the key chooses which of
+        them scrolls."""
         page, step = self._page, self.now
         if self.wide or step.with_chart or page.table or step.alone:
             page.view = "work" if page.view == "lesson" else "lesson"

@@ -1,4 +1,5 @@
-"""Show the step ``diagnose``: the learner names the cause that took most, and the evidence judges."""
+"""Show the step ``diagnose``: the learner names the cause that took most time, and the evidence decides if that is
+right."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ LOOK_EVERY_S = 1.0
 MOST_CPUS = 8
 """The largest number of other CPUs to choose from."""
 _ACTING = "↑ ↓ {numbers} choose · Enter measures · y copies · Esc goes back"
-_NAMING = "↑ ↓ {numbers} choose · Enter names it · g gives up · Esc looks on"
+_NAMING = "↑ ↓ {numbers} choose · Enter names it · g gives up · Esc goes on looking"
 _ANSWERED = "Esc closes"
 
 
@@ -235,7 +235,8 @@ class SuspectsPage(ChoosingPage, scope="suspects"):
 
 class CuresPage(ChoosingPage, scope="cures"):
     """Show actions against the noise, and let the learner choose the CPU for one more run. ``cpus``: the CPUs to which
-    the measured thread can move. ``measure``: called with the chosen CPU; None for the CPU of the run before."""
+    the measured thread can move. ``measure``: called with the chosen CPU, or with None for the CPU of the run
+    before."""
 
     def __init__(self, cpus: Sequence[int], measure: Callable[[int | None], None]) -> None:
         super().__init__()

@@ -187,7 +187,8 @@ class ChapterPage:
         return self.as_set(self.walk.request(slot))
 
     def as_set(self, request: MeasureRequest) -> MeasureRequest:
-        """Return the request with the run length of the learner's preferences. A class decides the length itself."""
+        """Return the request with the run length of the learner's preferences. On a class host the class sets the
+        length."""
         request = dataclasses.replace(request, hunted=self.workshop.hunts.hiding)
         if self.workshop.class_view is not None:
             return request

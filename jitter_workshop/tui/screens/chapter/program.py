@@ -259,7 +259,7 @@ class ChapterObserver:
 
 
 class CommandPage(Page, scope="command"):
-    """Let the learner type the command of a program. ``chosen``: takes its words."""
+    """Let the learner type the command of a program. ``chosen``: called with the command's words."""
 
     def __init__(self, now: tuple[str, ...], chosen: Callable[[tuple[str, ...]], None]) -> None:
         super().__init__()
@@ -290,7 +290,7 @@ class CommandPage(Page, scope="command"):
         yield Text()
         if self._said:
             yield from wrap(Text(clean(self._said, 400), "bold bad"), width, "! ")
-        yield from wrap(keyed("Enter takes it · Esc changes nothing"), width)
+        yield from wrap(keyed("Enter uses this command · Esc changes nothing"), width)
 
     @on(Input.Submitted)
     def action_agree(self) -> None:

@@ -52,10 +52,10 @@ UNTOUCHED_MARK = "The mark stands where it began. ↑ ↓ ← → move it; Enter
 UNTOUCHED_CHOICE = "No answer is chosen yet. 1–9 or ↑ ↓ choose one; Enter again goes on without a guess."
 
 _ROOMY = 44
-"""The lines of a terminal from which compare has room for every count."""
+"""From this number of a terminal's lines on, the step ``compare`` has room for every count."""
 _FEW_COUNTS, _FEW_CAUSES, _SOME_CAUSES = 3, 2, 5
-"""The rows for counts on a lower terminal, those of them that tell the time of causes, and the rows for causes on a
-higher one."""
+"""On a low terminal: the rows for causes and counts together, and the most rows for causes. On a high terminal: the
+most rows for causes."""
 
 Enter = Literal["go on", "stay", "measure", "apply", "adopt", "hide", "leave", "mask", "name", "observe"]
 """The results of Enter: go to the next step, stay, or begin work that the screen does."""
@@ -135,7 +135,7 @@ class Step:
         return []
 
     def below_chart(self, width: int) -> Lines | None:
-        """Return the lines in the place of the figures while the chart is shown; None for the figures."""
+        """Return the lines to show instead of the figures while the chart is shown; None to show the figures."""
         return None
 
     def figures(self, width: int) -> Lines:
@@ -150,7 +150,7 @@ class Step:
         return []
 
     def result(self, width: int) -> Lines:
-        """Return the step's result, the one loud thing of the screen; [] if there is none yet."""
+        """Return the step's result, the only emphasised text of the screen; [] if there is none yet."""
         return []
 
     def caveats(self, width: int) -> int:
@@ -176,16 +176,18 @@ class Step:
         return []
 
     def said_of_recording(self) -> list[str]:
-        """Return a sentence on what this step would measure or change if this were no recording; [] for nothing."""
+        """Return the sentence which says that this step measures or writes nothing on a recording; [] for a step that
+        does neither on any host."""
         return []
 
     def judged_on_recording(self) -> list[str]:
-        """Return sentences on an answer that another machine's run has decided, where they stand above the keys."""
+        """Return sentences on an answer that another machine's run has decided, to be shown above the keys; [] at most
+        steps."""
         return []
 
     def verdict(self, width: int) -> Lines:
-        """Return whether the guess was near, and why; [] at steps that do not decide it. It stands below the result,
-        above the chart."""
+        """Return lines that say whether the guess was near, and why; [] at steps that do not decide it. They stand
+        between the result and the chart."""
         task, outcome = self.walk.chapter.prediction, self.walk.outcome()
         decides = task is not None and self.name == task.slot
         if task is None or outcome is None or not (decides or self.name == "compare"):
@@ -201,7 +203,7 @@ class Step:
 
     @property
     def waits(self) -> bool:
-        """Return True while Enter does nothing, because the figures that it is about are not there yet."""
+        """Return True while Enter does nothing, because the figures that Enter needs are not there yet."""
         return False
 
     def figures_opened(self) -> None:
@@ -215,8 +217,8 @@ class Step:
         return "finish" if self.name == self.walk.chapter.steps[-1] else "go on"
 
     def pressed_enter(self) -> Enter:
-        """Do the part of Enter that concerns this step alone, and return the screen's part. Raise WorkshopError if the
-        step's part fails."""
+        """Do this step's own work for Enter, and return what the screen has to do. Raise WorkshopError if the work
+        fails."""
         return "name" if self.page.to_name else "go on"
 
     def first_keys(self) -> list[Shown]:
@@ -493,7 +495,7 @@ class Apply(Step):
         return self._planned(width) if view is None else hands.watched(view, width, "(y copies)")
 
     def _planned(self, width: int) -> Lines:
-        """Return the plan or, once it was tried, the outcome."""
+        """Return the plan or, after an attempt to apply it, the outcome."""
         page, walk, tried = self.page, self.walk, self.page.tried
         words = (page.planned.words if page.planned is not None else ()) or walk.chapter.tunables
         if isinstance(tried, WorkshopError):
@@ -534,9 +536,7 @@ class Apply(Step):
         if self.walk.awaits_reboot:
             return "The plan is written, and needs a reboot. Enter goes home, u restores the old values."
         if self._no_rights:
-            return (
-                f"{NO_RIGHTS} Enter shows how a user with root's rights can do it; d watches you do it in a root shell."
-            )
+            return f"{NO_RIGHTS} Enter shows how a user with root's rights can do it; d lets you do it in a root shell."
         way = self.walk.host.boots.way()
         if way is not None:
             return _said_of_boots(way, as_root(page.workshop))
@@ -899,7 +899,7 @@ def _said_of_boots(way: BootWay, how: str) -> str:
     the boot after it is normal again."""
     other = "" if way.why_not else f" n plans it for {'every boot' if way.once else 'the next boot alone'}."
     if way.this_boot and way.once:
-        return f"The parameters are in effect for this boot only; u takes the entry out of the menu.{other}"
+        return f"The parameters are in effect for this boot only; u removes the boot entry.{other}"
     if way.this_boot:
         return f"The parameters are in effect already. Enter writes this, {how}: every boot will have them."
     if way.root_first:

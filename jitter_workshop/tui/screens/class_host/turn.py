@@ -19,7 +19,7 @@ from jitter_workshop.tui.screens.common.base import Page, WorkshopScreen
 from jitter_workshop.tui.screens.common.dialogs import Question
 
 EVERY_S = 2.0
-"""Interval between two looks at the class, in s: two small files, never while something is measured."""
+"""Interval between two looks at the class, in s. A look reads two small files. No look is made during a measurement."""
 
 
 class TurnPage(Page, scope="queue"):
@@ -78,7 +78,7 @@ class TurnController:
             self._timer = self._app.set_interval(EVERY_S, self.look)
 
     def look(self) -> None:
-        """Read who has the turn and where the instructor is. If the learner's turn ended by itself, settle that."""
+        """Read who has the turn and where the instructor is. If the learner's turn ended by itself, handle its end."""
         view = self._workshop.class_view
         if view is None or self._app.stop_run is not None or self._app.at_work:
             return
@@ -123,8 +123,9 @@ class TurnController:
     # -- the turn ----------------------------------------------------------------------------------------------------
 
     def with_turn(self, then: Callable[[], None], otherwise: Callable[[], None] | None = None) -> None:
-        """Call ``then`` once this user has the turn of a class host: at once if the turn is already here or no class
-        exists. Call ``otherwise`` if the learner closes the page with the queue before."""
+        """Call ``then`` once this user has the turn of a class host. Without a class, or if the user has the turn
+        already, call ``then`` at once. If the learner closes the page with the queue first, call ``otherwise``
+        instead."""
         view = self._workshop.class_view
         if view is not None:
             view.look()
@@ -198,7 +199,7 @@ class TurnController:
 
     def _ask_to_give(self) -> None:
         count = len(self._workshop.agent_session.leased)
-        words = f"Your changes in it ({many(count, 'tunable')}) are then restored."
+        words = f"Your changes of this turn ({many(count, 'tunable')}) are then restored."
         give = partial(self._let_go, self._workshop.agent_session.give_turn)
         keys = "Enter gives the turn back · Esc keeps it"
         self._app.push_screen(Question("Give the turn back?", lambda *_: [Text(words)], keys, give))

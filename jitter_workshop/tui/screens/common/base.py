@@ -209,7 +209,7 @@ class WorkshopScreen(KeyedScreen):
         self.tell(f"{what} {IN_CLIPBOARD}.")
 
     def show_class(self) -> None:
-        """Draw the line of the class as it was last read; a host without a class has no such line."""
+        """Draw the line on the class from the state that was read last. A host without a class has no such line."""
         if self.query("#class-line"):  # else the line is being mounted or removed
             self.sheet("#class-line").renew()
             self.refresh_keys()
@@ -233,7 +233,7 @@ class WorkshopScreen(KeyedScreen):
         self.call_next(self.query_one(KeyBar).show, self._with_class(tuple(self.keys())))
 
     def _with_class(self, keys: tuple[Shown, ...]) -> tuple[Shown, ...]:
-        """Return the keys with those for a class after the first one; during a run or a change only ``keys``."""
+        """Return the keys, with a class's keys after the first one. During a run or a change, return only ``keys``."""
         view, app = self.workshop.class_view, self.frame
         if view is None or not keys or app.measuring or app.at_work:
             return keys

@@ -11,13 +11,13 @@ from jitter_workshop.tui.core.actions import SCOPE_TITLES, of_scope
 from jitter_workshop.tui.screens.common.base import Page
 
 WORDS: tuple[tuple[str, str], ...] = (
-    ("p99.9", "999 of 1,000 messages were at least this fast; one was slower. The tail is beyond it."),
+    ("p99.9", "999 of 1,000 messages were at least this fast; one was slower. The slower ones are the tail."),
     ("transit", "from the moment a message is ready to the moment a consumer has read it."),
     ("producer", "the thread that publishes messages into the ring buffer."),
     ("accumulator", "the consumer whose transit the charts show."),
     ("journaller", "a second consumer that also writes each record to a journal."),
     ("stall", "a stretch of time in which a measured thread did none of its work; one stall makes many messages late."),
-    ("knee", "where a curve leaves its floor. The rate of the noise decides the percentile."),
+    ("knee", "the percentile at which a curve leaves its noise-free level. It depends on how often the noise comes."),
     ("✓ ◌", "after a step: ✓ the step is done; ◌ it was only seen on a recording, where nothing is measured."),
     ("hot CPUs", "the CPUs that run the measured threads. Housekeeping CPUs run all the rest."),
     ("migration", "the scheduler moved a thread to another CPU: its caches are cold there."),
@@ -31,8 +31,8 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("proven", "proven by at least ten rounds, corrected for the number of lines. Two single runs prove nothing."),
     (
         "● ■ ◆ on curves",
-        "they tell the curves apart, and stand where a curve has the figures of its legend: p50, p99.9 (or the "
-        "percentile that the chapter asks about) and the longest. × is your guess.",
+        "they tell the curves apart. They stand at the figures that the legend shows: p50, p99.9 (or the percentile "
+        "that the chapter asks about) and the longest. × is your guess.",
     ),
     ("dotted curve", "fewer than ten samples are beyond it, so its place depends on chance more than on the host."),
     ("published 2015", "curves from a laptop that others measured and published, for scale, not for comparison."),

@@ -1,4 +1,4 @@
-"""Name a load that will show in every chapter, once at the start of the workshop."""
+"""Name, once at the start of the workshop, a load that will disturb every chapter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jitter_workshop.tui.screens.common.base import Page
 
 class LoadPage(Page, scope="load"):
     """Show the load. Enter goes on; r looks again. ``look``: looks at the load for a second or two; it returns None if
-    nothing can be told."""
+    the load is not known."""
 
     def __init__(self, load: HostLoad, look: Callable[[], HostLoad | None]) -> None:
         super().__init__()

@@ -35,7 +35,7 @@ class SettingsPage(Page, scope="settings"):
             title, meaning = TITLES[key]
             view = self.frame.workshop.class_view
             if key == "preset" and view is not None:
-                meaning = f"in this class each run is {view.host.described.preset}; your value applies elsewhere"
+                meaning = f"in this class each run is '{view.host.described.preset}'; your value applies elsewhere"
             under = number == self._cursor
             line = Text("▸ " if under else "  ", "accent")
             line.append(f"{title:<{_NAME - 2}}", "bold text" if under else "text")
@@ -56,7 +56,7 @@ class SettingsPage(Page, scope="settings"):
         return "↑ ↓ choose · Enter changes · Esc closes"
 
     def action_change(self, by: int) -> None:
-        """Take the next value of the preference under the cursor; for -1, the value before."""
+        """Switch the preference under the cursor to its next value; for -1, to its previous value."""
         key = list(CHOICES)[self._cursor]
         choices = CHOICES[key]
         now = choices.index(getattr(self.frame.settings, key))

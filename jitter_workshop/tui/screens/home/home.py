@@ -45,7 +45,7 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 T = TypeVar("T")
 
 ABOUT_ROWS = {False: 3, True: 5}
-"""The rows for the subject of the chapter under the cursor, by whether the screen is wide (#about in workshop.tcss)."""
+"""The rows for the text on the chapter under the cursor, on a narrow screen and on a wide one (#about in workshop.tcss)."""
 _LEAST_HOST = 4
 """The least lines of the pane with this host's facts."""
 
@@ -242,11 +242,11 @@ class HomeScreen(HostChangeScreen, scope="home"):
         count = len(apart_from_proofs(self.workshop.runs()))
         if count:
             return (
-                f"You have {many(count, 'run')}, none of the workload 'ring', which this bar is about: c shows yours."
+                f"You have {many(count, 'run')}, but none of the workload 'ring', which this bar shows: c shows yours."
             )
         if self.workshop.recorded:
             return "This is a recorded host, so nothing can be measured."
-        return "No run of your own yet: press m, and your curve grows in seconds."
+        return "No run of your own yet: press m, and you see your curve in seconds."
 
     def _notices(self, width: int) -> Iterable[Text]:
         texts = self.frame.notices
@@ -275,7 +275,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
         return said
 
     def _change(self, said: str, work: Callable[[], T], result: Callable[[T], str]) -> None:
-        """Show ``said``, then change the host by ``work`` on a thread. ``result``: makes a message from its result."""
+        """Show ``said``, then change the host by ``work`` on a thread. ``result``: makes a message from what ``work``
+        returned."""
         self.said = said
         self.on_thread(work, lambda done: self._tell_change(result(done)))
         self.redraw()

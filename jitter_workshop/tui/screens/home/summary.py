@@ -24,7 +24,8 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
 
 
 class SummaryScreen(WorkshopScreen, scope="summary"):
-    """Show the results of the course so far. A thread computes them, because runs, curves and the host are read."""
+    """Show the results of the course so far. A thread computes them, because it takes time to read runs, curves and the
+    host."""
 
     def __init__(self) -> None:
         super().__init__()

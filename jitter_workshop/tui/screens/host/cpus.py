@@ -21,7 +21,7 @@ from jitter_workshop.tui.widgets.cpu_map import SIGNS, CpuMap, about
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 _KEYS = (
-    "p a j put a thread on the CPU under the cursor · / types a list · x leaves it to us · Enter accepts · Esc cancels"
+    "p a j put a thread on the CPU under the cursor · / types a list · x lets us choose · Enter accepts · Esc cancels"
 )
 
 MANY = 64
@@ -29,7 +29,7 @@ MANY = 64
 
 
 class CpuPicker(Page, scope="cpus"):
-    """Let the learner choose the CPUs of the measured threads. A choice that this host refuses is explained."""
+    """Let the learner choose the CPUs of the measured threads. If this host refuses a choice, the page says why."""
 
     def __init__(self, walk: ChapterSession, topology: Topology) -> None:
         super().__init__()

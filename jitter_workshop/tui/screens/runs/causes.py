@@ -68,7 +68,7 @@ class CausesScreen(WorkshopScreen, scope="causes"):
         self.redraw()
 
     def told(self, tell: Callable[[], None]) -> None:
-        """Have the screen call ``tell``, from the thread. Raise Stopped there, once the screen is closed."""
+        """Have the screen call ``tell``. Raise Stopped once the screen is closed. Only the thread calls this method."""
         if self.stopped:
             raise Stopped("explaining was stopped")
         self.call_later(tell)

@@ -51,7 +51,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         self._with_imports = True
         self._table = False
         self._heat = False
-        """The chart's place shows the heat map of the run under the cursor."""
+        """True while the heat map of the run under the cursor is shown in the place of the chart."""
         self._chapters: dict[str, str] = {}
         """Run id → the chapter whose run it is."""
         self._judged: dict[str, str] = {}
@@ -119,7 +119,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
 
     def curves(self) -> list[RunCurve]:
         """Return the drawn curves: the published and the imported ones first, then the chosen runs, oldest first. The
-        published curves are of messages, so they are drawn beside the ring alone."""
+        published curves are of messages, so they are drawn only with runs of ``ring``."""
         chosen = self._drawn
         published = published_curves() if self.shows_published and of_one_kind(chosen, "ring") else ()
         imported = self._imports if self._with_imports else ()
