@@ -12,7 +12,7 @@ def menu(otherwise: str) -> str:
 
 
 def place(answer: str, count: int) -> int | None:
-    """Return the index of one of ``count`` answers; None if the input is neither a letter nor a number of them."""
+    """Return the index of the typed answer, one of ``count``; None if the input is no answer's letter or number."""
     number = LETTERS.find(answer.lower()) if len(answer) == 1 else -1
     if is_number(answer):
         number = int(answer[:4]) - 1

@@ -32,7 +32,7 @@ class PlainHands:
         """True once all of the plan was made by hand and taken over: nothing is left to apply."""
 
     def offer(self) -> str:
-        """Return the words of the menu where the plan can be made by hand; "" elsewhere."""
+        """Return the menu's words for writes by hand; "" where the plan cannot be made by hand."""
         try:
             offered = self._walk.sets and not self._walk.hands.why_not(self._walk.plan())
         except WorkshopError:
@@ -45,7 +45,7 @@ class PlainHands:
         return f"Enter look again · {take} · undo · ? help · q quit"
 
     def begin(self, shown: PlanView | None) -> None:
-        """Begin to watch the plan that was shown, and tell its lines."""
+        """Begin to watch the plan that was shown, and show its lines."""
         plan = shown or self._walk.plan()
         if why := self._walk.hands.why_not(plan):
             self._talk.tell(words.not_for_hand(why))

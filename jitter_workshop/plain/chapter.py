@@ -252,7 +252,7 @@ class PlainChapter:
     def _wake(self) -> bool:
         walk = self._walk
         if walk.progress.noise is None and not walk.offer_noise():
-            self._talk.tell("A noise is offered if the first run is quiet; this run is not.")
+            self._talk.tell("A noise is offered only after a quiet first run of the ring.")
             return False
         walk.accept_noise()
         return True
@@ -410,7 +410,8 @@ class PlainChapter:
         walk, talk, chapter = self._walk, self._talk, self._walk.chapter
         if changes := walk.host.compared():
             talk.tell(
-                f"The settings on the recording {chapter.recording}, and after the change on {chapter.recording_after}:"
+                f"The settings before the change (recording '{chapter.recording}') and after it "
+                f"('{chapter.recording_after}'):"
             )
             talk.say("", *chapter_view.settings_compared(changes, talk.width), "")
         shown, source = walk.recorded_curves("compare")

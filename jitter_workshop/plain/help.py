@@ -49,7 +49,7 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
     yield "c", "the chart of this chapter"
     yield "o", "the chart with the laptop of 2015"
     if not walk.hunts:
-        yield "i", "at compare: the chart with the imported curves of other tools"
+        yield "i", "at 'compare': the chart with the imported curves of other tools"
     yield "t", "the numbers as a table"
     if any(walk.measures(step) for step in SLOTS):
         yield "m", "measure anew (in a measuring step)"
@@ -58,11 +58,11 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
     yield from hunting.HELP if walk.hunts else ()
     yield from of_program.HELP if walk.chapter.program else ()
     if len(walk.chapter.by_hand) > OPEN:
-        yield "more", "at explain: the next commands to run by hand"
+        yield "more", "at 'explain': the next commands to run by hand"
     if walk.chapter.mask is not None:
-        yield "mask", "at apply: have a mask checked, such as mask f0 (it is not written to the host)"
+        yield "mask", "at 'apply': have a mask checked, such as mask f0 (it is not written to the host)"
     if walk.chapter.changes == "tunables" and not walk.host.rehearsed:
-        yield "hand", "at apply: type the writes into a root shell yourself, while the workshop watches"
+        yield "hand", "at 'apply': type the writes into a root shell yourself, while the workshop watches"
         yield "take", "take over what you made by hand; stop ends the watch"
         yield "undo", "restore what this chapter changed"
     if walk.chapter.reboot and not walk.host.rehearsed:
@@ -71,7 +71,7 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
     yield "anew" if walk.hunts else "r", "begin this chapter anew"
     yield from proving.HELP if proves else ()
     elsewhere = " (path at every step)" if proves else ""
-    yield "p", f"the path, out of this chapter; status and summary are there{elsewhere}"
+    yield "p", f"leave this chapter for the path, where status and summary are{elsewhere}"
     yield _LEAVES
     yield "✓", "behind a step: done"
     if walk.host.rehearsed:

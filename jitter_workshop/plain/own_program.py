@@ -21,7 +21,7 @@ from jitter_workshop.presenter.path import mark
 HELP = (
     ("program", f"choose one of the small programs: program 1 to program {len(SAMPLES)}"),
     ("command", "take a command of your own: command ./server-test 1000"),
-    ("change", "at compare: choose what is proven, such as change placement"),
+    ("change", "at 'compare': choose what is proven, such as: change placement"),
 )
 
 

@@ -23,7 +23,7 @@ from jitter_workshop.presenter import proof as words
 from jitter_workshop.stats.scale import times
 from jitter_workshop.stats.verdicts import SoFar, so_far
 
-HELP = (("p", "at compare: prove the change in rounds, or see the newest proof"),)
+HELP = (("p", "at 'compare': prove the change in rounds, or see the newest proof"),)
 
 
 def offered(workshop: Workshop, walk: ChapterSession, step: StepName) -> bool:

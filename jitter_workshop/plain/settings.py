@@ -89,7 +89,9 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
         talk.refused(error)
         talk.say(*by_others(walk.plan().words or walk.chapter.tunables, talk.width))
         if walk.sets:
-            talk.tell("If you have a root shell: b, then hand. You type the writes, and the workshop watches.")
+            talk.tell(
+                "If you have a root shell, type b, then hand: you type the writes there, and the workshop watches."
+            )
         return True
     talk.notices([workshop.agent_session.notice])
     talk.tell(view.text)

@@ -50,7 +50,7 @@ class LoadLook:
         self.thread.start()
 
     def taken(self) -> HostLoad | None:
-        """Return the result of the look, at the first call after its end. Return None before and afterwards."""
+        """Return the result at the first call after the look has ended. Return None at all other calls."""
         found, self._found = self._found, None
         return found
 
@@ -162,8 +162,8 @@ class PlainWalk:
                 talk.refused(error)
 
     def _load(self) -> Lines:
-        """Return lines on the load that the look at the start found, once. Return [] before the look is over and at all
-        later calls."""
+        """Return lines on the host's load, at the first call after the look at the start is over. Return [] at all
+        other calls."""
         load = self._look.taken() if self._look is not None else None
         return load_words.told(load, self._talk.width) if load is not None and load.drowns else []
 

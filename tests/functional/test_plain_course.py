@@ -112,7 +112,7 @@ def test_a_course_of_ones_own_from_start_to_end(stock: Path, course: Path) -> No
         assert f"the run is: '{label}', ring, quick." in in_a_line(step)
     assert f"/{THP}" in apply
     assert "a recorded host, so nothing is written" in in_a_line(apply)
-    assert "lab-stock, and after the change on lab-tuned:" in in_a_line(compare)
+    assert "(recording 'lab-stock') and after it ('lab-tuned'):" in in_a_line(compare)
     assert re.search(r"→.*✓", compare)
     assert "grep -H . /proc/sys/vm/stat_interval # 2-3" in explain
     # The chapter whose guess only a run could judge says what its answers stand for.

@@ -99,7 +99,7 @@ def test_p_leads_to_the_path_where_nothing_is_proven(monkeypatch: pytest.MonkeyP
     fakeprover.use(monkeypatch)
     assert "prove it" not in said(open_workshop(), "p|q", "baseline")
     text = said(open_workshop(), "?|path|q")
-    assert "p at compare: prove the change" in text
+    assert "p at 'compare': prove the change" in text
     assert "see the newest proof" in text
     assert "(path at every step)" in text
 
