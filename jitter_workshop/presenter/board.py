@@ -26,7 +26,7 @@ _GROUPS: dict[Group, tuple[str, str]] = {
 _LONGEST_NAME, _LEAST_NAME = 24, 9
 _CELL = 3
 _FIGURES = 30
-"""The cells of a row that follow the columns of chapters, without the step."""
+"""The width in cells of all columns after those of the chapters, except the step."""
 _TITLES_FROM = 120
 _TITLE = 22
 _MOST_NAMED = 12
@@ -150,17 +150,17 @@ def _legend(layout: _Layout, unknown: int) -> Lines:
     if unknown:
         said = f"Not shown: {many(unknown, 'chapter')} of other courses. 'class results --csv' shows all."
         lines += wrap(said, layout.width, style="dim")
-    marks = ("● all marks, or read to the end", "◐ one of two", "○ begun", "✓ guess near", "✗ guess far")
+    marks = ("● all marks, or read to the end", "◐ one mark of two", "○ begun", "✓ guess near", "✗ guess far")
     what = (
-        "last, best: the newest curve, and the lowest curve that can be compared with it, at the percentile of the "
-        f"chapter's question, else p{BEST_BY:g} (spin: p99.9999). The members' programs reported them."
+        "last: the newest curve; best: the lowest curve that can be compared with it. Both are shown at the percentile "
+        f"of the chapter's question, else at p{BEST_BY:g} (spin: p99.9999). The members' programs reported them."
     )
     return [*lines, *_packed(marks, layout.width), *wrap(what, layout.width, style="dim")]
 
 
 def _stuck(found: Sequence[tuple[BoardRow, str]]) -> str:
-    """Return the stuck students; the one who is stuck longest comes first. ``found``: (row, machine, or "" for a single
-    machine)."""
+    """Return the stuck students; the one who is stuck longest comes first. ``found``: (row, machine) each; the machine
+    is "" on a single machine."""
     longest = sorted(found, key=lambda one: -one[0].idle_s)
     named = (f"{who(row)}{f' on {called(host, 20)}' if host else ''} ({_minutes(row.idle_s)})" for row, host in longest)
     more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""

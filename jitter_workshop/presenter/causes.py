@@ -45,7 +45,7 @@ _BAR, _LEAST_BAR, _STALL_BAR = 24, 6, 24
 
 _FOCUS = {
     "frequency": "each request for another frequency",
-    "residence": "how long each thread ran on which CPU, which tasks ran there instead and when it was moved",
+    "residence": "where and how long each thread ran, which tasks ran there instead, and when the thread was moved",
     "work": "work, softirqs and interrupts by function, how often and how long",
     "left": "whether anything except your thread ran on its CPU",
 }
@@ -84,8 +84,8 @@ def head(report: EvidenceReport, width: int) -> Iterator[Text]:
 
 
 def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
-    """Yield the causes, the largest first, each with its share of all the time that was taken, as a bar, too, where
-    there is room."""
+    """Yield the causes, the largest first. Each has its share of all the time that was taken. Where there is room, a
+    bar shows the share, too."""
     yield heading("WHO TOOK THE TIME")
     if not report.causes:
         yield Text("There is no stall to explain." if not report.stalls else "It is not known what took the time.")
@@ -124,8 +124,8 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
 
 
 def busiest_second(second: CpuSecond, report: EvidenceReport, width: int) -> Lines:
-    """Return the busiest second as lines of time, with the knee that each event makes at this rate of messages."""
-    cut = f" The trace has {nice_ns(second.traced_ns)} of it." if second.traced_ns < 0.95e9 else ""
+    """Return the busiest second as timelines, with the knee that each event makes at the run's rate of messages."""
+    cut = f" The trace covers only {nice_ns(second.traced_ns)} of this second." if second.traced_ns < 0.95e9 else ""
     told = f"Others took {nice_ns(second.taken_ns)} of CPU {second.cpu}, more than in any other second.{cut}"
     found = [
         Lane(
@@ -144,8 +144,8 @@ def busiest_second(second: CpuSecond, report: EvidenceReport, width: int) -> Lin
 
 
 def _cells(cells: Sequence[int], width: int, *, line: bool = False) -> str:
-    """Return times in equal parts of a second as ``width`` characters: a bar where half of the time and more was taken,
-    a stroke where less was. ``line``: draw a thin line instead of bars and strokes."""
+    """Return times in equal parts of a second as ``width`` characters: a bar where at least half of the time was taken,
+    a stroke where less was taken. ``line``: draw a thin line instead of bars and strokes."""
     drawn = ""
     for column in range(width):
         low = column * len(cells) // width
@@ -285,14 +285,15 @@ def mounting(command: str, then: str) -> str:
 def offered(evidence: Sequence[str], traced: bool) -> str:
     """Describe what the key v shows in this chapter. ``traced``: a traced run exists; if not, one more run is
     needed."""
-    told = "; ".join(_FOCUS[word] for word in evidence if word in _FOCUS)
+    told = "; ".join(_FOCUS[word] for word in evidence if word in _FOCUS) or "what took the time, by the kernel's trace"
     more = "" if traced else " This needs one more run, with the kernel's trace."
-    return f"v shows {told or 'who took the time, by the kernel'}.{more}"
+    return f"v shows {told}.{more}"
 
 
 def ran_there(report: EvidenceReport, focus: Sequence[str], width: int) -> Iterator[Text]:
-    """Yield the tasks and the kernel's work on the measured CPUs, and the tasks that sent interrupts, moved and woke
-    threads. ``focus``: words of a chapter's ``evidence``; their sections come first, and other words are ignored."""
+    """Yield the tasks and the kernel's work on the measured CPUs, and the tasks that sent interrupts, moved threads or
+    woke threads. ``focus``: words of a chapter's ``evidence``; their sections come first, and other words are
+    ignored."""
     present = report.residence
     if present is None:
         return
@@ -355,8 +356,8 @@ def _frequencies(present: Residence) -> Iterator[str]:
 
 
 def _actions(present: Residence) -> Iterator[str]:
-    """Yield sentences: why the tick of a CPU went on, which tasks sent interrupts, when threads were moved; the
-    most frequent."""
+    """Yield sentences on the most frequent actions: why the tick of a CPU went on, which tasks sent interrupts, and
+    when threads were moved."""
     for kept in present.ticks_kept[:4]:
         reason = clean(kept.reason, 40) or "no reason given"
         yield f"The tick of CPU {kept.cpu} could not stop {_times(kept.count)}: {reason}."

@@ -39,7 +39,7 @@ def with_values(standing: Iterable[Mapping[str, str]]) -> str:
 
 
 def counted(tunables: Sequence[str]) -> str:
-    """Return ``2 tunables, 22 writes (governor, thp)``. ``tunables``: the id of the tunable of each write."""
+    """Return ``2 tunables, 22 writes (governor, thp)``. ``tunables``: for each write, the id of its tunable."""
     return f"{tally(tunables)} ({named(tunables)})"
 
 
@@ -190,7 +190,7 @@ def applied_told(who: AppliedBy, other: str = "another workshop") -> str:
 
 
 def of_others_said(others: Mapping[str, AppliedBy]) -> list[str]:
-    """Return a sentence for each apply of somebody else that stands on this host: its tunables, when, and by whom."""
+    """Return a sentence for each apply by somebody else that is still in effect: the tunables, when, and by whom."""
     together: dict[str, list[str]] = {}
     for ident, who in others.items():
         together.setdefault(applied_told(who), []).append(ident)
@@ -210,8 +210,8 @@ def standing(
     width: int,
 ) -> Lines:
     """Return the lines for the settings that ``restore`` would restore. ``problems``: sentences on damaged journals.
-    ``traces``: the names of trace instances that a killed measurement left. ``names``: for the path of a task's
-    setting, the task's name. ``by``: who applied each tunable."""
+    ``traces``: the names of trace instances that a killed measurement left. ``names``: path of a task's setting → the
+    task's name. ``by``: who applied each tunable."""
     if not entries and not problems and not traces:
         return wrap(NOTHING_APPLIED, width)
     lines: Lines = []

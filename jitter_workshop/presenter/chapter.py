@@ -57,7 +57,7 @@ class Fold:
 
 
 ALL_OPEN = Fold()
-HINTS_OVER = "The hints are about the guess, which is decided. The page of explain tells why."
+HINTS_OVER = "The hints help you to guess, and your guess is decided. The step 'explain' says why."
 Rates = Sequence[tuple[str, int, int, float]]
 """Interrupts or softirqs of a run: (name, CPU, count, per second)."""
 _MOST_RATES = 8
@@ -67,7 +67,7 @@ _LEADS: dict[CommandState, tuple[str, str]] = {
     "open": ("▸ ", "bold accent"),
     "done": ("✓ ", "bold good"),
 }
-_SEEN = "Marks: ▸ the workshop sees when you run this, ✓ seen, $ no check."
+_SEEN = "Marks: ▸ the workshop notices when you run this; ✓ it has noticed; $ it cannot notice."
 
 
 def facts(found: Sequence[Fact], width: int, title: str = "ON THIS HOST", *, airy: bool = False) -> Lines:
@@ -354,7 +354,7 @@ def decided_on_recording(task: PredictionTask, decided: bool) -> str:
     if decided:
         what = "curve" if task.kind == "mark" else "recorded runs"
         return f"On a recording the {what} of another machine decide{'s' if task.kind == 'mark' else ''} this."
-    return "On a recording no run can decide this; compare shows what the answers mean."
+    return "On a recording no run can decide this; the step 'compare' shows what the answers mean."
 
 
 def answers_explained(task: PredictionTask, kept: Prediction | None, width: int) -> Lines:

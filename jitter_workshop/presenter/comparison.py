@@ -113,8 +113,8 @@ def _who(name: str, run: Run, unlike: Sequence[str], width: int) -> Lines:
 def _by_measure(
     heads: Sequence[str], found: Sequence[Comparison], marks: Sequence[Mapping[str, str]]
 ) -> list[list[str]]:
-    """Return a row per measure, with two columns per run: the value, and its ratio to run A. ``marks``: of each run, A
-    first."""
+    """Return a row per measure, with two columns per run: the value, and its ratio to run A. ``marks``: those of each
+    run, run A first."""
     of = [{row.measure: row for row in one.rows} for one in found]
     rows = [["", "A", *(cell for head in heads for cell in (head, f"{head}/A"))]]
     for measure in sorted({name for known in of for name in known}, key=_place):
@@ -170,12 +170,13 @@ def _place(measure: str) -> tuple[int, float]:
 
 
 def near(rows: Iterable[Iterable[str]], width: int) -> Lines:
-    """Return the meaning of the sign for values that the clock cannot tell apart, if a cell has it; else []."""
+    """Return the meaning of the sign for values that the clock cannot tell apart; [] if no cell has this sign."""
     return wrap(NEAR_MEANS, width, "", "   ", style="dim") if any(NEAR in cells for cells in rows) else []
 
 
 def _marks(run: Run, metric: str) -> dict[str, str]:
-    """Return measure → mark for the percentiles that a run has. A mark means: few samples or stalls are beyond."""
+    """Return measure → mark for the percentiles that a run has. A mark means that few samples or stalls are beyond the
+    percentile."""
     summary = run.histograms.get(metric)
     if summary is None:
         return {}

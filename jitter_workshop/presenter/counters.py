@@ -21,7 +21,7 @@ THREAD, WHOLE = 2, 0
 """The highest perf_event_paranoid at which a user may watch their own threads, and the highest one for whole CPUs."""
 
 _STEAL_HOLDS = (
-    "Steal is counted in ticks from the first block to the last. It also holds time between the blocks, and time in "
+    "Steal is counted in ticks from the first block to the last. It also includes time between the blocks, and time in "
     "which our threads waited, so it can be more than the stalls' time above."
 )
 _SECONDS = 10
@@ -154,8 +154,8 @@ def level(report: CounterReport) -> str:
         )
     if value == THREAD:
         return (
-            f"{name}: perf may watch your own threads, in user mode only. (The switches that 'perf stat' "
-            "counts are then always 0; those that 'perf record' writes are real.)"
+            f"{name}: perf may watch your own threads, in user mode only. ('perf stat' then always counts 0 "
+            "switches; 'perf record' writes the real switches.)"
         )
     if value > WHOLE:
         return f"{name}: perf may watch your own threads, in the kernel too, but no whole CPU."
@@ -168,7 +168,8 @@ def by_hand(report: CounterReport) -> Sequence[ByHand]:
     found = [
         (
             f"cat /proc/{_PID}/task/*/schedstat",
-            "for each thread: ns on a CPU, ns of waiting for a CPU, times on a CPU; read the file twice and subtract",
+            "for each thread: ns on a CPU, ns of waiting for a CPU, number of times on a CPU; read the file twice and "
+            "subtract",
         )
     ]
     if value <= THREAD:
@@ -186,7 +187,7 @@ def by_hand(report: CounterReport) -> Sequence[ByHand]:
         found.append(
             (
                 f"perf stat -e context-switches,cpu-migrations,page-faults -p {_PID} -- sleep {_SECONDS}",
-                "how often its threads were switched, moved, and had a page fault",
+                "how often its threads were switched or moved, or had a page fault",
             )
         )
     return [*found, _whole_cpus(report)] if value <= WHOLE else found

@@ -3,7 +3,7 @@ the others.
 
 A core has a box of its own if a measured thread is placed on it, or if it is hot. Hot cores without a thread share a
 box if there are many, and so do all housekeeping CPUs: then a host with hundreds of CPUs needs no more room. A box says
-what a plan changes on its CPUs, and nothing else of what runs there.
+what a plan changes on its CPUs; it does not say what else runs there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from jitter_workshop.presenter.lines import Lines, in_ascii
 from jitter_workshop.presenter.styled import Text
 
 MOST_IDLE_CORES = 2
-"""Up to this number hot cores without a thread have a box of their own."""
+"""Up to this number of hot cores without a thread have a box each; more of them share one box."""
 
 _GAP = 1
 _HOUSEKEEPING = ("housekeeping", "cool")
@@ -40,9 +40,8 @@ class _Box:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Hold what is said of a plan in the boxes. ``effects``: what it changes on the CPUs. ``writes``: for each CPU the
-    number of writes to its own files that no effect tells. ``made``: the writes are made, so the boxes show the state
-    after them."""
+    """Hold what the boxes say about a plan. ``effects``: its effects on CPUs. ``writes``: CPU → the number of writes to
+    its own files that no effect describes. ``made``: the writes are made, so the boxes show the state after them."""
 
     effects: tuple[CpuEffect, ...] = ()
     writes: Counter[int] = field(default_factory=Counter)
@@ -108,8 +107,8 @@ def _row(row: Sequence[_Box], width: int) -> Lines:
 
 
 def _boxes(view: CpuView, changed: Changed) -> list[_Box]:
-    """Return the boxes in the order of their first CPUs: cores with a thread or hot ones, hot ones without a thread
-    together if there are many, and the housekeeping CPUs."""
+    """Return the boxes in the order of their first CPUs: a box for each core with a thread and for each other hot core,
+    and one for the housekeeping CPUs. If many hot cores have no thread, they share one box."""
     online = view.topology.online
     used = CpuSet.of(cpu for _, cpu in view.threads) & online
     cores = _cores(view, used | (view.hot & online))
@@ -156,8 +155,8 @@ def _written(changed: Changed, cpus: CpuSet) -> str:
 
 
 def _effects(changed: Changed, cpus: CpuSet) -> Iterator[Text]:
-    """Yield what the plan changes on these CPUs, a line for each effect, or for each group of CPUs where they
-    differ."""
+    """Yield what the plan changes on these CPUs: a line for each effect. If the effect differs between CPUs, yield a
+    line for each group of equal CPUs."""
     for effect in changed.effects:
         alike: dict[tuple[str, str], list[int]] = {}
         for cpu in cpus:

@@ -1,4 +1,4 @@
-"""Tell what writes change on each CPU: how many movable interrupts may come, whether unbound work may run there."""
+"""Find the effects of writes on each CPU, such as how many movable interrupts or how much unbound work it may get."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FILES = {
     "scaling_min_freq": "lowest frequency",
     "scaling_max_freq": "highest frequency",
 }
-"""A CPU's own files whose values are told as they are, with a word for each."""
+"""A CPU's own file → the word for its value, which is shown unchanged."""
 
 Values = Mapping[int, tuple[str, str]]
 """For each CPU: its state before the writes, and its state after them."""
@@ -37,16 +37,17 @@ Values = Mapping[int, tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class CpuEffect:
-    """Hold one thing that writes change on CPUs: its name, and for CPUs the state before and after the writes. CPUs
-    that the thing has nothing to do with are missing."""
+    """Hold one effect of writes on CPUs. ``name``: what the writes change, such as ``governor``. ``values``: the state
+    of each CPU before and after the writes; CPUs without such a state are missing."""
 
     name: str
     values: Values
 
 
 def effects(changes: Iterable[Change], online: CpuSet, *, waits: bool = True) -> tuple[CpuEffect, ...]:
-    """Return what writes change on the online CPUs, as far as a state for each CPU can be told; () for writes that
-    change no single CPU, such as those of ``/proc/sys/vm``. ``waits``: the host was not rebooted after these writes."""
+    """Return the effects of writes on the online CPUs, as far as each CPU has a state of its own; () for writes that
+    concern no single CPU, such as those below ``/proc/sys/vm``. ``waits``: the host was not rebooted after these
+    writes."""
     found = list(changes)
     later = _of_boot(found, online, _AT_NEXT_BOOT if waits else "")
     each = (*_of_masks(found, online), *_isolated(found, online), *_of_files(found), *later)
@@ -55,7 +56,7 @@ def effects(changes: Iterable[Change], online: CpuSet, *, waits: bool = True) ->
 
 
 def uncounted(changes: Iterable[Change]) -> Counter[int]:
-    """Return for each CPU the number of writes to its own files that :func:`effects` does not tell."""
+    """Return CPU → the number of writes to its own files that :func:`effects` leaves out."""
     return Counter(
         int(found[1])
         for change in changes
@@ -64,7 +65,7 @@ def uncounted(changes: Iterable[Change]) -> Counter[int]:
 
 
 def _of_masks(changes: Sequence[Change], online: CpuSet) -> Iterator[CpuEffect]:
-    """Yield for interrupts, workqueues and tasks how many of those in the plan each CPU may have."""
+    """Yield the effects of masks: how many of the plan's workqueues, interrupts and tasks may use each CPU."""
     queues = [c for c in changes if c.path.startswith(_WORKQUEUES)]
     if queues:
         yield _counted("unbound work", queues, CpuSet.parse_mask, online, lambda n: _may("run", n, len(queues)))
@@ -109,7 +110,7 @@ def _allowed(values: Iterable[str], parse: Callable[[str], CpuSet]) -> Counter[i
 
 
 def _isolated(changes: Sequence[Change], online: CpuSet) -> Iterator[CpuEffect]:
-    """Yield the CPUs from which a partition or a cpuset of ours keeps the tasks."""
+    """Yield the effect of our partition or cpuset: which CPUs only run the tasks that are placed there."""
     cpus = CpuSet.of(cpu for change in changes for cpu in _cut_off(change))
     if cpus:
         free = "any"
@@ -162,7 +163,8 @@ def _in_use(disabled: Iterable[str]) -> str:
 
 
 def _of_boot(changes: Sequence[Change], online: CpuSet, when: str) -> Iterator[CpuEffect]:
-    """Yield the CPUs that each boot parameter with a list of CPUs names. ``when``: the end of a new value."""
+    """Yield, for each boot parameter with a list of CPUs, whether the list contains each CPU. ``when``: the words after
+    a new value, such as ", from the next boot"."""
     for change in changes:
         if change.when != "boot":
             continue

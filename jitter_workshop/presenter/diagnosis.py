@@ -18,7 +18,7 @@ from jitter_workshop.stats.scale import nice_ns
 
 QUESTION = "Who took it?"
 READING = "Reading the evidence of the first run…"
-NOT_RECORDED = "Nothing was measured here, so there is no run to read. The worked example stands for it."
+NOT_RECORDED = "Nothing was measured here, so there is no run to read. The worked example takes its place."
 CHOOSE = "↑ ↓ or a number chooses a cause; then Enter names it. Enter alone goes on without an answer."
 _TRACED = "These causes were seen in the stalls of your first run, by the kernel's trace. Which of them took most time?"
 _ON_RECORD = "recorded, not measured here: these causes were seen in the stalls of a first run"
@@ -40,7 +40,7 @@ _BAR, _LEAST_BAR, _LEAD = 12, 4, 6
 
 
 def asked(seen: SeenCauses) -> str:
-    """Return the question about a run, or the sentence that there is nothing to ask."""
+    """Return the question about a run, or a sentence that says why there is nothing to ask."""
     if not seen.quiet and seen.emulated and not seen.recorded:
         return _EMULATED_HERE
     if not seen.quiet and seen.emulated:
@@ -157,7 +157,7 @@ def means(most: Suspect, chapter: Chapter, course: Course) -> str:
             return f"The chapter '{title}' treats this cause."
         return f"The change of this chapter leaves this cause as it is: the chapter '{title}' treats it."
     if how == "bound":
-        return "This thread is bound to its CPU, so no setting moves it: look for the reason of its work."
+        return "This thread is bound to its CPU, so no setting moves it: find out why it has work to do."
     if how == "below":
         return "No setting of this kernel reaches this cause: it is the hypervisor, the firmware or the memory."
     if most.kind == "vector":

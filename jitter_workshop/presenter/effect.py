@@ -1,4 +1,4 @@
-"""Say the result of a run, or of two runs, in one line: the only loud line of a screen.
+"""Say the result of a run, or of two runs, in one line: the only emphasised line of a screen.
 
 The line names its direction in a word, so that it can be read without colours.
 """
@@ -44,9 +44,9 @@ _AGAIN = ". Go back and measure again."
 _ONE_RUN = "The same run twice, so nothing can differ."
 _NAMED = 2
 _APART = 1.2
-"""The least factor by which the number of stalls, their length and the tail must differ for a word on them."""
+"""The number of stalls, their mean length and the tail must each differ by at least this factor to be explained."""
 LEAST_SHARE = 0.1
-"""The share of all stalled time from which a cause is called the chapter's cause: what took less made no tail."""
+"""A cause with less than this share of all stalled time is not called the chapter's cause: it made no tail."""
 _LEAST_ROW = 0.01
 """The share of all stalled time below which a cause has no row, unless the chapter is about it."""
 _PERCENTILE = re.compile(r"p\d")
@@ -201,8 +201,8 @@ def _compared(
 
 def against_each_other(runs: Sequence[KnownRun]) -> str:
     """Say why fewer stalls can come with a longer tail, or more stalls with a shorter one. Return "" unless both runs
-    show it: the number of stalls and the percentile by which the runs are judged moved against each other, and the mean
-    length of these stalls moved with the percentile."""
+    show it: the number of stalls moved in one direction, and the mean length of these stalls moved in the other one,
+    together with the percentile by which the runs are judged."""
     before, after = runs
     if any(one.recorded is not None or one.timeless for one in runs):
         return ""
@@ -225,7 +225,7 @@ def against_each_other(runs: Sequence[KnownRun]) -> str:
         mean = " → ".join(map(nice_ns, lengths))
         return (
             f"{how} stalls, yet a {what} {tail.title}: in the mean a stall of {nice_ns(threshold_ns)} and more lasted "
-            f"{mean}, so each made {made} messages late, and {tail.title} counts messages."
+            f"{mean}. So each stall made {made} messages late, and {tail.title} counts messages, not stalls."
         )
     return ""
 
@@ -288,8 +288,8 @@ def _of_chapter(found: Effects) -> Text | None:
 
 
 def _treated(causes: Sequence[CauseTime]) -> CauseTime | None:
-    """Return the causes against which the chapter's change is made as one, if their time moved by the factor that all
-    figures need, and was a part of the stalled time that counts; else None."""
+    """Return the causes against which the chapter's change is made, added up as one cause. Return None if their time
+    moved by less than the factor MOVED, or was less than LEAST_SHARE of the stalled time."""
     treated = [one for one in causes if one.treated and one.known]
     most = max((max(one.ns) for one in treated), default=0.0)
     treated = [one for one in treated if max(one.ns) >= _LEAST_ROW * most > 0]
@@ -326,9 +326,9 @@ def _of_a_second(ns: float) -> str:
 
 
 def _small(causes: Sequence[CauseTime]) -> tuple[str, str] | None:
-    """Return in words the time of what the chapter's figure counts, and that of all stalls, both in a second, if the
-    former is a small part of the latter. They are those of the run in which the events took more time. Return None if
-    no cause is counted, or if it took a part that counts."""
+    """Return two times in words, both per second: that of the causes which the chapter's figure counts, and that of all
+    stalls. Both are from the run in which these causes took more time. Return None if there are no such causes, or if
+    they took LEAST_SHARE of the stalled time or more."""
     counted = [one for one in causes if one.counted]
     ns = [sum(one.ns[run] for one in counted if not one.at_most[run]) for run in (0, 1)]
     whole = sum(one.ns[ns.index(max(ns))] for one in causes)
@@ -416,7 +416,7 @@ def rows_of(causes: Sequence[CauseTime], most: int | None = None) -> list[CauseT
 
 def by_luck(said: str, width: int, why: str = "") -> Lines:
     """Return the result of two runs between which nothing was changed. ``said``: a sentence on the size of their
-    difference. ``why``: a sentence on stalls and tail that differ against each other, or ""."""
+    difference. ``why``: the sentence of :func:`against_each_other`."""
     head, _, rest = said.partition(": ")
     return wrap(Text.assemble((f"{head}: ", "bold accent"), (f"{rest} {why}".rstrip(), "text")), width)
 

@@ -1,4 +1,4 @@
-"""Show why rare latencies matter: the share of requests that meet them, if one request asks many such hosts."""
+"""Show why rare latencies matter: the share of requests that meet them if each asks many hosts like this one."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def sentences(latencies: dict[str, str]) -> tuple[str, ...]:
     limit = f"a latency of {p999} or more, this run's p99.9" if p999 is not None else "p99.9 or more"
     half = hosts_to_meet(_SHARES["99.9"], 0.5)
     return (
-        f"If one request asks {_MANY} such hosts and waits for all of them, {met} of the requests meet {limit}. With "
-        f"{half} hosts it is every second request.",
-        "The share is 1 − (1 − p)ⁿ: p is the share of slow messages (0.001 for p99.9), n the number of hosts. The sum "
-        "is right if the hosts are slow at different times.",
+        f"If one request asks {_MANY} hosts like this one and waits for all of them, {met} of the requests meet "
+        f"{limit}. With {half} hosts, every second request does.",
+        "The share is 1 − (1 − p)ⁿ: p is the share of slow messages (0.001 for p99.9), n the number of hosts. The "
+        "formula holds if the hosts are slow at different times.",
     )
 
 

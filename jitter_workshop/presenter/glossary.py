@@ -49,7 +49,7 @@ def terms() -> tuple[Term, ...]:
 
 
 def place(term: Term, text: str) -> int | None:
-    """Return the index of a term's first occurrence in a text whose blanks are single, or None."""
+    """Return the index of a term's first occurrence in a text, or None. The text must have no double blanks."""
     places = [hit.start() for form in term.also if (hit := _pattern(form).search(text)) is not None]
     return min(places, default=None)
 

@@ -12,8 +12,8 @@ from jitter_workshop.presenter.lines import Lines, heading, wrap
 from jitter_workshop.presenter.plan import value_told
 from jitter_workshop.presenter.styled import Text
 
-OFFER = "d lets you type the writes into a root shell, and watches."
-OWED = "You made writes by hand that only you can restore: undo (u) shows the lines, and watches."
+OFFER = "d lets you type the writes into a root shell, while the workshop watches."
+OWED = "You made writes by hand that only you can restore: undo (u) shows the lines to type."
 IN_ORDER = "Type these lines into a root shell of your own, in this order."
 ALL_BACK = "All old values are back."
 NOTHING_YET = "Nothing is made yet: type the first line into a root shell. The workshop looks at the host each second."
@@ -64,7 +64,7 @@ def watched(view: HandsView, width: int, copied: str = "") -> Lines:
 
 
 def said(view: HandsView) -> str:
-    """Return how far the learner is, in a sentence: done, missing, wrong."""
+    """Return a sentence on how many writes are done, and what is missing or wrong."""
     # A line whose tasks have all ended is not needed any more.
     total, done = len(view.lines) - len(view.lines_in("gone")), len(view.lines_in("done"))
     what = "restored" if view.back else "made"
@@ -85,7 +85,7 @@ def said(view: HandsView) -> str:
 def was_it_you(view: HandsView, again: str) -> str:
     """Return what to do about values that are not in the plan. ``again``: the key or command that takes them over."""
     paths = ", ".join(clean(one.change.path, 120) for one in view.writes if one.state == "wrong")
-    return f"Not as planned: {paths}. Did you type that? {again} once more takes it over; it is then restored, too."
+    return f"Not as planned: {paths}. Did you type that? {again} once more takes it over, so that it is restored, too."
 
 
 def guarded(view: HandsView) -> str:
@@ -93,7 +93,7 @@ def guarded(view: HandsView) -> str:
     if view.back:
         return ""
     if view.count("wrong") and view.journalled:
-        return "A value that is not in the plan: type the line again. It is restored only once you take it over."
+        return "A value is not as planned: type its line again. The value is restored only once you take it over."
     if view.journalled:
         return "The old values are in root's journal: they are restored when you leave the workshop, or with undo (u)."
     why = clean(view.why_not, 160)
@@ -112,7 +112,7 @@ def still_made(titles: Sequence[str]) -> str:
 
 
 def changed(before: HandsView, now: HandsView, width: int) -> Lines:
-    """Return a line for each line of the shell whose writes have other states or values than at the look before."""
+    """Return a text for each shell line whose writes have changed their state or value since the last look."""
     known = {one.command: [(write.state, write.found) for write in one.writes] for one in before.lines}
     lines: Lines = []
     for one in now.lines:

@@ -55,7 +55,7 @@ def numbers(rows: int) -> str:
 
 def own_command() -> str:
     """Return the command that starts this program in another terminal. The command is the program's name if a shell
-    finds that, else a path: the virtual environment may not be active there. No sudo is needed before it."""
+    finds that, else a path: the virtual environment may not be active there. The command needs no sudo."""
     found, prefix = shutil.which(NAME), Path(sys.prefix)
     if found is not None and not (sys.prefix != sys.base_prefix and Path(found).is_relative_to(prefix)):
         return NAME

@@ -8,8 +8,8 @@ NO_PAGES = "Nothing is hidden here: Tab has nothing to switch to."
 NO_COPY = "There is no command to copy at this step."
 NO_MASK = "No mask is written at this step."
 NO_BOOT = "No boot parameter is planned at this step."
-NO_FOLD = "f shows more commands at the step explain, as long as there are more."
-NO_CPUS = "p picks CPUs where a chapter binds threads, and proves a change at compare."
+NO_FOLD = "f shows more commands at the step 'explain', as long as there are more."
+NO_CPUS = "p picks CPUs where a chapter binds threads, and proves a change at 'compare'."
 NO_NOISE = "This step starts no noise."
 NO_COMMAND = "This chapter is not about a program of yours."
 
@@ -19,5 +19,5 @@ def causes(rehearsed: bool, step: str) -> str:
     if rehearsed:
         return "Nothing was measured here, so v has no run to explain."
     if step == "diagnose":
-        return "Your answer comes first: this list is what the trace tells. From the step again on, v shows all of it."
-    return "From the step again on, v shows what took the time."
+        return "Answer first, because v shows the answer. From the step 'again' on, v shows what took the time."
+    return "From the step 'again' on, v shows what took the time."

@@ -65,13 +65,13 @@ _COLOURS = {
 _IN_ASCII = str.maketrans("─│╭╯┌┐└┘┬┴█▏▶▲…", "-|++++++++#:>^.")
 _BLANK = re.compile(r"(?<!\d) | (?!(?:ns|µs|ms|s|min|GHz|%)(?!\w))")
 MANY_CPUS = 2_000
-"""Characters of a sentence whose lists of CPUs are shown by :func:`cpus_in_short`."""
+"""The most characters that are kept of a sentence before :func:`cpus_in_short` shortens its lists of CPUs."""
 _CPU_LIST = re.compile(r"(?<![\w.,-])\d+(?:-\d+)?(?:,\d+(?:-\d+)?){7,}(?![\w-])")
 _SHORT_LIST, _FIRST_CPUS = 40, 4
 _WAITING_BAR = 60
 _LOWEST_NS = 10.0
 _LONGEST = 4_000
-"""Characters of a paragraph that are shown."""
+"""The most characters of a paragraph that are shown."""
 
 
 # -- at the edge -------------------------------------------------------------------------------------------------------
@@ -153,7 +153,8 @@ def _codes(style: str) -> str:
 
 def cpus_in_short(text: str) -> str:
     """Return a text in which a long list of CPUs has only its first ranges, its last one, and how many CPUs it has:
-    ``195,199,203,207,…,255 (16 CPUs)``. Use it where another form (--json, a page of its own) has all of it."""
+    ``195,199,203,207,…,255 (16 CPUs)``. Use it where the whole list can be seen elsewhere (--json, a page of its
+    own)."""
 
     def shortened(found: re.Match[str]) -> str:
         listed = found[0]

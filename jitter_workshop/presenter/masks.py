@@ -53,8 +53,8 @@ def editor(mask: Mask, at: int, width: int) -> Lines:
 
 
 def judged(one: MaskTask, seen: MaskJudgement, width: int) -> Lines:
-    """Return lines that say whether a mask is right. For a wrong mask they name the wrong CPUs, and the slip if it is
-    known."""
+    """Return lines that say whether a mask is right. For a wrong mask they name the wrong CPUs, and say what the
+    mistake was, if that is known."""
     if seen.right:
         said = f"Right: this leaves out {one.wanted.out.named}, and no other."
         lines = wrap(Text(said, "bold good"), width, "✓ ")
@@ -74,7 +74,7 @@ def judged(one: MaskTask, seen: MaskJudgement, width: int) -> Lines:
 
 
 def _reason(seen: MaskJudgement) -> str:
-    """Return the sentence on the slip; "" if none is known."""
+    """Return a sentence that says what the mistake was; "" if that is not known."""
     match seen.slip:
         case "unchanged":
             return "A bit of 1 lets the CPU work: set the bits of these CPUs to 0."

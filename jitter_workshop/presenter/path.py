@@ -34,7 +34,8 @@ _CHANCE_MEANS: dict[Chance, str] = {
     "good": "nothing is left to change",
     "rights": "its change needs root's rights",
 }
-"""Words on the path that need an explanation → their meaning. A chapter that cannot show, or has to wait, says why."""
+"""Words on the path that need an explanation → their meaning. If a chapter cannot show its change or has to wait, its
+own text says why."""
 
 _SIGNED = (
     {"✓": "setting changed", GIVEN_BACK: "setting given back (↩)", "·": "no setting yet (·)", "–": "no setting (–)"},
@@ -57,7 +58,7 @@ _HOST_COLUMN = 34
 
 
 def path_words(path: Sequence[PathEntry]) -> str:
-    """Return the words of this path on what its chapters can show, each once, in which the glossary looks for terms."""
+    """Return the path's words for what its chapters can show, each once. The glossary looks for terms in them."""
     return " · ".join(dict.fromkeys(CHANCE_WORDS[entry.chance] for entry in path if entry.here))
 
 
@@ -93,8 +94,8 @@ def subject_told(entry: PathEntry) -> str:
 
 
 def session_told(session: Session, others: Sequence[Session]) -> tuple[str, str]:
-    """Return which session is open and which ``others`` there are, and the style; ("", "") where it is the only one. A
-    session without a run is told as new, because an earlier one is not lost."""
+    """Return words on the open session and on the ``others``, and their style; ("", "") if there are no others. For a
+    new session without runs, the words say that the earlier runs are kept."""
     if not others:
         return "", ""
     name, more = clean(session.name, _SESSION), len(others) - 1

@@ -19,7 +19,7 @@ MESSAGES_A_SECOND = 100_000
 """The rate of the workload ``ring`` on the lessons' pages. From it and the events of a second a knee is computed."""
 
 _DRAWN_FROM = 32
-"""In fewer columns the steps of a curve are a table; a chapter's column has one or two more."""
+"""In fewer columns, the steps of a curve are shown as a table. A chapter's column is one or two columns wider."""
 _ROOMY = 48
 """From this width on a curve goes on for a decade behind its last step."""
 _AXIS = 8
@@ -91,8 +91,8 @@ def _steps(knees: Knees, width: int) -> Lines:
 
 
 def _knees(knees: Knees, width: int) -> Lines:
-    """Draw a curve on logarithmic axes, two rows a decade. The words of a step stand left of it, where nothing else is
-    drawn, because all earlier steps are lower; long words begin in the rows above it."""
+    """Draw a curve on logarithmic axes, two rows a decade. The words of a step stand to its left. Nothing else is drawn
+    there, because all earlier steps are lower. Long words begin in the rows above the step."""
     steps = knees.steps
     wide = width - _AXIS - 1
     far = max(math.ceil(_rarity(steps[-1].percentile)) + (1 if width >= _ROOMY else 0), 2)

@@ -21,7 +21,8 @@ _KEPT = "The workshop opens in it. q leaves it and brings you back here; your se
 
 
 def about(chapter: str, width: int) -> Lines:
-    """Return what a practice machine is and takes. ``chapter``: the title of the chapter that opens in it, or ""."""
+    """Return lines that say what a practice machine is, and how many CPUs and how much memory it has. ``chapter``: the
+    title of the chapter that opens in it, or ""."""
     hardware = SHAPE.hardware
     size = f"It has {hardware.cpus} CPUs and takes {hardware.memory_mib} MiB of memory while it runs. {SHAPE.sentence}"
     where = _KEPT.replace("The workshop", f"The chapter '{clean(chapter, 60)}'") if chapter else _KEPT

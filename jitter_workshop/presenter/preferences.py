@@ -36,7 +36,7 @@ TITLES: dict[str, tuple[str, str]] = {
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 16
 """The smallest terminal for the screen. A smaller one gets the line-by-line workshop. A terminal that becomes smaller
-gets one sentence, not a torn screen."""
+shows only a sentence that says so."""
 _MAX_BYTES = 64 * 1024
 
 

@@ -40,8 +40,8 @@ NO_PROGRAM_HERE = "This is a recorded host: no program runs on it."
 NOTHING_TO_LIST = "No process of a program was found."
 _AT = "at: the time since the observation began. A thread is held up while it could run and does not."
 _BY_HAND = (
-    "schedstat: ns on a CPU, ns of waiting for one, times on one; read it twice and subtract. It needs no rights for "
-    "programs of your own; perf sched needs root's."
+    "schedstat: ns on a CPU, ns of waiting for a CPU, number of times on a CPU; read it twice and subtract. It needs "
+    "no rights for programs of your own; perf sched needs root's rights."
 )
 _BAR, _LEAST_BAR, _SECONDS = 24, 6, OBSERVED_S
 _WHAT = {"command": "command", "process": "process", "thread": "thread", "cgroup": "control group"}
@@ -140,8 +140,8 @@ def _figures(report: ProgramReport) -> Iterator[str]:
 
 
 def _stolen(report: ProgramReport) -> str:
-    """Return the time that the hypervisor took of each CPU, and the least and the most of it that the threads can have
-    lost."""
+    """Return the time that the hypervisor took of each CPU, and how much of this time each thread lost at least and at
+    most."""
     each = [f"{nice_ns(one.ns)} of CPU {one.cpu}" for one in report.steal]
     where = ", ".join(each) if 0 < len(each) <= 4 else f"{nice_ns(report.steal_ns or 0)} of {len(each)} CPUs"
     said = f"The hypervisor took {where} (steal clock, in steps of 10 ms)."
@@ -151,8 +151,8 @@ def _stolen(report: ProgramReport) -> str:
     for one in hit[:3]:
         least, most = one.stolen_ns or (0, 0)
         limits = f"{nice_ns(least)} to {nice_ns(most)}" if least else f"at most {nice_ns(most)}"
-        parts.append(f"{limits} of what thread {one.tid} ran")
-    return f"{said} That is {', '.join(parts)}." if parts else f"{said} It lies within the threads' times."
+        parts.append(f"{limits} of the running time of thread {one.tid}")
+    return f"{said} That is {', '.join(parts)}." if parts else f"{said} This time is part of the threads' times."
 
 
 def _faults(faults: FaultTimes) -> str:
@@ -240,7 +240,8 @@ def causes(found: Sequence[TimeTaken], width: int) -> Iterator[Text]:
 
 
 def waits(report: ProgramReport, width: int) -> Iterator[Text]:
-    """Yield what the threads waited for, and who ended it, the longest first; nothing if they waited for nothing."""
+    """Yield the waits of the threads, the longest first: what each wait was for, and who ended it. Yield nothing if
+    there were none."""
     found = [(one, wait) for one in report.threads for wait in (*(one.blocked_on or ()), *(one.slept_in or ()))]
     if not found:
         return
@@ -320,8 +321,8 @@ def no_holdups(report: ProgramReport) -> str:
 
 
 def by_hand(report: ProgramReport) -> tuple[str, ...]:
-    """Return commands that show the same of a running process: its counters (without rights), and the switches of its
-    threads (sched_timehist of perf-sched(1), as root); () if its number is not known."""
+    """Return commands that show the same facts about a running process: its counters (without rights), and the switches
+    of its threads (sched_timehist of perf-sched(1), as root); () if its number is not known."""
     pid = report.target.pid
     if pid is None:
         return ()
@@ -366,7 +367,7 @@ def since(started_at: str, now: datetime.datetime | None = None) -> str:
 
 
 def matching(found: Sequence[ProcessSeen], words: str) -> tuple[ProcessSeen, ...]:
-    """Return the processes whose name has a text in it, in capitals or not."""
+    """Return the processes whose name contains a text; capitals make no difference."""
     return tuple(one for one in found if words.casefold() in clean(one.name).casefold())
 
 

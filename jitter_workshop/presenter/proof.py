@@ -36,7 +36,7 @@ DRAWN_OF_COMMAND = (
 STOPPED_EARLY = "Stopped before a round was finished: nothing is proven, and every change is restored."
 STOPPED_AND_KEPT = "If you stop it, the finished rounds are kept and judged."
 _BEGINS = {COMMAND: "the command runs"}
-"""Workload → the words for a run without a finished block."""
+"""Workload → the words for a run before its first block is finished."""
 WITHOUT, WITH, NOW, TO_COME = "–", "+", "▸", "·"
 """The signs of a round's runs: without the change, with it, running now, to come."""
 SIGNS = f"{WITHOUT} without the change, {WITH} with it, {NOW} now, {TO_COME} to come"
@@ -213,7 +213,8 @@ def _picture(ratios: Sequence[float | None], shown: int, each: int, height: int)
 
 
 def _reach(ratios: Sequence[float | None]) -> int:
-    """Return the limit of the picture's scale: the smallest of some factors that covers all ratios, up and down."""
+    """Return the limit of the picture's scale: the smallest of a few fixed factors that covers all ratios above and
+    below 1."""
     far = max((max(r, 1 / r) for r in ratios if r and not math.isinf(r)), default=1.0)
     return next((reach for reach in _REACHES if reach >= far), _REACHES[-1])
 

@@ -8,7 +8,7 @@ from jitter_workshop.presenter.lines import Lines, heading, wrap
 from jitter_workshop.presenter.prose import styled
 from jitter_workshop.presenter.styled import Text
 
-SKIPPED = "Skipped. It is asked again another time."
+SKIPPED = "Skipped. The question comes back later."
 """The line after a question that was not answered."""
 
 

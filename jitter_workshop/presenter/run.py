@@ -186,8 +186,8 @@ def trace_lines(blocks: Sequence[Block], width: int, after: Sequence[Block] | No
 
 
 def core_compared(before: Run, after: Run, width: int) -> Lines:
-    """Return the core's clock rate, temperature and throttling block by block, and the hypervisor's time, of two runs;
-    [] where nothing of it was read."""
+    """Return lines on the core in two runs, block by block: clock rate, temperature, throttling, and the hypervisor's
+    time; [] if nothing of this was read."""
     lines = trace_lines(before.blocks, width, after.blocks)
     taken = [nice_ns(run.steal_ns) if run.steal_ns is not None else "not known" for run in (before, after)]
     if (before.steal_ns, after.steal_ns) != (None, None):
@@ -259,7 +259,8 @@ _SHOWN_NOTES = (
     "suspended",
     "mlocked",
 )
-"""Notes that change how a run is read. The other notes give reasons for nulls and are in the JSON."""
+"""Notes that a reader of a run's figures must know. The other notes say why a value is missing, and are only in the
+JSON."""
 
 
 def stopped(run: Run) -> str:
@@ -449,7 +450,7 @@ def _facts(run: Run, width: int) -> Lines:
 
 
 def _noise(run: Run) -> str:
-    """Describe a noise by what it logged itself; "" for a run without a noise."""
+    """Describe a noise by its own log; "" for a run without a noise."""
     if run.noise is None:
         return ""
     kind, bursts = clean(run.noise, 20), run.noise_bursts

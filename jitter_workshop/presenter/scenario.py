@@ -26,7 +26,7 @@ def rows(outcomes: Iterable[Outcome]) -> list[str]:
 
 
 def outcome_lines(scenario: Scenario, outcomes: Sequence[Outcome], width: int = 76) -> list[str]:
-    """Return a line for each requirement, and what the learner may take along once all are met."""
+    """Return a line for each requirement and, once all are met, what can be learnt from the scenario."""
     lines = rows(outcomes)
     left = sum(not one.met for one in outcomes)
     if left:

@@ -63,8 +63,8 @@ def _work(plan: ScreeningPlan) -> str:
 
 def _written() -> str:
     return (
-        "Each setting is applied and restored once, to see that it can be. Then a run has some of the changes below; "
-        "they are made before it and restored after it. At the end everything is restored, also if you stop the "
+        "First each setting is applied and restored once, as a test. Then each run has some of the changes below: they "
+        "are made before the run and restored after it. At the end everything is restored, also if you stop the "
         "screening, close the terminal or kill this program. Finished pairs are kept, and --resume goes on from there."
     )
 

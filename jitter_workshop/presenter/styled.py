@@ -17,8 +17,8 @@ _NARROW = frozenset(
         *"–—…→←↑↓✓✗▸•‹›“”‘’″−×√≤≥≈",
     ]
 )
-"""Characters that are one cell wide: those of this program's own sentences, lines and marks. rich, which has a table of
-all characters, is asked about a text with others."""
+"""Characters that are one cell wide: those of this program's own sentences, lines and marks. For a text with other
+characters, rich is asked, because rich has a table of all of them."""
 _UNSHOWN = dict.fromkeys((0x07, 0x08, 0x0B, 0x0C, 0x0D))
 """Control characters that would move the cursor inside a line; a text has none of them."""
 
@@ -105,7 +105,7 @@ class Text:
 
     @property
     def plain(self) -> str:
-        """Return the text without styles. Spans end where a shorter text that is set here ends."""
+        """Return the text without styles. If a shorter text is set, spans are cut at its end."""
         return self._plain
 
     @plain.setter
@@ -121,7 +121,7 @@ class Text:
         return cell_len(self._plain)
 
     def copy(self) -> Text:
-        """Return a text of its own with the same styles."""
+        """Return an independent copy with the same styles."""
         made = Text(self._plain, self.style)
         made.spans = list(self.spans)
         return made

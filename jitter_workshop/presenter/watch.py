@@ -1,4 +1,4 @@
-"""Show what a watch saw: its time, the rates of stalls with their limits, their causes, and the worst of them."""
+"""Show what a watch saw: the watched time, the rates of stalls with their limits, the causes, and the worst stalls."""
 
 from __future__ import annotations
 

@@ -425,7 +425,9 @@ async def test_a_key_that_does_nothing_at_a_step_says_why(size: tuple[int, int])
 
 @pytest.mark.parametrize("step", ["look", "measure", "diagnose", "apply"])
 def test_v_says_when_it_has_something_to_show(step: str) -> None:
-    assert keys_that_wait.causes(False, step).endswith("all of it." if step == "diagnose" else "took the time.")
+    said = keys_that_wait.causes(False, step)
+    assert said.endswith("took the time.")
+    assert said.startswith("Answer first") is (step == "diagnose")
     assert "no run" in keys_that_wait.causes(True, step)
 
 

@@ -206,7 +206,7 @@ async def test_a_chapter_begins_with_what_it_is_about() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         flat = " ".join(text_of(app).split())
-        assert "v shows how long each thread" in flat
+        assert "v shows where and how long each thread" in flat
         await pilot.press("v")
         await explained(app, pilot)
         assert "WHERE THE MEASURED THREADS RAN" in text_of(app)

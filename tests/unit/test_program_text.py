@@ -122,14 +122,16 @@ def sentence(report: ProgramReport) -> str:
 
 def test_the_limits_of_what_a_hypervisor_took_are_told() -> None:
     said = sentence(dataclasses.replace(TRACED, threads=(THREAD,)))
-    assert "That is at most 12 ms of what thread 7 ran." in said
+    assert "That is at most 12 ms of the running time of thread 7." in said
     ours = dataclasses.replace(THREAD, stolen_ns=(8_000_000, 12_000_000))
-    assert "That is 8 ms to 12 ms of what thread 7 ran." in sentence(dataclasses.replace(TRACED, threads=(ours,)))
+    assert "That is 8 ms to 12 ms of the running time of thread 7." in sentence(
+        dataclasses.replace(TRACED, threads=(ours,))
+    )
     many = tuple(CpuSteal(cpu, 10_000_000) for cpu in range(9))
     said = sentence(dataclasses.replace(TRACED, steal_ns=90_000_000, steal=many))
     assert "took 90 ms of 9 CPUs" in said
     spared = dataclasses.replace(TRACED, threads=(dataclasses.replace(THREAD, stolen_ns=(0, 0)),))
-    assert "It lies within the threads' times." in sentence(spared)
+    assert "This time is part of the threads' times." in sentence(spared)
 
 
 def test_page_faults_and_the_traces_own_cost_are_told_as_far_as_they_are_known() -> None:
