@@ -45,7 +45,7 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 T = TypeVar("T")
 
 ABOUT_ROWS = {False: 3, True: 5}
-"""The rows for the text on the chapter under the cursor, on a narrow screen and on a wide one (#about in workshop.tcss)."""
+"""The rows for the text on the chapter under the cursor, on a narrow and on a wide screen (#about in workshop.tcss)."""
 _LEAST_HOST = 4
 """The least lines of the pane with this host's facts."""
 
