@@ -15,11 +15,12 @@ from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring import measure as measuring
-from jitter_workshop.flow.measuring import placement_plan
+from jitter_workshop.flow.measuring import placement_plan, run_length
 from jitter_workshop.flow.measuring.curves import ORIGIN, published_curves
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget, room
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.model.change import Restored, RestoreResult
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
@@ -69,6 +70,28 @@ def finish(
     workshop.handle.add_run(made, blocks)
     walk.record(slot, made)
     return made
+
+
+def test_a_first_run_waits_until_a_restored_setting_is_in_effect(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walk = workshop.walk("memory")
+    assert walk.chapter.shows is not None
+    takes_s = walk.chapter.shows.settle_s
+    assert takes_s > 5
+    assert walk.request("measure").settle_s == 0
+    now = 100.0
+    monkeypatch.setattr("jitter_workshop.flow.host_ops.change_log.time.monotonic", lambda: now)
+    restored = Restored(walk.host.ids[0], "sys/one", "2", "1")
+    workshop.agent_session.change_log.restored(RestoreResult((restored,), (), False))
+    now = 103.0
+    asked = walk.request("measure")
+    assert asked.settle_s == pytest.approx(takes_s - 3)
+    assert "Its first 8 s are not measured" in run_length.sentence(run_length.outlook(asked, ()))
+    assert walk.request("again").settle_s == 0
+    now = 100.0 + takes_s
+    assert walk.request("measure").settle_s == 0
+    assert "not measured" not in run_length.sentence(run_length.outlook(walk.request("measure"), ()))
 
 
 def test_the_whole_loop_of_pinning_and_resume(workshop: Workshop) -> None:

@@ -422,10 +422,15 @@ class ChapterSession:
     def request(self, slot: StepName) -> MeasureRequest:
         """Return the request for the measurement of a slot (``measure`` or ``again``) on this host.
 
-        The ring needs two CPUs. If a run may use only one, the clock loop ``spin`` is measured instead. Raise
+        The ring needs two CPUs. If a run may use only one, the clock loop ``spin`` is measured instead. The first run
+        begins unrecorded while a setting that was just restored has not taken effect (``Shows.settle_s``). Raise
         UsageError for a slot that the chapter does not measure, HostError if the chapter cannot be done here.
         """
-        return self._context.of_class(self._request(slot, self.progress.chosen_cpus))
+        asked = self._request(slot, self.progress.chosen_cpus)
+        if slot == "measure" and self.chapter.shows is not None and self.chapter.shows.settle_s:
+            since = self._context.agent_session.change_log.since_restored(self.host.ids)
+            asked = dataclasses.replace(asked, settle_s=max(self.chapter.shows.settle_s - since, 0.0))
+        return self._context.of_class(asked)
 
     def record(self, slot: str, run: Run) -> None:
         """Keep a run in a slot, set the marks and save the progress. A run that was cut short fills no slot."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import threading
+import time
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -39,6 +41,7 @@ class ChangeLog:
         self._root = root or HostRoot()
         self._chapter, self._proof = "", ""
         self._leased: dict[tuple[str, str], list[HostEvent]] = {}
+        self._restored_s: dict[str, float] = {}
         self._lock = threading.Lock()
         self._boot_id: str | None = None
 
@@ -68,7 +71,12 @@ class ChangeLog:
         made += [self._event("left_alone", one, before=one.expected, after=one.found) for one in result.left_alone]
         for one in made:
             self._leased.pop((one.tunable, one.path), None)
+        self._restored_s.update({one.tunable: time.monotonic() for one in result.restored})
         self._add(made)
+
+    def since_restored(self, tunables: Collection[str]) -> float:
+        """Return the seconds since this program last restored one of these tunables; infinity if it restored none."""
+        return time.monotonic() - max((self._restored_s.get(one, -math.inf) for one in tunables), default=-math.inf)
 
     def lapsed(self, standing: Collection[tuple[str, str]]) -> None:
         """Log as restored the leased settings that are no longer active in the host's journal: the end of the lease

@@ -28,7 +28,8 @@ class Outlook:
     start and pauses. ``messages``: the approximate number of messages, None if unknown. ``solid``: the highest
     percentile with ten messages beyond it. ``distinct``: the highest percentile with ten distinct stalls beyond it,
     known only from an earlier run of the same kind. ``like``: the name of that run. ``noisy``: a noise runs beside it.
-    ``usual_pauses``: True if no earlier run shows this host's pauses between blocks, so that usual ones are assumed."""
+    ``usual_pauses``: True if no earlier run shows this host's pauses between blocks, so that usual ones are assumed.
+    ``settle_s``: seconds at the start that are not recorded."""
 
     workload: str
     seconds: float
@@ -39,6 +40,7 @@ class Outlook:
     like: str | None
     noisy: bool = False
     usual_pauses: bool = False
+    settle_s: float = 0.0
 
 
 def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
@@ -62,7 +64,7 @@ def outlook(request: MeasureRequest, runs: Sequence[Run]) -> Outlook:
     between_s = _between_blocks(before or next((run for run in reversed(runs) if run.complete), None))
     clock_s = request.settle_s + clock_seconds(seconds, cut.count, traced=request.evidence, between_s=between_s)
     known, noisy, usual = _name(before) if before else None, bool(request.noise), between_s is None
-    return Outlook(request.workload, seconds, clock_s, messages, solid, distinct, known, noisy, usual)
+    return Outlook(request.workload, seconds, clock_s, messages, solid, distinct, known, noisy, usual, request.settle_s)
 
 
 def sentence(found: Outlook) -> str:
@@ -73,7 +75,10 @@ def sentence(found: Outlook) -> str:
 
 def _by_the_clock(found: Outlook) -> str:
     busy = ", or longer where this host is busy" if found.usual_pauses else ""
-    return f"By the clock it takes about {_takes(max(round(found.clock_s), 1))}{busy}, with its start and pauses."
+    said = f"By the clock it takes about {_takes(max(round(found.clock_s), 1))}{busy}, with its start and pauses."
+    if found.settle_s:
+        said += f" Its first {_takes(found.settle_s)} are not measured: the restored setting takes effect only then."
+    return said
 
 
 def _reached(found: Outlook) -> str:
