@@ -47,7 +47,7 @@ static jw_workload *make(int pacing, uint64_t interval_ns, uint64_t slots) {
 /* Memory that was never touched costs a fault a page, in every block anew, also once it was locked; memory that was
  * touched before costs none. What was kept is what was sent. */
 static void keeping(int keep) {
-    jw_workload *ring = make_keeping(JW_PACING_SPIN, 2000, 64, keep);
+    jw_workload *ring = make_keeping(JW_PACING_SPIN, 2000, 512, keep);
     const jw_block_request request = {.count = MOST, .unrecorded = 50};
     const int64_t pages = (int64_t)MOST * JW_RECORD_BYTES / sysconf(_SC_PAGESIZE);
     for (int round = 0; round < 3; round++) {
@@ -69,7 +69,7 @@ static uint32_t big32(const unsigned char *at) {
 }
 
 static void blocks(int pacing) {
-    jw_workload *ring = make(pacing, 2000, 16);
+    jw_workload *ring = make(pacing, 2000, 128);
     const jw_block_request request = {.count = 1000, .unrecorded = 50};
     for (int round = 0; round < 3; round++) {
         jw_block_result result;
