@@ -204,33 +204,33 @@ def test_a_course_brings_recorded_runs_of_its_own(own: tuple[Path, Chapter]) -> 
         ({"count": True}, "count must be a whole number"),
         ({"p50": -1}, "p50 must be a time in ns"),
         ({"p50": 10_000}, "the percentiles must rise or"),
-        ({"p50": None}, "min, p50 and max are needed"),
+        ({"p50": None}, '"min", "p50" and "max" are needed'),
         ({"max": 1e99}, "max must be a time in ns"),
         ({"label": "a\x1b[2Jb"}, "label must be printable text"),
         ({"p42": 80}, "unknown key 'p42'"),
-        ({"applied": ["thp"]}, "applied must be a list"),
+        ({"applied": ["thp"]}, '"applied" must be a list'),
         ({"noise": "disk"}, "must have the noise unbound, not disk"),
         ({"noise": "thunder"}, "unknown noise"),
-        ({"transit_from": "here"}, "unknown transit_from"),
+        ({"transit_from": "here"}, 'unknown "transit_from"'),
         ({"noise": ["disk"]}, "unknown noise"),
-        ({"duration_s": -1}, "duration_s must be a number"),
-        ({"duration_s": 1e9}, "duration_s must be a number"),
-        ({"counts": []}, "counts must be an object"),
-        ({"counts": {"preemted": 1}}, "counts has no figure 'preemted'"),
+        ({"duration_s": -1}, '"duration_s" must be a number'),
+        ({"duration_s": 1e9}, '"duration_s" must be a number'),
+        ({"counts": []}, '"counts" must be an object'),
+        ({"counts": {"preemted": 1}}, "has the unknown figure 'preemted'"),
         ({"counts": {"preempted": -1}}, "preempted must be a number"),
         ({"counts": {"preempted": True}}, "preempted must be a number"),
-        ({"seen": None}, "seen needs causes"),
-        ({"seen": {**SEEN, "more": 1}}, "seen needs causes"),
+        ({"seen": None}, "must have exactly causes, others, stalled_ns"),
+        ({"seen": {**SEEN, "more": 1}}, "must have exactly causes, others, stalled_ns"),
         ({"seen": {**SEEN, "others": -1}}, "others must be a whole number"),
         ({"seen": {**SEEN, "causes": [CAUSE] * 10}}, "at most 9 causes"),
         ({"seen": {**SEEN, "causes": [CAUSE] * 2}}, "a cause twice"),
         ({"seen": {**SEEN, "causes": [{**CAUSE, "kind": "weather"}]}}, "unknown kind"),
         ({"seen": {**SEEN, "causes": [{**CAUSE, "kind": ["task"]}]}}, "unknown kind"),
-        ({"seen": {**SEEN, "causes": [{**CAUSE, "name": "a\x1b[2J"}]}}, "name must be printable"),
+        ({"seen": {**SEEN, "causes": [{**CAUSE, "name": "a\x1b[2J"}]}}, '"name" must be printable'),
         ({"seen": {**SEEN, "causes": [{**CAUSE, "kind": "irq", "own_load": True}]}}, "can be true only for a task"),
         ({"seen": {**SEEN, "causes": [{**CAUSE, "count": 11}]}}, "in more stalls than there were"),
-        ({"seen": {**SEEN, "causes": [{**CAUSE, "total_ns": 1001}]}}, "took more than all stalls"),
-        ({"seen": {**SEEN, "causes": [{**CAUSE, "pid": 1}]}}, "a cause has count"),
+        ({"seen": {**SEEN, "causes": [{**CAUSE, "total_ns": 1001}]}}, "took more time than all stalls"),
+        ({"seen": {**SEEN, "causes": [{**CAUSE, "pid": 1}]}}, "a cause must have exactly count"),
     ],
 )
 def test_recorded_runs_that_are_none_of_the_chapters_are_mistakes_and_not_shown(
@@ -261,9 +261,12 @@ def counted_run(mine: Chapter, slot: str, **changed: Any) -> dict[str, Any]:
         ({"counts": {"ticks": 3.0, "interference": 5}}, "an emulated machine has no times: interference"),
         ({"counts": {"stalls-1ms": 1.0}}, "an emulated machine has no times: stalls-1ms"),
         ({"counts": {"core-hz": 1e9}}, "an emulated machine has no times: core-hz"),
-        ({"counts": {}}, "counts are needed"),
-        ({"seen": SEEN}, "seen needs causes and others"),
-        ({"seen": {"causes": [{**TICKS, "total_ns": 1}], "others": 0}}, "a cause has count, kind, name, own_load"),
+        ({"counts": {}}, '"counts" is missing or empty'),
+        ({"seen": SEEN}, "must have exactly causes, others"),
+        (
+            {"seen": {"causes": [{**TICKS, "total_ns": 1}], "others": 0}},
+            "a cause must have exactly count, kind, name, own_load",
+        ),
         ({"seen": {"causes": [{**TICKS, "kind": "steal"}], "others": 0}}, "unknown kind"),
         ({"seen": {"causes": [{**TICKS, "count": 0}], "others": 0}}, "count must be a whole number of at least 1"),
         ({"seen": {"causes": [{**TICKS, "own_load": True}], "others": 0}}, "can be true only for a task"),
@@ -282,7 +285,7 @@ def test_an_emulated_machine_has_counts_and_no_times(
     assert said in problem.message
     # Said of a real machine, the same run lacks its times.
     write(folder, {"measure": counted_run(mine, "measure")}, emulated=False)
-    assert "min, p50 and max are needed" in check(folder).problems[0].message
+    assert '"min", "p50" and "max" are needed' in check(folder).problems[0].message
     write(folder, {"measure": counted_run(mine, "measure")}, emulated="yes")
     assert '"emulated" must be true or false' in check(folder).problems[0].message
 

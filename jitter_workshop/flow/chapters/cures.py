@@ -100,7 +100,8 @@ def treated(suspect: Suspect, chapter: Chapter) -> bool:
 
 
 def _own_threads(chapter: Chapter) -> set[str]:
-    """Return the names of the threads that the chapter measures: on one CPU they take time from each other."""
+    """Return the names of the threads that the chapter measures. If they share a CPU, they take time from each
+    other."""
     return {name for one in chapter.measurements for name in KINDS[one.workload].threads}
 
 

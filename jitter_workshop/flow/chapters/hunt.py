@@ -351,7 +351,8 @@ class Hunts:
 
 
 def remembered(hunts: Sequence[HuntOutcome], most: int = 6) -> str:
-    """Return a sentence on the ``most`` newest hunts that ended, newest first; "" if there are none."""
+    """Return a sentence on the hunts that ended, at most ``most`` of them and the newest first; "" if none has
+    ended."""
     if not hunts:
         return ""
     caught = sum(outcome.named for outcome in hunts)

@@ -155,7 +155,7 @@ def _chapter(entry: Any, line: int) -> RecordedChapter:
     runs = entry.get("runs")
     _expect(
         isinstance(runs, dict) and set(runs) <= set(SLOTS) and "measure" in runs,
-        "runs must have 'measure' and may have 'again'",
+        '"runs" must have "measure" and may have "again"',
     )
     read = _emulated_run if emulated else _timed_run
     found: dict[str, RecordedRun] = {slot: read(slot, runs[slot], source) for slot in SLOTS if slot in runs}
@@ -168,11 +168,11 @@ def _timed_run(slot: str, entry: Any, source: str) -> RecordedRun:
     values = {name: entry[name] for name in FIGURES if entry.get(name) is not None}
     for name, value in values.items():
         _expect(_is_number(value), f"{slot}: {name} must be a time in ns")
-    _expect({"min", "max", "p50"} <= values.keys(), f"{slot}: min, p50 and max are needed")
+    _expect({"min", "max", "p50"} <= values.keys(), f'{slot}: "min", "p50" and "max" are needed')
     rising = [values[name] for name in FIGURES if name in values and name.startswith("p")]
     _expect(rising == sorted(rising) and values["min"] <= rising[0], f"{slot}: the percentiles must rise or stay equal")
     begins = entry.get("transit_from")
-    _expect(begins is None or (begins == READY and run.workload == "ring"), f"{slot}: unknown transit_from")
+    _expect(begins is None or (begins == READY and run.workload == "ring"), f'{slot}: unknown "transit_from"')
     seen = _seen(slot, entry["seen"], source) if "seen" in entry else None
     return dataclasses.replace(run, values=values, seen=seen, transit_from=begins)
 
@@ -182,7 +182,7 @@ def _emulated_run(slot: str, entry: Any, source: str) -> RecordedRun:
     run = _run(slot, entry)
     timed = [*(set(entry) - _OF_EMULATED), *(name for name in run.counts if not counts_alone(figure(name)))]
     _expect(not timed, f"{slot}: an emulated machine has no times: {', '.join(sorted(timed))[:80]}")
-    _expect(bool(run.counts), f"{slot}: counts are needed")
+    _expect(bool(run.counts), f'{slot}: "counts" is missing or empty')
     seen = _counted(slot, entry["seen"], source) if "seen" in entry else None
     return dataclasses.replace(run, seen=seen)
 
@@ -193,12 +193,12 @@ def _run(slot: str, entry: Any) -> RecordedRun:
     applied = entry.get("applied", [])
     _expect(
         isinstance(applied, list) and all(isinstance(a, dict) and isinstance(a.get("id"), str) for a in applied),
-        f'{slot}: applied must be a list of {{"id": …, "value": …}}',
+        f'{slot}: "applied" must be a list of {{"id": …, "value": …}}',
     )
     count = _whole(entry.get("count"), f"{slot}: count", 1)
     noise, duration_s = entry.get("noise", ""), entry.get("duration_s", 0.0)
     _expect(noise in ("", None, *NOISE_KINDS) if isinstance(noise, str | None) else False, f"{slot}: unknown noise")
-    _expect(_is_number(duration_s) and duration_s <= _MOST_S, f"{slot}: duration_s must be a number of seconds")
+    _expect(_is_number(duration_s) and duration_s <= _MOST_S, f'{slot}: "duration_s" must be a number of seconds')
     strange = set(entry) - _KEYS
     _expect(not strange, f"{slot}: unknown key {', '.join(sorted(map(repr, strange)))[:80]}")
     return RecordedRun(
@@ -214,42 +214,42 @@ def _run(slot: str, entry: Any) -> RecordedRun:
 
 
 def _counts(slot: str, counts: Any) -> dict[str, float]:
-    _expect(isinstance(counts, dict) and len(counts) <= _MOST_COUNTS, f"{slot}: counts must be an object of figures")
+    _expect(isinstance(counts, dict) and len(counts) <= _MOST_COUNTS, f'{slot}: "counts" must be an object of figures')
     for name, value in counts.items():
         try:
             figure(name)
         except KeyError:
-            raise ValueError(f"{slot}: counts has no figure {name[:40]!r}") from None
-        _expect(_is_number(value), f"{slot}: counts: {name[:40]} must be a number of at least 0")
+            raise ValueError(f'{slot}: "counts" has the unknown figure {name[:40]!r}') from None
+        _expect(_is_number(value), f'{slot}: "counts": {name[:40]} must be a number of at least 0')
     return {name: float(value) for name, value in counts.items()}
 
 
 def _seen(slot: str, entry: Any, source: str) -> SeenCauses:
-    _expect(isinstance(entry, dict) and set(entry) == {"causes", *_TOTALS}, f"{slot}: seen needs causes, and {_TOTALS}")
-    stalls, stalled_ns, unknown_ns, others = (_whole(entry[name], f"{slot}: seen: {name}") for name in _TOTALS)
-    found = _listed(slot, [_cause(f"{slot}: seen", one, stalls) for one in _causes(slot, entry)])
+    _must_have(f'{slot}: "seen"', entry, {"causes", *_TOTALS})
+    stalls, stalled_ns, unknown_ns, others = (_whole(entry[name], f'{slot}: "seen": {name}') for name in _TOTALS)
+    found = _listed(slot, [_cause(f'{slot}: "seen"', one, stalls) for one in _causes(slot, entry)])
     known = sum(one.total_ns or 0 for one in found) + unknown_ns
-    _expect(known <= stalled_ns, f"{slot}: seen: the causes took more than all stalls")
+    _expect(known <= stalled_ns, f'{slot}: "seen": the causes took more time than all stalls')
     run = f"{RECORDED}-{slot}"
     return SeenCauses(run, "trace", found, stalls, stalled_ns, unknown_ns, others, recorded=source)
 
 
 def _counted(slot: str, entry: Any, source: str) -> SeenCauses:
-    _expect(isinstance(entry, dict) and set(entry) == {"causes", "others"}, f"{slot}: seen needs causes and others")
-    others = _whole(entry["others"], f"{slot}: seen: others")
-    found = _listed(slot, [_counted_cause(f"{slot}: seen", one) for one in _causes(slot, entry)])
+    _must_have(f'{slot}: "seen"', entry, {"causes", "others"})
+    others = _whole(entry["others"], f'{slot}: "seen": others')
+    found = _listed(slot, [_counted_cause(f'{slot}: "seen"', one) for one in _causes(slot, entry)])
     return SeenCauses(f"{RECORDED}-emulated-{slot}", "emulated", found, 0, 0, 0, others, recorded=source)
 
 
 def _causes(slot: str, entry: dict[str, Any]) -> list[Any]:
     causes = entry["causes"]
-    _expect(isinstance(causes, list) and len(causes) <= MOST, f"{slot}: seen has at most {MOST} causes")
+    _expect(isinstance(causes, list) and len(causes) <= MOST, f'{slot}: "seen" can have at most {MOST} causes')
     return list(causes)
 
 
 def _listed(slot: str, found: list[Suspect]) -> tuple[Suspect, ...]:
     """Return the causes in the order of their labels."""
-    _expect(len({one.id for one in found}) == len(found), f"{slot}: seen has a cause twice")
+    _expect(len({one.id for one in found}) == len(found), f'{slot}: "seen" has a cause twice')
     return tuple(sorted(found, key=lambda one: (one.label.casefold(), one.id)))
 
 
@@ -267,13 +267,13 @@ def _counted_cause(where: str, entry: Any) -> Suspect:
 
 def _named(where: str, entry: Any, keys: set[str], kinds: tuple[str, ...]) -> tuple[str, str, bool]:
     """Read the fields that every cause has: kind, name, and whether the chapter's own load made it."""
-    _expect(isinstance(entry, dict) and set(entry) == keys, f"{where}: a cause has {', '.join(sorted(keys))}")
+    _must_have(f"{where}: a cause", entry, keys)
     kind, name, own = entry["kind"], entry["name"], entry["own_load"]
     _expect(isinstance(kind, str) and kind in kinds, f"{where}: unknown kind of cause")
     named = isinstance(name, str) and len(name) <= NAME and name.isprintable()
-    _expect(named, f"{where}: name must be printable text of at most {NAME} characters")
+    _expect(named, f'{where}: "name" must be printable text of at most {NAME} characters')
     of_tasks = kind in ("task", TASKS)
-    _expect(isinstance(own, bool) and (not own or of_tasks), f"{where}: own_load can be true only for a task")
+    _expect(isinstance(own, bool) and (not own or of_tasks), f'{where}: "own_load" can be true only for a task')
     return kind, name, own
 
 
@@ -290,6 +290,10 @@ def _text(value: Any, what: str, most: int) -> str:
     good = isinstance(value, str) and 0 < len(value) <= most and value.isprintable()
     _expect(good, f"{what} must be printable text of at most {most} characters")
     return str(value)
+
+
+def _must_have(what: str, entry: Any, keys: set[str]) -> None:
+    _expect(isinstance(entry, dict) and set(entry) == keys, f"{what} must have exactly {', '.join(sorted(keys))}")
 
 
 def _expect(good: bool, message: str) -> None:

@@ -357,8 +357,8 @@ def left_over_traces(root: HostRoot) -> tuple[str, ...]:
 
 
 def anything_to_restore(root: HostRoot) -> bool:
-    """Return True if a restore has something to do: a journal, also one that cannot be read, or a left-over trace. Only
-    root can see such traces."""
+    """Return True if a restore has something to do: there is a journal (readable or not) or a left-over trace. Only
+    root can see left-over traces."""
     return bool(journal.read_journals(root) or left_over_traces(root))
 
 

@@ -91,7 +91,7 @@ class HostStatus:
 
 def look(root: Path, ids: Sequence[str] = (), cpus: str | None = None) -> HostStatus:
     """Check a host in the order of the registry; with ``ids`` make only these checks. ``cpus``: a list of hot CPUs.
-    Raise UsageError for unknown ids and for a wrong list, HostError if the host has no such CPU or shows none."""
+    Raise UsageError for unknown ids and for a wrong list, HostError if the host has no such CPU or shows no CPU."""
     chosen = tuple(registry.find(name) for name in ids)
     place = HostRoot(root)
     topology = read_topology(place)

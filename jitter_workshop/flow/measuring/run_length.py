@@ -98,7 +98,7 @@ def _reached(found: Outlook) -> str:
 
 
 def _two_digits(count: int) -> int:
-    """Return a count with two digits, because an outlook is no more exact."""
+    """Return a count with two digits, because an outlook is not more exact than that."""
     return round(count, 2 - len(str(count)))
 
 

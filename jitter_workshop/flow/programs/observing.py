@@ -162,7 +162,7 @@ def observe(
     with contextlib.closing(_Recording(root, follower, why_not)) as recording:
         recording.begin(found)
         if scene is not None and not recording.on and not or_counters:
-            raise HostError(f"a Perfetto file shows a trace, and there can be none: {recording.why_not}")
+            raise HostError(f"a Perfetto file needs a trace, but there can be none: {recording.why_not}")
         counting.begin()
         start_ns = time.monotonic_ns()
         if command is not None:

@@ -171,8 +171,8 @@ def for_others(document: ReportDocument, *hosts_beside: str) -> ReportDocument:
 
 
 def runs_for_others(document: ReportDocument, runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Return runs for the formats that are made of runs. Private names in them are replaced by the same words as in the
-    report ``document`` for others."""
+    """Return runs for the report formats that consist of runs. Their private names are replaced by the same words as in
+    the report ``document`` for others."""
     return _Anonymizer(document).hidden(tuple(runs))
 
 

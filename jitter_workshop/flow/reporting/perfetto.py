@@ -45,9 +45,9 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
     runs = as_shown(document, runs)
     traced = [run for run in runs if session.has_trace(run.id)]
     if not traced:
-        raise SessionError("none of these runs has a trace, and a Perfetto file shows one", "measure with --evidence")
+        raise SessionError("none of these runs has a trace, but a Perfetto file needs one", "measure with --evidence")
     if len(traced) > 1 and not name:
-        raise UsageError("a Perfetto file shows one run", "choose it with --run, or write files with -o")
+        raise UsageError("a Perfetto file can show only one run", "choose it with --run, or write files with -o")
     names = run_names(traced)
     found: Files = {}
     for run in traced:
@@ -70,7 +70,7 @@ def of_run(
     cannot be read, HostError if the package ``perfetto`` is not installed, and the errors of ``progress``."""
     trace = session.trace(run.id)
     if trace is None:
-        raise SessionError(f"run {run.id} has no trace, and a Perfetto file shows one", "measure again with --evidence")
+        raise SessionError(f"run {run.id} has no trace, but a Perfetto file needs one", "measure again with --evidence")
     zero_ns = _realtime_ns(run.started_at)
     writer = Writer(Clock(False, zero_ns, zero_ns), f"{APP}: run {clean(run.label or run.id, LABEL)}")
     scene = Scene(rename)
@@ -96,7 +96,7 @@ def of_report(
     if isinstance(report, CounterReport):
         why = clean(report.notes.get("trace", ""), 200)
         told = f"run {run.id} has counters and no trace" + (f" ({why})" if why else "")
-        raise SessionError(f"{told}, and a Perfetto file shows a trace", "measure again with --evidence")
+        raise SessionError(f"{told}, but a Perfetto file needs a trace", "measure again with --evidence")
     return of_run(session, run, report.worst, progress)
 
 
@@ -143,7 +143,7 @@ def of_watch(folder: Path, report: WatchReport, progress: Progress = unheard) ->
             raise SessionError(f"the frozen trace {name} is damaged: {error}") from error
         drawn += 1
     if not drawn:
-        raise SessionError("this watch has no frozen trace, and a Perfetto file shows one")
+        raise SessionError("this watch has no frozen trace, but a Perfetto file needs one")
     return writer.whole()
 
 
