@@ -198,6 +198,12 @@ static void what_cannot_be(void) {
     config = config_of(JW_NOISE_GREEDY);
     config.most_bursts = 100001;
     CHECK(jw_noise_start(&config, &error) == NULL && error == -EINVAL);
+    /* No mask has room for the one, and no host of these tests has the other: the kernel refuses its mask. */
+    config = config_of(JW_NOISE_NETWORK);
+    config.hot = 60000;
+    CHECK(jw_noise_start(&config, &error) == NULL && error != 0);
+    config.hot = 8191;
+    CHECK(jw_noise_start(&config, &error) == NULL && error != 0);
     const int32_t missing[] = {allowed[0], 60000};
     config = config_of(JW_NOISE_SPINNERS);
     config.cpus = missing;
