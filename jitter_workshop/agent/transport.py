@@ -213,7 +213,7 @@ class SocketLink(Link):
 
 
 def _poll(descriptor: int, wait_s: float | None) -> object:
-    """Wait until the other side has hung up, at most ``wait_s`` seconds (None: for ever). Return a true value if it
+    """Wait at most ``wait_s`` seconds (None: for ever) until the other side has hung up. Return a true value once it
     has."""
     look = select.poll()
     look.register(descriptor, 0)  # with no event asked for, poll reports only POLLHUP and errors
@@ -222,7 +222,7 @@ def _poll(descriptor: int, wait_s: float | None) -> object:
 
 def service_command(main: Path, python: str = "") -> tuple[str, ...]:
     """Return the command line that starts a service's ``__main__.py``, in the form that a rule in sudoers needs.
-    ``python``: the interpreter; "" for this one without its virtual environment."""
+    ``python``: the interpreter; "" for the one of this process, outside its virtual environment."""
     return (python or own_interpreter(), "-I", "-S", "-B", str(main))
 
 

@@ -95,7 +95,7 @@ class Base:
 
 
 def find(cache: Path) -> Base | None:
-    """Return the base for this interpreter and program; None if there is none, or one of its files has changed."""
+    """Return the base for this interpreter and program; None if there is no base, or one of its files has changed."""
     folder = _folder(cache)
     try:
         text = (folder / MANIFEST).read_bytes()
@@ -178,7 +178,8 @@ def stamp(path: str) -> list[int] | None:
 
 
 def watched(scratch: Path) -> tuple[list[str], set[str]]:
-    """Run the workshop on a terminal of its own until its first picture, and return its modules and files."""
+    """Run the workshop on a terminal of its own until its first picture. Return the names of the loaded modules, and
+    the files that were used."""
     out = scratch / "seen.json"
     places = {f"XDG_{name}_HOME": str(scratch / name.lower()) for name in ("CACHE", "STATE", "CONFIG")}
     master, slave = pty.openpty()

@@ -46,7 +46,8 @@ class MachineStalled(MachineTimeout):
 
 
 class PowerLost(MachineError):
-    """Report that QEMU ended before an answer came: its power was cut, or the guest panicked (see its console)."""
+    """Report that QEMU ended before an answer came, by a power cut or because the guest panicked (see the guest's
+    console)."""
 
 
 KEPT = "/root/kept"
@@ -121,7 +122,7 @@ def command_line(
     memory: Memory | None = None,
 ) -> list[str]:
     """Return the arguments of QEMU, without the two file descriptors that ``Qemu`` adds. ``table``: the ACPI table's
-    file, if the machine has one. ``memory``: the files of its memory, if it is in files."""
+    file, if the machine has one. ``memory``: the files that hold the machine's memory, if there are any."""
     has = replace(options.hardware, nodes=2) if options.numa else options.hardware
     program = kernels.EMULATORS[has.arch][0] if options.foreign else "qemu-system-x86_64"
     arguments = [kernels.tool(program), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]

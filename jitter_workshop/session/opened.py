@@ -1,7 +1,7 @@
 """Give access to an open session: its progress, its runs and their histograms.
 
 Below the session's folder are ``session.json``, ``lock``, and ``runs/ID/`` with ``run.json`` (the output of ``measure
---json``), ``histograms.hlog`` (all blocks) and ``merged.hlog`` (the whole run). The last one has one line for each
+--json``), ``histograms.hlog`` (all blocks) and ``merged.hlog`` (the whole run). The last file has one line for each
 histogram, so that a chart need not add up thousands of blocks. A run's folder appears as a whole, and only then
 ``session.json`` names the run. So the folders decide which runs exist; the list in ``session.json`` gives only their
 order.
@@ -343,8 +343,8 @@ class OpenSession:
         return in_order(self._session.runs, self._folders())
 
     def _folders(self) -> set[str]:
-        """Return the result of :func:`run_folders`. It is needed very often, so it is kept until the folder's listing
-        changes."""
+        """Return the result of :func:`run_folders`, which is kept until the folder's listing changes: it is needed very
+        often."""
         try:
             with os.scandir(self.folder / "runs") as entries:
                 names = [entry.name for entry in entries]

@@ -52,7 +52,7 @@ class SessionStore:
     def list(self, check_runs: bool = False) -> tuple[tuple[Session, ...], tuple[Damaged, ...]]:
         """Return all sessions, oldest first, and the damaged files. A damaged ``session.json`` is set aside and made
         again from the session's runs: only name and progress are lost. ``check_runs``: check every ``run.json`` as
-        well; one that has not changed since it was found good is not read again."""
+        well, except those that were found good and have not changed since."""
         checked = CheckedRuns(self.folder) if check_runs else None
         sessions: tuple[Session, ...] = ()
         damaged: tuple[Damaged, ...] = ()

@@ -24,7 +24,7 @@ _SHOWN = 80
 
 
 def shown_only(changes: Sequence[Change], digests: Collection[str]) -> tuple[list[Change], list[Refused]]:
-    """Split ``changes`` into those that were shown to the user, and a Refused for each of the others.
+    """Return the changes that were shown to the user, and a Refused for each other change.
 
     A change was shown if its :func:`planning.digest` is among ``digests``. A change to a task that was not shown is
     left out of both lists.

@@ -539,7 +539,7 @@ class _Way:
         waits = chain.kind.waits_for(self.root, chain.path, chain.target)
         why = f"{waits}, so the host cannot keep {quoted(chain.target)}" if waits else chain.why
         if chain.holds:
-            words = f"restoring another setting changed this one, and writing this one again failed: {why}"
+            words = f"the restore of another setting changed this one, and a second write failed: {why}"
             self.left.append(LeftAlone(entry.tunable, chain.path, chain.target, says, words))
             return
         if says is not None and says != entry.read_back:

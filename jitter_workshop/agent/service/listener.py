@@ -88,8 +88,8 @@ class Listener:
         self._wake, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     def run(self) -> None:
-        """Accept connections and reap children. At the end ask every child to stop, and wait until it has restored its
-        lease and ended."""
+        """Accept connections and reap children. At the end ask the children to stop, and wait until all have restored
+        their leases and ended."""
         signal.signal(signal.SIGTERM, self._on_signal)
         signal.signal(signal.SIGCHLD, self._on_signal)
         self._listening.setblocking(False)

@@ -1,8 +1,8 @@
 """Decide which user has the next turn on a shared machine. Each change of a :class:`TurnState` is a function without a
 clock or a file.
 
-Users get the turn in the order of the queue, where each user has one place. After a turn, its holder has to join the
-queue again at its end. A turn ends when the machine is restored: until then it is ``returning``, and no other turn
+Users get the turn in the order of the queue, where each user has one place. After a turn, the holder has to join again,
+at the end of the queue. A turn ends when the machine is restored: until then it is ``returning``, and no other turn
 begins.
 """
 

@@ -116,7 +116,8 @@ class TurnGroup:
         return moved
 
     def release(self) -> str:
-        """Move all processes out of the logins' group, remove it, and switch the controller off if it was off before.
+        """Move all processes out of the logins' group, and remove this group. Switch the cpuset controller off if it
+        was off before.
 
         Return a text with the steps that failed, "" for none.
         """
@@ -211,8 +212,8 @@ class TurnGroup:
             raise HostError(f"process {pid} cannot be moved to {folder}: {reason(error)}") from error
 
     def _put_back(self, pid: int, origin: str) -> None:
-        """Move a process to the group ``origin``, else to that of the logins, else to the top: its first group may be
-        gone."""
+        """Move a process back to the group ``origin``. If this group is gone, move the process to the group of the
+        logins, or else to the top."""
         for folder in (f"{self._where.where}{origin}", f"{self._where.where}/{LOGINS}", self._where.where):
             if folder != self.folder and self._root.is_dir(folder):
                 with contextlib.suppress(HostError):

@@ -2,7 +2,7 @@
 
 A turn ends with its connection, by time, or by an instructor. Then everything that students applied is restored, their
 processes on the hot CPUs are killed, and only after that the next turn begins. If the agent of a turn dies, a waiting
-agent or the turn service does the same in its place.
+agent or the turn service does all this in its place.
 """
 
 from __future__ import annotations

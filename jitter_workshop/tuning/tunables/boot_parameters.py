@@ -150,7 +150,7 @@ class BootParameter(Tunable):
             raise Unavailable(f"GRUB's default entry has '{printable(there, 80)}' already: change the parameter there")
         stands = kind_of("grub-entry").read(host.root, entry).text or ""
         if stands not in ("", offer.entry.summary):
-            raise Unavailable("our entry for one boot was made from another default entry: 'restore' removes it")
+            raise Unavailable("our entry for one boot was made from another default entry: 'restore' removes our entry")
         now = kind_of("grub-once").read(host.root, added).text or ""
         return [
             Write(entry, stands, offer.entry.summary, "grub-entry", why=_WHY_ENTRY),

@@ -300,7 +300,7 @@ def hot_policies(host: Host) -> Sequence[FrequencyPolicy]:
 def _boost_switches(host: Host) -> list[tuple[str, bool, bool]]:
     """Return the files that switch boost as (path, True if boost is on, True if the file's 1 means off).
 
-    The hot CPUs' own switches are preferred to the switch for all CPUs, but they work only while that switch is on.
+    The hot CPUs' own switches are preferred. They work only while the switch for all CPUs is on.
     """
     policies = hot_policies(host)
     no_turbo, boost = host.root.integer(NO_TURBO), host.root.integer(BOOST)

@@ -73,7 +73,7 @@ class IdleStates(Settings):
         paths = [s.setting.path for s in in_use[: self.shown_paths]]
         limits = [read_resume_latency(host.root, cpu).limit_us for cpu in {s.cpu for s in in_use}]
         if all(limit is not None and limit <= SHALLOW_US for limit in limits):
-            reason = "the hot CPUs' latency limits (the tunable pm-qos-resume) keep them out of their deep states"
+            reason = "the hot CPUs' latency limits (the tunable pm-qos-resume) keep these CPUs out of deep states"
             return self.answer("ok", value, reason, wanted=wanted, paths=paths)
         reason = f"a hot CPU that sleeps in {worst.name} takes up to {worst.latency_us} µs to wake"
         return self.answer("improve", value, reason, wanted=wanted, paths=paths)
@@ -154,8 +154,8 @@ class PmQosResume(Settings):
         if values == [_limit_words("n/a")]:
             return self.answer("ok", values[0], "idle hot CPUs poll and wake at once", paths=paths)
         reason = (
-            "the value 'n/a' makes hot CPUs poll while they are idle: they wake fastest, at full power; the tunable "
-            "idle-states allows the first halting state, which is nearly as fast and cooler"
+            "the value 'n/a' makes idle hot CPUs poll: they wake fastest, at full power. The tunable idle-states "
+            "allows the first halting state, which is nearly as fast and cooler"
         )
         return self.answer("info", ", ".join(values), reason, paths=paths)
 

@@ -116,8 +116,8 @@ class Hotplug(Tunable):
     id = "hotplug"
     title = "Hot CPUs taken offline and back"
     why = (
-        "A CPU that goes offline hands its timers, interrupts and tasks to the other CPUs, and most of them "
-        "do not return. So a cycle moves away work that no setting can move."
+        "A CPU that goes offline hands its timers, interrupts and tasks to the other CPUs. Most of this work "
+        "does not return to the CPU, so a cycle moves away even work that no setting can move."
     )
     danger = (
         "each cycle stops all CPUs for a moment; interrupts and tasks that were bound to the CPU are bound to others"
@@ -161,8 +161,8 @@ def _siblings(host: Host) -> CpuSet:
 
 
 def _spare_siblings(host: Host) -> CpuSet:
-    """Return the siblings that can go offline. Raise Unavailable if none can, if an isolated cpuset has one of them, or
-    if no housekeeping CPU would stay."""
+    """Return the siblings that can go offline. Raise Unavailable if no sibling can, if an isolated cpuset has one of
+    these siblings, or if no housekeeping CPU would stay."""
     both, siblings = _shared(host), _siblings(host)
     if both and not host.hot_siblings:
         raise Unavailable(f"CPU {both} are the only hot core, and two threads that exchange messages need both")

@@ -91,7 +91,7 @@ def _tasks(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
         call = affinity_call(task.tid, task.start_ticks)
         if task.kernel and task.name.startswith(NODE_THREADS) and allowed & leaving:
             after = (allowed & host.online) - leaving or stay
-            why = f"The kernel moves '{task.name}' to its memory node's CPUs whenever one of these returns."
+            why = f"The kernel moves '{task.name}' to its memory node's CPUs whenever one of these CPUs returns."
             yield Write(call, str(allowed), str(after), "affinity-across", why)
         elif _bound(allowed, host, leaving):
             why = f"'{task.name}' may run only on these CPUs; without this write it could run on every CPU."
@@ -113,7 +113,7 @@ def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
         name = printable(folder.removeprefix(f"{sets.where}/"), 60)
         left = cpus - leaving
         if not left & host.online:
-            raise Unavailable(f"the cpuset '{name}' has no other CPU: its tasks would leave it for good")
+            raise Unavailable(f"the cpuset '{name}' has no other CPU: its tasks would leave the cpuset for good")
         if sets.where != _SETS or depth > _MAX_DEPTH:
             raise Unavailable(
                 f"the cpuset '{name}' would lose CPU {cpus & leaving} for good; take these CPUs out of it first"

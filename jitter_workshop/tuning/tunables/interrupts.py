@@ -23,7 +23,7 @@ from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import one_of
 
 MANAGED = "the driver has bound its queues for good"
-FIXED = "the driver or the hardware has bound the interrupt to its CPUs, so its file is read-only"
+FIXED = "the driver or the hardware has bound the interrupt to some CPUs, so the affinity's file is read-only"
 _NAME = 24
 """The most characters of an interrupt's name that a sentence quotes."""
 _PER_CPU = "every CPU has an interrupt of its own"
@@ -75,7 +75,7 @@ class IrqBalance(Tunable):
         if service is None or (host.kept_clear and not host.kept_clear - self._banned(host)):
             return ()
         if not service.unit_active:
-            raise Unavailable("irqbalance runs, but systemd does not run it: stop it as it was started")
+            raise Unavailable("irqbalance runs, but systemd does not run it: stop irqbalance by hand")
         return (Write(self.owns[0], "active", "inactive", "unit"),)
 
     def _banned(self, host: Host) -> CpuSet:
@@ -216,7 +216,7 @@ def _number(path: str) -> int:
 
 
 def in_cpus(mask: str) -> str:
-    """Return the CPUs of a mask: ``CPUs 0-1`` for ``3``; the text as it is if it is no mask."""
+    """Return the CPUs of a mask, such as ``CPUs 0-1`` for ``3``. Return any other text unchanged."""
     try:
         cpus = CpuSet.parse_mask(mask)
     except ValueError:

@@ -228,8 +228,8 @@ class Compaction(OneFile):
     id = "compaction"
     title = "Proactive compaction"
     why = (
-        "kcompactd moves pages in the background to make room for huge ones. A thread that touches a page on "
-        "the move waits for it, and every CPU that has it mapped is interrupted."
+        "kcompactd moves pages in the background to make room for huge ones. A thread that touches a page during its "
+        "move has to wait, and every CPU that has the page mapped is interrupted."
     )
     danger = "on a host that runs for long, huge pages become harder to get"
     document = "Documentation/admin-guide/sysctl/vm.rst"

@@ -17,8 +17,8 @@ class WorkqueueMask(Settings):
     title = "Workqueues"
     why = (
         "Drivers and filesystems hand work that may sleep to kernel workers, which run on any free CPU. The "
-        "masks of the unbound workers keep them, and the writing of files to disk, off the hot CPUs and their "
-        "siblings."
+        "masks of the unbound workers keep these workers, and the writing of files to disk, off the hot CPUs and "
+        "their siblings."
     )
     danger = "per-CPU workqueues do not follow this mask"
     document = "Documentation/core-api/workqueue.rst"
