@@ -100,7 +100,9 @@ def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> N
             talk.tell(words.place(cpu), f"  cure {cpu:<8}", " " * 15)
         return
     if where != "here" and not (where.isascii() and where.isdigit() and int(where[:5]) in others):
-        raise UsageError(f"'{clean(where, 20)}' is not a CPU to move to", "type cure here, or cure CPU")
+        raise UsageError(
+            f"'{clean(where, 20)}' is not a CPU to move to", "type 'cure here', or 'cure' and the number of a CPU"
+        )
     request = mitigation.request(walk, None if where == "here" else int(where[:5]))
     run = run_plainly(workshop, request, talk)
     walk.record(TREATED, run)

@@ -178,8 +178,8 @@ def by_hand(report: CounterReport) -> Sequence[ByHand]:
                 f"perf record -k CLOCK_MONOTONIC --switch-events -e dummy:u -o switches.data -p {_PID} "
                 f"-- sleep {_SECONDS}; perf script -i switches.data --show-switch-events",
                 (
-                    "when each thread lost its CPU and got it back ('preempt': it was ready to go on), but not to "
-                    "which task"
+                    "when each thread lost its CPU and got it back ('preempt': it could have gone on), but not which "
+                    "task took the CPU"
                 ),
             )
         )

@@ -1,9 +1,9 @@
 """Draw a host's CPUs as boxes, in the order of their numbers: one for each core that matters to a run, and one for all
 the others.
 
-A core has a box of its own if a measured thread is placed on it, or if it is hot. Hot cores without a thread share a
-box if there are many, and so do all housekeeping CPUs: then a host with hundreds of CPUs needs no more room. A box says
-what a plan changes on its CPUs; it does not say what else runs there.
+A core has a box of its own if a measured thread is placed on it, or if it is hot. If many hot cores have no thread,
+they share one box. All housekeeping CPUs share another box. So a host with hundreds of CPUs needs no more room than a
+small one. A box says what a plan changes on its CPUs; it does not say what else runs there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Show the writes that a learner makes by hand: the line of each for root's shell, and what the host shows of it."""
+"""Show the writes that a learner makes by hand: for each write, the line to type into root's shell and its state on the
+host."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def judged(one: MaskTask, seen: MaskJudgement, width: int) -> Lines:
     elif seen.kept:
         told.append(f"{seen.kept.named} still stand{'' if len(seen.kept) > 1 else 's'} in the mask.")
     if seen.beyond:
-        told.append(f"It names {seen.beyond.named}, and the mask ends at CPU {one.wanted.cpus - 1}.")
+        told.append(f"Your mask names {seen.beyond.named}, but the last CPU is {one.wanted.cpus - 1}.")
     return [
         *wrap(Text(" ".join(told), "bold bad"), width, "✗ "),
         *(wrap(Text(why, "text"), width, "  ") if (why := _reason(seen)) else []),
@@ -81,7 +81,7 @@ def _reason(seen: MaskJudgement) -> str:
         case "empty":
             return "A mask without a CPU leaves no place for the work. The kernel refuses it."
         case "inverted":
-            return "It names the CPUs to take out. A mask names the CPUs that may be used."
+            return "Your mask names the CPUs to take out. A mask has to name the CPUs that may be used."
         case "from the left":
             return "The digits are counted from the left. Count from the right: the last digit is CPUs 0 to 3."
         case "shifted":

@@ -128,11 +128,11 @@ def lasting(work: ProgramWork, proof: Proof | None, cpus: str, width: int) -> Li
 
 
 _ADVICE = {
-    None: "Nothing is proven yet, so these lines are what you would use if a proof says lower:",
-    "lower": "The proof says lower: keep the change, by the lines below, and check it after the next boot.",
-    "higher": "The proof says higher: leave the change out. There is nothing to make last.",
-    "no_change": "The proof says no change: leave it out. Each setting that is kept has to be looked after.",
-    "cannot_tell": "The proof cannot tell. Make more rounds first; these lines are for a proof that says lower:",
+    None: "Nothing is proven yet, so these lines are what you would use if a proof says 'lower':",
+    "lower": "The proof says 'lower': keep the change by the lines below, and check it after the next boot.",
+    "higher": "The proof says 'higher': leave the change out. There is nothing to make last.",
+    "no_change": "The proof says 'no change': leave the change out. Each setting that is kept has to be looked after.",
+    "cannot_tell": "The proof cannot tell. Make more rounds first; these lines are for a proof that says 'lower':",
 }
 
 

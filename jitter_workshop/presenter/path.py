@@ -114,7 +114,7 @@ def session_told(session: Session, others: Sequence[Session]) -> tuple[str, str]
 
 
 def host_column(host: HostSummary, width: int) -> Lines:
-    """Return the facts about a host in a column, for wide terminals; side by side in two where both fit."""
+    """Return the facts about a host for a wide terminal, in one column, or in two side by side if these fit."""
     facts = (
         ("host", clean(host.name, 40)),
         ("kernel", clean(host.kernel, 60)),

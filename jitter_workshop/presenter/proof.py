@@ -47,7 +47,7 @@ _ROOMY = 99
 """From this width on a table of verdicts has the intervals in figures, too."""
 _LEAST_STRIP, _MOST_STRIP = 9, 61
 _LABEL = 7
-"""The number of cells left of the picture of the rounds."""
+"""The number of cells to the left of the rounds' picture."""
 _WIDEST_ROUND = 10
 _REACHES = (3, 10, 30, 100, 300, 1_000)
 

@@ -1,4 +1,4 @@
-"""Say what a trial of a chapter found, in one line each."""
+"""Describe what a trial of a chapter found: a line for each round, and one for the verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run the workshop in a terminal: handle signals, the password and leaving, and open and close the screens."""
+"""Run the workshop in a terminal: open and close the screens, handle signals, and have sudo ask for the password."""
 
 from __future__ import annotations
 

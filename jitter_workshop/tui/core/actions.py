@@ -305,7 +305,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("copy", "y", "copy", "Copy the verdict to the clipboard"),
         *_moves("More or fewer rounds; scroll", "More or fewer rounds; scroll"),
         *_PAGES,
-        Action("close", "escape,q", "back", "Back to the chapter; while it runs, ask whether to stop"),
+        Action("close", "escape,q", "back", "Back to the chapter; during a proof, ask whether to stop"),
     ),
     "report": (
         Action("write", "enter,w", "write", "Write the report to a new file; nothing is overwritten"),

@@ -60,7 +60,7 @@ class TurnController:
         self._workshop = app.workshop
         self._timer: Timer | None = None
         self._wait: CancelToken | None = None
-        """A function or token that ends the wait for the turn; None while the app does not wait."""
+        """The token that ends the wait for the turn; None while the app does not wait."""
 
     def pause(self, paused: bool) -> None:
         """Stop looking at the class (or continue), so that no timer of ours wakes while a block is measured."""
