@@ -112,5 +112,5 @@ def _session(args: argparse.Namespace) -> OpenSession:
     try:
         return SessionStore().open(name)
     except SessionError as error:
-        advice = "go through a chapter on it first ('jitter-workshop --root TREE'), or name a session with --session"
+        advice = "go through a chapter first ('jitter-workshop --root TREE'), or name a session with --session"
         raise SessionError("there is no session of this recorded host yet", advice) from error

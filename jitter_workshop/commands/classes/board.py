@@ -187,7 +187,7 @@ def _forget(args: argparse.Namespace) -> int:
         gone = client.forget(args.forget)
     if args.forget is not None and not gone:
         raise UsageError(
-            f"no member '{clean(args.forget, 40)}' has sent results", "'class results' lists the members who have"
+            f"no member '{clean(args.forget, 40)}' has sent results", "'class results' lists the members with results"
         )
     show(args, {"forgotten": gone}, f"{gone} forgotten\n")
     return 0

@@ -44,7 +44,7 @@ def measured(args: argparse.Namespace) -> int:
     and UsageError for an option of a run."""
     for name, (option, default) in _OTHERS.items():
         if getattr(args, name) != default:
-            raise UsageError(f"{option} is for a run, and --matrix measures none", "leave one of them out")
+            raise UsageError(f"{option} is for a run, and --matrix makes no run", "leave one of them out")
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
     from jitter_workshop.flow.turns.classhost import turn_for
     from jitter_workshop.host.root import HostRoot
