@@ -149,7 +149,7 @@ def _held(
 
 
 def _run_command(command: tuple[str, ...], quiet: bool) -> int:
-    """Run a command and return its exit code; -N becomes 128 + N. ``quiet``: its output goes to stderr. Raise
+    """Run a command and return its exit code, 128 + N after signal N. ``quiet``: its output goes to stderr. Raise
     HostError if the start fails."""
     try:
         process = subprocess.Popen(command, stdout=sys.stderr if quiet else None)

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare the runs. Return 1 if ``--gate`` is given and a later run is higher than the first one at it, else 0."""
+    """Compare the runs. Return 1 if a later run is higher than the first one in the measure of ``--gate``, else 0."""
     from jitter_workshop.stats.comparison import compare, differences
 
     gate = _gate(args.gate, args.tolerance)

@@ -26,8 +26,8 @@ from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.text import USER, clean
 
 GROUP = "jitterlab"
-"""The name of a group and of a user. Members of the group may connect to the services of a class host. The one service
-that needs no root's rights, the board, runs as the user."""
+"""The name of a group and of a user. Members of the group may connect to the services of a class host. The service
+of the board does not need root's rights and runs as this user."""
 STUDENTS = "students"
 ANY = "*"
 PRESETS = ("quick", "standard", "long")

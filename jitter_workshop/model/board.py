@@ -22,7 +22,7 @@ _BEST_BY_OF = {"spin": 99.9999}
 
 
 Group = Literal["stuck", "at work", "waiting", "done", "away"]
-"""``stuck``: connected, but without progress for long. ``waiting``: in the queue, or kept waiting by the class.
+"""``stuck``: connected, but without progress for long. ``waiting``: in the queue, or no new turn may begin.
 ``done``: all chapters that the member began are finished. ``away``: the member's program is closed, or the connection
 is lost."""
 

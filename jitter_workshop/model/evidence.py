@@ -290,8 +290,8 @@ class CpuSecond:
 @dataclass(frozen=True, slots=True)
 class Residence:
     """Hold which tasks ran on which CPUs in the blocks of one run. ``deeds`` and ``ticks_kept``: at most the 1,000 most
-    frequent ones. ``second``: the busiest second, in which others took most time of one measured CPU; None if nothing
-    else ran."""
+    frequent ones. ``second``: the busiest second, in which other tasks took most time of one measured CPU; None if
+    nothing else ran."""
 
     threads: tuple[ThreadOnCpu, ...]
     visitors: tuple[InterferingTask, ...]

@@ -78,13 +78,13 @@ EMULATED, GUEST = "emulated", "guest"
 
 
 MARK_NOTE = "mark"
-"""The key of the note that says what a mark means: each run and each report of a time has it."""
+"""The key of the note that says what a mark means. Each run and each report with a mark has this note."""
 _MEANINGS = {
     EMULATED: "the CPUs are emulated (QEMU without KVM): what was counted is real, and times mean nothing",
     GUEST: "measured in a practice machine with KVM: these are the times of a guest",
 }
 NO_VERDICT = "this machine is emulated, so its times mean nothing and no verdict is given on them"
-"""The reason why a verdict on times is refused. What was measured elsewhere is refused by the same words."""
+"""The reason why a verdict on times is refused. Times that were measured elsewhere are refused in the same words."""
 
 
 def mark_notes(mark: str) -> dict[str, str]:

@@ -45,7 +45,7 @@ class Mask:
 
 @dataclass(frozen=True, slots=True)
 class Knee:
-    """Hold one step of a curve: from ``percentile`` on the latency is ``value_ns``, because of ``words``."""
+    """Hold one step of a curve: from ``percentile`` on the latency is ``value_ns``. ``words``: the cause."""
 
     percentile: float
     value_ns: int

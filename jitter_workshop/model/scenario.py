@@ -48,8 +48,8 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Hold a scenario. ``plant`` and ``solution`` are programs for the shell. Their variables are the values drawn; the
-    names are in capitals. ``seconds``: how long figures are counted. ``append``: boot parameters of the machine."""
+    """Hold a scenario. ``plant`` and ``solution`` are programs for the shell. Their variables have the drawn values,
+    and names in capitals. ``seconds``: how long figures are counted. ``append``: boot parameters of the machine."""
 
     id: str
     title: str

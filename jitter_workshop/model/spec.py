@@ -9,7 +9,7 @@ from jitter_workshop.model.record import dataclass
 WorkloadName = Literal["ring", "spin", "wakeup", "ack"]
 Pacing = Literal["spin", "schedule"]
 DUTIES = (100, 50, 10)
-"""Shares of time in percent that ``spin`` may be busy."""
+"""The possible shares of time, in percent, in which ``spin`` samples."""
 DUTY_PATTERNS_NS = {50: (1_000_000, 1_000_000), 10: (111_000, 1_000_000)}
 """Duty below 100 → (ns of sampling, ns of pause), the patterns of P. Lawrey (2013)."""
 Pause = Literal["sleep", "busy"]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
 
 MOST_LINES = 50
-"""Most lines of progress if standard error is not a terminal."""
+"""The largest number of progress lines if stderr is not a terminal."""
 T = TypeVar("T")
 
 
@@ -136,8 +136,9 @@ def earlier(
     find: Callable[[OpenSession, str], T],
     read_all: Callable[[OpenSession], tuple[T, ...]],
 ) -> tuple[T, ...]:
-    """Return earlier results of the session: all of them, or the one that ``--show`` names. ``what``: their name. Raise
-    UsageError for words that contradict ``--list`` or ``--show``, SessionError if there is no such result."""
+    """Return earlier results of the session: all of them, or the one that ``--show`` names. ``what``: the name of such
+    results in messages. Raise UsageError for words that contradict ``--list`` or ``--show``, SessionError if there is
+    no such result."""
     if args.words or getattr(args, "command", ()) or args.resume or (args.list and args.show is not None):
         raise UsageError(f"--list and --show print earlier {what}", "leave the other words out")
     with open_session(args) as session:

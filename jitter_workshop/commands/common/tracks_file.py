@@ -47,7 +47,7 @@ def write(args: argparse.Namespace, tracks: bytes) -> None:
 
 @contextlib.contextmanager
 def _advised() -> Iterator[None]:
-    """Turn the advice for a file that cannot be written into advice that names this verb's own option."""
+    """Replace the advice on a file that cannot be written by advice that names this verb's own option."""
     from jitter_workshop.flow.reporting.files import NotWritten
 
     try:

@@ -1,7 +1,7 @@
 """Unpack a recording in one file: a tar archive (plain, gzip or xz) of the folder that ``record-host`` wrote.
 
-An archive is untrusted data: only folders and plain files are taken out of it, below one new folder, and no more of
-them than a recording may have.
+An archive is untrusted data: only folders and plain files are taken out of it, below one new folder, and only as many
+as a recording may have.
 """
 
 from __future__ import annotations

@@ -88,15 +88,15 @@ def read_group(root: HostRoot, sets: Cpusets, folder: str) -> Group | None:
 
 
 def path_of(sets: Cpusets, memberships: str) -> str | None:
-    """Return the path of a task's group in this hierarchy, None for none. ``memberships``: the text of
-    ``/proc/PID/cgroup``."""
+    """Return the path of a task's group in this hierarchy, None if the task has no group there. ``memberships``: the
+    text of ``/proc/PID/cgroup``."""
     places = parse_memberships(memberships)
     found = (p.path for p in places if ("cpuset" in p.controllers if sets.version == 1 else not p.controllers))
     return next(found, None)
 
 
 def limited_by(root: HostRoot, sets: Cpusets, tid: int) -> Group | None:
-    """Return the nearest group, the task's own or one above it, that limits the task's CPUs; None for none."""
+    """Return the nearest group, the task's own or one above it, that limits the task's CPUs; None if no group does."""
     path = path_of(sets, root.text(f"/proc/{tid}/cgroup") or "") or "/"
     while path.strip("/"):
         group = read_group(root, sets, f"{sets.where}{path}")
