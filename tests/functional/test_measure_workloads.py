@@ -90,7 +90,7 @@ def test_a_receivers_report_states_the_rate_over_its_threshold(capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--workload", "ack", "--threshold-us", "50"], "threshold of ack must be above the interval"),
+        (["--workload", "ack", "--threshold-us", "50"], "threshold of 'ack' must be above the interval"),
         (["--workload", "wakeup", "--interval-us", "1"], "the interval of wakeup must be from"),
         (["--workload", "spin", "--pause", "busy"], "duty below 100 %"),
     ],

@@ -81,9 +81,9 @@ def test_between_which_cpus_the_scheduler_moves_threads(host_tree: Trees) -> Non
         return fact.meaning
 
     free = topology.allowed
-    assert f"not pinned between CPUs {free} at any time" in told(())
+    assert f"an unpinned thread between CPUs {free} at any time" in told(())
     last = free.cpus[-2:]
-    assert f"not pinned between CPUs {free - CpuSet(last)} at any time" in told(last)
+    assert f"an unpinned thread between CPUs {free - CpuSet(last)} at any time" in told(last)
     assert "between isolated CPUs no thread" in told(free.cpus[1:])
 
 

@@ -79,7 +79,7 @@ def _allowed(view: View) -> Fact:
     barred = view.topology.online - allowed
     value = f"any of {allowed}"
     balanced = allowed - CpuSet(view.host.isolated)
-    meaning = f"the scheduler may move a thread that is not pinned between CPUs {balanced} at any time"
+    meaning = f"the scheduler may move an unpinned thread between CPUs {balanced} at any time"
     if len(allowed) == 1:
         value, meaning = f"only {allowed}", "on one CPU no thread can migrate"
     elif len(balanced) < 2:

@@ -30,7 +30,7 @@ _WHY = {
     "sampler": "it reads the clock without pause; every gap is time that something else took",
     "sleeper": "it sleeps until a set time; its lateness is read when it wakes on this CPU",
     "sender": "it sends a segment at each set time; the kernel's part of receiving is done here too",
-    "receiver": "it sleeps until a segment comes, stamps and answers; its intervals are measured",
+    "receiver": "it sleeps until a segment comes, stamps it and answers; the intervals of its answers are measured",
 }
 
 _CALL = "sched_setaffinity({})"

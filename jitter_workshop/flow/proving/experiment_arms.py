@@ -1,8 +1,8 @@
 """Apply and restore the change of a proof.
 
-If the change is the placement of threads, ``meters`` makes the runs without and with it differently, and this module
-does nothing. If the change is settings, the agent applies them under a lease before each run with the change, and
-restores them right after the run. Only shown settings are applied.
+If the change is the placement of threads, this module does nothing: ``meters`` places the threads in the runs with the
+change. If the change is settings, the agent applies them under a lease before each run with the change, and restores
+them right after the run. Only shown settings are applied.
 """
 
 from __future__ import annotations

@@ -394,7 +394,7 @@ class _Series:
 
     def _other_stack(self, one: Taken, on: Sequence[int], other: Taken, other_on: Sequence[int]) -> str:
         """Return a sentence on settings that did not have their planned state in a run, or that changed between the two
-        runs; "" if there are none."""
+        runs. Return "" if there is no such setting."""
         ours = self._drawn.ids(range(len(self._drawn.plan.settings)))
         rests = []
         for taken, wanted in ((one, self._drawn.ids(on)), (other, self._drawn.ids(other_on))):

@@ -81,7 +81,7 @@ _AS_THEY_ARE = frozenset(_OWN_WORDS.split())
 """Fields that hold only the tool's own words, ids and times."""
 
 _VERSIONS = frozenset({"kernel", "cpu_model"})
-"""Fields in which text that looks like an address is a version."""
+"""Fields in which a text that looks like an IP address is a version."""
 
 _TOLD_OF_HOSTS = frozenset({"notes", "summary", "reason", "text", "why"})
 """Fields whose sentences may name a host."""

@@ -48,8 +48,8 @@ def look(subject: Subject) -> HostPart:
 
 
 def still_open(subject: Subject, standing: HostPart) -> tuple[OpenPoint, ...]:
-    """Return the open points: settings that are still applied, a reboot to make, checks to improve, and unfinished
-    chapters."""
+    """Return the open points: settings that are still applied, a reboot to make, settings that can be improved, and
+    unfinished chapters."""
     return (*_left_standing(standing), *_reboots(subject), *_checks(standing.after), *_open_chapters(subject))
 
 
