@@ -45,15 +45,16 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Hold the result of :func:`judge`. ``verdict``: ACCEPTED, REJECTED, or None where the data say neither.
-    ``reason``: a sentence."""
+    """Hold the result of :func:`judge`. ``verdict``: ACCEPTED, REJECTED, or None if the data cannot decide. ``reason``:
+    a sentence."""
 
     verdict: str | None
     reason: str
 
 
 def length_ns(text: str) -> int:
-    """Return a length of time in ns: ``20us``, ``1.5 ms``, ``12h``. Raise UsageError for any other text, and for 0."""
+    """Convert a length of time, such as ``20us``, ``1.5 ms`` or ``12h``, to ns. Raise UsageError for any other text,
+    and for 0."""
     found = _ONE.fullmatch(text.strip())
     ns = _ns(found[1], found[2]) if found is not None else 0
     if ns < 1:
@@ -73,7 +74,7 @@ def parse(text: str) -> Acceptance:
     else:
         raise UsageError(f"'{clean(text, 80)}' is no condition on stalls", _EXAMPLE)
     if limit < 1 or long < 1:
-        raise UsageError("a condition's lengths of time are above 0", _EXAMPLE)
+        raise UsageError("each length of time in a condition must be above 0", _EXAMPLE)
     return Acceptance(words, limit, most, long)
 
 
@@ -87,11 +88,10 @@ def judge(condition: Acceptance, count: int, watched_ns: int) -> Judged:
         allowed = f"at most {condition.most:,} are allowed" if condition.most else "none is allowed"
         return Judged(REJECTED, f"{seen} in {watched} watched, and {allowed}")
     if watched_ns < condition.for_ns:
-        return Judged(None, f"{watched} of {wanted} were watched, and what came in the rest is not known")
+        return Judged(None, f"only {watched} of {wanted} were watched; stalls in the rest are not known")
     high = poisson_limits(count)[1] * _HOUR_NS / watched_ns
-    return Judged(
-        ACCEPTED, f"{seen} in {watched} watched: at most {nice_number(high)} an hour, with {CONFIDENCE * 100:.0f} %"
-    )
+    limit = f"at most {nice_number(high)} an hour, with {CONFIDENCE * 100:.0f} % confidence"
+    return Judged(ACCEPTED, f"{seen} in {watched} watched: {limit}")
 
 
 def _ns(number: str, unit: str) -> int:

@@ -69,7 +69,7 @@ def _edge(path: Sequence[Point], start: float, end: float) -> tuple[float, float
 def _uncrossed(
     start: float, end: float, a: tuple[float, float], b: tuple[float, float]
 ) -> list[tuple[float, float, tuple[float, float], tuple[float, float]]]:
-    """Return the range in one part, or in two parts where the straight edges cross inside."""
+    """Return the range as one part, or as two parts if the straight edges cross inside it."""
     left, right = a[0] - b[0], a[1] - b[1]
     if left * right >= 0:
         return [(start, end, a, b)]

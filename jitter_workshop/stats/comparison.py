@@ -18,7 +18,7 @@ from jitter_workshop.stats.scale import nice_ns, nice_number, times
 UNJUDGED = (
     "The times were measured on an emulated machine, so they mean nothing and are not judged; the counts are real."
 )
-"""The text of a comparison of which a run was made on an emulated machine."""
+"""The text of a comparison if one of its runs was made on an emulated machine."""
 NO_PROOF = "Two single runs cannot prove anything: two runs of the same setup also differ."
 
 STALLS_PREFIX = "stalls_per_second_over_"
@@ -46,9 +46,9 @@ _TEXT_LINES, _TEXT_COLUMNS = 3, 76
 
 
 def differences(a: Run, b: Run) -> tuple[str, ...]:
-    """Return in words why two runs cannot be compared; () if they can be compared. They cannot be compared if workload,
-    pacing, interval, clock, payload, duty or pause differ, if one has a hand-off and the other a transit, or if only
-    one of them uses memory. Only the ring has a pacing; all workloads but spin have an interval."""
+    """Return the reasons, in words, why two runs cannot be compared; () if there is none. They cannot be compared if
+    workload, pacing, interval, clock, payload, duty or pause differ, if one has a hand-off and the other a transit, or
+    if only one of them uses memory. Only the ring has a pacing; all workloads but spin have an interval."""
     found: list[str] = []
     alike = a.workload == b.workload
     pacing = ("pacing", a.pacing, b.pacing)
@@ -139,7 +139,7 @@ def amount(measure: str, value: float | None, unit: str = "") -> str:
 
 
 NEAR = "≈"
-NEAR_MEANS = f"{NEAR}  closer together than one step of the clock, so the same as far as it can tell"
+NEAR_MEANS = f"{NEAR}  the two values differ by less than one step of the clock"
 
 
 def ratio_told(row: ComparisonRow) -> str:
@@ -201,8 +201,8 @@ def _jump_in_words(what: str, row: ComparisonRow | None, worth_saying: float, un
 
 
 def _stalls_in_words(a: Run, b: Run) -> str:
-    """Return in words how the rates of stalls differ. Of the thresholds that a stall reached, take the largest up to
-    100 µs, else the largest of all."""
+    """Return in words how the rates of stalls differ. The threshold is the largest one up to 100 µs that a stall
+    reached. If there is none, it is the largest one of all that a stall reached."""
     mine = {r.threshold_ns: r for r in a.stalls.rates}
     theirs = {r.threshold_ns: r for r in b.stalls.rates}
     thresholds = sorted(mine.keys() & theirs.keys(), key=lambda t: (t > _HEADLINE_NS, -t))

@@ -32,8 +32,8 @@ def percentile_curve(
     1-1/count.
 
     The curve has at most :data:`MAX_POINTS` points, evenly spaced in log10(1/(1-p)). The table's percentiles are among
-    them, so that chart and table agree. ``max_ns`` and ``min_ns``: the true extremes; None takes the bounds of the
-    first and the last counter instead."""
+    them, so that chart and table agree. ``max_ns`` and ``min_ns``: the true extremes; if one is None, the bound of the
+    first or the last counter takes its place."""
     return curve_from_bins(non_zero(histogram), label, max_ns=max_ns, min_ns=min_ns)
 
 
@@ -86,7 +86,7 @@ def imported_curve(run: ImportedRun) -> PercentileCurve:
 
 
 def _thinned(points: Sequence[tuple[float, int]]) -> Sequence[tuple[float, int]]:
-    """Return at most MAX_POINTS of the points, with the first and the last."""
+    """Return at most MAX_POINTS of the points; the first and the last are always kept."""
     if len(points) <= MAX_POINTS:
         return points
     step = (len(points) - 1) / (MAX_POINTS - 1)

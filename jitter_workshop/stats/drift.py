@@ -26,7 +26,7 @@ def drift(line: MeasureLine, orders: Sequence[Order]) -> Drift:
     pairs = line.pairs
     if len(pairs.x) != len(orders):
         return Drift(
-            line.measure, None, 1.0, None, 1.0, f"Drift of {line.name}: not known, because some rounds lack its value."
+            line.measure, None, 1.0, None, 1.0, f"Drift of {line.name}: not known, because some rounds have no value."
         )
     levels = [x + y for x, y in zip(pairs.x, pairs.y, strict=True)]
     half = len(levels) // 2

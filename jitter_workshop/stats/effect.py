@@ -8,7 +8,7 @@ events in one of the runs, and a larger difference than chance makes. A percenti
 runs.
 
 Fewer stalls are no gain if the stalls took as much time in all: then each stall is longer. More stalls are no loss if
-the stalls took less time in all. If such a rise comes with a gain, the rise is named, with the time.
+the stalls took less time in all. If a gain is shown beside such a rise, the text also names the rise and the time.
 
 The largest effect is shown first. An effect on a percentile with few stalls beyond it is shown first only if no other
 figure moved, except the maximum. The effect on the maximum, which is a single event, is shown first only if nothing
@@ -34,8 +34,8 @@ ALIKE = 1.05
 """Two values whose ratio is below this are called the same."""
 LEAST_EVENTS = 10
 CHANCE = 3.0
-"""Two counts that differ by less than this many standard deviations of their difference (√ of their sum) may differ by
-chance alone."""
+"""Two counts may differ by chance alone if their difference is below this number of its standard deviations (√ of the
+counts' sum)."""
 
 _ALWAYS = ("50", "90", "99.9", "max", "stalls-1ms", "stalls-100us", "stalls-10us")
 _COUNTS = (
@@ -52,7 +52,7 @@ _COUNTS = (
 )
 _RATES_OF_STALLS = ("stalls-1ms", "stalls-100us", "stalls-10us", "stalls-unswitched")
 _LATENCIES = ("max", "intended-99", "interference")
-"""The latencies besides the percentiles of the main histogram."""
+"""The figures of latency that are not percentiles of the main histogram."""
 _TAIL = {"spin": "99.9999"}
 """The percentile that shows stalls in ``spin``, which reads the clock tens of millions of times a second."""
 
@@ -126,7 +126,7 @@ def counted(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tu
 
 
 def _by_chance(one: Figure, before: KnownRun, after: KnownRun) -> bool:
-    """Return True if the figure is a rate of so few events that chance alone may make such a difference."""
+    """Return True if the figure is a rate of so few events that chance alone may explain its change."""
     first, second = one.of(before), one.of(after)
     if one.unit != "a second" or first is None or second is None:
         return False
@@ -135,8 +135,8 @@ def _by_chance(one: Figure, before: KnownRun, after: KnownRun) -> bool:
 
 
 def _with_time(name: str, effect: Effect, before: KnownRun, after: KnownRun, *, by_chance: bool) -> Effect:
-    """Return the effect; in two cases it becomes neither better nor worse. Either its counts may differ by chance, or
-    it is a number of stalls and the time that stalls took did not change in the same direction."""
+    """Return the effect. It becomes neither better nor worse in two cases: chance alone may explain its counts, or the
+    number of stalls and the time that stalls took did not move in the same direction."""
     if by_chance:
         return dataclasses.replace(effect, direction="same")
     if name not in _RATES_OF_STALLS or effect.direction == "same":
@@ -197,6 +197,7 @@ def _marks(one: Figure, *runs: KnownRun) -> list[str]:
 
 
 def _values(one: Figure, before: KnownRun, after: KnownRun) -> tuple[str, str]:
-    """Return both values in words. If few stalls lie beyond a percentile, its value begins with the mark for this."""
+    """Return both values in words. If few stalls lie beyond a percentile, its value begins with the mark for few
+    stalls."""
     first, second = (FEW_STALLS if mark == FEW_STALLS else "" for mark in _marks(one, before, after))
     return f"{first}{one.shown(one.of(before))}", f"{second}{one.with_unit(one.of(after))}"

@@ -25,8 +25,8 @@ from jitter_workshop.stats.scale import nice_hz, nice_ns, nice_number
 class KnownRun:
     """Hold all that is known of a run. ``report``: the report on the run's trace, None without a trace. ``recorded``:
     for a run on another machine, its figures by their ids, because nothing else is known of it; None for a run on this
-    host. ``emulated``: that machine was emulated, so only numbers of events and the kernel's choices are known, no
-    times. ``seen``: the causes of such a run, if they were recorded."""
+    host. ``emulated``: the other machine was emulated, so only numbers of events and the kernel's choices are known, no
+    times. ``seen``: the causes of a run on another machine, if they were recorded."""
 
     run: Run
     report: EvidenceReport | None = None
@@ -62,7 +62,7 @@ class Figure:
 
     @property
     def headline(self) -> str:
-        """Return the title for the beginning of a sentence: with a capital, but p99.9 as it is."""
+        """Return the title with a capital letter, to begin a sentence. A title such as p99.9 stays as it is."""
         return self.title if self.title[1:2].isdigit() else f"{self.title[0].upper()}{self.title[1:]}"
 
     def shown(self, value: float | None) -> str:
@@ -103,7 +103,7 @@ def _one_event(seen: KnownRun) -> float:
 
 
 def _one_stall(seen: KnownRun) -> float:
-    """Return the rate a second that one single stall or preemption gives, in the time to which the rates of stalls
+    """Return the rate per second of a single stall or preemption, over the time to which the run's rates of stalls
     refer."""
     return 1 / seen.run.rated_s if seen.run.rated_s > 0 else 1.0
 
@@ -117,7 +117,7 @@ def _slept(run: Run) -> int | None:
 
 
 def _summed(field: str) -> Callable[[Run], int | None]:
-    """Return a function that adds up a count of all measured threads; None where one of them does not have it."""
+    """Return a function that adds up a count of all measured threads; None if the count of a thread is missing."""
 
     def added(run: Run) -> int | None:
         counts = [getattr(thread, field) for thread in run.threads]
@@ -141,7 +141,8 @@ def _without_a_switch(seen: KnownRun) -> float | None:
 
 
 def _slowest_block(seen: KnownRun) -> float | None:
-    """Return the highest frequency of a block divided by the lowest; None where fewer than two blocks have one."""
+    """Return the frequency of the fastest block divided by that of the slowest; None if it is known for fewer than two
+    blocks."""
     known = [block.core_hz for block in seen.run.blocks if block.core_hz]
     return max(known) / min(known) if len(known) > 1 else None
 
@@ -172,7 +173,7 @@ def _percentile(name: str, histogram: str | None = None) -> Callable[[KnownRun],
 
 INTENDED = "accumulator_intended"
 """The histogram of the times from a message's due time to its receipt."""
-UNSWITCHED = "stalls of 100 µs and more beyond the number of preemptions"
+UNSWITCHED = "stalls of 100 µs and more, minus preemptions"
 
 
 def _one_ns(seen: KnownRun) -> float:
@@ -255,19 +256,21 @@ def figure(ident: str) -> Figure:
 
 
 _CHOSEN = ("cpu-hz", "idle-exit")
-"""The frequency that the kernel set, and the exit latency that the firmware's table gives for the states entered."""
+"""Figures that the kernel chooses: the frequency that it set, and the exit latency, by the firmware's table, of the
+idle states that it entered."""
 _BY_TIMES = ("stalls-1ms", "stalls-100us", "stalls-10us", "stalls-unswitched")
 
 
 def counts_alone(one: Figure) -> bool:
-    """Return True for a figure that does not depend on times, which mean nothing on an emulated machine: a number of
-    events, or a choice of the kernel. A number of stalls depends on their lengths, so it is not such a figure."""
+    """Return True for a figure that does not depend on times: a number of events, or a choice of the kernel. On an
+    emulated machine only such figures mean something. A number of stalls is not such a figure, because it depends on
+    the stalls' lengths."""
     return one.id in _CHOSEN or (one.unit == "a second" and one.id not in _BY_TIMES)
 
 
 def shows_on(shows: Shows | None, emulated: bool) -> Shows | None:
-    """Return the figure by which a chapter's runs are compared: its own, or on an emulated machine a counted one.
-    Return None where the chapter has none."""
+    """Return the figure by which a chapter's runs are compared: the chapter's own figure, or its counted figure if the
+    machine is emulated. Return None if the chapter has no such figure."""
     if shows is None or not emulated or counts_alone(figure(shows.figure)):
         return shows
     return None if shows.counted is None else dataclasses.replace(shows.counted, settle_s=shows.settle_s)
@@ -284,8 +287,8 @@ def ratio(one: Figure, before: KnownRun, after: KnownRun, *, rises: bool = False
 
 
 LENGTHS = 0.99
-"""The share of a wanted factor that is enough. Two runs of the same wanted length differ by up to 1 %, so three events
-in one and one in the other can have a ratio of 2.99."""
+"""This share of a wanted factor is enough. The lengths of two runs differ by up to 1 %, so the rates of three events
+and of one event can have a ratio of 2.99."""
 
 
 def as_said(shows: Shows, before: KnownRun, after: KnownRun) -> tuple[float | None, bool]:

@@ -18,7 +18,7 @@ from jitter_workshop.stats import scale
 from jitter_workshop.stats.histogram import Bin
 
 PER_DECADE = 40
-"""The number of bars in a decade of latency in which counts are kept."""
+"""Counts are kept in this number of bars per decade of latency."""
 LEAST_BLOCKS = 8
 """A run with fewer blocks is too short to show when something happened."""
 _BURST = 10
@@ -51,7 +51,7 @@ class Heat:
 
     @property
     def edges_s(self) -> tuple[float, ...]:
-        """Return where each block begins, and where the last one ends. A pause belongs to the block before it."""
+        """Return the start of each block and the end of the last one, in s. A pause belongs to the block before it."""
         return (*self.starts_s, self.end_s)
 
     def by_block(self, rows: int, low: float, high: float) -> tuple[tuple[float, ...], ...]:
@@ -68,9 +68,9 @@ class Heat:
         return tuple(found)
 
     def grid(self, columns: int, rows: int, low: float, high: float) -> tuple[tuple[float, ...], ...]:
-        """Divide the run's time into ``columns`` equal parts; return, for each part, a block's number of values in each
-        of ``rows`` rows. If every block covers the middle of some column, each column shows the block at its middle;
-        else each column shows the mean of its blocks."""
+        """Divide the run's time into ``columns`` equal parts. Return, for each part, the number of values that a block
+        has in each of ``rows`` rows. If every block covers the middle of some column, each column shows the block at
+        its middle; else each column shows the mean of its blocks."""
         each = self.end_s / columns
         middles = [max(bisect.bisect_right(self.starts_s, (n + 0.5) * each) - 1, 0) for n in range(columns)]
         blocks = self.by_block(rows, low, high)
@@ -98,7 +98,8 @@ def heat(label: str, blocks: Iterable[Interval]) -> Heat:
 
 
 def bounds(most: float, levels: int) -> tuple[int, ...]:
-    """Return the least count of each of at most ``levels`` shades. They grow by equal ratios from 1 to ``most``."""
+    """Return the least count of each shade, for at most ``levels`` shades. The counts grow by equal ratios from 1 to
+    ``most``."""
     return tuple(dict.fromkeys(max(math.floor(most ** (n / levels) + 1e-9), 1) for n in range(levels)))
 
 
@@ -110,23 +111,22 @@ def level(count: float, limits: Sequence[int]) -> int:
 
 
 def shows_bursts(blocks: Sequence[Block]) -> bool:
-    """Return True if a run's longest times come in bursts: in two blocks or more, and in at most half of all blocks,
-    the longest value is at least ten times the median block's longest value. A run of fewer than eight blocks shows
-    none."""
+    """Return True if a run's longest times come in bursts. That is so if :func:`loud_blocks` returns two blocks or
+    more, and at most half of all blocks. A run of fewer than eight blocks shows none."""
     longest = [block.max for block in blocks if block.max is not None]
     return len(longest) >= LEAST_BLOCKS and 2 <= len(loud_blocks(blocks)) <= _MOST_LOUD * len(longest)
 
 
 def loud_blocks(blocks: Sequence[Block]) -> tuple[Block, ...]:
-    """Return the blocks whose longest value is at least ten times the median block's longest value."""
+    """Return the blocks whose longest value is at least ten times the median of all blocks' longest values."""
     longest = [block.max for block in blocks if block.max is not None]
     limit = _BURST * max(median(longest), 1) if longest else math.inf
     return tuple(block for block in blocks if block.max is not None and block.max >= limit)
 
 
 def _bars(bins: Sequence[Bin]) -> tuple[tuple[int, float], ...]:
-    """Return (bar, count). The samples of a counter that is wider than a bar are divided among its bars; else there
-    would be gaps between short times. Any other counter belongs to the bar of its middle."""
+    """Return (bar, count). A counter that is wider than a bar has its samples divided among the bars that it covers;
+    else there would be gaps between short times. Any other counter belongs to the bar in which its middle lies."""
     found: dict[int, float] = {}
     for low, high, samples in bins:
         first, last = (math.log10(max(value, 1)) * PER_DECADE for value in (low, high + 1))

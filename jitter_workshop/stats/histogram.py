@@ -173,8 +173,8 @@ def summary(
 ) -> HistogramSummary:
     """Return the histogram's count, extremes, mean and percentiles. ``min_ns``, ``max_ns``: the true extremes;
     ``total_ns``: the exact sum; for None, the counters' bounds and middles are used. ``overflow``: how many of the
-    values are above the range (the highest counter has counted them). No percentile is above ``max_ns``: a counter
-    ends beyond its highest value, and p99.99 above the maximum would contradict itself."""
+    values are above the range (the highest counter has counted them). No percentile is above ``max_ns``, although the
+    last counter may end above it."""
     bins = non_zero(histogram)
     count = sum(b.samples for b in bins)
     percentiles = percentile_values(bins)

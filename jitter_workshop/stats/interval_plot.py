@@ -60,8 +60,8 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Hold a line's interval as positions on an axis. ``ratio``: None if the line has no ratio. ``below``, ``above``:
-    the interval goes on beyond the left end, beyond the right end."""
+    """Hold a line's interval as positions on an axis. ``ratio``: None if the line has no ratio. ``below``: the interval
+    goes on beyond the left end; ``above``: beyond the right end."""
 
     low: float
     ratio: float | None
@@ -93,8 +93,8 @@ def strip(row: Ratio, axis: Axis) -> Strip | None:
 
 
 def drawn(found: Strip | None, axis: Axis, width: int) -> str:
-    """Draw the picture in ``width`` cells (an odd number keeps 1 in the middle): ``├──●──┤``, ``│`` at 1, ``┊`` at the
-    ends of the band of no change, ``◂`` and ``▸`` where the interval goes on."""
+    """Draw the picture in ``width`` cells (with an odd number, the ratio 1 is in the middle): ``├──●──┤``, ``│`` at 1,
+    ``┊`` at the ends of the band of no change, ``◂`` and ``▸`` where the interval goes on."""
 
     def cell(position: float) -> int:
         return round(position * (width - 1))

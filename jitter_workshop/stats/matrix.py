@@ -1,4 +1,4 @@
-"""Prepare a matrix for a chart: fewer, larger cells where there are more CPUs than room, and shades."""
+"""Prepare a matrix for a chart: choose the shades, and make fewer, larger cells if there is no room for all CPUs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.record import dataclass
 
 LEAST_RATIO = 1.5
-"""The least ratio of the ends of the shades: differences by luck alone are not drawn as structure."""
+"""The least ratio between the times of the darkest and the lightest shade. It keeps differences by luck alone from
+being drawn as structure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Hold neighbouring CPUs that share a row and a column. ``measured``: those of them that were measured.
+    """Hold neighbouring CPUs that share a row and a column. ``measured``: the CPUs among them that were measured.
     ``stands_for``: all CPUs that the label names, measured or not."""
 
     measured: tuple[int, ...]

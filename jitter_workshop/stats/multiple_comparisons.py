@@ -35,9 +35,10 @@ def usual(shown: Sequence[MeasureLine]) -> int:
 
 
 def holm(ps: Sequence[float], weights: Sequence[float] | None = None) -> list[float]:
-    """Return the ps, each adjusted for all ps, in the order given (Holm, Scandinavian Journal of Statistics 6, 1979).
+    """Return each p, adjusted for the number of all ps, in the order given (Holm, Scandinavian Journal of Statistics 6,
+    1979).
 
-    In at most 5 % of cases any line then claims a change that is not there, however the lines depend on each other.
+    Then at most 5 % of all judgements claim a change that is not there, however the lines depend on each other.
 
     ``weights``: each line's share of the error rate, equal by default (Holm's section 4). Raise ValueError for a p
     outside 0..1, for a weight that is not positive, and for a different number of weights."""
@@ -67,8 +68,8 @@ def adjust(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[float]:
 
 def adjust_no_change(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[float]:
     """Return Holm's p of each line for the claim that nothing changes, with equal weights. These ps are a family of
-    their own: a line cannot be wrong in both claims, because a wrong claim of a change needs a ratio of 1, and a wrong
-    claim of no change needs a ratio outside the band.
+    their own, because a line cannot be wrong in both claims. A claim of a change is wrong if the true ratio is 1. A
+    claim of no change is wrong if the true ratio is outside the band.
 
     A line with events in too few rounds gets no share here, either. The sizes of the contributions are not used for
     this, because they are different at the band's ends and at ratio 1.
@@ -83,7 +84,7 @@ def _holm_of(counted: Sequence[int], ps: Sequence[float], weights: Sequence[floa
 
 
 def doubt_of_no_change(shown: Sequence[MeasureLine]) -> float:
-    """Return the unadjusted p below which a line shows no change, if no other line claims anything."""
+    """Return the unadjusted p below which a line has the verdict ``no_change``, if no other line claims anything."""
     return SIGNIFICANCE / max(1, sum(map(_can_be_even, shown)))
 
 

@@ -43,8 +43,8 @@ class Pairs:
     """Hold one measure in all rounds: ``x`` without the change, ``y`` with it. Raise ValueError for unequal lengths and
     negative values. ``counted``: True if the values are numbers of events in equal time, False if they are times in ns.
     ``step``: times that differ by less than this are the same. ``shift``, ``slope``: a value for each pair, () for
-    none. They correct each pair for known other effects: these change its log ratio by shift + (slope - 1) × the log
-    ratio under test."""
+    none. They correct each pair for known effects of other settings, which change the pair's log ratio by shift +
+    (slope - 1) × the log ratio under test."""
 
     x: tuple[float, ...]
     y: tuple[float, ...]

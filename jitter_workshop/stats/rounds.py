@@ -23,18 +23,18 @@ from jitter_workshop.stats.stalls import union
 
 PERCENTILES = ("50", "99", "99.9", "99.99")
 PERCENTILES_OF_SPIN = ("99.999", "99.9999")
-"""The percentiles for ``spin``, which reads the clock tens of millions of times a second: lower ones show the clock
-alone."""
+"""The percentiles for ``spin``, which reads the clock tens of millions of times a second: lower percentiles show the
+clock alone."""
 
 _UNGATED = 99.0
 _STEPS_NS = {USER: 1_000.0}
-"""The step in ns of the clock of a command's figure; the kernel reports user time in µs (getrusage(2))."""
+"""The step, in ns, in which a command's times are known: the kernel reports user time in µs (getrusage(2))."""
 
 
 def draw_orders(rounds: int, seed: int) -> tuple[Order, ...]:
     """Return the orders of the rounds: as many AB as BA, shuffled. If the number of rounds is odd, the last order is
-    drawn by chance before the shuffle. A steady drift and the effect of a run on the next one then change the runs
-    without and with the change alike."""
+    drawn by chance before the shuffle. Then a steady drift, and the effect of a run on the next one, are the same for
+    the runs without the change and for those with it."""
     chance = random.Random(seed)
     both: tuple[Order, Order] = ("AB", "BA")
     orders = [both[i % 2] for i in range(rounds - rounds % 2)] + [chance.choice(both) for _ in range(rounds % 2)]
@@ -98,8 +98,8 @@ def main_stalls(run: Run) -> tuple[Stall, ...]:
 
 
 def rounds_of(pairs: Iterable[tuple[Order, Run, Run]]) -> tuple[Round, ...]:
-    """Return rounds from (order, run without, run with). Raise ValueError, with the reason, if two of the runs cannot
-    be compared (``comparison.differences``)."""
+    """Return rounds from (order, run without the change, run with it). Raise ValueError, with the reason, if two of the
+    runs cannot be compared (``comparison.differences``)."""
     listed = list(pairs)
     runs = [run for _, without, with_it in listed for run in (without, with_it)]
     for run in runs[1:]:
@@ -197,9 +197,8 @@ def _stall_line(rounds: Sequence[Round], threshold_ns: int) -> MeasureLine:
 
 
 def _stolen_line(rounds: Sequence[Round]) -> MeasureLine:
-    """Return the line of stolen time, as a number of stalls of one equal length: (Σs)²/Σs² stalls of equal length vary
-    like the real stalls of unequal length s (Fay and Feuer, Statistics in Medicine 16, 1997, for weighted Poisson
-    sums)."""
+    """Return the line of stolen time, as a number of stalls of one equal length. Such a number, (Σs)²/Σs², varies like
+    the real stalls of unequal length s (Fay and Feuer, Statistics in Medicine 16, 1997, for weighted Poisson sums)."""
     length_ns = _telling_length(rounds)
     pairs = _at_equal_time(rounds, lambda side: side.stolen_ns_per_second * side.duration_s / length_ns)
     seconds = _seconds(rounds)
@@ -216,8 +215,8 @@ def _stolen_line(rounds: Sequence[Round]) -> MeasureLine:
 
 
 def _telling_length(rounds: Sequence[Round]) -> float:
-    """Return Σs²/Σs in ns, at least 1, over the lengths s of all stalls of all runs, from the counts and sums of each
-    decade."""
+    """Return Σs²/Σs in ns, at least 1, where s are the lengths of all stalls of all runs. The sums are computed from
+    the counts and sums of each decade."""
     count: dict[int, float] = {}
     stolen: dict[int, float] = {}
     for side in (side for one in rounds for side in (one.without, one.with_it)):

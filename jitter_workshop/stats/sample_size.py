@@ -59,16 +59,17 @@ def budget(percentile: str, per_second: float, messages_per_stall: float | Fract
     ``messages_per_stall``: the messages that one stall makes late, which count as one event. Raise ValueError for a
     percentile outside 0..100 (both excluded), a rate that is not positive, or a stall of less than one message."""
     if not 0 < Fraction(percentile) < 100 or not per_second > 0 or not messages_per_stall >= 1:
-        raise ValueError(f"no budget for p{percentile} at {per_second} a second, {messages_per_stall} a stall")
+        given = f"{per_second} messages a second and {messages_per_stall} messages a stall"
+        raise ValueError(f"no budget for p{percentile} at {given}")
     events = Fraction(SOLID_BEYOND) / (1 - Fraction(percentile) / 100)
     messages = math.ceil(events * Fraction(messages_per_stall))
     return Budget(percentile, messages, messages / per_second, messages_per_stall > 1)
 
 
 def budget_from(run: Run, percentile: str) -> Budget | None:
-    """Return the budget for a percentile, computed from a run like the planned one: from its rate of messages and its
-    late messages per stall. If the run knows the percentile, this number is that of the samples and stalls beyond it.
-    Return None for a run without messages."""
+    """Return the budget for a percentile, computed from the rate of messages and the late messages per stall of a run
+    like the planned one. If the run has a value at this percentile, only the samples and stalls beyond the value decide
+    how many messages a stall makes late. Return None for a run without messages."""
     summary = run.main_summary
     if summary is None or not summary.count or run.duration_s <= 0:
         return None
@@ -129,7 +130,8 @@ def of_standings(found: Iterable[Standing], threshold_ns: int) -> dict[str, str]
 
 
 def of_curve(shown: RunCurve) -> dict[str, str]:
-    """Return the marks of a curve in a chart: those of its run if it has one, else marks by its number of samples."""
+    """Return the marks of a curve in a chart: the marks of the curve's run; for a curve without a run, marks by its
+    number of samples."""
     return of_run(shown.run) if shown.run is not None else of_count(shown.curve.count)
 
 
@@ -139,6 +141,6 @@ def marked(cells: Iterable[str], marks: Iterable[str], between: str = " ") -> li
 
 
 def legend(marks: Iterable[str]) -> list[str]:
-    """Return one line that explains a mark, for each mark in ``marks``."""
+    """Return a line of explanation for each mark in ``marks``."""
     present = set(marks)
     return [f"{mark}  {said}" for mark, said in LEGEND.items() if mark in present]

@@ -1,18 +1,18 @@
 """Find the few of many settings that move a figure (docs/verdicts.md, "Which settings matter").
 
-The pairs that choose come first. They follow a two-level design of Plackett and Burman (Biometrika 33, 1946), folded
-over. A row of the design is a run with about half of the settings on. Its mirror, measured right beside it, has the
-other settings on. So each pair is a round for every setting at once. The effects of other settings on a setting's
-result cancel, because each of them is on in the same run as this setting in half of the pairs. The mirror also cancels
-effects that two settings have only together (Box and Wilson, JRSS B 13, 1951). The settings with the largest effects
-are chosen. Nothing is claimed from these pairs.
+The pairs that choose among the settings come first. They follow a two-level design of Plackett and Burman (Biometrika
+33, 1946), folded over. A row of the design is a run with about half of the settings on. Its mirror, measured right
+beside it, has the other settings on. So each pair is a round for every setting at once. The effects of other settings
+on a setting's result cancel, because each of them is on in the same run as this setting in half of the pairs. The
+mirror also cancels effects that two settings have only together (Box and Wilson, JRSS B 13, 1951). The settings with
+the largest effects are chosen. Nothing is claimed from these pairs.
 
 The chosen settings are proven with new pairs. For each pair, a coin decides for each setting if it is on in the first
 run or in the second. So a setting without an effect could as easily have been on in the other run, whatever the other
 settings do. This makes the sign-flip test of a proof exact here, too. The test stays exact after the effects of other
-settings are subtracted, because these are estimated without the knowledge in which runs this setting was on. The choice
-and the proofs have no run in common. So Bonferroni's correction over the proofs alone keeps the error rate of the whole
-screening at 5 %."""
+settings are subtracted, because those effects are estimated without knowing in which runs this setting was on. The
+choice and the proofs have no run in common. So Bonferroni's correction over the proofs alone keeps the error rate of
+the whole screening at 5 %."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from jitter_workshop.stats.verdicts import by_how_much, span_told
 
 LEAST_PAIRS = 12
 FEW = 8
-"""The largest number of settings that are all proven, without a choice before."""
+"""Up to this number of settings, all are proven without a choice before."""
 LEAST_CHOSEN = 4
 _SHARE = 5
 _SWEEPS = 8
@@ -48,8 +48,9 @@ Arms = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def pairs_needed(settings: int) -> int:
-    """Return the number of pairs to choose from ``settings`` settings, 0 if all are proven. It is p + 1 for the
-    smallest prime p of the form 4n + 3 that is at least ``settings`` and at least 11."""
+    """Return the number of pairs that are needed to choose among ``settings`` settings; 0 if all settings are proven
+    without a choice. It is p + 1 for the smallest prime p of the form 4n + 3 that is at least ``settings`` and at least
+    11."""
     if settings <= FEW:
         return 0
     size = max(settings, LEAST_PAIRS - 1)
@@ -75,7 +76,7 @@ def one_by_one(settings: int) -> int:
 
 
 def draw_pairs(settings: int, seed: int) -> tuple[Arms, ...]:
-    """Return the pairs that choose, in order of time; () if all settings are proven.
+    """Return the pairs by which settings are chosen, in order of time; () if all settings are proven.
 
     In row i of the design, the columns that are on are the quadratic residues modulo the prime, shifted by i (Paley,
     Journal of Mathematics and Physics 12, 1933). The last row has no column on. Chance decides which setting is which
@@ -120,7 +121,7 @@ class _Seen:
 
     def of(self, setting: int, others: Mapping[int, float], rates: Mapping[int, float] | None = None) -> Pairs:
         """Return the pairs as (without, with) ``setting``. ``others``: log ratios of other settings, whose effects are
-        subtracted. ``rates``: rise of each of these log ratios for each unit of the log ratio of ``setting``."""
+        subtracted. ``rates``: the change of each of these log ratios per unit of the log ratio of ``setting``."""
         x, y, signs = self.base.x, self.base.y, self.signs[setting]
 
         def of_others(effects: Mapping[int, float]) -> list[float]:
@@ -207,8 +208,8 @@ def choose(
 
 
 def result(screening: Screening) -> ScreeningResult | None:
-    """Return the result of a screening so far; None until all pairs that choose are measured, or without a figure to
-    judge. An effect is claimed only if all pairs are measured, and at least ten of them are proofs."""
+    """Return the result of a screening so far; None until all pairs of the choice are measured, or if there is no
+    figure to judge. An effect is claimed only if all pairs are measured, and at least ten of them are proofs."""
     measure, name = measure_of(screening.pairs or screening.proofs, screening.workload)
     if screening.measure not in ("", measure):
         measure, name = screening.measure, screening.measure
@@ -273,7 +274,7 @@ def _text(screening: Screening, name: str, rows: Sequence[Ranked], claimable: bo
     runs = many(screening.runs, "run")
     if not claimable:
         few = screening.planned_proofs < ENOUGH_ROUNDS
-        done = f"{len(screening.proofs)} of {many(screening.planned_proofs, 'pair')} of the proofs are there"
+        done = f"{len(screening.proofs)} of {many(screening.planned_proofs, 'pair')} of the proofs are measured"
         why = f"a verdict needs {ENOUGH_ROUNDS} pairs" if few else done
         return f"Nothing is claimed yet, because {why}. {_others(rows, runs, 0)}".strip()
     found = [row for row in rows if row.verdict in ("lower", "higher")]

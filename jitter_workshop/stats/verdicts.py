@@ -34,13 +34,14 @@ _WHOLE = 1.95
 """A change by this factor or more is shown as a factor, a smaller change in percent."""
 _NAMED = 2
 """The largest number of lines with the opposite verdict that a headline names."""
-_SMALL = f", proven and less than ±{NO_CHANGE_WITHIN * 100:.0f} %"
+_SMALL = f", proven to be less than ±{NO_CHANGE_WITHIN * 100:.0f} %"
 
 
 @dataclass(frozen=True, slots=True)
 class SoFar:
     """Hold one measure over all rounds so far. ``ratios``: for each round in order of time, the value with the change ÷
-    the value without it: 0.0 if only the value with the change is 0, inf if only the other is 0, None if both are 0."""
+    the value without it: 0.0 if only the value with the change is 0, inf if only the value without it is 0, None if
+    both are 0."""
 
     measure: str
     name: str
@@ -145,12 +146,12 @@ def line_in_words(
     if line.gate:
         return f"cannot tell: {line.gate}"
     if line.counts == (0, 0):
-        return f"cannot tell: none without and none with the change, so each time {rarer_than(min(line.seconds))}"
+        return f"cannot tell: none without and none with the change, so in both cases {rarer_than(min(line.seconds))}"
     span = span_told(low, high)
     if word == "no_change":
         return f"no change beyond ±{NO_CHANGE_WITHIN:.0%} ({span})".replace("%", " %")
     if word == "cannot_tell":
-        alone = ", too weak if all lines count" if rounds >= ENOUGH_ROUNDS and _tells_alone(low, high) else ""
+        alone = ", too weak with all lines counted" if rounds >= ENOUGH_ROUNDS and _tells_alone(low, high) else ""
         return f"cannot tell ({span}{alone}); {_what_would(rounds, needed, line.pairs.coarseness > 0)}"
     if word == "lower" and ratio and 1 / ratio >= _WHOLE and high:
         # Like the factor before it: how many times rarer or lower, from the least to the most.
@@ -180,8 +181,8 @@ def headline_in_words(first: Verdict, rows: Sequence[Verdict]) -> str:
 
 
 def worst_in_words(rounds: Sequence[Round]) -> str:
-    """Return a sentence with the longest stall without and with the change, and with the seconds that were measured;
-    "" for a command, of whose stalls nothing is known."""
+    """Return a sentence on the longest stall without the change, the longest stall with it, and the seconds measured;
+    "" for a command, whose stalls are not known."""
     if rounds[0].without.figure is not None:
         return ""
     said = []

@@ -17,7 +17,7 @@ from jitter_workshop.stats.histogram import Bin
 Point = tuple[float, float]
 
 PER_DECADE = 20
-"""The number of bars of a frequency histogram in a decade of time. Humps whose lengths differ by 12 % are then in
+"""A frequency histogram has this number of bars per decade of time. Humps whose lengths differ by 12 % are then in
 different bars."""
 
 _FLOOR = 0.5
@@ -57,8 +57,8 @@ def percentiles(curves: Sequence[PercentileCurve], marks: Iterable[Point] = ()) 
 
 
 def ccdf(curves: Sequence[PercentileCurve]) -> View:
-    """Return the view of P(value > x): the percentile curve with its axes exchanged. At a threshold on the x axis one
-    reads the share of longer values. The last point is the largest of n values, at 1/n."""
+    """Return the view of P(value > x): the percentile curve with its axes exchanged. The curve's height at a threshold
+    on the x axis is the share of longer values. The last point is the largest of n values, at 1/n."""
     paths = tuple(
         tuple((scale.y_of_ns(p.value_ns), -scale.x_of_percentile(p.percentile)) for p in c.points) for c in curves
     )

@@ -44,8 +44,8 @@ def test_what_is_no_condition(text: str) -> None:
 @pytest.mark.parametrize(
     ("count", "watched_ns", "verdict", "words"),
     [
-        (0, 12 * HOUR, ACCEPTED, "at most 0.25 an hour, with 95 %"),
-        (0, 12 * HOUR - 1, None, "what came in the rest is not known"),
+        (0, 12 * HOUR, ACCEPTED, "at most 0.25 an hour, with 95 % confidence"),
+        (0, 12 * HOUR - 1, None, "stalls in the rest are not known"),
         (1, 12 * HOUR, REJECTED, "none is allowed"),
         (1, HOUR, REJECTED, "1 stall of 20 µs or longer in 1 h watched"),
     ],
