@@ -1,4 +1,4 @@
-"""Find chapters that ask a learner the same question twice: the second one teaches nothing new."""
+"""Find chapters that ask a learner the same question twice: the second time teaches nothing new."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from jitter_workshop.model.course import BOUNDED, Chapter
 
 def asked(chapter: Chapter) -> tuple[object, ...] | None:
     """Return what a chapter's guess is about, as a value to compare: its kind, its figures, and the bounds of its
-    answers. Two marks are alike if they are of the same workload and percentile, whatever their bounds: the learner
-    points at the same place of the same curve. Two choices that no figure decides are alike if their words are. None:
-    there is no guess."""
+    answers. Two marks are alike if they have the same workload and percentile: the learner then points at the same
+    place of the same curve, whatever the bounds are. Two choices that no figure decides are alike if their words are
+    alike. Return None for a chapter without a guess."""
     task = chapter.prediction
     if task is None:
         return None

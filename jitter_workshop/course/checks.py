@@ -1,6 +1,6 @@
 """Compute the marks that a learner has earned in a chapter, from its checks, the runs in its slots and the assessments
 of its tunables. No mark requires a lower latency, because a noisy host may not show an improvement. A mark may require
-a figure that the change decides alone: a bound thread is never moved, on any host.
+a figure that depends on the change alone: no host moves a bound thread, for example.
 
 Also find, for a lesson's author, marks that cannot be earned or that are earned without work.
 """
@@ -22,10 +22,10 @@ _NO_CHANGE = ("slot", "label", "preset", "duration_s")
 
 
 def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None = None) -> dict[str, bool]:
-    """Return mark → earned. ``curve`` is always there (without a check for ``curve`` it needs a finished run in each
-    slot); ``setting`` only if the chapter sets something. ``settled``: id of a tunable → True if its assessment finds
-    nothing to improve, without tunables that this host lacks. None: not known; ``setting`` is then left out for a
-    chapter that sets tunables."""
+    """Return mark → True if it is earned. The mark ``curve`` is always there; if no check has this mark, it needs a
+    finished run in each slot. The mark ``setting`` is there only if the chapter sets something. ``settled``: id of each
+    tunable of this host → True if its assessment finds nothing to improve. None: this is not known, so a chapter that
+    sets tunables has no mark ``setting``."""
     earned: dict[str, bool] = {}
     for check in chapter.checks:
         if check.tunable is not None:
@@ -124,11 +124,11 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
     shows = chapter.shows
     if shows is not None and not counts_alone(figure(shows.figure)) and not (shows.counted or shows.uncounted):
         message = f"{shows.figure} is a time, which means nothing on an emulated machine: name a figure that is counted"
-        found.append(Flaw(("shows", "figure"), f"{message} in [shows.counted], or say in uncounted why there is none"))
+        found.append(Flaw(("shows", "figure"), f"{message} in [shows.counted], or give the reason in 'uncounted'"))
     for n, one in enumerate(chapter.by_hand):
         if not (one.reads or one.check or one.unchecked):
-            message = "nothing says what the workshop can see of this command: write reads = true, or check"
-            found.append(Flaw(("by_hand", n, "command"), f"{message}, or unchecked with the reason"))
+            message = "the lesson does not say how the workshop checks this command: write 'reads = true', or 'check'"
+            found.append(Flaw(("by_hand", n, "command"), f"{message}, or 'unchecked' with the reason"))
     if chapter.changes == "tunables" and "apply" not in chapter.steps:
         found.append(Flaw(("steps",), "this chapter sets tunables but has no step 'apply' to apply them"))
     return tuple(found)
@@ -136,7 +136,7 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
 
 def differing(chapter: Chapter) -> str:
     """Return the fields by which a chapter's two measurements differ, such as ``sched_priority, memory``; "" for none.
-    A longer run alone is no change, and the noise of a hunt is not the lesson's."""
+    A longer run alone is no change. Return "" for a hunt, too, because its noise is not a choice of the lesson."""
     first, second = chapter.measurement("measure"), chapter.measurement("again")
     if first is None or second is None or chapter.hunt:
         return ""

@@ -91,7 +91,7 @@ def read_lesson(base: Path, folder: str, problems: Problems, known: Sequence[str
             if not pages.get(step):
                 problems.add(text.file, page_lines.get(step, 1), f"the page for {step!r} is missing or empty")
             elif step == "diagnose" and all(kind != "code" for _, kind in split_code(pages[step].splitlines())):
-                said = "the page for 'diagnose' has no example: show a listing in fenced code, and read it"
+                said = "the page for 'diagnose' has no example: show a listing in fenced code, and explain it"
                 problems.add(text.file, page_lines[step], said)
         for page, line in page_lines.items():
             if page not in chapter.steps:
@@ -157,7 +157,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
     if suspects and (not hunt or len(suspects) < 2):
         table.wrong("suspects", "suspects are the noises of a hunt: name at least two, and set hunt = true")
     if tunables and not all(recordings):
-        table.wrong("tunables", "a chapter with tunables needs the keys recording and recording_after")
+        table.wrong("tunables", "a chapter with tunables needs the keys 'recording' and 'recording_after'")
     return Chapter(
         id=ident,
         title=title,
@@ -233,7 +233,7 @@ def _measurements(table: Table, steps: tuple[StepName, ...], company: Company | 
             noise = company.noise
         sched = inner.text("sched", limit=10, required=False)
         if sched and not _SCHED.fullmatch(sched):
-            inner.wrong("sched", "sched must be other, or fifo:1 to fifo:49")
+            inner.wrong("sched", "sched must be 'other', or 'fifo:1' to 'fifo:49'")
         pacing = inner.choice("pacing", typing.get_args(Pacing), required=False)
         duration = inner.number("duration_s", *DURATIONS_S)
         duty = inner.integer("duty", 1, 100, required=False)
@@ -292,7 +292,7 @@ def _prediction(
     answers = _answers(inner, kind or "choice", by)
     inner.finish()
     if named is not None and by not in OF_A_FIGURE:
-        inner.wrong("figure", f"figure belongs to a prediction with by = {_either(OF_A_FIGURE)}")
+        inner.wrong("figure", f"'figure' belongs to a prediction with by = {_either(OF_A_FIGURE)}")
     if by == "value" and (kind != "choice" or slot is None):
         inner.wrong("by", "by = \"value\" is only for a prediction of the kind 'choice' that has a slot")
         return None
@@ -339,20 +339,22 @@ def _answers(prediction: Table, kind: str, by: str | None) -> tuple[Answer, ...]
         bound = inner.number("up_to", *LIMITS.get(by or "", LIMITS["value"]))
         for key, value, wanted in (("figure", named, ("falls",)), ("up_to", bound, BOUNDED)):
             if value is not None and by not in wanted:
-                inner.wrong(key, f"{key} belongs to a prediction with by = {_either(wanted)}")
+                inner.wrong(key, f"'{key}' belongs to a prediction with by = {_either(wanted)}")
         inner.finish()
         answers.append(Answer(ident, text, explanation, right, up_to, named, bound))
     if not tables:
         prediction.wrong(None, "a prediction needs at least one [[prediction.answer]]")
     elif kind == "mark":
         if not _grow([a.up_to_ns for a in answers]):
-            prediction.wrong("answer", "each answer to a mark needs a larger up_to_ns, and the last answer needs none")
+            said = "each answer needs a larger up_to_ns than the answer before, and the last answer needs none"
+            prediction.wrong("answer", said)
     elif len(tables) < 2:
         prediction.wrong("answer", "a choice needs at least two answers")
     elif by == "falls" and [a.figure for a in answers].count(None) != 1:
         prediction.wrong("answer", "one answer must name no figure: it is right if no figure falls")
     elif by in BOUNDED and not _grow([a.up_to for a in answers]):
-        prediction.wrong("answer", f"each answer to a {by} needs a larger up_to, and the last answer needs none")
+        said = "each answer needs a larger up_to than the answer before, and the last answer needs none"
+        prediction.wrong("answer", said)
     return tuple(answers)
 
 
@@ -412,7 +414,7 @@ def _mask(table: Table, steps: tuple[StepName, ...]) -> MaskTask | None:
         inner.wrong("out", str(error))
         return None
     if len(wanted.out) in (0, cpus):
-        inner.wrong("out", "a mask takes out some of its CPUs, and leaves some")
+        inner.wrong("out", "a mask must take out some of its CPUs, but not all")
     return MaskTask(wanted, explanation)
 
 
@@ -435,7 +437,7 @@ def _by_hand(table: Table, known: Sequence[str]) -> tuple[ByHand, ...]:
         if check and reads:
             inner.wrong("check", "a command that only reads leaves nothing to check")
         if unchecked and (check or reads):
-            inner.wrong("unchecked", "unchecked gives the reason for a command that has neither 'reads' nor 'check'")
+            inner.wrong("unchecked", "'unchecked' is only for a command that has neither 'reads' nor 'check'")
         form, colon, what = check.partition(":")
         if colon and (form not in CHECK_FORMS or not what.strip()):
             forms = ", ".join(f"{one}:…" for one in CHECK_FORMS)
@@ -468,7 +470,7 @@ def _checks(
         if slot and slot not in [m.slot for m in measurements]:
             inner.wrong("slot", f"the check is for {slot!r}, which is not measured")
         if named is not None and figure(named).traced:
-            inner.wrong("figure", f"only a trace shows {named}, and a mark may not depend on one")
+            inner.wrong("figure", f"only a trace shows {named}, and no mark may depend on a trace")
         elif named is not None and ("at_most" not in inner.data or slot is None):
             inner.wrong("figure", "a check of a figure needs a slot and at_most")
         if tunable is not None and (mark != "setting" or slot):
@@ -513,7 +515,8 @@ def _shows(table: Table, steps: tuple[StepName, ...]) -> Shows | None:
 
 
 def _counted(table: Table, named: str | None) -> tuple[Shows | None, str]:
-    """Return the counted figure in the place of a time on an emulated machine, and the reason why there is none."""
+    """Return the counted figure that replaces a time on an emulated machine, and the reason if there is no such
+    figure."""
     uncounted = table.text("uncounted", limit=200, required=False)
     inner = table.table("counted")
     if named is not None and counts_alone(figure(named)) and (uncounted or inner is not None):
@@ -611,7 +614,8 @@ def read_pages(
     """Return step → Markdown, and step → the line of its heading.
 
     ``## step`` begins a page. Before the first page, only blank lines and one ``# Title`` are allowed. Headings in a
-    code block are code. ``folder``: the chapter's folder; links that are no web addresses must lead to a file in it.
+    code block are code. ``folder``: the chapter's folder; a link that is no web address must lead to a file in this
+    folder.
     """
     pages: dict[str, list[str]] = {}
     starts: dict[str, int] = {}
@@ -704,7 +708,7 @@ class _Markup:
         for found in (*_LINK.finditer(plain), *_REFERENCE.finditer(plain)):
             target = found[1]
             if wrong := "" if _WEB.match(target) else _wrong_link(target, self._folder):
-                beside = "a link must begin with https:// or http://, or name a file beside it"
+                beside = "a link must begin with https:// or http://, or name a file beside this page"
                 self._wrong(plain, found.start(1), f"{beside}: {wrong}")
         if tag := _HTML.search(_AUTOLINK.sub("", plain)):
             self._wrong(plain, tag.start(), "a page cannot have HTML tags; to show one, write it in `backticks`")

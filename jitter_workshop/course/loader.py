@@ -51,7 +51,7 @@ def load_course(folder: Path | None = None, *, keep: bool = False) -> Course:
 @functools.lru_cache(maxsize=1)
 def _builtin(folder: Path) -> tuple[Course, bool]:
     """Return the built-in course, and True if it was kept by an earlier process. A process reads it once: an
-    installation does not change below a running workshop."""
+    installation does not change while a workshop runs."""
     course = kept.read(folder)
     return (course, True) if course is not None else (_whole(read_course()), False)
 
@@ -113,7 +113,7 @@ def _chapters(base: Path, table: Table, problems: Problems, known: Sequence[str]
 
     folders = table.texts("chapters", limit=64, most=MAX_CHAPTERS)
     if not folders:
-        table.wrong("chapters" if "chapters" in table.data else None, "chapters must list at least one folder")
+        table.wrong("chapters" if "chapters" in table.data else None, "'chapters' must list at least one folder")
     chapters: list[tuple[str, Chapter]] = []
     seen: set[str] = set()
     for name in folders:
@@ -121,7 +121,7 @@ def _chapters(base: Path, table: Table, problems: Problems, known: Sequence[str]
             table.wrong("chapters", f"a chapter's folder must be a plain name inside the course, not {name!r}")
             continue
         if name in seen:
-            table.wrong("chapters", f"chapters lists {name} twice")
+            table.wrong("chapters", f"'chapters' lists {name} twice")
             continue
         seen.add(name)
         chapter = read_lesson(base, name, problems, known)

@@ -57,8 +57,8 @@ def _slip(wanted: Mask, answer: CpuSet, out: CpuSet) -> tuple[Slip, int]:
 
 
 def _mirrored(cpus: CpuSet, bits: int, unit: int) -> CpuSet:
-    """Return the CPUs of a mask that somebody counted from the left: in each group of ``bits`` bits, by units of
-    4 bits (digits) or of 1."""
+    """Return the CPUs of a mask as if each group of ``bits`` bits were counted from the left. ``unit``: 4 to count
+    digits, 1 to count bits."""
     found = []
     for cpu in cpus:
         start, place = cpu - cpu % bits, cpu % bits

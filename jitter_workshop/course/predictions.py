@@ -138,8 +138,8 @@ def _decide(
 
 
 def _fell_most(task: PredictionTask, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:
-    """Return the answer with the figure that fell most, or the one without a figure where none moved; the figure that
-    fell most, in words; and the other figures."""
+    """Return three values: the answer whose figure fell most, or the answer without a figure if none moved; the figure
+    that fell most, in words; and the other figures, in words."""
     none = next(a for a in task.answers if a.figure is None)
     factors = {a.figure: ratio(figure(a.figure), before, seen) for a in task.answers if a.figure is not None}
     known = {name: factor for name, factor in factors.items() if factor is not None}

@@ -24,7 +24,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,19}")
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z][a-z0-9_]*)\}")
 _FILE = re.compile(r"/(sys|proc|dev|run)/[\x21-\x7e]+")
 _VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .,:_/-]{0,59}")
-"""A value is put into programs for the shell as a variable, and into sentences."""
+"""The form of a value. Sentences contain the value, and programs for the shell get it as a variable."""
 
 
 def load_scenarios(folder: Path | None = None) -> dict[str, Scenario]:
@@ -149,7 +149,7 @@ def _check_placeholders(table: Table, scenario: Scenario) -> None:
                     table.wrong(key, f"{{{name}}} has no values{nearest(name, sorted(scenario.values))}")
 
     if _PLACEHOLDER.search(scenario.title):
-        table.wrong("title", "a title has no placeholder: the list of scenarios shows it before a value is drawn")
+        table.wrong("title", "a title has no placeholder: the list of scenarios shows titles before a value is drawn")
     for key in ("task", "learnt", "append"):
         look(key, getattr(scenario, key))
     look("hints", *scenario.hints)
@@ -159,4 +159,4 @@ def _check_placeholders(table: Table, scenario: Scenario) -> None:
     programs = " ".join((scenario.plant, scenario.solution, *(r.name for r in scenario.requirements)))
     for name in scenario.values:
         if name not in used and not re.search(rf"\${{?{name.upper()}\b", programs):
-            table.wrong("values", f"{name} is never used: it is {{{name}}} in a text, and ${name.upper()} in a program")
+            table.wrong("values", f"{name} is never used: write {{{name}}} in a text, or ${name.upper()} in a program")

@@ -191,8 +191,8 @@ class Places:
 def key_lines(text: str) -> Mapping[KeyPath, int]:
     """Return key path → line (from 1), for tables, arrays of tables and keys at the beginning of a line.
 
-    The result is kept for the last texts, because a text may have many mistakes and each of them needs its line. Raise
-    nothing: a mistake in a key that is not found gets the line of the key's table (see :func:`line_of`).
+    The result is kept for the last texts, because a text may have many mistakes and each of them needs its line. A key
+    that is not found is no error: a mistake in it gets the line of the key's table (see :func:`line_of`).
     """
     lines: dict[KeyPath, int] = {(): 1}
     counts: dict[KeyPath, int] = {}

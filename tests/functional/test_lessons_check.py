@@ -55,7 +55,7 @@ SPOILT = [
     ('"lab-tuned"', '"lab-stock"', 'tunable = "governor"', "'ok' after the change; on lab-stock it is still"),
     ('changes = "tunables"', 'changes = "tunables"\nreboot = true', "reboot =", "but none of its tunables is"),
     ('slot = "again"\nplacement = "auto"', 'slot = "again"\nplacement = "none"', 'placement = "none"', "no learner"),
-    ('workload = "spin"', 'workload = "spin"\nsched = "fifo:50"', "sched =", "sched must be other, or fifo:1"),
+    ('workload = "spin"', 'workload = "spin"\nsched = "fifo:50"', "sched =", "sched must be 'other', or 'fifo:1'"),
     ('changes = "tunables"', 'changes = "tunables"\ntreats = ["bost"]', "treats =",
      "there is no tunable 'bost'; did you mean 'boost'?"),
     ('changes = "tunables"', 'changes = "tunables"\ntreats = ["smi", "smi"]', "treats =", "treats lists one"),

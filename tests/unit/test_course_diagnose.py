@@ -26,7 +26,7 @@ def written(tmp_path: Path, file: str, old: str, new: str) -> list[str]:
 
 def test_a_page_without_a_listing_is_a_mistake(tmp_path: Path) -> None:
     assert written(tmp_path, "lesson.md", "\n```\n", "\n\n") == [
-        "the page for 'diagnose' has no example: show a listing in fenced code, and read it"
+        "the page for 'diagnose' has no example: show a listing in fenced code, and explain it"
     ]
 
 
