@@ -120,7 +120,7 @@ class Table:
 @dataclass(frozen=True, slots=True)
 class Chart:
     """Hold a chart, and its figures as a table. ``number``: the chart's place among the charts, from 1. ``between``:
-    the indices of the curves before and after a change, whose space is filled."""
+    the indices of the curves before and after a change; the space between both is filled."""
 
     number: int
     title: str

@@ -17,7 +17,7 @@ ITEM = "- "
 """The text before each sentence of a list."""
 
 NONE_LATE, SAME = "made none late", "as now"
-"""The words in the place of a share that the removal of a cause would not change."""
+"""The words that are shown in place of a share if the removal of a cause would not change the share."""
 
 _KINDS = {
     "task": "task {}",
@@ -39,7 +39,8 @@ VECTORS = {
     "rps_trigger_softirq": "another CPU hands packets over (RPS)",
     "irq_work": "the kernel's own interrupt (irq_work)",
 }
-"""Vectors in words, by the kernel's name. The gap around one has these words, too, without the brackets."""
+"""The words for each vector, by the kernel's name for it. A gap around a vector has the same words without the
+brackets."""
 _NO_EVENTS = {
     words.NOTHING: "no event",
     words.ASLEEP: "asleep or stopped",
@@ -58,7 +59,7 @@ _NO_TASK = {
     words.THROTTLED: "throttled while the CPU was idle",
     words.MEASURED: "our own threads, which share a CPU",
 }
-"""The meanings of the names that ``task`` has when it is not the name of a task."""
+"""Causes of the kind ``task`` whose name is not that of a task, with their meanings."""
 _ABOUT = {
     "migration": "a move: the scheduler moved the thread to another CPU, which was free until the thread ran there. "
     "The named task ran at that moment; it may not have caused the move.",
@@ -72,7 +73,7 @@ _MISSING = (
     "no lost event. This time has no named cause."
 )
 _NOT_OURS = (
-    "not our thread: this run did not start it, although it is called like a measured thread. It may be one of another "
+    "not our thread: this run did not start it, although it is called like a measured thread. It may belong to another "
     "workshop on this host."
 )
 _MOST_OTHERS = 8
@@ -106,8 +107,8 @@ def named(one: Cause | InterferingTask, limit: int = 40) -> str:
 
 
 def stalls(report: EvidenceReport) -> str:
-    """Return the number of stalls of all threads in words. If stalls of several threads overlap, add the number of
-    distinct stalls."""
+    """Return the number of stalls of all threads in words. If stalls of several threads overlap, also name the number
+    of distinct stalls."""
     apart = report.distinct is not None and report.distinct != report.stalls + report.unlisted
     return many(report.stalls, "stall") + (f" of the measured threads ({report.distinct:,} distinct)" if apart else "")
 
@@ -147,7 +148,7 @@ def still_there(report: EvidenceReport) -> str:
             times[name] = times.get(name, 0) + one.count
     ranked = sorted(times.items(), key=lambda item: (-item[1], item[0]))
     if not ranked:
-        return "" if report.lost_events else "By the trace no other task came."
+        return "" if report.lost_events else "By the trace, no other task came to the measured CPUs."
     more = f", and {many(len(ranked) - _MOST_STILL, 'other name')}" if len(ranked) > _MOST_STILL else ""
     said = ", ".join(f"{name} {count:,} time{'' if count == 1 else 's'}" for name, count in ranked[:_MOST_STILL])
     return f"Still there, by the trace: {said}{more}."
@@ -170,8 +171,8 @@ def limits(report: EvidenceReport) -> list[str]:
             "event of a block has no named cause. The blocks of --preset quick are shorter and need less room."
         )
     if report.unbalanced:
-        events = many(report.unbalanced, "event")
-        said.append(f"{events} did not fit the earlier events. The cause of that time is not known.")
+        events, there = many(report.unbalanced, "event"), "it" if report.unbalanced == 1 else "them"
+        said.append(f"{events} did not fit the earlier events. The cause of the time around {there} is not known.")
     if report.missing:
         some = ", ".join(clean(event, 40) for event in list(report.missing)[:6])
         more = f" and {len(report.missing) - 6} more" if len(report.missing) > 6 else ""
@@ -210,20 +211,20 @@ def without_head(report: EvidenceReport) -> str:
 
 
 def in_time(report: EvidenceReport) -> str:
-    """Return ``In time, which is below 1 µs, were 99.9 % of 400,000 messages (accumulator).``, and what the column of
-    shares means; "" if the share is not known."""
+    """Return ``In time (below 1 µs) were 99.9 % of 400,000 messages (accumulator).``, and the meaning of the column of
+    shares; "" if the share is not known."""
     if report.below_now is None or not report.messages:
         return ""
     thread = clean(report.main_thread, 20)
     counted = next((kind.counted for kind in KINDS.values() if report.main_thread in kind.threads), "messages")
     below, messages = _share(report.below_now), f"{report.messages:,} {counted} ({thread})"
-    said = f"In time, which is below {nice_ns(report.threshold_ns)}, were {below} of {messages}. "
-    said += f"The column '{without_head(report)}' tells how many would have been, had this cause taken no time."
+    said = f"In time (below {nice_ns(report.threshold_ns)}) were {below} of {messages}. "
+    said += f"The column '{without_head(report)}' shows how many would be in time if the cause took no time."
     shown = {without(cause, report) for cause in report.causes}
     if NONE_LATE in shown:
-        said += f" {NONE_LATE}: the cause stopped other threads, and nothing of the {thread} was late because of it."
+        said += f" {NONE_LATE}: the cause stopped only other threads, so it made none of the {thread}'s {counted} late."
     if SAME in shown:
-        said += f" {SAME}: other causes make these stalls long enough, so this one alone changes nothing."
+        said += f" {SAME}: the stalls would be long enough even without the cause, so the share would not change."
     return said
 
 
@@ -259,8 +260,8 @@ def verdict(report: CounterReport) -> Iterator[str]:
         )
         if rest > 0:
             yield (
-                f"{said} At least about {nice_ns(rest)} of the stalls has another cause, which is not counted here: "
-                "interrupts, a hypervisor, firmware, memory, or the threads' own sleep."
+                f"{said} At least about {nice_ns(rest)} of the stalls' time has another cause, which is not counted "
+                "here: interrupts, a hypervisor, firmware, memory, or the threads' own sleep."
             )
         else:
             yield f"{said} That may explain all stalls, but it also counts waits that are too short for a stall."

@@ -21,9 +21,9 @@ from jitter_workshop.tuning.setting_types.system import drop_in
 from jitter_workshop.tuning.switched import read_switched
 
 NOT_BY_A_SCRIPT = {
-    "held": "its limit lasts only while a process keeps the file open, and a script ends",
+    "held": "the limit lasts only while a process keeps the file open, and a script would end",
     **dict.fromkeys(
-        ("grub-entry", "grub-once", "grub-next"), "a script cannot copy the default entry that GRUB will have by then"
+        ("grub-entry", "grub-once", "grub-next"), "the change copies GRUB's default entry, and a script cannot find it"
     ),
 }
 """Kind of setting that no script can change → reason. Each other kind has a line in the script."""

@@ -41,8 +41,8 @@ def company(proof: Proof) -> str:
 
 
 def pictures(rows: Sequence[Verdict | Ranked], columns: int) -> list[str]:
-    """Return lines of text: first the labels of the axis that all intervals share, then each measure with its interval
-    drawn; for a screening, each setting. ``columns``: the width of the terminal."""
+    """Return lines of text: first the labels of the axis that all intervals share, then each measure (for a screening:
+    each setting) with its interval drawn. ``columns``: the width of the terminal."""
     axis = interval_plot.axis_of(rows)
     width = min(_WIDE_PICTURE, (columns - _NAME - 2 - 11) // 2 * 2 - 1)
     lines = [" " * (_NAME + 2) + interval_plot.scale(axis, width)]

@@ -10,11 +10,11 @@ from jitter_workshop.stats.interval_plot import Axis, axis_of
 
 
 def said(screening: Screening, found: ScreeningResult | None) -> str:
-    """Return the result in words, also if there is none yet."""
+    """Return the result in words, or the number of pairs so far if there is no result yet."""
     if found is not None:
         return clean(found.text, 2_000)
-    done = f"{len(screening.pairs)} of {many(screening.planned_pairs, 'pair')} are there"
-    return f"Nothing can be told yet: {done}, and a setting's effect needs all of them."
+    done = f"{len(screening.pairs)} of {many(screening.planned_pairs, 'pair')} are measured"
+    return f"Nothing can be told yet: {done}, and the effect of a setting needs all pairs."
 
 
 def result_word(row: Ranked) -> str:

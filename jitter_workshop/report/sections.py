@@ -122,9 +122,9 @@ HOW_VERDICTS = (
     f"{CONFIDENCE * 100:.0f} % interval. The band around 1 is ±10 %."
 )
 HOW_SCREENED = (
-    "In a screening each run has some of the settings, so each pair of runs tells about all of them. The first pairs "
-    "choose the settings that look largest; new pairs with these alone prove them (5 % over all of them together). A "
-    "ratio is the mean over runs in which the other settings are on and off."
+    "In a screening each run has some of the settings on, so each pair of runs says something about every setting. The "
+    "first pairs choose the settings with the largest effects. New pairs with only these settings prove them (5 % over "
+    "all chosen settings together). A ratio is the mean over runs in which the other settings are on and off."
 )
 NOTHING_PROVEN = (
     "Nothing was proven in this session. Single runs differ by chance alone, so this report only describes them. For a "
@@ -167,8 +167,8 @@ _FACTS = {
 
 HOW_HEAT = (
     "A heat map shows when the values of a run came: time to the right, latency up. Each column is a block, and the "
-    "shade says how many values of this length the block has. A run has a heat map here where its longest values come "
-    "in bursts."
+    "shade says how many values of this length the block has. A run has a heat map here only if its longest values "
+    "come in bursts."
 )
 
 MOST_CAUSES = 14
@@ -179,7 +179,8 @@ LONG = 12
 """The number of rows of other tables, and of items of lists, that are visible at first."""
 
 HOST_THEN = "Host, when the newest run was made"
-"""The name of the fact on the host. It names the time, because the changes of that run may have been restored."""
+"""The term for the facts on the host. It says from when they are, because the changes of the newest run may have been
+restored since."""
 _CURVE_PERCENTILES = ("50", "90", "99", "99.9", "99.99")
 _SETTINGS = {None: "sets nothing", True: "its setting is as it should be", False: "its setting is not as it should be"}
 
@@ -602,7 +603,7 @@ def _diagnosis(one: ReportedDiagnosis) -> Facts:
     chosen = label(one.chosen.kind, one.chosen.name)
     took, emulated = one.chosen.ns or None, one.source == "emulated"
     if not one.source:
-        said = "The evidence is not there any more."
+        said = "The evidence is no longer available."
     elif one.most is None:
         said = undecided(one.source, chosen, took, one.right, one.unknown_ns, one.stalled_ns)
     else:
@@ -741,7 +742,7 @@ def _state(check: CheckState | None) -> Inline:
 def _still_open(document: ReportDocument) -> Iterator[Block]:
     """Yield what is still to be done; points on the host come first."""
     if not document.still_open:
-        yield Paragraph("This report knows of nothing that is still to be done.")
+        yield Paragraph("This report shows nothing that is still to be done.")
     for kind, word in KINDS.items():
         points = [point for point in document.still_open if point.kind == kind]
         if points:

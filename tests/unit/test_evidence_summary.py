@@ -95,7 +95,7 @@ def test_what_is_still_there_is_told_by_the_trace() -> None:
         "Still there, by the trace: qemu 5 times, unbound kernel workers 3 times, kernel workers of one CPU 2 times, "
         "and 1 other name."
     )
-    assert still_there(quiet) == "By the trace no other task came."
+    assert still_there(quiet) == "By the trace, no other task came to the measured CPUs."
 
 
 def test_other_threads_stalls_count_and_their_messages_do_not() -> None:

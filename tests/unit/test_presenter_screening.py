@@ -50,7 +50,7 @@ def test_a_part_of_a_screening_says_that_nothing_is_known() -> None:
         whole, pairs=whole.pairs[:5], proofs=(), chosen=(), measure="", stopped="stopped by SIGINT"
     )
     told = text_of(part)
-    assert "5 of 20 pairs are there" in told
+    assert "5 of 20 pairs are measured" in told
     assert "--resume" in told
     assert "stopped by SIGINT" in told
     assert "●" not in told.partition("THIS SCREENING")[0]

@@ -16,7 +16,7 @@ from jitter_workshop.evidence.scene import GROUPS, WORST, Label, Scene, Track
 
 ENDING = ".pftrace"
 PACKAGES = ("perfetto", "google")
-"""The packages that a missing import may name: protobuf's is ``google``."""
+"""The packages that are missing if the import fails; ``google`` is protobuf's."""
 _AT_ONCE = 50_000
 """The number of messages that are collected before they are written as bytes."""
 _SEQUENCE = 1
@@ -26,8 +26,8 @@ _NEEDS, _CLEARED = 2, 1
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Hold the clock of a file. ``monotonic``: its times are those of CLOCK_MONOTONIC, else those of CLOCK_REALTIME.
-    ``at_ns`` and ``realtime_ns``: the same moment by the file's clock and by CLOCK_REALTIME."""
+    """Hold the clock of a file. ``monotonic``: True if the file's times are those of CLOCK_MONOTONIC, False for
+    CLOCK_REALTIME. ``at_ns`` and ``realtime_ns``: the same moment by the file's clock and by CLOCK_REALTIME."""
 
     monotonic: bool
     at_ns: int
@@ -82,7 +82,7 @@ class Writer:
         return self._proto.TracePacket(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_NEEDS)
 
     def add(self, scene: Scene) -> None:
-        """Write the slices and marks of a scene, and take them out of it. Afterwards the scene may be filled and added
+        """Write the slices and marks of a scene, and remove them from the scene. Then the scene may be filled and added
         again. Raise SessionError for times that no clock has."""
         try:
             for track in sorted(scene.tracks.values(), key=lambda one: (GROUPS.index(one.group), one.order)):

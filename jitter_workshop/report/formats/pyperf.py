@@ -113,8 +113,9 @@ def _of_runs(document: ReportDocument, runs: Sequence[Run]) -> list[dict[str, An
 
 
 def _groups(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Return name → runs measured in the same way. The name is the label; it is label and id for a run that was
-    measured in another way or has no label."""
+    """Return name → runs measured in the same way. The name is the label of the runs. A run that was measured in
+    another way than the first run with its label is alone, named by label and id; a run without a label is named by its
+    id."""
     found: dict[str, list[Run]] = {}
     for run in runs:
         label = _title(run.label)

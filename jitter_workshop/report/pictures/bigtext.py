@@ -18,7 +18,8 @@ _FINE = 8
 _FILLED = 128
 """A quarter is filled if its average reaches this value, of 255."""
 _STEM = 0.09
-"""The width of a stroke of this font, in heights of a letter. A stroke thinner than a quarter would disappear."""
+"""The width of a stroke of this font, as a share of a letter's height. A stroke thinner than a quarter would
+disappear."""
 
 
 @lru_cache(maxsize=32)

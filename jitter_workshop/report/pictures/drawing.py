@@ -406,7 +406,8 @@ def _label(curve: PercentileCurve) -> str:
 
 
 def _em(character: str) -> float:
-    """Return the width of a character in heights of a letter, rounded up generously so that it is never too small."""
+    """Return the width of a character as a share of the letters' height. It is rounded up generously, so that it is
+    never too small."""
     if character in "iljtfI.,:;'|! ()[]":
         return 0.41
     if unicodedata.combining(character):

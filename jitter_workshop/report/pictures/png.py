@@ -43,7 +43,7 @@ _OVER = 4
 _SCALE = FINE * _OVER
 _BAND = 96
 _REACH = 8
-"""The largest distance between a stroke or mark and its points."""
+"""The largest distance to which the drawing of a stroke or a mark reaches beyond its points."""
 _DPI = 96 * FINE
 _BOLD = 0.6
 """The shift in pixels of the second drawing that makes a title bold: the font has one weight."""
@@ -59,7 +59,8 @@ def render_png(
     between: tuple[int, int] | None = None,
 ) -> bytes:
     """Return the bytes of a PNG file with the chart of ``svg.render_svg``. ``theme``: its colours; a PNG cannot follow
-    the reader's system. ``between``: the indices of the curves before and after a change, whose space is filled."""
+    the reader's system. ``between``: the indices of the curves before and after a change; the space between both is
+    filled."""
     return _written(drawing.picture(curves, title, view, between), theme)
 
 

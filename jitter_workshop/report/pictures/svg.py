@@ -62,9 +62,9 @@ def render_svg(
     """Return the curves as SVG text: chart, axis labels, and a legend with p50, p99.9 and maximum.
 
     ``view``: the axes and one path for each curve; None = value by percentile. ``scope``: the picture's own id; it must
-    be unique in a page. ``theme``: None = as the reader's system, and light on paper. ``between``: the
-    indices of the curves before and after a change, whose space is filled. Raise ValueError for a scope that is not a
-    plain word in lower case.
+    be unique in a page. ``theme``: None = as the reader's system, and light on paper. ``between``: the indices of the
+    curves before and after a change; the space between both is filled. Raise ValueError for a scope that is not a plain
+    word in lower case.
     """
     return _written(drawing.picture(curves, title, view, between), scope, theme)
 
