@@ -69,7 +69,7 @@ class Stamps:
 
 
 def thresholds(threshold_ns: int) -> tuple[int, ...]:
-    """Return the run's own threshold and the decades that are not below it, all in ns."""
+    """Return the run's own threshold and the decades at or above it, all in ns."""
     return tuple(sorted({threshold_ns, *(t for t in STALL_DECADES_NS if t >= threshold_ns)}))
 
 
@@ -149,12 +149,12 @@ def wakeup_block(clock: Any, spec: RunSpec, index: int, count: int, due: Stamps,
 def ack_block(
     clock: Any, spec: RunSpec, index: int, sent: int, answered: int, sender: Stamps, receiver: Stamps
 ) -> BlockDone:
-    """Digest a block of the receiver: ``answered`` stamps, one before each ACK, of ``sent`` segments. Raise
-    MeasureError where there is no stamp.
+    """Digest a block of the receiver. ``sent``: the number of segments. ``answered``: the number of the receiver's
+    stamps, one before each ACK. Raise MeasureError if ``answered`` is 0.
 
     A stall is an interval between two ACKs that reaches the threshold; its length is the whole interval. Only the
-    receiver's stalls are counted. The sender's are listed too, because a receiver cannot answer a segment that was not
-    sent.
+    receiver's stalls are counted. The sender's stalls are listed too, because a receiver cannot answer a segment that
+    was not sent.
     """
     if answered < 1:
         raise MeasureError("in one block all segments were answered at the same instant", "measure for longer")

@@ -50,8 +50,8 @@ class ForeignActivity:
 
 @dataclass(frozen=True, slots=True)
 class ProcessUse:
-    """Hold the CPU time of one process since a snapshot. ``started_s``: its start in seconds of the epoch. ``cpu``:
-    where it was seen last. ``used_s``: CPU seconds of all its threads. ``cpu_percent``: in percent of one CPU.
+    """Hold the CPU time of one process since a snapshot. ``started_s``: its start in seconds of the epoch. ``cpu``: the
+    CPU on which it was seen last. ``used_s``: CPU seconds of all its threads. ``cpu_percent``: in percent of one CPU.
     ``ours``: it is this process or a descendant."""
 
     pid: int
@@ -80,7 +80,7 @@ def since(before: ProcessTimes, hot: Collection[int]) -> ForeignActivity:
     whole time.
 
     A task that ended meanwhile has no name. The time of such tasks is computed from the time that the hot CPUs spent on
-    all tasks. Two times are subtracted: that of tasks which still exist, and all time that this process, its ended
+    all tasks. Two times are subtracted: the time of tasks that still exist, and all time that this process, its ended
     children and our noise used on any CPU. So the result is a lower bound.
     """
     busy_s = _busy_seconds()
@@ -106,7 +106,8 @@ def since(before: ProcessTimes, hot: Collection[int]) -> ForeignActivity:
 
 
 def uses(before: ProcessTimes, elapsed_s: float) -> list[ProcessUse]:
-    """Return what each present process used in the ``elapsed_s`` since ``before``; of a new one, all that it used."""
+    """Return the CPU time that each present process used in the ``elapsed_s`` seconds since ``before``. For a new
+    process, it is all CPU time of the process."""
     rows = list(_processes())
     ours = _family({key[0]: parent for key, _, _, _, parent in rows})
     found = []

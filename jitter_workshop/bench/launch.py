@@ -1,8 +1,8 @@
 """Start the measuring children, talk to them and end them.
 
-A child runs isolated (``python -I``: no PYTHONPATH, no user site, no current folder) and gets its module path from its
-parent, so that it runs the same code as its parent, also from a checkout or an editable install. A child is the leader
-of its own session: the terminal's signals do not reach it.
+A child runs isolated (``python -I``: no PYTHONPATH, no user site, no current folder). It gets its module path from its
+parent, so that both run the same code, also from a checkout or an editable install. A child is the leader of its own
+session: the terminal's signals do not reach it.
 
 The children ask the kernel to be killed when their parent dies (PR_SET_PDEATHSIG). For the kernel, the parent is the
 *thread* that forked them: start a child on a thread that lives as long as the child.
@@ -74,8 +74,8 @@ class Event:
 class Child:
     """Start a child process with pipes for stdin, stdout and stderr. At the end of a ``with`` block the child is always
     ended and reaped. ``name``: the child's name in messages. ``refusal``: the error to raise if the child reports that
-    it cannot go on. ``variables``: its environment, None for :func:`environment`. ``files``: open files that it gets
-    under the same numbers."""
+    it cannot go on. ``variables``: its environment, None for :func:`environment`. ``files``: open files that the child
+    inherits, with the same descriptor numbers."""
 
     def __init__(
         self,

@@ -95,8 +95,8 @@ def _turn_name() -> str:
 
 
 def measuring(sockets: str = "/proc/net/unix") -> bool:
-    """Return True if any user makes a run on this host now. The process that makes the run is not woken. ``sockets``:
-    the kernel's list of Unix sockets (proc_net(5)), in which ``@`` begins an abstract name."""
+    """Return True if a run of any user is in progress on this host. This does not wake the process that makes the run.
+    ``sockets``: the kernel's list of Unix sockets (proc_net(5)), in which ``@`` begins an abstract name."""
     name = f"@{os.environ.get(TURN_VARIABLE, _NAME)}"
     try:
         with Path(sockets).open(encoding="ascii", errors="replace") as lines:

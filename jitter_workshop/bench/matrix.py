@@ -1,5 +1,5 @@
-"""Have a child process measure how long a cache line takes between CPUs: send it some pairs at a time, collect the
-times.
+"""Have a child process measure how long a cache line takes between CPUs: send the child some pairs at a time, and
+collect the times.
 
 Each pair is measured several times, in passes over all pairs in random order. So other work on the host, which comes
 and goes, meets pairs of every kind. A pair's time is the median of its passes.
@@ -29,7 +29,7 @@ LIMIT_S = 60.0
 BATCH = 32
 """The number of pairs that the child measures at a time. Between two batches a run can be stopped."""
 _USUAL_S = 0.0012
-"""The usual seconds of a pair in a pass; 0.5 to 2 ms were seen."""
+"""The usual time of one pair in one pass, in seconds; 0.5 to 2 ms were measured."""
 _READY_WITHIN_S = 60.0
 
 Told = Callable[[int, int], None]

@@ -40,8 +40,8 @@ def measure(parent: Parent, order: LineOrder) -> None:
 
 
 def times(clock: object, order: LineOrder, taken: Counter[int]) -> LineTimes:
-    """Measure each pair once. ``taken``: for each CPU, the number of pairs in a row whose thread did not get the CPU;
-    this function updates it."""
+    """Measure each pair once. ``taken``: for each CPU, the number of pairs in a row in which a thread did not get this
+    CPU. This function updates the numbers."""
     found = ffi.new("double *")
     measured: list[float | None] = []
     why = ""

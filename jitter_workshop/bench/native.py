@@ -62,7 +62,7 @@ class TickClock:
         return int(lib.jw_clock_ticks(self.native, ns))
 
     def monotonic_ns(self, ticks: int) -> int:
-        """Return the time in ns on CLOCK_MONOTONIC at which this clock showed ``ticks``, a recent moment."""
+        """Return the time in ns on CLOCK_MONOTONIC at which this clock showed ``ticks``. The moment must be recent."""
         now = bracket(self.native.source, time.CLOCK_MONOTONIC)
         now_ns = int(now.ns)
         return now_ns - self.ns(now.ticks - ticks) if now.ticks >= ticks else now_ns

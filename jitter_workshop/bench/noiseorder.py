@@ -20,7 +20,7 @@ STAT_REFRESH = "/proc/sys/vm/stat_refresh"
 LONGEST_S = 604_800
 SHORTEST_PERIOD_NS = 1_000_000
 LONGEST_PERIOD_NS = 200_000_000
-"""The native noise's own limit: a noise that is to end must not sleep for longer."""
+"""The longest period that native code accepts. A noise can end only between two sleeps, so no sleep may be longer."""
 _LONGEST_NAME = 15
 
 
@@ -137,6 +137,7 @@ def check_order(order: NoiseOrder) -> None:
 
 
 def _measured(placement: Placement) -> tuple[int, ...]:
-    """Return the measured threads' CPUs, the one to disturb first: the receiver's or the sampler's."""
+    """Return the CPUs of the measured threads. The first one is the CPU to disturb: that of the receiver or of the
+    sampler."""
     placed = (placement.accumulator, placement.sampler, placement.producer, placement.journaller)
     return tuple(dict.fromkeys(cpu for cpu in placed if cpu is not None))

@@ -18,7 +18,7 @@ from jitter_workshop.model.host import Topology
 from jitter_workshop.model.matrix import Cluster, CpuGroup
 
 MOST_CPUS = 64
-"""The most CPUs of a matrix: 2,016 pairs."""
+"""The largest number of CPUs in a matrix; they make 2,016 pairs."""
 
 Pair = tuple[int, int]
 """Two CPUs, the lower number first."""
@@ -136,7 +136,8 @@ def clusters(topology: Topology, ns: Mapping[Pair, float]) -> tuple[Cluster, ...
 
 
 def fingerprint(name: str, topology: Topology) -> str:
-    """Return an id of a host's online CPUs: their numbers, cores, packages, nodes and caches. ``name``: the host's."""
+    """Return an id of a host's online CPUs: their numbers, cores, packages, nodes and caches. ``name``: the host's
+    name."""
     import hashlib
 
     rows = [f"{c.id} {c.package} {c.node} {c.core}" for c in topology.cpus if c.online]

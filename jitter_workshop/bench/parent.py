@@ -20,7 +20,7 @@ from jitter_workshop.model.codec import CodecError, from_plain
 M = TypeVar("M")
 
 PATIENCE_S = 30
-"""The time in s for which a child waits for an answer. After it the child ends, because a parent that is stopped never
+"""The time in s for which a child waits for an answer. Then the child ends, because a parent that is stopped never
 closes its pipes."""
 
 _STACK_BYTES = 256 * 1024
@@ -52,8 +52,9 @@ class Parent:
             rest = rest[self._out.write(rest) :]
 
     def hear(self, waits_s: Sequence[float] = (1.0,) * PATIENCE_S) -> tuple[str, Any]:
-        """Return the next message. ``waits_s``: the times to wait, one after the other, so that the time limit of a
-        child that was stopped does not run out. Raise Silence if no message comes, CodecError if a line is no message.
+        """Return the next message. ``waits_s``: the time limit in parts, which are waited for in turn. If the child is
+        stopped meanwhile, at most one part runs out. Raise Silence if no message comes, CodecError if a line is no
+        message.
         """
         for wait_s in waits_s:
             with contextlib.suppress(queue.Empty):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NO_CPUS = CpuSet()
 
 BESIDE_CPU_0 = "not on CPU 0, but on its sibling"
-"""The words for CPUs of which one is CPU 0's sibling."""
+"""The words for a choice of CPUs that includes CPU 0's sibling."""
 
 _ALIKE = 3
 """The largest number of equal cores that are compared: hosts have hundreds of cores that are alike in all that matters
@@ -65,8 +65,8 @@ class Wish:
         return len(self.within) < 2 or (self.producer is not None and self.producer not in self.within)
 
     def may_have(self, cpu: int, *, accumulator: bool) -> bool:
-        """Return True if the accumulator (with ``accumulator``) or any other measured thread (without) may run on a
-        CPU."""
+        """Return True if a measured thread may run on a CPU: the accumulator if ``accumulator`` is True, else any other
+        measured thread."""
         if self.within is None:
             return True
         return (cpu in self.within) == (accumulator or not self.splits)
@@ -120,7 +120,7 @@ def check_realtime(topology: Topology, placement: Placement, threads: int, withi
 
 def _check_wish(topology: Topology, wish: Wish) -> None:
     if wish.mode not in ("auto", "none"):
-        raise UsageError(f"there is no placement '{wish.mode}'", "choose auto or none")
+        raise UsageError(f"there is no placement '{wish.mode}'", "choose 'auto' or 'none'")
     if wish.workload in TWO_THREADS and wish.cpu is not None:
         raise UsageError(
             "--cpu is only for the workloads spin and wakeup",
@@ -175,7 +175,7 @@ def _check_split(topology: Topology, wish: Wish, within: CpuSet) -> None:
     inside = within & CpuSet.of(c for c in (wish.producer, wish.journaller) if c is not None)
     if inside:
         raise HostError(
-            f"with the {first} outside of the isolated CPUs ({within}), only the {last} runs on CPU {inside}",
+            f"only the {last} can run on CPU {inside}, because CPU {within} is isolated and the {first} runs outside",
             f"choose another CPU for the {first if wish.producer in inside else 'journaller'}",
         )
     if not topology.allowed - within:
@@ -199,7 +199,7 @@ def check_cpu(topology: Topology, number: int) -> None:
 
 
 def _accumulator(workload: str) -> str:
-    """Return the name of the thread that receives, whose latency is judged."""
+    """Return the name of the receiving thread; its latency is judged."""
     return next(name for name, field in KINDS[workload].threads.items() if field == "accumulator")
 
 
@@ -231,8 +231,8 @@ def _pair_of(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | No
 
 
 def _left(topology: Topology, used: CpuSet) -> tuple[CpuSet, CpuSet]:
-    """Return the allowed CPUs that a run does not use, and those of them that do the housekeeping. If possible, these
-    are on other cores than the run."""
+    """Return two sets: the allowed CPUs that a run does not use, and the CPUs among them that do the housekeeping. If
+    possible, these are on other cores than the run."""
     left = topology.allowed - used
     return left, (left - topology.siblings_of(used)) or left
 
@@ -263,8 +263,8 @@ def _pair(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | None)
 def _shortest(
     topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines, best: tuple[Cpu, Cpu]
 ) -> tuple[int, int, str] | None:
-    """Return the pair with the shortest measured time for a cache line, and words about it. Only pairs take part whose
-    rank differs from that of ``best`` in nothing but the CPUs' numbers. Return None if fewer than two such pairs were
+    """Return the pair with the shortest measured time for a cache line, and words about it. Only pairs whose rank
+    equals that of ``best``, except for the CPUs' numbers, are compared. Return None if fewer than two such pairs were
     measured. Of pairs with nearly the same time, the one with the lowest numbers is taken, so that the choice does not
     change with each measurement."""
     wanted = _rank_pair(topology, isolated, *best)[:_NUMBERS]
@@ -285,7 +285,7 @@ def _shortest(
         return None
     ns, first, second = min((one for one in alike if one[0] <= alike[0][0] * _AS_SHORT), key=lambda one: one[1:])
     said = f"{ns:.0f} ns for a cache line, measured {lines.measured}"
-    return first, second, f"the fastest of several equal pairs ({said})"
+    return first, second, f"the fastest of several pairs that are equal otherwise ({said})"
 
 
 def _may_be(wish: Wish, cpu: Cpu, given: int | None, accumulator: bool) -> bool:
@@ -329,8 +329,9 @@ def _crowded(topology: Topology, a: Cpu, b: Cpu) -> bool:
 
 
 def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accumulator: int) -> int | None:
-    """Return the journaller's CPU: on a core of its own, on the pair's node, not on CPU 0's core unless that is
-    isolated, and with one CPU left for housekeeping; else None (it stays off)."""
+    """Return the journaller's CPU: on a core of its own, on the pair's node, not on CPU 0's core unless that core is
+    isolated, and with one CPU left for housekeeping. Return None if there is no such CPU: the journaller then stays
+    off."""
     if wish.journaller is not None or wish.no_journaller or wish.workload != "ring":
         return wish.journaller
     first, second = _cpu(topology, producer), _cpu(topology, accumulator)
@@ -391,8 +392,8 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
 
 
 def _candidates(topology: Topology, isolated: CpuSet, wish: Wish) -> list[Cpu]:
-    """Return allowed CPUs, and only a few of those that are alike: enough to find the best pair, few enough to compare
-    all pairs."""
+    """Return the allowed CPUs, but of CPUs that are alike only a few: enough to find the best pair, few enough to
+    compare all pairs."""
     groups: dict[tuple[object, ...], list[Cpu]] = {}
     for cpu in topology.cpus:
         inside = wish.within is None or wish.splits or cpu.id in wish.within

@@ -1,10 +1,10 @@
 """Define the messages between a parent and its children: JSON, one object a line.
 
-The parent sends to the worker: ``spec`` first, then ``go`` for each block (the parent decides how many there are, and
-may have one measured again), ``noise`` to get the log of a noise within the child, ``end`` at last. The worker sends:
-``ready``, one ``block`` per ``go``, ``noise`` with the log. Measured threads keep exchanging unrecorded messages
-between blocks. Where the spec's placement has threads ``inside``, the worker sends ``inside`` before ``ready`` and
-waits for ``placed``: the parent has these threads put into the isolated set.
+The parent sends to the worker: ``spec`` first; then ``go`` for each block; ``noise`` to get the log of a noise within
+the child; ``end`` at last. The parent decides how many blocks there are, and may have a block measured again. The
+worker sends: ``ready``, one ``block`` per ``go``, ``noise`` with the log. Measured threads keep exchanging unrecorded
+messages between blocks. Where the spec's placement has threads ``inside``, the worker sends ``inside`` before ``ready``
+and waits for ``placed``: the parent has these threads put into the isolated set.
 
 The parent sends to a noise process: ``order`` first, ``aim`` with the thread to move if the noise needs one, ``noise``
 to end it. The noise process sends: ``aimed`` after the order and after an aim, ``noise`` with its log.
@@ -68,17 +68,18 @@ class HistogramBlock:
 class BlockDone:
     """Hold the results of one block. ``start_ns`` / ``end_ns``: CLOCK_MONOTONIC. ``wall_start_s``: Unix time. Stall
     times count from ``start_ns``. ``stalls``: the longest stalls, at most the spec's ``listed_stalls``. ``unlisted``:
-    the number of all other stalls, each thread's counted on its own. ``stall_totals``: all stalls by threshold; stalls
-    of two threads at the same time count once. ``start_ticks`` / ``end_ticks``: start and end by the run's own clock.
+    the number of all other stalls; stalls of two threads at the same time count twice. ``stall_totals``: all stalls by
+    threshold; stalls of two threads at the same time count once. ``start_ticks`` / ``end_ticks``: start and end by the
+    run's own clock.
 
     ``interrupts`` / ``softirqs``: the growth of each CPU's counters from just before the block to just after it.
     ``idle_entries`` / ``idle_exit_us``: how often the measured CPUs entered an idle state, and the sum of the promised
-    exit latencies. ``cpu_hz``: their mean frequency just after the block, as the kernel knows it.
+    exit latencies. ``cpu_hz``: the mean frequency of the measured CPUs just after the block, as the kernel knows it.
     ``throttled_periods``: the growth of the cgroup's counter. ``counted_ns``: the time in which all these counters
     grew, longer than the block by its lead-in.
 
     ``buckets``: the number of ``spin``'s gaps by length (``stats.stalls``). ``sampled_ns``: the time in which ``spin``
-    sampled. ``missed_wakeups``: periods that were over before ``wakeup``'s thread could sleep.
+    sampled. ``missed_wakeups``: periods that were over before the thread of ``wakeup`` could sleep.
     """
 
     index: int
@@ -144,7 +145,7 @@ class LineOrder:
 @dataclass(frozen=True, slots=True)
 class LineTimes:
     """Hold the times in ns, one way, of the pairs of an order; None for a pair that could not be measured. ``why``: the
-    first such pair and the reason, or ""."""
+    first pair that could not be measured, with the reason; "" if all were measured."""
 
     one_way_ns: tuple[float | None, ...]
     why: str = ""

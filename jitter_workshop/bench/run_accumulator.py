@@ -79,7 +79,7 @@ class RunAccumulator:
 
     @property
     def buckets(self) -> tuple[GapBucket, ...] | None:
-        """Return ``spin``'s gaps by length; None if a block has no such counts."""
+        """Return ``spin``'s gaps by length; None if a block has no counts of gaps."""
         counted = [block.buckets for block in self.raw if block.buckets is not None]
         sampled_ns = self.sum_of("sampled_ns")
         if not counted or len(counted) < len(self.raw) or sampled_ns is None:
@@ -88,7 +88,7 @@ class RunAccumulator:
 
     @property
     def sampled_s(self) -> float | None:
-        """Return the time in s in which ``spin`` sampled; None if a block has no such time."""
+        """Return the time in s in which ``spin`` sampled; None if it is not known for a block."""
         sampled_ns = self.sum_of("sampled_ns") if self.raw else None
         return None if sampled_ns is None else sampled_ns / 1e9
 
@@ -106,8 +106,8 @@ class RunAccumulator:
 
     @property
     def counted_s(self) -> float | None:
-        """Return the time in s in which the kernel's counters grew, in blocks and lead-ins; None if a block has no such
-        time."""
+        """Return the time in s in which the kernel's counters grew, in blocks and lead-ins; None if it is not known for
+        a block."""
         counted_ns = self.sum_of("counted_ns")
         return None if counted_ns is None else counted_ns / 1e9
 

@@ -41,9 +41,9 @@ _NOISE_OUTLASTS_S = 1800.0
 _TOO_SLOW = 4
 _LEAST_LIMIT_S = 45.0
 _LEAST_BLOCKS = 5
-"""A preset's run may take ``_TOO_SLOW`` times its expected time, and at least ``_LEAST_LIMIT_S``; it never has fewer
-than ``_LEAST_BLOCKS`` blocks. Between two blocks parent and child work for 30 ms on a real processor. On an emulated
-one this work takes seconds, because the hot threads go on spinning and take most of its time."""
+"""A preset's run may take ``_TOO_SLOW`` times its expected time, and at least ``_LEAST_LIMIT_S``. The run never has
+fewer than ``_LEAST_BLOCKS`` blocks. Between two blocks parent and child work for 30 ms on a real processor. On an
+emulated one this work takes seconds, because the hot threads go on spinning and take most of its time."""
 
 Placed = Callable[[int, Sequence[int]], None]
 """The function that puts the child on isolated CPUs. Its arguments are the child's process number and the numbers of
@@ -97,10 +97,11 @@ def run(
     """Measure ``spec``. Call this on a thread that lives until it returns (see ``launch``).
 
     ``command`` starts another child that speaks the protocol; ``sensor`` reads temperature and throttling. ``placed``
-    puts the child on isolated CPUs before it pins its threads: the whole process once it has started, or, where the
-    placement has threads ``inside``, these threads; an exception from ``placed`` ends the run. ``witness`` records the
-    host's other activity during each block. Raise Cancelled or MeasureError if not one block was finished, UsageError
-    for an unknown noise, HostError for a noise that this host cannot make. The child is always ended and reaped.
+    puts the child on isolated CPUs before the child pins its threads. It is called for the whole process; if the
+    placement has threads ``inside``, it is called for these threads only. An exception from ``placed`` ends the run.
+    ``witness`` records the host's other activity during each block. Raise Cancelled or MeasureError if not one block
+    was finished, UsageError for an unknown noise, HostError for a noise that this host cannot make. The child is always
+    ended and reaped.
     """
     if spec.noise is not None:
         known(spec.noise)
@@ -318,8 +319,8 @@ class RunController:
             return done
 
     def _hear_noise(self) -> None:
-        """Raise MeasureError if the noise process has ended: this block is not kept; the noise was running during all
-        earlier blocks."""
+        """Raise MeasureError if the noise process has ended. Then this block is not kept. During all earlier blocks the
+        noise was running."""
         if self.noise is not None and (gone := self.noise.gone()) is not None:
             raise gone
 

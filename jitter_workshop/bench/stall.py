@@ -26,8 +26,8 @@ _CATCH_UP_NS = STALL_NS // 4
 """The time that a timed block must have left after the stall, so that messages that were due meanwhile are still sent
 in it."""
 _LEAD_NS = 60_000_000
-"""The time from "go" to a block's unrecorded messages (settling, and the counters), until a block has shown the exact
-time."""
+"""An estimate of the time from "go" to a block's unrecorded messages (settling, and the counters). It is used until a
+block has shown the exact time."""
 
 
 class OrderedStall:
@@ -85,8 +85,8 @@ class OrderedStall:
         return False
 
     def bursts(self, blocks: Sequence[BlockDone]) -> Bursts | None:
-        """Return the stall as a noise's log; None if there was no stall. Its ticks are computed from the times of its
-        block."""
+        """Return the stall as a noise's log; None if there was no stall. The stall's ticks are computed from the times
+        of the block."""
         if not self.done or self._stopped_ns is None or self._index >= len(blocks):
             return None
         block = blocks[self._index]

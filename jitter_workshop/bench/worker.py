@@ -247,7 +247,7 @@ def validate(spec: RunSpec) -> None:
     if spec.duty not in (DUTIES if spec.workload == "spin" else (100,)):
         raise UsageError(f"the duty must be one of {', '.join(map(str, DUTIES))} % (for spin), not {spec.duty} %")
     if spec.tail_ns is not None and (spec.workload != "spin" or spec.tail_ns < 0):
-        raise UsageError("only a block of spin can end after its first stall")
+        raise UsageError("only a block of the workload spin can end after its first stall")
     if spec.pause != "sleep" and spec.duty == 100:
         raise UsageError("only a sampler with a duty below 100 % has a pause")
     if spec.memory != "none" and MEMORY_OF.get(spec.memory) != spec.workload:

@@ -182,8 +182,8 @@ def messages_of_block(spec: RunSpec, index: int) -> int:
 
 
 def most_messages(spec: RunSpec) -> int:
-    """Return the number of messages that the arrays of a block are made for. Raise UsageError where that is more than
-    one block can hold."""
+    """Return the number of messages for which the arrays of a block have room. Raise UsageError if one block cannot
+    hold so many."""
     if spec.messages is not None:
         most = messages_of_block(spec, 0)
         if most > MOST_MESSAGES:

@@ -1,7 +1,7 @@
 """Draw the axes of a chart as text: their ranges, grid, ticks and labels.
 
-Positions are log10 (``stats.scale``), but for the seconds of a heat map. Cells are aligned with the values: each tick
-falls on the centre of a cell, and ticks of y are equally far apart.
+Positions are log10 (``stats.scale``), except for the seconds of a heat map. Cells are aligned with the values: each
+tick falls on the centre of a cell, and ticks of y are equally far apart.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from jitter_workshop.stats import scale
 GUTTER = 7
 """The columns for the labels of y."""
 LABELS_BELOW_FROM = 8
-"""From this height on, the labels of x have a line below the axis."""
+"""From this height on, the labels of x have a line of their own below the axis."""
 _MOST_STRETCH_OF_WHOLE = 1.4
-"""The most by which an axis is stretched so that each decade has the same, whole number of rows, and a tick."""
+"""The largest factor by which an axis is stretched to give each decade a tick and the same, whole number of rows."""
 _MOST_STRETCH = 1.5
-"""The most by which an axis with less than a row for each decade is stretched, so that it has more ticks."""
+"""The largest factor by which an axis is stretched to give it more ticks, if a decade has less than a row."""
 _AT_A_TICK = 0.01
 WITHIN = 0.375
 """The distance of a cell's outer dots from its centre, as a share of a row: a cell has four rows of dots."""
@@ -69,7 +69,8 @@ class PlotFrame:
 def snapped(ranges: scale.Ranges, columns: int, rows: int) -> scale.Ranges:
     """Stretch the ranges a little, so that all decades have the same number of cells and each tick falls on a cell:
     equal ratios of y have equal heights. Where whole rows for each decade would waste room, only each second decade
-    falls on a cell and has a tick; where a decade has less than a row, each third or sixth may have one."""
+    falls on a cell and has a tick; where a decade has less than a row, only each third or sixth decade may have a
+    tick."""
     across = ranges.x_high - ranges.x_low
     each = max((columns - 1) // across, 1)
     x_high = ranges.x_low + (columns - 1) / each

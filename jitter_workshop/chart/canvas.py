@@ -68,7 +68,7 @@ _NARROW = 40
 """Below this width, figures are shown in place of the chart."""
 MOST_ROWS = 36
 _BELOW_A_CROWD = 3
-"""Lines of text printed below a chart with a crowd."""
+"""The number of lines of text below a chart with a crowd."""
 _DOT_GAP = 4.0
 _DOTS_ACROSS, _DOTS_DOWN = 2, 4
 _BRAILLE = 0x2800
@@ -96,13 +96,12 @@ def render(
     ``highlight``: the index of the curve that is drawn last and bright; None: all look alike. ``marks``: predictions,
     as (percentile, ns). A line is solid where at least ten samples are beyond the percentile, else dotted. Below 24×4
     the text has empty lines only. ``view``: another chart of the curves, with one path per curve and without marks;
-    None: value by percentile. ``crowd``: this number of curves, from the first, are faint and have no marks of their
-    own. ``between``: the indices of two curves, before and after a change. The space between both is filled: with the
-    theme's ``good`` where the second one is lower, with ``bad`` where it is higher (``░`` and ``▒`` without colours). A
-    view with bars has no such space. A cell that several curves cross shows the dots of all, and their colours take
-    turns along the row. ``gap``: the distance of two curves at a percentile, drawn as a line with its label. ``asked``:
-    the percentile that the legend tells. A curve's sign stands at the figures of the legend: p50, ``asked`` and the
-    last point.
+    None: value by percentile. ``crowd``: the first ``crowd`` curves are faint and have no marks. ``between``: the
+    indices of two curves, before and after a change. The space between both is filled: with the theme's ``good`` where
+    the second one is lower, with ``bad`` where it is higher (``░`` and ``▒`` without colours). A view with bars has no
+    such space. A cell that several curves cross shows the dots of all, and their colours take turns along the row.
+    ``gap``: the distance of two curves at a percentile, drawn as a line with its label. ``asked``: the percentile that
+    the legend shows. A curve's sign stands at the figures of the legend: p50, ``asked`` and the last point.
     """
     chosen = tuple(marks)
     palette = theme_named(theme)
@@ -189,8 +188,8 @@ def _fill(
 
 
 def _shared(drawn: Mapping[int, Mapping[tuple[int, int], int]], crowd: int) -> dict[tuple[int, int], list[int]]:
-    """Return the cells that have dots, each with its curves. Where a named curve runs, the crowd (the curves before
-    index ``crowd``) is not seen."""
+    """Return the cells that have dots, each with its curves. Where a named curve runs, the crowd (the first ``crowd``
+    curves) is left out."""
     found: dict[tuple[int, int], list[int]] = {}
     for i, dots in drawn.items():
         for cell in dots:
@@ -262,7 +261,7 @@ def _spaced(frame: PlotFrame, path: Sequence[Point]) -> list[Point]:
 
 
 def _at(frame: PlotFrame, curve: PercentileCurve, path: Sequence[Point], asked: float) -> list[tuple[int, int]]:
-    """Return the cells for a curve's sign: at its end, and at the values that the legend tells."""
+    """Return the cells for a curve's sign: at its end, and at the values that the legend shows."""
     (first, _), (end, last) = path[0], path[-1]
     places = [(frame.column(end), frame.row(last))]
     for _, percentile in names(asked):
@@ -323,8 +322,8 @@ def printed(
     curves: Sequence[PercentileCurve], view: View | None = None, crowd: int = 0, between: Between = None
 ) -> str:
     """Return the curves and their legend at the terminal's size (80×28 without a terminal), with a line break at the
-    end. ``view``: another chart of the curves; None: value by percentile. ``crowd``: this number of curves, from the
-    first, are faint and have no line in the legend. ``between``: as in :func:`render`."""
+    end. ``view``: another chart of the curves; None: value by percentile. ``crowd``: the first ``crowd`` curves are
+    faint and have no line in the legend. ``between``: as in :func:`render`."""
     probe()
     console, plain, width, height = output()
     width = max(width, _LEAST_COLUMNS)
@@ -338,15 +337,16 @@ def printed(
 
 
 def output() -> tuple[Console, bool, int, int]:
-    """Return the console of this program's output, True if it shows no colours, its columns and its lines (80×28
-    without a terminal)."""
+    """Return four values: the console of this program's output, True if it shows no colours, its columns, and its lines
+    (80×28 without a terminal)."""
     console = Console(highlight=False)
     width, height = shutil.get_terminal_size(_PLAIN_SIZE) if console.is_terminal else _PLAIN_SIZE
     return console, not console.is_terminal or console.is_dumb_terminal, width, height
 
 
 def escaped(console: Console, text: Text) -> str:
-    """Return a text as this console's terminal takes it, cut at its width, with a line break at the end."""
+    """Return a text with the terminal's control codes for its styles, cut at the terminal's width, with a line break at
+    the end."""
     with console.capture() as captured:
         console.print(text, no_wrap=True, overflow="crop", crop=True)
     return captured.get()
@@ -360,7 +360,8 @@ def in_plain(
     crowd: int = 0,
     between: Between = None,
 ) -> list[str]:
-    """Return the curves and their legend as lines without colours. For a small width return a line or two per curve."""
+    """Return the curves and their legend as lines without colours. If the width is too small for a chart, return one or
+    two lines per curve."""
     if width < _NARROW:
         return [line[:width] for curve in curves for line in _figures(curve)]
     chart = render(curves, width, rows, PLAIN, view=view, crowd=crowd, between=between)

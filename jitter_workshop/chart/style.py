@@ -42,7 +42,7 @@ _LEAST_LABEL = 18
 """The least number of columns for the label of a published curve, beside its origin and its figures."""
 _VALUE = 8
 _GAP = 2
-"""Blanks between a curve's name and its figures, besides the one before each figure."""
+"""The number of blanks between a curve's name and its figures. One more blank comes before each figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,7 @@ def fill_style(theme: Palette, better: bool) -> Style:
 
 def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | None, crowd: int = 0) -> list[CurveLook]:
     """Return one look per curve, by its place among the measured, or among the published curves. If a curve is
-    highlighted, the other curves fade towards the background. ``crowd``: this number of curves, from the first, are
-    faint."""
+    highlighted, the other curves fade towards the background. ``crowd``: the first ``crowd`` curves are faint."""
     found: list[CurveLook] = []
     measured = published = 0
     faint = plain_style(theme.references[-1], dim=True)
@@ -115,8 +114,8 @@ def legend(
     most: int | None = None,
 ) -> list[Text]:
     """Return the legend: mark, label, p50, the percentile ``asked`` and maximum of each curve, and the learner's
-    guesses. No line is wider than ``width``. ``most``: the lines that there is room for; where they are too few for the
-    figures, each curve has its name alone.
+    guesses. No line is wider than ``width``. ``most``: the number of lines that fit. If they are too few for the
+    figures, the legend has only the curves' names.
 
     A wide legend has one line per curve. A narrow one has two lines per curve, below a line of column heads. A value
     that the samples cannot give is ``–``.
