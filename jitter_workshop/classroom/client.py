@@ -65,7 +65,7 @@ class BoardClient(contextlib.AbstractContextManager["BoardClient"]):
         self._ask("post", posted=to_plain(posted))
 
     def mine(self) -> Board:
-        """Return the board with this member's own row."""
+        """Return the board with only this member's row."""
         return self._board("mine")
 
     def board(self) -> Board:

@@ -83,7 +83,7 @@ class HostChoices:
 
 
 def runs_systemd() -> bool:
-    """Check that systemd is this machine's init (sd_booted(3))."""
+    """Return True if systemd is this machine's init (sd_booted(3))."""
     return Path("/run/systemd/system").is_dir()
 
 

@@ -1,6 +1,6 @@
 """Copy the running tool with all that it needs into a folder that belongs to root, without the network.
 
-Students run the tool from there, and root runs its agent from there: so the interpreter and every file of the folder
+Students run the tool from there, and root runs its agent from there. So the interpreter and every file of the folder
 must belong to root and be writable by root alone. A list of checksums for ``sha256sum -c`` is written, so that a
 damaged file is found and named."""
 
@@ -43,9 +43,9 @@ _NOT_INSTALLED = ("INSTALLER", "REQUESTED", "direct_url.json")
 
 
 def interpreter() -> str:
-    """Return the path of the interpreter for a class host. Raise HostError if no interpreter fits. It is the running
-    interpreter outside its virtual environment, or the system's of the same version if the running one belongs to a
-    user."""
+    """Return the path of the interpreter for a class host. It is the running interpreter, outside its virtual
+    environment. If that one does not fit, for example because it belongs to a user, it is the system's interpreter of
+    the same version. Raise HostError if no interpreter fits."""
     mine = own_interpreter()
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     first = ""
@@ -249,7 +249,7 @@ def problem(into: str = INSTALL_DIR) -> str:
 
 
 def runs_from(into: str = INSTALL_DIR) -> bool:
-    """Check that this process runs the installed tool itself."""
+    """Return True if this process runs the installed tool itself."""
     return Path(next(iter(jitter_workshop.__path__))).resolve().is_relative_to(Path(into).resolve())
 
 

@@ -41,7 +41,7 @@ LONGEST_S = 120.0
 
 
 class Service:
-    """Serve one connection. ``folder``: the board's own."""
+    """Serve one connection. ``folder``: the board's folder."""
 
     def __init__(self, who: Member, folder: Path, source: int, sink: int) -> None:
         self._who = who
@@ -158,7 +158,7 @@ def _board_folder() -> int:
 
 
 def serve(folder: Path, who: Member) -> None:
-    """Serve one connection on descriptors 0 and 1. ``folder``: the board's own."""
+    """Serve one connection on descriptors 0 and 1. ``folder``: the board's folder."""
     os.umask(0o077)
     Service(who, folder, 0, 1).serve()
 

@@ -323,7 +323,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _advice(error: sqlite3.Error) -> str:
     if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-        return "the disk may be full: earlier results stay, and the next post sends these again"
+        return "the disk may be full: earlier results are kept, and the next post sends the new ones again"
     return "try again later"
 
 

@@ -49,7 +49,7 @@ _MIGRATION, _FAULT, _AROUND, _NO_EVENT = "migration", "page_fault", "around", "n
 _HOLE = OWN = "hole"
 _INTERRUPTS = (IRQ, VECTOR)
 _ITS_OWN = (words.NOTHING, words.ASLEEP)
-"""The names of pieces without an event in which the thread may still be in its page fault."""
+"""The names of ``no_event`` pieces during which the thread may still be in its page fault."""
 
 
 class Piece(NamedTuple):
@@ -95,7 +95,7 @@ def _of_sender(window: Window, timeline: Timeline, around: int) -> tuple[Piece, 
 
 
 def _sender_stopped(window: Window, timeline: Timeline, hole: Piece) -> list[Piece]:
-    """Return the causes that stopped the producer for all of a hole, in which its consumer ran and got no message.
+    """Return the causes that stopped the producer during all of a hole in which the consumer ran and got no message.
     Return [] if the producer was not stopped all the time, or the window is not a consumer's."""
     producer = timeline.threads.get(PRODUCER)
     if producer is None or window.publish is None or window.thread == PRODUCER:
@@ -266,8 +266,8 @@ def _with_faults(raw: list[Piece], thread: ThreadTrack | None) -> list[Piece]:
 
 
 def _catches_up(window: Window, timeline: Timeline, raw: list[Piece], place: int) -> bool:
-    """Return True if the hole at ``place`` is the last piece and the consumer, after a stop, read waiting messages in
-    it."""
+    """Return True if the hole at ``place`` is the last piece, and the consumer read waiting messages in this hole after
+    a stop."""
     if window.publish is None or window.messages < 2 or place == 0 or place != len(raw) - 1:
         return False
     return timeline.rate.to_ns(raw[place].ticks) <= window.messages * CATCH_UP_NS

@@ -59,8 +59,8 @@ class _Timed(Generic[T]):
 class Story:
     """Hold a trace's facts about threads. ``lives``: the program's threads, in order of their beginning. ``names``: the
     last name of each thread. ``priorities``: the last priority of each thread (below 100: real-time). ``first``: each
-    followed thread's first event, as (kind, time, the CPU where the thread is then). ``cut``: threads were left out,
-    because there were too many."""
+    followed thread's first event, as (kind, time, the CPU where the thread is then). ``cut``: True if threads were left
+    out, because there were too many."""
 
     lives: list[Life] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
@@ -112,8 +112,8 @@ def follow(
     becomes the user's command. ``in_futex``: the threads that were in the call ``futex`` at ``start``. ``events``: the
     events of all CPUs, in order of time.
 
-    The trace has the end of each call but ``futex``, which a program may call a million times a second. The begin of a
-    ``futex`` call counts for one sleep: the thread has left the call when it runs again, or when its own code has a
+    The trace has the end of each call except ``futex``, which a program may call a million times a second. The begin of
+    a ``futex`` call counts for one sleep: the thread has left the call when it runs again, or when its own code has a
     page fault.
     """
     return _Follower(tids, start, end, children, command, in_futex).run(events)
@@ -205,7 +205,7 @@ class _Follower:
         self._known.add(tid)
 
     def _forked(self, tid: int, ts: int, cpu: int) -> None:
-        """Begin the life of a thread that a followed thread started. The number may be that of an ended thread."""
+        """Begin the life of a thread that a followed thread started. An ended thread may have had the same number."""
         if tid in self._alive:
             if ts <= self._start or tid not in self._story.first:
                 return  # it was started while the list of threads was read, which has it already

@@ -56,12 +56,12 @@ ORDINARY = 100
 OUTRANKED_NS = 1_000_000
 """The longest time for which an ordinary task keeps a real-time thread's CPU before the scheduler takes it away."""
 FAULT_NS = 100_000
-"""The longest time from a page fault to the sleep in which it waits."""
+"""The longest time from a page fault to the sleep in which the thread waits for the page."""
 AT_ONCE_NS = 20_000
 """The longest time between two page faults that still counts as the length of the first one."""
 LEAST_FAULTS = 20
 MOST_FAULTS = 200_000
-"""The least and the largest number of pairs of such faults from which the length of a fault is computed."""
+"""The length of a fault is computed from at least and at most this number of such pairs of faults."""
 DEPTH = 3
 """The largest number of wakers that are listed for one wait."""
 LEAVES_IDLE_NS = 1_000_000
@@ -103,8 +103,8 @@ class Stolen:
 
     def of(self, ran: Mapping[int, int]) -> tuple[int, int]:
         """Return the least and the most time in ns that a hypervisor took from a thread. ``ran``: the thread's running
-        time, CPU → ns. For the least time, all other time of a CPU counts as stolen first. This includes idle time,
-        because a CPU that is woken may have to wait for the hypervisor."""
+        time, CPU → ns. The least time assumes that the hypervisor first took the time in which the thread did not run.
+        Idle time is part of that time, because a CPU that is woken may have to wait for the hypervisor."""
         least = most = 0
         for cpu, ns in ran.items():
             stolen = self.per_cpu.get(cpu, 0)
@@ -139,8 +139,8 @@ def explain_program(
     processes that these threads start. ``itself``: pid → the name under which jitter-workshop's own processes are
     shown. ``quota``: the CPU quota of the program's groups and its period in ns, if they used it up in this time; None
     if they did not. ``calls``: the trace has the system calls. ``command``, ``in_futex``: see ``lives.follow``.
-    ``stolen``: None if there is no steal clock. ``scene``: receives the same time in the form of tracks. ``top``: the
-    number of the longest hold-ups that are listed.
+    ``stolen``: None if there is no steal clock. ``scene``: receives the threads' time as tracks. ``top``: the number of
+    the longest hold-ups that are listed.
     """
     found = _named(sorted(events, key=lambda event: event[0]), itself or {})
     story = follow(found, tids, start, end, children=children, command=command, in_futex=in_futex)
@@ -198,8 +198,8 @@ def _named(events: list[EventFields], itself: Mapping[int, str]) -> list[EventFi
 
 
 def _with_beginning(track: ThreadTrack, story: Story, life: Life, letter: str, timeline: Timeline) -> ThreadTrack:
-    """Return the track with the state before the thread's first event, which this event shows. The events of all CPUs
-    are traced, so a thread without any event stayed as it was: asleep, if it was asleep at the beginning."""
+    """Return the track, with the state before the thread's first event added; that event shows the state. The events of
+    all CPUs are traced, so a thread without any event stayed as it was: asleep, if it was asleep at the beginning."""
     if not track.stretches or track.stretches[0].state != UNSEEN or timeline.lost:
         return track
     unseen, rest = track.stretches[0], track.stretches[1:]

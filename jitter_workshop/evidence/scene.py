@@ -101,7 +101,8 @@ class Scene:
         self._flow = 0
         self._rename = rename
         self.label = cache(self._label)
-        """Return the label of a slice for a state, and its cause's kind and name. Equal labels are the same object."""
+        """Return the label of a slice for a state and the kind and name of its cause. Equal labels are the same
+        object."""
         self.deed = cache(self._deed)
 
     def named(self, kind: str, name: str) -> str:
@@ -264,7 +265,7 @@ def _mark_deeds(
 
 class ProgramScene(Scene):
     """Hold the tracks of a program's time. ``evidence.program`` adds each thread while it adds up its time. ``joined``:
-    a thread that is observed several times, under the same name, has one track."""
+    True if a thread that is observed several times, under the same name, has only one track."""
 
     def __init__(self, rename: Rename = as_it_is, *, joined: bool = False) -> None:
         super().__init__(rename)
@@ -313,7 +314,7 @@ class ThreadScene:
         self._track.slices.append(Slice(start, end, label))
 
     def woken(self, at: int, tid: int, cpu: int, name: str) -> None:
-        """Mark the waking by thread ``tid`` on CPU ``cpu``. Its flow ends at the slice that is added next."""
+        """Mark the waking by thread ``tid`` on CPU ``cpu``. The waking's flow ends at the slice that is added next."""
         self._flow = self._scene.new_flow()
         label = self._scene.deed(name, "wakes", self._track.name, -1)
         self._scene.of_waker(tid, cpu, at).marks.append(Mark(at, label, self._flow))

@@ -111,7 +111,7 @@ def summarise(
     if unlisted:
         noted["stalls"] = f"{unlisted:,} shorter stalls were counted but not listed, so they have no cause here"
     if lost_elsewhere:
-        noted["lost_events"] = f"{lost_elsewhere:,} of these would name a task that moved, woke or interrupted a thread"
+        noted["lost_events"] = f"{lost_elsewhere:,} of them would name a task that moved, woke or interrupted a thread"
     return EvidenceReport(
         format_version=FORMAT_VERSION,
         run=run,
@@ -218,7 +218,7 @@ def explained(block: ExplainedBlock, stall: SplitStall) -> ExplainedStall:
 
 def _slices(stall: SplitStall) -> tuple[Slice, ...]:
     """Return the pieces in order of time. If there are too many to show, the stall is cut into _MOST_SLICES equal
-    slices, and each slice gets the cause that took most of it."""
+    slices, and each slice gets the cause that took most of the slice."""
     every = [
         (start, end, (piece.kind, piece.name))
         for piece, (start, end) in zip(stall.pieces, pairwise(stall.edges_ns), strict=True)

@@ -61,9 +61,9 @@ def build(
     ``cpus``: the traced CPUs. ``tids``: measured thread → its pid in the trace. ``lost``: CPU → the number of events
     for which the trace had no room. A full buffer loses the latest events, so nothing is known after the last event of
     such a CPU. ``own``: the thread ids of the workshop that measured, () if they are not known; None for the events of
-    a user's program. For a run, an ending is added to the name of each task that has the name of a measured thread and
-    is none, or that has the workshop's name. The ending says whose task it is (``model.evidence.NOT_OURS``). Events may
-    come in any order and may be invalid: events that do not fit are counted in ``unbalanced``.
+    a user's program. For a run, an ending is added to the name of each task that has the name of a measured thread but
+    is not one, or that has the workshop's name. The ending says whose task it is (``model.evidence.NOT_OURS``). Events
+    may come in any order and may be invalid: events that do not fit are counted in ``unbalanced``.
     """
     return _Builder(events, cpus, tids, start, end, rate or Rate(), lost or {}, own).run()
 

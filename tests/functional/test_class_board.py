@@ -572,6 +572,6 @@ with BoardStore(folder) as store:
     told = done.stdout.splitlines()
     assert done.stderr == ""
     assert "the board cannot be written" in told[0]
-    assert "the next post sends these again" in told[0]
+    assert "the next post sends the new ones again" in told[0]
     assert told[1] == told[0]
     assert told[2:] == ["['first']", "['later']"]
