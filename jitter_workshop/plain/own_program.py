@@ -43,7 +43,7 @@ def menu(walk: ChapterSession, step: StepName) -> str:
 
 
 def show(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName) -> None:
-    """Show what a step of such a chapter is about; nothing in other chapters."""
+    """Show what a step is about, in a chapter on the learner's own program. Show nothing in other chapters."""
     if not walk.chapter.program:
         return
     work = walk.program.work

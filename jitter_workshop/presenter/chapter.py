@@ -180,8 +180,8 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int) -> L
 
 
 def rates_of(title: str, runs: Sequence[Rates], width: int) -> Lines:
-    """Return how often each interrupt or softirq came in a second, with a column for each run, so that before and
-    after are side by side. The most frequent are shown. ``–``: a run did not use this CPU. [] if no run has any."""
+    """Return how often each interrupt or softirq came in a second, with a column for each run. Only the most frequent
+    ones are shown. ``–``: a run did not use this CPU. [] if no run has any."""
     seen = [{(name, cpu): rate for name, cpu, _, rate in run} for run in runs]
     used = [{cpu for _, cpu in one} for one in seen]
     most = {key: max(one.get(key, 0.0) for one in seen) for one in seen for key in one}

@@ -126,8 +126,9 @@ def _firm(now: Progress | None, tail: str) -> bool:
 
 
 def so_far(now: Progress | None, workload: str, asked: str | None, width: int, *, waits: bool = False) -> Lines:
-    """Return the line with the value so far of the percentile by which the run is judged, whether it is firm, and the
-    blocks that it rests on. ``now``: None before the first block is done. ``waits``: the run waits for its turn."""
+    """Return a line on the run so far: the value of the percentile by which the run is judged, whether this value is
+    firm, and the number of blocks behind it. ``now``: None before the first block is done. ``waits``: the run waits for
+    its turn."""
     tail = tail_of(workload, asked)
     if now is None:
         told = f"p{tail}: the run has not begun" if waits else f"p{tail} so far: no block is done yet"
@@ -200,9 +201,9 @@ def _compared(
 
 
 def against_each_other(runs: Sequence[KnownRun]) -> str:
-    """Say why fewer stalls can come with a longer tail, or more stalls with a shorter one. Return "" unless both runs
-    show it: the number of stalls moved in one direction, and the mean length of these stalls moved in the other one,
-    together with the percentile by which the runs are judged."""
+    """Say why fewer stalls can come with a longer tail, or more stalls with a shorter one. Return "" unless the second
+    run has fewer stalls, a longer mean stall and a longer tail, or more stalls, a shorter mean stall and a shorter
+    tail."""
     before, after = runs
     if any(one.recorded is not None or one.timeless for one in runs):
         return ""

@@ -27,7 +27,8 @@ _FACT = 13
 
 
 def _above(page: StatusHead, width: int) -> Iterator[Text]:
-    """Yield a notice if the host is a recorded one, then the line of its CPUs, then the page's note if there is one."""
+    """Yield the lines above the checks: a notice if the host is a recorded one, the host's CPUs, and the page's note,
+    if any."""
     if page.recorded:
         yield Text(RECORDED, "bold accent")
     one, single = "CPU" if page.hot.isdigit() else "CPUs", page.hot.isdigit() and page.siblings.isdigit()

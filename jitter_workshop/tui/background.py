@@ -33,8 +33,8 @@ PAINT_LIMIT_S = 2.0
 
 QUIET_S = 0.025
 QUIET_LIMIT_S = 0.5
-"""The next block begins after QUIET_S seconds in which no thread of the screen used a CPU, because the screen may still
-lay out or write after a frame. The wait ends after QUIET_LIMIT_S seconds in any case."""
+"""The next block begins once no thread of the screen has used a CPU for QUIET_S seconds. This wait lasts at most
+QUIET_LIMIT_S seconds. Without it, the screen could still lay out or write during the block."""
 
 
 async def aside(work: Callable[[], T]) -> T:
@@ -134,8 +134,8 @@ class Watching:
         return self.cancel.reason is not None
 
     def stop(self, reason: str = "cancelled") -> None:
-        """Ask the measurement to end now, and do not wait for that. Finished blocks are kept. A proof shows the
-        user the ``reason``."""
+        """Ask the measurement to end now, and do not wait for that. Finished blocks are kept. ``reason``: why the
+        measurement ends; a proof shows this to the user."""
         self.cancel.cancel(reason)
         self._painted.set()
 

@@ -1,5 +1,5 @@
-"""Provide the base class of all screens (a title line, a body, the keys, and a sentence for a terminal that is too
-small) and the base class of all pages over a screen."""
+"""Provide a base class for all screens, and another for all pages over a screen. A screen has a title line, a body and
+the keys, or only a sentence if the terminal is too small."""
 
 from __future__ import annotations
 
