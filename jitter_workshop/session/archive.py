@@ -272,7 +272,7 @@ def _entry(header: bytes) -> tarfile.TarInfo:
 
 
 def _index(manifest: bytes, most: int) -> Index:
-    """Return the index in a manifest. ``most``: the limit of all sizes together. Raise ValueError for wrong sizes and
+    """Return the index in a manifest. ``most``: the limit of the sum of all sizes. Raise ValueError for wrong sizes and
     for paths that no session has, SessionError for an index of a newer version."""
     value = json.loads(manifest)
     if files.is_newer(value, FORMAT_VERSION):

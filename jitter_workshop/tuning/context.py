@@ -125,8 +125,8 @@ class Host:
     def instead_of(self, cpus: CpuSet) -> CpuSet:
         """Return the housekeeping CPUs for a task or interrupt that may run on ``cpus`` now.
 
-        These are the housekeeping CPUs among ``cpus``; else those of the same memory nodes, so that a task stays on its
-        node; else all housekeeping CPUs.
+        If housekeeping CPUs are among ``cpus``, return these. Else return the housekeeping CPUs of the same memory
+        nodes, so that a task stays on its node. If there are none, return all housekeeping CPUs.
         """
         among = cpus & self.housekeeping
         if among or len(self.nodes) < 2:

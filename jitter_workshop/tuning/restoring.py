@@ -573,8 +573,8 @@ class _Way:
         """Run each follow-up command once for all journals that need it, and only then record the settings as undone.
 
         If a command fails, or the power fails before it, the entries stay and the next restore tries again. A command
-        is due for each restored setting, and for each setting that already had its old value: a power cut that undid
-        the write may not have undone the effect of the command.
+        is due for each restored setting. A command is also due for each setting that already had its old value: a power
+        cut may have undone the write, but not the effect of the command.
         """
         due: dict[str, list[Journal]] = {}
         for journal in self.journals:

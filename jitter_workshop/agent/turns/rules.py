@@ -147,8 +147,8 @@ def over(turn: Turn, now_s: float) -> str:
 
 def stuck_s(state: TurnState) -> float:
     """Return the time (in seconds since boot) after which a waiting agent may kill the agent of the turn. By then that
-    agent had enough time to end the turn. Infinite if the turn has no end, or the machine is being restored, which has
-    no time limit."""
+    agent had enough time to end the turn. Return infinity if the turn has no end, or while the machine is being
+    restored: a restore has no time limit."""
     turn = state.turn
     if turn is None or turn.returning or turn.ends_s is None:
         return float("inf")

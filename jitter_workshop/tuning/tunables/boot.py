@@ -282,7 +282,7 @@ class RcuNocbPoll(BootParameter):
     id = "rcu-nocb-poll"
     word = "rcu_nocb_poll"
     effect = "hot CPUs need not wake a thread for their callbacks"
-    no_effect = "useful only with rcu_nocbs or nohz_full, and then only for a few microseconds"
+    no_effect = "useful only with rcu_nocbs or nohz_full, and even then it saves only a few microseconds"
     title = "RCU callback threads that poll"
     why = (
         "With rcu_nocbs a hot CPU sends an interrupt to another CPU, to wake the thread that runs its "

@@ -13,7 +13,7 @@ _APART = ("irqbalance",)
 """Tuners that have their own tunable."""
 
 _ONCE = ("cpupower", "rtirq", "laptop-mode", "tlp")
-"""Services that set their values once and exit. Stopping them undoes their values; no process keeps running."""
+"""Services that set their values once and exit. No process keeps running, but a stop of the service undoes them."""
 
 
 _ANEW = "After a restore the service runs again and sets its profile again."
