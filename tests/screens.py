@@ -19,6 +19,7 @@ from textual.screen import Screen
 
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.widgets.keybar import KeyBar
 
 STEP_S = 0.003
 _rested = -1.0
@@ -143,6 +144,17 @@ async def settled(pilot: Pilot[Any]) -> None:
     await over
     await pilot.pause()
     await pilot.pause()
+
+
+async def read_on(pilot: Pilot[Any]) -> None:
+    """Press Enter until it does more than turn the page: for a test about what comes after the page."""
+    for _ in range(30):
+        turns = ("chapter.enter", "more below") in pilot.app.screen.query_one(KeyBar).shown
+        await pilot.press("enter")
+        await settled(pilot)
+        if not turns:
+            return
+    raise AssertionError("Enter does not get to the end of a page")
 
 
 async def held(pilot: Pilot[Any], key: str, times: int) -> None:

@@ -66,18 +66,18 @@ class PlotFrame:
         return 0 <= column < self.columns and 0 <= row < self.rows
 
 
-def snapped(ranges: scale.Ranges, columns: int, rows: int) -> scale.Ranges:
+def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) -> scale.Ranges:
     """Stretch the ranges a little, so that all decades have the same number of cells and each tick falls on a cell:
     equal ratios of y have equal heights. Where whole rows for each decade would waste room, only each second decade
     falls on a cell and has a tick; where a decade has less than a row, only each third or sixth decade may have a
-    tick."""
+    tick. ``named``: each decade has a tick wherever it has a row, even if that wastes room."""
     across = ranges.x_high - ranges.x_low
     each = max((columns - 1) // across, 1)
     x_high = ranges.x_low + (columns - 1) / each
     if x_high - ranges.x_low > _MOST_STRETCH_OF_WHOLE * across:
         x_high = ranges.x_high
     span = ranges.y_high - ranges.y_low
-    for wanted, stretch in _cells_a_decade(span, rows):
+    for wanted, stretch in _cells_a_decade(span, rows, named):
         for cells in wanted:
             fitted = _raised(ranges, cells, rows) if rows - 1 <= stretch * span * cells else None
             if fitted is not None and len(_even_ticks(fitted, cells)) > 1:
@@ -85,9 +85,10 @@ def snapped(ranges: scale.Ranges, columns: int, rows: int) -> scale.Ranges:
     return scale.Ranges(x_high, ranges.y_low, ranges.y_high, ranges.x_low)
 
 
-def _cells_a_decade(span: float, rows: int) -> list[tuple[list[float], float]]:
+def _cells_a_decade(span: float, rows: int, named: bool) -> list[tuple[list[float], float]]:
     """Return the numbers of rows that a decade may have, in groups, the best group first. Return each group as
-    (numbers, largest stretch of the axis for this group). ``span``: the decades that ``rows`` have to show."""
+    (numbers, largest stretch of the axis for this group). ``span``: the decades that ``rows`` have to show. ``named``:
+    as in :func:`snapped`."""
     # The outer dots of the first and of the last row hold values, too.
     most = (rows - 1 + 2 * WITHIN) / span + 1e-9
 
@@ -97,7 +98,7 @@ def _cells_a_decade(span: float, rows: int) -> list[tuple[list[float], float]]:
     halves = [n for n in parts(2) if n >= 1]
     thin = [(parts(every), _MOST_STRETCH) for every in (2, 3, 6)]
     rest = [*parts(1), *parts(2), *parts(3), *parts(6)]
-    return [(parts(1), _MOST_STRETCH_OF_WHOLE), (halves, math.inf), *thin, (rest, math.inf)]
+    return [(parts(1), math.inf if named else _MOST_STRETCH_OF_WHOLE), (halves, math.inf), *thin, (rest, math.inf)]
 
 
 def _raised(ranges: scale.Ranges, cells: float, rows: int) -> tuple[float, float] | None:

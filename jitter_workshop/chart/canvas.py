@@ -53,7 +53,7 @@ from jitter_workshop.stats import scale
 from jitter_workshop.stats.between import pieces
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns
-from jitter_workshop.stats.view import Point, View, percentiles
+from jitter_workshop.stats.view import Point, View, percentiles, signs, tight
 
 __all__ = ["Mark", "in_plain", "legend", "printed", "render"]
 
@@ -90,6 +90,7 @@ def render(
     between: Between = None,
     gap: Gap | None = None,
     asked: float = 99.9,
+    named: bool = False,
 ) -> Text:
     """Draw curves over log-log axes in ``height`` lines of at most ``width`` columns.
 
@@ -101,12 +102,13 @@ def render(
     the second one is lower, with ``bad`` where it is higher (``░`` and ``▒`` without colours). A view with bars has no
     such space. A cell that several curves cross shows the dots of all, and their colours take turns along the row.
     ``gap``: the distance of two curves at a percentile, drawn as a line with its label. ``asked``: the percentile that
-    the legend shows. A curve's sign stands at the figures of the legend: p50, ``asked`` and the last point.
+    the legend shows. A curve's sign stands at the figures of the legend: p50, ``asked`` and the last point. ``named``:
+    each decade of the y axis is named wherever it has a row.
     """
     chosen = tuple(marks)
     palette = theme_named(theme)
     tinted = bool(palette.good) and theme != PLAIN
-    looking = palette, highlight, chosen, view, crowd, between, tinted, gap, asked, current()
+    looking = palette, highlight, chosen, view, crowd, between, tinted, gap, asked, named, current()
     return _render(tuple(curves), width, height, *looking).copy()
 
 
@@ -124,6 +126,7 @@ def _render(
     tinted: bool,
     gap: Gap | None,
     asked: float,
+    named: bool,
     kind: DotKind,
 ) -> Text:
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:
@@ -131,7 +134,8 @@ def _render(
     rows_below = 2 if height >= LABELS_BELOW_FROM else 1
     columns, rows = width - GUTTER - 1, height - rows_below
     view = percentiles(curves, marks) if view is None else view
-    frame = PlotFrame(columns, rows, snapped(view.ranges, columns, rows), (view.x, view.y))
+    ranges = tight(view, marks) if named else view.ranges
+    frame = PlotFrame(columns, rows, snapped(ranges, columns, rows, named), (view.x, view.y))
     labels = y_ticks(frame)
 
     cells = grid(frame, labels, theme)
@@ -149,10 +153,10 @@ def _render(
         line = every[owners[column % len(owners)]].line
         cells[row][column] = (character(dots, kind), line + Style(bgcolor=cells[row][column][1].bgcolor))
     taken: set[tuple[int, int]] = set()
-    named = [i for i in order if i >= crowd]
+    told = [i for i in order if i >= crowd]
     of_percentiles = view.x == "percentile"
-    for place, i in enumerate(reversed(named)):
-        spread = _spread(frame, paths[i], place, len(named))
+    for place, i in enumerate(reversed(told)):
+        spread = _spread(frame, paths[i], place, len(told))
         for column, row in _at(frame, curves[i], paths[i], asked) if of_percentiles else spread:
             if (column, row) not in taken:
                 taken.add((column, row))
@@ -262,13 +266,8 @@ def _spaced(frame: PlotFrame, path: Sequence[Point]) -> list[Point]:
 
 def _at(frame: PlotFrame, curve: PercentileCurve, path: Sequence[Point], asked: float) -> list[tuple[int, int]]:
     """Return the cells for a curve's sign: at its end, and at the values that the legend shows."""
-    (first, _), (end, last) = path[0], path[-1]
-    places = [(frame.column(end), frame.row(last))]
-    for _, percentile in names(asked):
-        value = None if percentile is None else value_at(curve, percentile)
-        if percentile is not None and value is not None and first <= (x := scale.x_of_percentile(percentile)) < end:
-            places.append((frame.column(x), frame.row(scale.y_of_ns(value))))
-    return [p for p in places if frame.holds(*p)]
+    places = signs(curve, path, (percentile for _, percentile in names(asked)))
+    return [p for p in ((frame.column(x), frame.row(y)) for x, y in places) if frame.holds(*p)]
 
 
 def _spread(frame: PlotFrame, path: Sequence[Point], place: int, total: int) -> list[tuple[int, int]]:

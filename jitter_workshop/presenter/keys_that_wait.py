@@ -11,6 +11,9 @@ NO_BOOT = "No boot parameter is planned at this step."
 NO_FOLD = "f shows more commands at the step 'explain', as long as there are more."
 NO_CPUS = "p picks CPUs where a chapter binds threads, and proves a change at 'compare'."
 NO_NOISE = "This step starts no noise."
+NO_CURVES = "← and → have no curve to highlight here."
+NO_NUMBER = "Nothing has this number here."
+NO_KEY = "This key does nothing here; ? lists the keys."
 NO_COMMAND = "This chapter is not about a program of yours."
 
 

@@ -18,7 +18,7 @@ X_LIMIT = 12.0
 _STEP = 0.25
 _MARGIN = 0.1
 _LEAST_X = 3.0
-_LEAST_DECADES = 2.0
+LEAST_DECADES = 2.0
 _MOST_ELAPSED = 8
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
@@ -158,8 +158,8 @@ def ranges(curves: Iterable[PercentileCurve], marks: Iterable[tuple[float, float
         return Ranges(_LEAST_X + 2, 1.5, 7.0)
     low = max(0.0, math.floor((min(ys) - _MARGIN) / _STEP) * _STEP)
     high = math.ceil((max(ys) + _MARGIN) / _STEP) * _STEP
-    if high - low < _LEAST_DECADES:
-        high = low + _LEAST_DECADES
+    if high - low < LEAST_DECADES:
+        high = low + LEAST_DECADES
     return Ranges(max(_LEAST_X, math.ceil(max(xs) / _STEP) * _STEP), low, high)
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.run import GapBucket
 from jitter_workshop.stats import scale
+from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.histogram import Bin
 
 Point = tuple[float, float]
@@ -54,6 +55,27 @@ def percentiles(curves: Sequence[PercentileCurve], marks: Iterable[Point] = ()) 
         "percentile",
         "latency",
     )
+
+
+def tight(view: View, marks: Iterable[Point] = ()) -> scale.Ranges:
+    """Return the ranges of a view of percentiles without its margins of y, so that each decade has more room."""
+    ys = [y for path in view.paths for _, y in path] + [scale.y_of_ns(value_ns) for _, value_ns in marks]
+    low, high = min(ys, default=0.0), max(ys, default=0.0)
+    return replace(view.ranges, y_low=low, y_high=high) if high - low >= scale.LEAST_DECADES else view.ranges
+
+
+def signs(curve: PercentileCurve, path: Sequence[Point], told: Iterable[float | None]) -> list[Point]:
+    """Return the places of a curve's sign in the view of percentiles: its end, and the figures that its legend tells.
+    ``told``: their percentiles; None for the maximum, which is the end."""
+    if not path:
+        return []
+    (first, _), (end, _) = path[0], path[-1]
+    found = [path[-1]]
+    for percentile in told:
+        value = None if percentile is None else value_at(curve, percentile)
+        if percentile is not None and value is not None and first <= (x := scale.x_of_percentile(percentile)) < end:
+            found.append((x, scale.y_of_ns(value)))
+    return found
 
 
 def ccdf(curves: Sequence[PercentileCurve]) -> View:

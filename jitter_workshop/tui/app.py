@@ -10,15 +10,16 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from importlib import import_module
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from textual.app import SystemCommand
+from textual.app import App, SystemCommand
 from textual.driver import Driver
 from textual.screen import Screen
 
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.flow.chapters.path import step_named
 from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.palette import THEMES
 from jitter_workshop.tui.core.actions import of_scope
 from jitter_workshop.tui.core.frame import Frame
@@ -28,6 +29,9 @@ from jitter_workshop.tui.screens.common.dialogs import ErrorDialog, LeaveQuestio
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.terminal.driver import QuietDriver
 from jitter_workshop.tui.terminal.terminal_restore import guarded_terminal, served
+
+if TYPE_CHECKING:
+    from textual.command import Provider
 
 T = TypeVar("T")
 
@@ -50,9 +54,17 @@ _NOT_WHILE_MEASURING = frozenset({"command_palette", "jump", "practice", "show",
 """The actions that are refused while a block is measured, because they paint or start a timer."""
 
 
+def _places() -> type[Provider]:
+    """Return what finds chapters, checks and steps in the command palette; imported when the palette is opened."""
+    from jitter_workshop.tui.screens.places import Places
+
+    return Places
+
+
 class WorkshopApp(Frame):
     """Show the workshop. ``chapter``: the id of the chapter to open first; None for the home screen."""
 
+    COMMANDS = App.COMMANDS | {_places}
     CSS_PATH = "workshop.tcss"
     TITLE = "Jitter Workshop"
 
@@ -97,7 +109,6 @@ class WorkshopApp(Frame):
         """Look if the host has a load that will disturb every chapter. If so, name it on a page over the home screen,
         or in a sentence if the learner has left that screen. Do nothing if a run has begun, because its result names
         the load."""
-        from jitter_workshop.presenter.host_load import said
         from jitter_workshop.tui.background import aside
         from jitter_workshop.tui.screens.common.load import LoadPage
 
@@ -105,9 +116,16 @@ class WorkshopApp(Frame):
         if load is None or not load.drowns or self.measuring or self.at_work or self.leaving:
             return
         if isinstance(self.screen, HomeScreen):
-            self.push_screen(LoadPage(load, self.workshop.look_at_load))
+            self.push_screen(LoadPage(load, self.workshop.look_at_load, self._tell_load))
         else:
-            next(one for one in reversed(self.screen_stack) if isinstance(one, WorkshopScreen)).tell(said(load))
+            self._tell_load(load)
+
+    def _tell_load(self, load: HostLoad) -> None:
+        """Name the load in a sentence on the newest screen, once that screen shows its first page."""
+        from jitter_workshop.presenter.host_load import said
+
+        screen = next(one for one in reversed(self.screen_stack) if isinstance(one, WorkshopScreen))
+        screen.call_later(screen.tell, said(load))
 
     def on_unmount(self) -> None:
         self.class_turn.leave_queue()

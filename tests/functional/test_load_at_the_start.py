@@ -10,6 +10,7 @@ from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.run import ForeignLoad
 from jitter_workshop.plain.walkthrough import PlainWalk
 from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.common.help import HelpPage
 from jitter_workshop.tui.screens.common.load import LoadPage
@@ -49,6 +50,40 @@ async def test_a_load_is_named_looked_at_again_and_never_in_the_way(size: tuple[
         await pilot.press("escape")
         await settled(pilot)
         assert isinstance(app.screen, HomeScreen)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_a_key_meant_for_home_goes_to_home_and_the_load_is_a_sentence(
+    size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actions, "TYPED_AHEAD_S", 600.0)
+    app = WorkshopApp(open_workshop(loads=(BUSY,)))
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        assert isinstance(app.screen, LoadPage)
+        await pilot.press("question_mark")
+        await settled(pilot)
+        assert isinstance(app.screen, HelpPage)
+        assert isinstance(app.screen_stack[-2], HomeScreen)
+        assert "Open the chapter under the cursor" in text_of(app)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert isinstance(app.screen, HomeScreen)
+        assert "▸ Load 4.9 on 2 CPUs; qemu-system-x86 takes 87 %" in text_of(app)
+
+
+async def test_an_enter_meant_for_home_opens_its_chapter_and_the_load_is_told_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(actions, "TYPED_AHEAD_S", 600.0)
+    app = WorkshopApp(open_workshop(loads=(BUSY,)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert isinstance(app.screen, LoadPage)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert isinstance(app.screen, ChapterScreen)
+        assert "▸ Load 4.9 on 2 CPUs; qemu-system-x86 takes 87 %" in text_of(app)
 
 
 async def test_over_an_opened_chapter_a_load_is_one_calm_sentence() -> None:

@@ -13,7 +13,7 @@ from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.chapter.masking import MaskPage
 from tests.fakes import FakeWorkshop, open_workshop
-from tests.screens import settled
+from tests.screens import read_on, settled
 
 
 def at_apply() -> FakeWorkshop:
@@ -40,7 +40,7 @@ async def test_a_mask_is_written_with_keys_and_checked_and_the_host_s_follows(si
     app = WorkshopApp(workshop, "workqueues")
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
-        await pilot.press("enter")
+        await read_on(pilot)
         page = page_of(app)
         # The classic mistake first: the right end is CPU 0, and neither end is left.
         await pilot.press("right", *["left"] * 12, *OUT)
@@ -78,7 +78,8 @@ async def test_a_row_is_moved_by_up_and_down() -> None:
     app = WorkshopApp(at_apply(), "workqueues")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await pilot.press("enter", "up", "left", "down", "down")
+        await read_on(pilot)
+        await pilot.press("up", "left", "down", "down")
         assert page_of(app)._at == 1
 
 

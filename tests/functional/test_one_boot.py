@@ -28,7 +28,7 @@ from jitter_workshop.tuning import journal
 from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
 from tests import livehost, madegrub
 from tests.fakes import FakeWorkshop
-from tests.screens import settled
+from tests.screens import read_on, settled
 from tests.settings_screen import SIZES, offered
 from tests.talking import talk
 from tests.tuned_tree import Agent, contents, journals, planned
@@ -390,8 +390,7 @@ async def test_on_the_screen_n_asks_root_for_one_boot(unprivileged: FakeWorkshop
         await settled(pilot)
         screen = app.screen
         assert isinstance(screen, ChapterScreen)
-        await pilot.press("enter")  # on a narrow screen the lesson comes first, then the plan
-        await settled(pilot)
+        await read_on(pilot)  # on a narrow screen the lesson comes first, then the plan
         assert "n plans it for the next boot alone" in " ".join(screen.sheet("#say").plain().split())
         assert offered(app)["chapter.boots"] == "one boot"
         await pilot.press("n")
@@ -430,8 +429,7 @@ async def test_on_the_screen_n_turns_the_plan(live: FakeWorkshop, tree: Path, si
         screen = app.screen
         assert isinstance(screen, ChapterScreen)
         if size == SIZES[0]:
-            await pilot.press("enter")  # on a narrow screen the lesson comes first, then the plan
-            await settled(pilot)
+            await read_on(pilot)  # on a narrow screen the lesson comes first, then the plan
 
         def shown() -> str:
             return " ".join(screen.sheet("#data-sheet").plain().split())

@@ -24,6 +24,7 @@ from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.host.cpus import CpuPicker
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import KeyBar
+from jitter_workshop.tui.widgets.sheet import Pane
 from tests.fakes import BLOCKS, FakeWorkshop, open_workshop
 from tests.screens import settled, text_of
 
@@ -43,7 +44,7 @@ async def test_enter_alone_goes_through_a_whole_chapter(chapter: str, size: tupl
         await settled(pilot)
         walk = chapter_of(app).walk
         seen = []
-        for _ in range(30):
+        for _ in range(60):
             if not isinstance(app.screen, ChapterScreen):
                 break
             if not seen or seen[-1] != walk.current:
@@ -65,7 +66,7 @@ async def test_an_untouched_guess_is_asked_about_and_its_hints_end_with_it() -> 
     app = WorkshopApp(open_workshop(), "baseline")
     async with app.run_test(size=(120, 36)) as pilot:
         await settled(pilot)
-        await pilot.press("enter", "enter")
+        await pilot.press("n", "enter")
         screen = chapter_of(app)
         assert "Enter again keeps it as your guess" in text_of(app)
         assert screen.walk.progress.prediction is None
@@ -105,11 +106,69 @@ async def test_a_small_screen_leaves_the_comparison_room_for_its_chart_and_cuts_
         assert "line 6 of the result" in text_of(app)
 
 
+@pytest.mark.parametrize("size", SIZES)
+async def test_esc_closes_a_hint_and_then_the_chapter(size: tuple[int, int]) -> None:
+    app = WorkshopApp(open_workshop(), "baseline")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        screen = chapter_of(app)
+        screen.walk.go("predict")
+        screen.enter_step()
+        await pilot.press("enter", "h")
+        await settled(pilot)
+        assert screen.walk.chapter.hints[0][:40] in text_of(app)
+        assert ("chapter.home", "close hint") in screen.query_one(KeyBar).shown
+        await pilot.press("escape")
+        await settled(pilot)
+        assert app.screen is screen
+        assert screen.walk.chapter.hints[0][:40] not in text_of(app)
+        assert ("chapter.home", "") in screen.query_one(KeyBar).shown
+        await pilot.press("escape")
+        await settled(pilot)
+        assert isinstance(app.screen, HomeScreen)
+
+
+async def test_each_decade_is_named_at_the_guess_with_a_hint_and_without() -> None:
+    app = WorkshopApp(open_workshop(), "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("n", "n")
+        decades = ["10 ms", "1 ms", "100 µs", "10 µs", "1 µs", "100 ns"]
+        for key in ("h", "escape", "right", "right", "right"):
+            await pilot.press(key)
+            await settled(pilot)
+            named = [line.partition("┤")[0].strip() for line in text_of(app).splitlines() if "┤" in line]
+            assert [name for name in named if name in decades] == decades, key
+            assert "" not in named
+        assert "100 ms" not in named
+        await pilot.press("right")
+        await settled(pilot)
+        shown = text_of(app)
+        assert " 100 ms ┤" in shown
+        await pilot.press("h")
+        await settled(pilot)
+        assert " 100 ms ┤" in text_of(app), "the hint takes no decade"
+        assert "your guess" not in shown
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+async def test_a_column_of_air_is_between_the_lesson_and_its_scroll_bar(size: tuple[int, int]) -> None:
+    app = WorkshopApp(open_workshop(course=builtin_course()), "isolation")
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        pane = app.screen.query_one("#data" if size[0] < 100 else "#lesson", Pane)
+        assert pane.show_vertical_scrollbar
+        bar = pane.vertical_scrollbar.region
+        air = [line[bar.x - 1] for line in text_of(app).splitlines()[bar.y : bar.bottom]]
+        assert set(air) == {" "}
+        assert any(line[bar.x - 2] != " " for line in text_of(app).splitlines()[bar.y : bar.bottom]) or size[0] < 100
+
+
 async def test_the_mark_moves_on_the_chart_and_is_kept() -> None:
     app = WorkshopApp(open_workshop(), "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await pilot.press("enter")
+        await pilot.press("n")
         assert "The chart will show" in text_of(app)
         await pilot.press("enter")
         screen = chapter_of(app)
@@ -142,7 +201,7 @@ async def test_a_choice_is_made_by_arrow_or_number() -> None:
     app = WorkshopApp(workshop, "migration")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await pilot.press("enter")
+        await pilot.press("n")
         assert "Enter to the question" in text_of(app)
         await pilot.press("enter")
         screen = chapter_of(app)
@@ -159,33 +218,59 @@ async def test_a_choice_is_made_by_arrow_or_number() -> None:
         assert kept.choice == task.answers[0].id
 
 
-async def test_the_footer_names_the_key_that_scrolls_while_there_is_more_below() -> None:
+TURNS, SCROLLS = ("chapter.enter", "more below"), ("chapter.page_down", "more below")
+
+
+async def test_enter_turns_a_page_to_its_end_before_it_goes_on() -> None:
     app = WorkshopApp(open_workshop(course=builtin_course()), "migration")
-    more = ("chapter.page_down", "more below")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        screen, bar = chapter_of(app), app.screen.query_one(KeyBar)
+        seen, last = text_of(app), screen.sheet("#data-sheet").plain().splitlines()[-1]
+        assert last not in seen
+        assert {TURNS, ("chapter.skip", "go on")} < set(bar.shown)
+        for _ in range(20):
+            if TURNS not in bar.shown:
+                break
+            await pilot.press("enter")
+            await settled(pilot)
+            assert screen.step == "look"
+            seen += text_of(app)
+        pane = screen.pane()
+        assert pane.scroll_offset.y == pane.max_scroll_y > 0
+        assert last in seen
+        assert ("chapter.enter", "go on") in bar.shown
+        # What was seen is read: the key that scrolls is named, and Enter goes on.
+        await pilot.press("up")
+        await settled(pilot)
+        assert SCROLLS in bar.shown
+        await pilot.press("enter")
+        await settled(pilot)
+        assert screen.step == "predict"
+
+
+async def test_a_sentence_above_the_keys_makes_no_page_unread() -> None:
+    app = WorkshopApp(open_workshop(course=builtin_course()), "migration")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         bar = app.screen.query_one(KeyBar)
-        seen = text_of(app)
-        assert more in bar.shown
-        for _ in range(20):
-            if more not in bar.shown:
-                break
-            await pilot.press("pagedown")
-            await settled(pilot)
-            seen += text_of(app)
-        assert more not in bar.shown
-        pane = chapter_of(app).pane()
-        assert pane.scroll_offset.y == pane.max_scroll_y > 0
-        assert "ON THIS HOST" in seen
-        await pilot.press("up")
+        await pilot.press("pagedown", "pagedown", "pagedown", "pagedown", "h")
         await settled(pilot)
-        assert more in bar.shown
-        while chapter_of(app).step != "measure":
-            wanted = chapter_of(app).keys()
-            assert (more in bar.shown) == (more in wanted)
-            await pilot.press("enter")
-            await settled(pilot)
-        assert more not in bar.shown, "all of this page is seen"
+        assert chapter_of(app).said
+        pane = chapter_of(app).pane()
+        assert pane.more_below, "the sentence takes lines of the page"
+        assert TURNS not in bar.shown
+        await pilot.press("enter")
+        assert chapter_of(app).step == "predict"
+
+
+async def test_a_key_leaves_the_rest_of_a_page_unread() -> None:
+    app = WorkshopApp(open_workshop(course=builtin_course()), "migration")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("n")
+        await settled(pilot)
+        assert chapter_of(app).step == "predict"
 
 
 async def test_the_curve_grows_block_by_block_past_the_mark() -> None:
@@ -408,9 +493,15 @@ async def test_a_key_that_does_nothing_at_a_step_says_why(size: tuple[int, int])
         "w": keys_that_wait.NO_NOISE,
         "y": keys_that_wait.NO_COPY,
         "slash": keys_that_wait.NO_COMMAND,
+        "left": keys_that_wait.NO_CURVES,
+        "right": keys_that_wait.NO_CURVES,
+        "5": keys_that_wait.NO_NUMBER,
+        "9": keys_that_wait.NO_NUMBER,
+        "z": keys_that_wait.NO_KEY,
     }
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
+        await pilot.press("pagedown", "pagedown", "pagedown", "pagedown")
         for key, why in idle.items():
             await pilot.press(key)
             await settled(pilot)
@@ -543,7 +634,7 @@ async def test_battery_is_said_before_measuring(monkeypatch: pytest.MonkeyPatch)
     app = WorkshopApp(workshop, "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await pilot.press(*["enter"] * 4)
+        await pilot.press("n", *["enter"] * 3)
         assert chapter_of(app).step == "measure"
         assert "On battery" in chapter_of(app).sheet("#data-sheet").plain()
 

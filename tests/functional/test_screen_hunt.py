@@ -25,7 +25,7 @@ from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import fakes, madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.madetrace import TIDS, switch, trace_of
-from tests.screens import settled, text_of
+from tests.screens import read_on, settled, text_of
 
 pytestmark = pytest.mark.slow
 
@@ -52,8 +52,11 @@ async def at(
 
 async def press(pilot: Pilot[None], *keys: str) -> None:
     for key in keys:
-        await pilot.press(key)
-        await settled(pilot)
+        if key == "enter" and isinstance(pilot.app.screen, ChapterScreen):
+            await read_on(pilot)
+        else:
+            await pilot.press(key)
+            await settled(pilot)
 
 
 def flat(app: WorkshopApp) -> str:
@@ -181,6 +184,9 @@ async def test_enter_leads_past_no_noise_without_a_name(workshop: FakeWorkshop, 
         assert "▸EXPLAIN" in text_of(app)
         await press(pilot, "enter", "g", "escape")
         assert "▸EXPLAIN" in text_of(app)
+        while "Enter more below" in flat(app):
+            await pilot.press("enter")
+            await settled(pilot)
         assert "Enter finish" in flat(app)
         await press(pilot, "n")
         assert "▸EXPLAIN" in text_of(app), "with a name, n is no way on"

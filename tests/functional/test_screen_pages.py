@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from textual.command import CommandPalette
+from textual.pilot import Pilot
 from textual.widgets import Input
 
 from jitter_workshop import paths
@@ -22,6 +23,7 @@ from jitter_workshop.session import foreign
 from jitter_workshop.tui import app as app_module
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.core.actions import ACTIONS, BY_ID
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.screens.common.glossary import GlossaryPage
 from jitter_workshop.tui.screens.common.help import HelpPage
@@ -379,6 +381,45 @@ async def test_the_palette_finds_the_themes_by_name_and_by_colour(typed: str) ->
             if "Colours: " in text_of(app):
                 break
         assert "Colours: " in text_of(app)
+
+
+async def found_by(app: WorkshopApp, pilot: Pilot[None], title: str, *typed: str) -> None:
+    """Type into the palette until it shows this title, and choose the first hit."""
+    await pilot.press("ctrl+p", *typed)
+    for _ in range(100):
+        await pilot.pause(0.05)
+        if title in text_of(app):
+            break
+    assert title in text_of(app)
+    await pilot.press("enter")
+    await settled(pilot)
+
+
+@pytest.mark.parametrize("typed", [("p", "i", "n", "n"), ("c", "h", "a", "p", "t", "e", "r", "space", "3")])
+async def test_the_palette_finds_a_chapter_by_name_and_by_number(typed: tuple[str, ...]) -> None:
+    workshop = open_workshop()
+    title = workshop.course.chapters[2].title
+    async with opened(workshop, (80, 24)) as (app, pilot):
+        await found_by(app, pilot, f"Chapter 3: {title}", *typed)
+        assert isinstance(app.screen, ChapterScreen)
+        assert app.screen.walk.chapter.id == "pinning"
+
+
+async def test_the_palette_finds_a_tunable_and_opens_its_check() -> None:
+    async with opened(open_workshop(), (80, 24)) as (app, pilot):
+        await found_by(app, pilot, "CPU governor (governor)", *"gov")
+        assert isinstance(app.screen, StatusScreen)
+        assert app.screen.finding is not None
+        assert app.screen.finding.check.id == "governor"
+
+
+async def test_the_palette_finds_a_step_of_the_chapter_on_the_screen() -> None:
+    async with opened(open_workshop(), (80, 24), "enter") as (app, pilot):
+        screen = app.screen
+        assert isinstance(screen, ChapterScreen)
+        await found_by(app, pilot, "Step: predict", *"predict")
+        assert app.screen is screen
+        assert screen.step == "predict"
 
 
 async def test_a_theme_of_the_palette_is_used_at_once_and_kept() -> None:

@@ -46,30 +46,41 @@ def go_to(screen: StatusScreen, check: str) -> int:
     return [f.check.id for f in screen.shown()].index(check)
 
 
-async def test_it_lists_what_status_lists_and_as_status_groups_it(
+async def test_it_lists_what_status_lists_and_what_matters_first(
     server: FakeWorkshop, host_tree: Callable[[str], Path]
 ) -> None:
     async with opened(server, (80, 24), "s") as (app, pilot):
         screen = status_of(app)
         checkup = look(host_tree("server64"))
-        assert [f.check for f in screen.shown()] == [c for _, checks in checkup.groups() for c in checks]
+        states = ("improve", "ok", "info", "unavailable")
+        every = [check for _, checks in checkup.groups() for check in checks]
+        assert [f.check for f in screen.shown()] == [c for state in states for c in every if c.state == state]
         said = screen.query_one("#status-checks", Sheet).plain()
         heads = [line for line in said.splitlines() if not line.startswith((" ", "▸"))]
-        assert heads == [name.upper() for name, _ in checkup.groups()]
+        assert heads == ["CAN BE BETTER", "OK", "TO KNOW", "NOT HERE"]
         assert "This is a recorded host, not this machine." in text_of(app)
         assert f"{checkup.summary['improve']} can be better" in text_of(app)
         await pilot.press("escape")
         assert isinstance(app.screen, HomeScreen)
 
 
-async def test_it_opens_on_a_check_that_can_be_better_and_shows_it(host_tree: Callable[[str], Path]) -> None:
+async def test_it_opens_at_the_top_on_a_check_that_can_be_better(host_tree: Callable[[str], Path]) -> None:
     async with opened(with_chapter_for(open_workshop(host_tree("guest")), "pinning"), (80, 24), "s") as (app, _):
         screen = status_of(app)
-        assert screen.shown()[0].check.state == "unavailable"
-        assert screen.finding is not None
+        assert screen.query_one("#status-list", Pane).scroll_offset.y == 0
+        assert screen.finding is screen.shown()[0]
         assert screen.finding.check.state == "improve"
+        assert screen.shown()[-1].check.state == "unavailable"
         assert any(line.startswith("▸ ▲") for line in screen.sheet("#status-checks").plain().splitlines())
         assert f"▸ ▲ {screen.finding.check.id}" in text_of(app).replace(" ▸", "▸")
+
+
+async def test_what_this_tool_has_set_is_first(server: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "standing", lambda: ({"id": "aslr", "value": "off"},))
+    async with opened(server, (80, 24), "s") as (app, _):
+        screen = status_of(app)
+        assert screen.shown()[0].check.id == "aslr"
+        assert screen.sheet("#status-checks").plain().startswith("SET BY THIS TOOL\n▸")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 48)])

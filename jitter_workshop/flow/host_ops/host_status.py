@@ -177,6 +177,11 @@ def find(root: Path, course: Course) -> Findings:
     return Findings(tuple(found), checkup.head, checkup.summary)
 
 
+def titles() -> tuple[tuple[str, str], ...]:
+    """Return the id and the title of each check, in the order of ``status``. The host is not read."""
+    return tuple((tunable.id, tunable.title) for tunable in registry.tunables())
+
+
 def treating(course: Course) -> dict[str, tuple[str, str]]:
     """Return tunable id → (chapter id, title), for the first chapter that sets the tunable. If no chapter sets it, the
     first chapter whose pages are about it is taken."""

@@ -32,8 +32,8 @@ SCOPE_TITLES = {
 """The screens and pages that have keys of their own, with their titles on the help page."""
 
 TYPED_AHEAD_S = 0.5
-"""For this time in s after a plan is shown, Enter does not agree to it: the user may have pressed Enter before seeing
-the plan."""
+"""For this time in s after a plan or a page has opened by itself, a key is not for it: the user may have pressed the key
+before seeing what opened."""
 
 _WRITTEN = {
     "up": "↑",
@@ -147,7 +147,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("quit", "q", "quit", "Leave; what was measured is kept", method="app.leave", palette=False),
     ),
     "chapter": (
-        Action("enter", "enter", "go on", "Do this step's work, then go to the next step"),
+        Action("enter", "enter", "go on", "Show more of the page; then do this step's work; then go to the next step"),
         Action("back", "b,backspace", "back", "Go to the previous step"),
         Action("lesson", "tab", "lesson", "Switch between the lesson and the chart"),
         Action("table", "t", "table", "The same numbers as a table"),
@@ -167,6 +167,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
             "At 'compare' and 'explain' of a hunt: go on, and leave the noise unnamed",
             written="n",
         ),
+        Action("skip", "", "go on", "On a page with more below: leave the rest of it unread", written="n"),
         Action("imported", "", "imported", "At 'compare': show or hide the imported curves", written="i"),
         Action("cure", "r", "try a cure", "Measure once more, with your cure in place"),
         Action("copy", "y", "copy", "Copy the commands of this step"),
@@ -184,7 +185,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("number", "", "number", "Choose the curve or the answer with this number", written="1–9", palette=False),
         Action("programs", "", "program", "Choose one of the three programs", written="1–3", palette=False),
         *_PAGES,
-        Action("home", "escape,q", "home", "Stop the run; else back to the home screen"),
+        Action("home", "escape,q", "home", "Stop the run; else close the hint; else back to the home screen"),
     ),
     "runs": (
         Action(

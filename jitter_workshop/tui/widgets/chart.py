@@ -39,6 +39,7 @@ class ChartView(Widget):
         self.between: tuple[int, int] | None = None
         self.gap: Gap | None = None
         self._asked = 99.9
+        self._guessing = False
         self._empty = "No curve yet."
         self._with_legend = True
 
@@ -53,11 +54,13 @@ class ChartView(Widget):
         between: tuple[int, int] | None = None,
         gap: Gap | None = None,
         asked: float = 99.9,
+        guessing: bool = False,
     ) -> None:
         """Draw these curves. ``highlight``: the index of a curve (negative: from the end); None: all curves look alike.
         ``empty``: the text without curves. ``legend``: False if a table beside the chart names the curves. ``between``:
         the indices of the curves before and after a change; the space between both is filled (``chart.canvas``).
-        ``gap``: their distance at a percentile. ``asked``: the percentile that the legend shows."""
+        ``gap``: their distance at a percentile. ``asked``: the percentile that the legend shows. ``guessing``: the
+        learner sets the mark now, so each decade is named; the question above the chart tells the mark."""
         self.curves = tuple(curves)
         self.marks = tuple(marks)
         self.highlight = highlight % len(self.curves) if highlight is not None and self.curves else None
@@ -66,6 +69,7 @@ class ChartView(Widget):
         self.between = between
         self.gap = gap
         self._asked = asked
+        self._guessing = guessing
         self.refresh()
 
     def render(self) -> Text:
@@ -90,13 +94,15 @@ class ChartView(Widget):
             between=self.between,
             gap=self.gap,
             asked=self._asked,
+            named=self._guessing,
         )
         if not self._with_legend:
             return render(width, height)
         # Where the chart is high, the lines of the legend cost it less than their columns.
         beside = width >= max(_LEGEND_BESIDE_FROM, _FLAT * height)
         legend_width = _LEGEND_WIDTH if beside else width
-        told = partial(canvas.legend, theme=theme, highlight=self.highlight, marks=self.marks, asked=self._asked)
+        marks = () if self._guessing else self.marks
+        told = partial(canvas.legend, theme=theme, highlight=self.highlight, marks=marks, asked=self._asked)
         most = None if beside else min(max(_MOST_LEGEND_LINES, height // 3), height - _LEAST_CHART_HEIGHT)
         legend = list(told(drawn, width=legend_width, most=most))
         read = " ".join(line.plain for line in legend)

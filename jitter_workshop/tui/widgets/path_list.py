@@ -12,15 +12,16 @@ from textual.widget import Widget
 from jitter_workshop.flow.chapters.path import in_groups
 from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.model.walk import PathEntry
-from jitter_workshop.presenter.path import CHANCES, PATH_HEADINGS, marks, path_words
+from jitter_workshop.presenter.path import CHANCES, PATH_HEADINGS, is_new, marks, path_words
 from jitter_workshop.presenter.styled import Text
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 _COLUMNS = (("setting", 8), ("curve", 6), ("guess", 6))
-_MARKS_WIDTH = sum(width for _, width in _COLUMNS)
 _CHANCE_WIDTH = max(len(words) for words, _ in CHANCES.values()) + 1
 _NARROW = 66
 """Below this width a chapter's minutes are shown only where the cursor is, in the line below the path."""
+_ASIDE_WIDTH = len("at diagnose") + 2
+"""The columns for a chapter's minutes, or for the step where it was left."""
 
 
 class PathList(Sheet):
@@ -33,6 +34,11 @@ class PathList(Sheet):
         super().__init__(self._path, id=id)
         self._entries: tuple[PathEntry, ...] = ()
         self._cursor = 0
+
+    @property
+    def _columns(self) -> tuple[tuple[str, int], ...]:
+        """Return the columns of marks; () before a chapter is begun: no mark says anything yet."""
+        return () if is_new(self._entries) else _COLUMNS
 
     @property
     def entry(self) -> PathEntry | None:
@@ -90,7 +96,7 @@ class PathList(Sheet):
         line = Text(title, style="dim" if title.startswith(" ") else "bold dim")
         line.truncate(max(width, 1), ellipsis=True)
         if first:
-            heads = "".join(f"{name:^{wide}}" for name, wide in _COLUMNS)
+            heads = "".join(f"{name:^{wide}}" for name, wide in self._columns)
             line.append(" " * max(width - line.cell_len - len(heads), 1))
             line.append(heads, "dim")
         return line
@@ -102,7 +108,8 @@ class PathList(Sheet):
         shown = marks(entry)
         # Marks that this host cannot earn leave their room to the reason.
         bare = bool(reason) and not set(shown) & {"✓", "✗"}
-        room = width if bare else width - _MARKS_WIDTH
+        columns = () if bare else self._columns
+        room = width - sum(wide for _, wide in columns)
         open_here = entry.here and entry.in_class
         style = "bold text" if under else "text" if open_here else "dim"
         line = Text()
@@ -115,13 +122,13 @@ class PathList(Sheet):
             line.append(f"  {why}", "dim")
         elif entry.here:
             aside = "done" if entry.done else f"at {entry.next_step}" if entry.started else f"{entry.minutes} min"
-            line.append(f"  {aside}" if width >= _NARROW else "", "dim")
+            line.append(f"  {aside:<{_ASIDE_WIDTH}}" if width >= _NARROW else "  ", "dim")
             line.truncate(max(room - _CHANCE_WIDTH - 1, 1), ellipsis=True)
-            line.append(" " * max(room - _CHANCE_WIDTH - line.cell_len, 1))
+            line.append(" ")
             line.append(*CHANCES[entry.chance])
         line.truncate(max(room - 1, 1), ellipsis=True)
         line.append(" " * max(room - line.cell_len, 0))
-        for sign, (_, wide) in () if bare else zip(shown, _COLUMNS, strict=True):
+        for sign, (_, wide) in zip(shown, columns, strict=False):
             colour = {"✓": "good", "✗": "bad"}.get(sign, "dim")
             line.append(f"{sign:^{wide}}", colour)
         if under:

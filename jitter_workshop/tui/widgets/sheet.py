@@ -145,6 +145,20 @@ def panel(widget: W, title: str = "") -> W:
 
 
 class Pane(VerticalScroll, can_focus=False):
-    """Scroll its sheets. The screen's keys scroll the pane, so it needs no focus."""
+    """Scroll its sheets. The screen's keys scroll the pane, so it needs no focus. A column of air is between the text
+    and the scroll bar."""
 
-    DEFAULT_CSS = "Pane { width: 1fr; height: 1fr; scrollbar-size-vertical: 1; }"
+    DEFAULT_CSS = """
+    Pane { width: 1fr; height: 1fr; scrollbar-size-vertical: 1; }
+    Pane > Sheet { padding: 0 1 0 0; }
+    """
+
+    @property
+    def more_below(self) -> bool:
+        """Return True if the pane is on the screen and has lines below those that are seen."""
+        return bool(self.region.area) and self.scroll_offset.y < self.max_scroll_y
+
+    @property
+    def seen_to(self) -> int:
+        """Return the number of lines down to the last one that is seen now; 0 if the pane is not on the screen."""
+        return self.scroll_offset.y + self.scrollable_content_region.height if self.region.area else 0

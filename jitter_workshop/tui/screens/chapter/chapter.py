@@ -99,6 +99,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._runs = ChapterRuns(self._page, self._draw_run)
         self._hunt = ChapterHunt(self._page, self._runs, self.enter_step)
         self._hands = ChapterHands(self._page, self.enter_step)
+        self._seen: dict[tuple[str | None, bool], int] = {}
+        self._hint = ""
+        """The newest hint; "" before the first one."""
         self._measure_at_once = measure
         self._said_first = said
 
@@ -113,6 +116,11 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def now(self) -> Step:
         """Return the object of the step on the screen."""
         return self._steps[self.walk.current]
+
+    @property
+    def _hinted(self) -> bool:
+        """Return True if a hint stands above the keys."""
+        return bool(self.said) and self.said == self._hint
 
     # -- layout ----------------------------------------------------------------------------------------------------
 
@@ -179,6 +187,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         page.offers_mount = False
         page.drawn = self.walk.drawn_cpus(self.step)
         page.hands = page.hands if self.walk.hands.opened else None
+        self._seen.clear()
         self.now.enter()
         self.tell("")
         self.query_one("#data", Pane).scroll_home(animate=False)
@@ -234,6 +243,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
                 between=between,
                 gap=gap,
                 asked=self._page.told_at(self.now.asked),
+                guessing=self.step == "predict",
             )
 
     def _banner(self, width: int) -> Iterable[Text]:
@@ -322,6 +332,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             return ()
         step = self.now
         enter: list[Shown] = [] if step.waits else [("chapter.enter", step.enter_label)]
+        if unread := self._unread() is not None:
+            # Enter turns the page; what it does at the end is left to the key that skips the rest.
+            enter = [("chapter.enter", "more below"), ("chapter.skip", step.enter_label)]
         shown: list[Shown] = [*enter, *self._hunt.keys(), *step.first_keys()]
         restores = self.walk.host.applied or self._hands.can_restore
         if self.walk.sets and self.step in ("apply", *AFTER) and restores:
@@ -329,22 +342,43 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self.walk.measures(self.step) and self.walk.run_in(self.step) is not None:
             shown.append(("chapter.again", "again"))
         shown += [*self._view_keys(step), *step.last_keys()]
-        if self._more_below():
+        if not unread and self._more_below():
             shown.append(("chapter.page_down", "more below"))
         if self.walk.chapter.hints and not self.walk.hints_are_over:
             shown.append(("chapter.hint", ""))
         if self.walk.host.rehearsed and not self.workshop.recorded and self.workshop.host.accelerator is None:
             shown.append(("app.practice", ""))
-        return [*shown, ("chapter.back", ""), ("app.glossary", ""), ("app.help", ""), ("chapter.home", "")]
+        home = "close hint" if self._hinted else ""
+        return [*shown, ("chapter.back", ""), ("app.glossary", ""), ("app.help", ""), ("chapter.home", home)]
 
     def _scrolled(self) -> None:
         """Name the key that scrolls while there are lines below. The pane knows this only after the layout."""
-        self.call_after_refresh(self.refresh_keys)
+        self.call_after_refresh(self._see)
+
+    def _see(self) -> None:
+        """Remember how far each pane was seen at this visit of the step."""
+        for pane in self.query(Pane):
+            self._seen[self._part(pane)] = self._seen_to(pane)
+        self.refresh_keys()
+
+    def _part(self, pane: Pane) -> tuple[str | None, bool]:
+        return pane.id, self._page.table
+
+    def _seen_to(self, pane: Pane) -> int:
+        """Return the number of lines of a pane that were seen at this visit of the step, from the first one on."""
+        return max(self._seen.get(self._part(pane), 0), pane.seen_to)
 
     def _more_below(self) -> bool:
         """Return True if the pane that the keys scroll has lines below those that are seen."""
-        pane = self.pane()
-        return bool(pane.region.area) and pane.scroll_offset.y < pane.max_scroll_y
+        return self.pane().more_below
+
+    def _unread(self) -> Pane | None:
+        """Return the pane with text that Enter shows before it goes on: the lesson first, then the figures. Return
+        None if all was seen, or if Enter does more than go on."""
+        if self._page.to_name or not self.now.only_reads:
+            return None
+        panes = (self.query_one(selector, Pane) for selector in ("#lesson", "#data"))
+        return next((one for one in panes if one.more_below and self._seen_to(one) < one.virtual_size.height), None)
 
     def _view_keys(self, step: Step) -> list[Shown]:
         """Return the keys that switch between page, chart and table."""
@@ -390,6 +424,18 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if self._page.run is not None or self._page.observing is not None:
             self.tell_busy()
             return
+        if (pane := self._unread()) is not None:
+            pane.scroll_page_down(animate=False)
+            return
+        self._enter()
+
+    def action_skip(self) -> None:
+        """Go on from a page, although there is more of it below."""
+        if self._unread() is not None:
+            self._enter()
+
+    def _enter(self) -> None:
+        """Do what Enter does at the present step, from the end of its page."""
         if self.now.reading_first:
             self._page.view = "work"
             self.now.figures_opened()
@@ -441,10 +487,14 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.tell(keys_that_wait.FIRST_STEP)
 
     @on(LoopLine.Wanted)
-    def _go_to(self, message: LoopLine.Wanted) -> None:
+    def _wanted(self, message: LoopLine.Wanted) -> None:
+        self.go_to_step(message.step)
+
+    def go_to_step(self, step: StepName) -> None:
+        """Go to a step, or say why the learner may not enter it. Do nothing while something is measured or changed."""
         if self._page.run is not None or self._page.observing is not None or self.frame.at_work:
             return
-        if self._went(message.step):
+        if self._went(step):
             self.enter_step()
 
     def _went(self, step: StepName) -> bool:
@@ -461,9 +511,12 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return True
 
     def action_home(self) -> None:
+        """Stop what is measured or observed; else close the hint; else go to the home screen."""
         if (running := self._page.run or self._page.observing) is not None:
             running.stop()
             self.redraw()
+        elif self._hinted:
+            self.tell("")
         else:
             self.leave()
 
@@ -550,10 +603,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._page.tell_work(f"{notice[:1].upper()}{notice[1:]}")
 
     def action_boots(self) -> None:
-        """Switch the plan of boot parameters between every boot and the next boot alone. In a hunt the same key goes to
-        the next step, and leaves the noise unnamed."""
+        """Switch the plan of boot parameters between every boot and the next boot alone. The same key goes to the next
+        step in a hunt, and leaves the noise unnamed; on a page with more below it leaves the rest unread."""
         if self._page.to_name:
             self.action_without()
+            return
+        if self._unread() is not None:
+            self.action_skip()
             return
         step, boots = self.now, self.walk.host.boots
         way = boots.way() if isinstance(step, Apply) and step.other_boots else None
@@ -715,6 +771,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         if hint is None:
             shown = self.walk.chapter.hints
             hint = f"No more hints. The last one was: {shown[-1]}" if shown else "This chapter has no hints."
+        self._hint = hint
         self.tell(hint)
 
     def action_copy(self) -> None:
@@ -749,8 +806,24 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             highlighted = count - 1 if page.highlight is None else page.highlight
             page.highlight = (highlighted + by) % count
             self.redraw()
+        else:
+            self._does_nothing(keys_that_wait.NO_CURVES)
 
     def digit(self, index: int) -> None:
-        if not self.now.digit(index) and self.now.with_chart and index < len(self._page.curves()):
+        if self.now.digit(index):
+            return
+        if self.now.with_chart and index < len(self._page.curves()):
             self._page.highlight = index
             self.redraw()
+        else:
+            self._does_nothing(keys_that_wait.NO_NUMBER)
+
+    def unknown(self) -> None:
+        self._does_nothing(keys_that_wait.NO_KEY)
+
+    def _does_nothing(self, why: str) -> None:
+        """Say why a key does nothing. While the host is changed, or measured, that is the reason."""
+        if self._page.run is not None or self._page.observing is not None:
+            self.tell_busy()
+        elif not self.frame.at_work:
+            self.tell(why)

@@ -95,6 +95,10 @@ class Diagnose(Step):
         return self.alone and self.walk.diagnosis.ready is None and not self._failed
 
     @property
+    def only_reads(self) -> bool:
+        return super().only_reads and not self._open and not self.waits
+
+    @property
     def _open(self) -> bool:
         """Return True if a cause can be chosen now."""
         return not self.reading_first and self.walk.diagnosis.asks

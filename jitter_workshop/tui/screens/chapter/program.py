@@ -95,6 +95,10 @@ class ObserveProgram(Step):
         return self.page.observing is not None
 
     @property
+    def only_reads(self) -> bool:
+        return super().only_reads and not self._due and not self.waits
+
+    @property
     def _due(self) -> bool:
         return self.walk.program.work.observed is None and not self.walk.program.why_not
 

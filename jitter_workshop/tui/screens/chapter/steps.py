@@ -112,6 +112,12 @@ class Step:
         return self.alone and not self.screen.wide and self.page.view == "lesson"
 
     @property
+    def only_reads(self) -> bool:
+        """Return True if the screen shows text now, and Enter does no more than go on from it. Enter then turns the
+        page first if there is more below."""
+        return (self.page.view == "lesson" and not self.screen.wide) or not self.with_chart
+
+    @property
     def with_chart(self) -> bool:
         """Return True if this step shows the chart now."""
         return not self.page.table and self.walk.host.rehearsed and bool(self.page.recorded()[0])
@@ -289,6 +295,10 @@ class Predict(Step):
         return not self.page.table and self.page.marking
 
     @property
+    def only_reads(self) -> bool:
+        return super().only_reads and not self._open
+
+    @property
     def _open(self) -> bool:
         return self.walk.chapter.prediction is not None and not self.page.lock_reason and not self.reading_first
 
@@ -398,6 +408,10 @@ class Measure(Step):
         return self._waits and self.screen.tall and bool(self.page.curves())
 
     @property
+    def only_reads(self) -> bool:
+        return super().only_reads and not self._waits
+
+    @property
     def with_chart(self) -> bool:
         if self.walk.host.rehearsed:
             return super().with_chart
@@ -474,6 +488,11 @@ class Apply(Step):
         walk = self.walk
         stands = walk.awaits_reboot or walk.host.applied or bool(walk.hands.owed) or walk.hands.opened
         return self.alone and not self.screen.wide and not stands
+
+    @property
+    def only_reads(self) -> bool:
+        read = self.reading_first or self.walk.host.rehearsed
+        return super().only_reads and read
 
     @property
     def to_mask(self) -> bool:

@@ -106,9 +106,14 @@ class KeyedScreen(Screen[None]):
     def digit(self, index: int) -> None:
         """Handle a key 1 to 9, given as an index from 0. There may be no line with this index."""
 
+    def unknown(self) -> None:
+        """Handle a key that is bound to nothing."""
+
     def on_key(self, event: events.Key) -> None:
         if event.character is not None and event.character in "123456789":
             self.digit(int(event.character) - 1)
+        elif event.is_printable and event.key not in self.active_bindings:
+            self.unknown()
 
     def action_close(self) -> None:
         self.dismiss(None)

@@ -2,25 +2,56 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable
+
+from textual import events
 
 from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.presenter import host_load as words
 from jitter_workshop.presenter.lines import wrap
 from jitter_workshop.presenter.styled import Text
 from jitter_workshop.tui.background import aside
+from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.common.base import Page
 
 
 class LoadPage(Page, scope="load"):
     """Show the load. Enter goes on; r looks again. ``look``: looks at the load for a second or two; it returns None if
-    the load is not known."""
+    the load is not known. ``tell``: names the load in a sentence where this page is not read.
 
-    def __init__(self, load: HostLoad, look: Callable[[], HostLoad | None]) -> None:
+    The page opens by itself, seconds after the screen below has opened. A key that comes at once is meant for that
+    screen: the page closes, the screen has the key, and the sentence says what the page would have said.
+    """
+
+    _opened = math.inf
+    """The time at which the page was painted, by the monotonic clock; infinity before."""
+
+    def __init__(self, load: HostLoad, look: Callable[[], HostLoad | None], tell: Callable[[HostLoad], None]) -> None:
         super().__init__()
+        self._found = load
         self._load: HostLoad | None = load
         self._look = look
+        self._tell = tell
         self._looking = False
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._painted)
+
+    def _painted(self) -> None:
+        self._opened = time.monotonic()
+
+    def on_key(self, event: events.Key) -> None:
+        if time.monotonic() - self._opened >= actions.TYPED_AHEAD_S:
+            return
+        event.stop()
+        event.prevent_default()
+        app = self.app
+        app.pop_screen()
+        app.post_message(events.Key(event.key, event.character))
+        # The key goes from the app to the screen and back to the app; the sentence follows it on the same way.
+        app.call_later(app.screen.call_later, app.call_later, self._tell, self._found)
 
     def lines(self, width: int) -> Iterable[Text]:
         yield Text()

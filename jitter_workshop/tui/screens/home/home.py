@@ -62,7 +62,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
     """Show the home screen, which is the first screen."""
 
     _stood: tuple[dict[str, str], ...] = ()
-    """The tunables that were applied when the result of the last change, ``said``, was shown."""
+    """The tunables that were applied when the newest message, ``said``, was shown."""
 
     def body(self) -> ComposeResult:
         yield Sheet(self._what_this_is, id="what")
@@ -166,7 +166,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
         told = entry.here or (entry.rehearsed and self.workshop.recorded)
         said = subject_told(entry) if told else entry.reason
         lines = wrap(Text(clean(said, 400), "dim"), width, "  ")
-        if signs := row_told(entry):
+        # Before a chapter is begun the rows have no signs.
+        if not is_new(self.workshop.path()) and (signs := row_told(entry)):
             lines = [*wrap(Text(signs, "dim"), width, "  "), *lines]
         if len(lines) > (rows := ABOUT_ROWS[self.wide]):
             lines = lines[:rows]
@@ -278,12 +279,12 @@ class HomeScreen(HostChangeScreen, scope="home"):
         """Show ``said``, then change the host by ``work`` on a thread. ``result``: makes a message from what ``work``
         returned."""
         self.said = said
-        self.on_thread(work, lambda done: self._tell_change(result(done)))
+        self.on_thread(work, lambda done: self.tell(result(done)))
         self.redraw()
 
-    def _tell_change(self, message: str) -> None:
+    def tell(self, text: str) -> None:
         self._stood = self.workshop.standing()
-        self.tell(message)
+        super().tell(text)
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
@@ -315,7 +316,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
     def action_undo(self) -> None:
         standing = self.workshop.standing()
         if not standing:
-            self._tell_change(NOTHING_APPLIED)
+            self.tell(NOTHING_APPLIED)
             return
 
         others = self.workshop.of_others()
@@ -344,7 +345,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
     def action_resume(self) -> None:
         words = self.workshop.resumable()
         if not words:
-            self._tell_change("There is nothing to apply again.")
+            self.tell("There is nothing to apply again.")
             return
         try:
             view = self.workshop.resume_plan()

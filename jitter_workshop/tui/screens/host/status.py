@@ -21,25 +21,23 @@ from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import ListSheet, Pane, Sheet, panel
 
 _PAGE_OF_ROWS = 10
-_TURNS = {"improve": 1, "ok": 2, "info": 3, "unavailable": 4}
-
-
-def _turn(finding: Finding) -> int:
-    """Return a check's rank: the check with the lowest rank is under the cursor when the list opens. A drifted check
-    has the lowest rank, an unavailable one the highest."""
-    return 0 if finding.check.drifted is not None else _TURNS[finding.check.state]
+_ORDER = ("drifted", "set by this tool", *views.WORDS.values())
+"""The headings of the list, in their order: what has changed, what can be better, then the rest."""
 
 
 class StatusScreen(WorkshopScreen, scope="status"):
     """Show the checks of ``status``. They are read on a thread, so that the screen stays responsive. A click on a line
-    chooses its check; a second click opens the check's page or its chapter."""
+    chooses its check; a second click opens the check's page or its chapter. ``under``: the check under the cursor when
+    the list opens; "" for the first one."""
 
-    def __init__(self) -> None:
+    def __init__(self, under: str = "") -> None:
         super().__init__()
         self._found: Findings | None = None
         self._looking = False
         self._only_improve = False
-        self._under = ""
+        self._under = under
+        self._set: frozenset[str] = frozenset()
+        """The tunables that this tool had applied when the host was looked at."""
         self._reading = False
 
     def body(self) -> ComposeResult:
@@ -76,29 +74,39 @@ class StatusScreen(WorkshopScreen, scope="status"):
         self.run_worker(self._look(), exclusive=True, group="look")
 
     async def _look(self) -> None:
+        opens = self._found is None
         try:
             self._found = await aside(self.workshop.findings)
         except WorkshopError as error:
             self._found, self.said = None, error.sentence()
+        self._set = frozenset(one["id"] for one in self.workshop.standing())
         self._looking = False
         self.redraw()
-        if not self._under and (finding := self.finding) is not None and not self.said:
+        if opens and (finding := self.finding) is not None and not self.said:
             self.call_after_refresh(self._put, finding)
 
     # -- layout ----------------------------------------------------------------------------------------------------
 
     def shown(self) -> tuple[Finding, ...]:
-        """Return the checks that are listed now."""
+        """Return the checks that are listed now, in the order of their headings. Those that this host lacks are
+        last."""
         if self._found is None:
             return ()
-        return self._found.improvable if self._only_improve else self._found.checks
+        found = self._found.improvable if self._only_improve else self._found.checks
+        return tuple(sorted(found, key=lambda finding: _ORDER.index(self._heading(finding))))
+
+    def _heading(self, finding: Finding) -> str:
+        """Return the heading that a check stands below."""
+        check = finding.check
+        if check.drifted is not None:
+            return _ORDER[0]
+        return _ORDER[1] if check.id in self._set else views.WORDS[check.state]
 
     @property
     def finding(self) -> Finding | None:
         """Return the check under the cursor."""
         shown = self.shown()
-        # The list opens on what the learner can act on, not on a line that says "not here".
-        return next((f for f in shown if f.check.id == self._under), min(shown, key=_turn, default=None))
+        return next((f for f in shown if f.check.id == self._under), shown[0] if shown else None)
 
     def redraw(self) -> None:
         self.set_class(self._reading, "-page")
@@ -115,8 +123,8 @@ class StatusScreen(WorkshopScreen, scope="status"):
         rows: list[Finding | str] = []
         group = ""
         for finding in self.shown():
-            if finding.group != group:
-                group = finding.group
+            if (heading := self._heading(finding)) != group:
+                group = heading
                 rows.append(group)
             rows.append(finding)
         return rows

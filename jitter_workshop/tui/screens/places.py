@@ -1,0 +1,52 @@
+"""Find chapters, checks and steps for the command palette, by their names and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import cast
+
+from textual.command import Hit, Hits, Provider
+
+from jitter_workshop.flow.host_ops.host_status import titles, treating
+from jitter_workshop.model.text import clean
+from jitter_workshop.tui.core.frame import Frame
+from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.screens.host.status import StatusScreen
+
+Place = tuple[str, str, Callable[[], object]]
+"""A name that the palette shows and searches, a sentence about the place, and the way there."""
+
+_LEAST = 0.1
+"""The score of a place whose words stand in another order than they were typed."""
+
+
+class Places(Provider):
+    """Find the places that have every typed word in their names. Nothing is offered before a word is typed."""
+
+    async def search(self, query: str) -> Hits:
+        typed, matcher = query.casefold().split(), self.matcher(query)
+        for title, about, go in self._places():
+            if all(word in title.casefold() for word in typed):
+                yield Hit(matcher.match(title) or _LEAST, matcher.highlight(title), go, title, about)
+
+    def _places(self) -> Iterator[Place]:
+        """Yield the steps of the chapter on the screen, then all chapters, then all checks of the status."""
+        frame, screen = cast(Frame, self.app), self.screen
+        if isinstance(screen, ChapterScreen):
+            for step in screen.walk.chapter.steps:
+                yield f"Step: {step}", "Go to this step of the chapter", partial(screen.go_to_step, step)
+        for number, entry in enumerate(frame.workshop.path(), 1):
+            title = f"Chapter {number}: {clean(entry.title, 60)}"
+            yield title, clean(entry.summary, 200), partial(frame.go_to_chapter, entry.chapter_id)
+        treated = treating(frame.workshop.course)
+        for ident, name in titles():
+            _, chapter = treated.get(ident, ("", ""))
+            about = f"Show it in the status; the chapter about it is '{clean(chapter, 60)}'"
+            yield f"{name} ({ident})", about if chapter else "Show it in the status", partial(self._check, ident)
+
+    def _check(self, ident: str) -> None:
+        """Show a check in the status, in the place of a status that is open."""
+        if isinstance(self.app.screen, StatusScreen):
+            self.app.pop_screen()
+        self.app.push_screen(StatusScreen(ident))
