@@ -21,7 +21,9 @@ NOTE = (
     "Single runs are described here, not judged. Two runs of the same thing differ too, and a chapter's run "
     "differs from the run before in more than its settings."
 )
-NO_STEPS = "Nothing is measured yet: each chapter with a run adds its curve here."
+NO_STEPS = "Nothing is measured yet: your first run adds a curve here, and each chapter's second run one more."
+HOW = "m on the home screen measures."
+NO_STEPS_HERE = "Nothing is measured yet, and on a recorded host nothing can be measured."
 
 
 def steps(summary: CourseSummary, width: int) -> Iterator[tuple[int, Text]]:

@@ -26,7 +26,7 @@ _KINDS = {
     "timer": "timer {}",
     "vector": "vector {}",
     "workqueue": "work {}",
-    "migration": "a move while {} ran",
+    "migration": "move to another CPU ({})",
     "page_fault": "page fault ({})",
     "around": "around {}",
 }
@@ -61,8 +61,8 @@ _NO_TASK = {
 }
 """Causes of the kind ``task`` whose name is not that of a task, with their meanings."""
 _ABOUT = {
-    "migration": "a move: the scheduler moved the thread to another CPU, which was free until the thread ran there. "
-    "The named task ran at that moment; it may not have caused the move.",
+    "migration": "move to another CPU: the scheduler moved the thread, and its new CPU was free until the thread ran "
+    "there. The task in brackets ran at that moment; it may not have caused the move.",
     "around": f"around: a gap of at most {nice_ns(AROUND_NS)} that touches the named event ({nice_ns(ARRIVAL_NS)} "
     "before an interrupt). It contains the event's entry and exit, the tracing itself and, in a guest, the "
     "hypervisor's work.",

@@ -214,7 +214,7 @@ def test_a_bar_is_as_wide_as_asked_and_its_legend_adds_up(pieces: list[tuple[str
         ("no_event", "", "no event"),
         ("no_event", "asleep", "asleep or stopped"),
         ("page_fault", "user", "page fault (user)"),
-        ("migration", "migration/1", "a move while migration/1 ran"),
+        ("migration", "migration/1", "move to another CPU (migration/1)"),
         ("vector", "local_timer", "local timer (interrupt)"),
         ("around", "local_timer", "around local timer"),
         ("vector", "reschedule", "another CPU asks to reschedule"),

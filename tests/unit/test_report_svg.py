@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.palette import PALETTES
-from jitter_workshop.report.pictures.drawing import Series, Words, colour_of, fitted, picture
+from jitter_workshop.report.pictures.drawing import Mark, Series, Words, colour_of, fitted, picture
 from jitter_workshop.report.pictures.svg import render_svg
 from jitter_workshop.stats import scale, view
 from jitter_workshop.stats.histogram import Bin
@@ -127,6 +127,20 @@ def test_a_text_is_cut_to_its_room_and_says_so(text: str, room: int) -> None:
     found = fitted(text, room)
     assert found == text or found.endswith("…")
     assert len(found) <= max(len(text), 1)
+
+
+def test_marks_stand_at_the_figures_of_the_legend() -> None:
+    deep = PercentileCurve(
+        "run", tuple(CurvePoint(percentile_of_x(n / 4), 100 + 90 * n * n, True) for n in range(21)), 10**6
+    )
+    shapes = picture([deep]).shapes
+    ranges = view.percentiles([deep]).ranges
+    across = [
+        84 + scale.x_of_percentile(percentile) / ranges.x_high * (960 - 84 - 28)
+        for percentile in (50, 99.9, deep.points[-1].percentile)
+    ]
+    marks = [s.x for s in shapes if isinstance(s, Mark) and s.y <= 56 + 440]
+    assert sorted(marks) == pytest.approx(across)
 
 
 def test_twenty_four_curves_look_each_different() -> None:

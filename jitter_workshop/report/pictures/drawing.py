@@ -1,9 +1,10 @@
 """Draw the chart as shapes: lines, words, curves and their marks. ``svg`` and ``png`` write these shapes.
 
 Axes, ticks and ranges come from ``stats.scale``, so that the picture shows the same as the terminal. Curves differ by
-colour and by mark. A curve is solid up to the last percentile with ten samples beyond it, then dotted. Published curves
-are grey, thin and named as published. Labels from outside are cleaned and shortened here; the module of a format
-escapes them. Lengths are in pixels of a sheet that is :data:`WIDTH` wide; y grows downward.
+colour and by mark; a mark stands at each figure of the legend. A curve is solid up to the last percentile with ten
+samples beyond it, then dotted. Published curves are grey, thin and named as published. Labels from outside are cleaned
+and shortened here; the module of a format escapes them. Lengths are in pixels of a sheet that is :data:`WIDTH` wide; y
+grows downward.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from jitter_workshop.stats import scale
 from jitter_workshop.stats.between import pieces
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.heat import Heat, bounds, level
-from jitter_workshop.stats.view import Point, View, percentiles
+from jitter_workshop.stats.view import Point, View, percentiles, signs
 
 Theme = Literal["light", "dark"]
 Role = Literal["plain", "dim", "title"]
@@ -186,8 +187,8 @@ def picture(
     if between is not None and view.y in ("time", "share"):
         shapes += _areas(plot, *between)
     shapes += _axes(plot, bottom)
-    for number, one in enumerate(series):
-        shapes += _curve(plot, number, one)
+    for number, (curve, one) in enumerate(zip(curves, series, strict=True)):
+        shapes += _curve(plot, number, curve, one)
     shapes += _legend(curves, series, bottom + _AXIS_ROOM)
     height = bottom + _AXIS_ROOM + _LEGEND_LINE * (len(curves) + 1) + 8
     return Picture(height, title, described, series, tuple(shapes))
@@ -361,17 +362,22 @@ def _areas(plot: _Plot, before: int, after: int) -> list[Shape]:
     return [Area(tuple((plot.x(x), plot.y(y)) for x, y in one.outline), one.better) for one in found]
 
 
-def _curve(plot: _Plot, number: int, series: Series) -> list[Shape]:
+def _curve(plot: _Plot, number: int, curve: PercentileCurve, series: Series) -> list[Shape]:
     """Return a curve's line, first solid and then dotted, with its marks."""
     points, solid = plot.path(number), plot.view.solid[number]
     parts = ((points[:solid], False), (points[max(solid - 1, 0) :], True))
     shapes: list[Shape] = [Stroke(tuple(some), series, few) for some, few in parts if len(some) > 1]
-    return [*shapes, *(Mark(x, y, series) for x, y in _stations(plot, points, series.number))]
+    if plot.view.x == "percentile":
+        told = signs(curve, plot.view.paths[number], (percentile for _, _, percentile in _COLUMNS))
+        stations = [(plot.x(x), plot.y(y)) for x, y in told]
+    else:
+        stations = _stations(plot, points, series.number)
+    return [*shapes, *(Mark(x, y, series) for x, y in stations)]
 
 
 def _stations(plot: _Plot, points: Sequence[Point], place: int) -> list[Point]:
-    """Return the places of a curve's marks: at its end, and about once per decade. Curves have their marks at different
-    places."""
+    """Return the places of a curve's marks where the axis has no percentiles: at its end, and about once per decade.
+    Curves have their marks at different places."""
     if not points:
         return []
     found = [points[-1]]

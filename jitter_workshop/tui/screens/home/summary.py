@@ -38,6 +38,11 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         """Return the steps of the course; () while the summary is being computed."""
         return self._summary.steps if self._summary is not None else ()
 
+    @property
+    def _adding_up(self) -> bool:
+        """Return True while the summary is being computed."""
+        return self._summary is None and not self.said
+
     def body(self) -> ComposeResult:
         with Vertical(id="summary-main"):
             with panel(Vertical(id="summary-left"), "Curves"):
@@ -77,11 +82,12 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
     def redraw(self) -> None:
         self.set_class(self._numbers, "-numbers")
         steps = self._bought
+        # Without a curve there is no frame for one: a sentence says how to get one.
+        self.set_class(not steps and not self._adding_up, "-bare")
         shown = words.drawn(steps, self._under)
         chart = self.query_one("#summary-chart", ChartView)
-        empty = words.NO_STEPS if self._summary is not None else "" if self.said else "Adding up…"
         highlight = shown.index(self._under) if self._under in shown and len(shown) > 1 else None
-        chart.show_curves([steps[n].shown for n in shown], highlight=highlight, empty=empty, legend=False)
+        chart.show_curves([steps[n].shown for n in shown], highlight=highlight, empty="Adding up…", legend=False)
         self.sheet("#summary-about").set_class(not steps, "-empty")
         super().redraw()
 
@@ -123,7 +129,10 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
             if self.said:
                 yield from wrap(Text(clean(self.said, 400), "text"), width, "! ")
             return
-        if not self.huge:
+        if not summary.steps:
+            none = words.NO_STEPS_HERE if summary.recorded else f"{words.NO_STEPS} {words.HOW}"
+            yield from (*wrap(Text(none, "text"), width), Text())
+        elif not self.huge:
             yield from self._steps(width)
             yield Text()
         yield from words.rest(summary, width)

@@ -37,6 +37,10 @@ MOST_DRAWN = 6
 """More than six curves cannot be told apart."""
 
 
+NO_RUN = "No run yet: m on the home screen measures."
+NO_CURVE = "No curve is chosen: Space draws the run under the cursor."
+
+
 class RunsScreen(WorkshopScreen, scope="runs"):
     """Show chart and table of the session's runs, newest first. A click on a row shows or hides its curve."""
 
@@ -134,7 +138,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         chart.show_curves(
             curves,
             highlight=highlight,
-            empty="No curve is chosen: Space draws the run under the cursor.",
+            empty=NO_CURVE if self._runs else NO_RUN,
             asked=float(max(judged, key=float, default="99.9")),
         )
         chart.display = not self._table and not self._heat
@@ -160,7 +164,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
 
     def _list(self, width: int) -> Iterable[Text]:
         if not self._runs:
-            yield Text("No run yet: go home and press m.", "dim")
+            yield Text(NO_RUN, "dim")
             return
         # Runs of one workload are judged by one percentile; each further percentile has a column of its own.
         tails = sorted(set(self._judged.values()) - {"50"}, key=float) or [tail_of(self._runs[0].workload)]
