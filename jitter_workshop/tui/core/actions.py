@@ -32,8 +32,8 @@ SCOPE_TITLES = {
 """The screens and pages that have keys of their own, with their titles on the help page."""
 
 TYPED_AHEAD_S = 0.5
-"""For this time in s after a plan or a page has opened by itself, a key is not for it: the user may have pressed the key
-before seeing what opened."""
+"""For this time in s after a plan is shown or a page has opened by itself, a key does nothing there: the user may have
+pressed it before seeing what opened."""
 
 _WRITTEN = {
     "up": "↑",
