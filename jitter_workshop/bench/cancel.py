@@ -63,7 +63,7 @@ class CancelToken:
         return self._reason is not None
 
     def close(self) -> None:
-        """Close the pipe; a later press does nothing."""
+        """Close the pipe; the token does nothing from now on."""
         self._finalizer()
 
     def _press(self, key: bytes) -> None:

@@ -188,7 +188,7 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
             when = (self._folder / DAMAGED).stat().st_mtime
         except OSError:
             return {}
-        words = f"its file was damaged and was moved to {DAMAGED}, last written {stamp(when)}"
+        words = f"its file was damaged and was moved to {DAMAGED} (last written {stamp(when)})"
         return {"the board": f"{words}; the next results of each member fill the board again"}
 
 

@@ -104,7 +104,9 @@ def by_program(task: PredictionTask, prediction: Prediction, parts: Mapping[str,
     known = {a.id: value for a in task.answers if (value := parts.get(a.id)) is not None}
     whole = sum(known.values())
     if len(known) < len(task.answers) or not whole:
-        why = "its threads did nothing but run" if len(known) == len(task.answers) else "only a trace tells these apart"
+        why = "only a trace tells the answers apart"
+        if len(known) == len(task.answers):
+            why = "its threads did nothing but run"
         return PredictionOutcome(f"Your guess is not judged: {why}.", None, "", None, None)
     right = max((a for a in task.answers), key=lambda a: known[a.id])
     shares = ", ".join(f"{a.id} {nice_ns(known[a.id])} ({100 * known[a.id] / whole:.0f} %)" for a in task.answers)

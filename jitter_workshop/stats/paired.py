@@ -42,7 +42,7 @@ _HAIR = 1e-12
 class Pairs:
     """Hold one measure in all rounds: ``x`` without the change, ``y`` with it. Raise ValueError for unequal lengths and
     negative values. ``counted``: True if the values are numbers of events in equal time, False if they are times in ns.
-    ``step``: times that differ by less than this are the same. ``shift``, ``slope``: a value for each pair, () for
+    ``step``: times that differ by less than this count as equal. ``shift``, ``slope``: a value for each pair, () for
     none. They correct each pair for known effects of other settings, which change the pair's log ratio by shift +
     (slope - 1) × the log ratio under test."""
 

@@ -258,7 +258,7 @@ def _percentile_gate(rounds: Sequence[Round], percentile: str, known: int) -> st
     if fewest >= SOLID_BEYOND:
         return ""
     stalls = f"distinct stall{'' if fewest == 1 else 's'}"
-    return f"only {fewest} {stalls} beyond this value, without or with the change, and {SOLID_BEYOND} are needed"
+    return f"only {fewest} {stalls} beyond this value in the runs without or with the change; {SOLID_BEYOND} are needed"
 
 
 def _levels(totals: tuple[float, float], seconds: tuple[float, float]) -> tuple[float | None, float | None]:

@@ -228,7 +228,7 @@ def test_a_percentile_beyond_p99_needs_ten_distinct_stalls_beyond_it_on_each_sid
     for percentile, verdict in (("p99", "higher"), ("p99.9", "cannot_tell"), ("p99.99", "cannot_tell")):
         assert row(judge(few), percentile).verdict == verdict
     assert "only 0 distinct stalls beyond this value" in row(judge(few), "p99.9").words
-    assert "without or with the change, and 10 are needed" in row(judge(few), "p99.9").words
+    assert "without or with the change; 10 are needed" in row(judge(few), "p99.9").words
     one_each = each_side(tail, beyond={"99.9": 1, "99.99": 1})
     assert row(judge(one_each), "p99.9").verdict == "higher"
 
