@@ -305,7 +305,8 @@ class Started:
                 return f"systemd has not reloaded {name}"
         allowed = run("systemctl", "show", "-p", "AllowedCPUs", "--value", SLICE).strip().replace(" ", ",")
         if self.logins is not None and CpuSet.parse_list(allowed) != self.logins:
-            return f"{SLICE} has the CPUs {clean(allowed, LABEL) or 'of all'}, but should have {self.logins}"
+            has = f"CPU {clean(allowed, LABEL)}" if allowed else "all CPUs"
+            return f"{SLICE} has {has}, but should have only CPU {self.logins}"
         return answers(lambda: SocketLink(AGENT_SOCKET), "the agent") or answers(
             lambda: SocketLink(BOARD_SOCKET), "the board"
         )

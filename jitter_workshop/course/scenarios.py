@@ -117,7 +117,7 @@ def _requirement(table: Table) -> Requirement:
     says = table.text("says", limit=120)
     kinds = [kind for kind in ("figure", "file", "task", "command") if kind in table.data]
     if len(kinds) != 1:
-        table.wrong(None, "a [[require]] has one of figure, file, task and command")
+        table.wrong(None, "a [[require]] needs exactly one of the keys 'figure', 'file', 'task' and 'command'")
         table.taken |= table.data.keys()
         return Requirement(says, "command", "true")
     if kinds == ["figure"]:
@@ -130,7 +130,7 @@ def _requirement(table: Table) -> Requirement:
     if kinds == ["file"]:
         path = table.text("file", limit=300)
         if not _FILE.fullmatch(path) or ".." in path:
-            table.wrong("file", "file is a path below /sys, /proc, /dev or /run")
+            table.wrong("file", "'file' must be a path below /sys, /proc, /dev or /run")
         return Requirement(says, "file", path, wanted=table.text("is"))
     if kinds == ["task"]:
         return Requirement(says, "task", table.text("task", limit=15), off=table.text("off", required=False))

@@ -696,7 +696,7 @@ def _status(document: ReportDocument) -> Iterator[Block]:
                 yield _checks(many(len(others), "other check"), head, others, most=0)
         return
     if before.boot_id != after.boot_id:
-        yield Paragraph("The host was rebooted between before and after.", "dim")
+        yield Paragraph("The host was rebooted between 'before' and 'after'.", "dim")
     was, now = ({check.id: check for check in one.checks} for one in (before, after))
     differ = [ident for ident in dict.fromkeys((*now, *was)) if _standing(was.get(ident)) != _standing(now.get(ident))]
     same = [check for check in now.values() if check.id not in differ]
@@ -704,7 +704,7 @@ def _status(document: ReportDocument) -> Iterator[Block]:
     if differ:
         rows = tuple((_check(now.get(one) or was[one]), _state(was.get(one)), _state(now.get(one))) for one in differ)
         columns = (Column("check", brief=True), _moment("before", before), _moment("after", after))
-        yield Table("status", "Checks that differ between before and after", columns, rows)
+        yield Table("status", "Checks that differ between 'before' and 'after'", columns, rows)
     if same:
         caption = f"{many(len(same), 'check')} the same before and after"
         yield _checks(caption, _moment("status", after), same, most=0)

@@ -308,7 +308,7 @@ class Systemctl:
         ("is-active", "is not active"),
         ("jitter-workshop-board.service", "has not reloaded jitter-workshop-board.service"),
         ("user.slice", "has not reloaded user.slice"),
-        ("AllowedCPUs", "has the CPUs 0-3, but should have 0,4"),
+        ("AllowedCPUs", "has CPU 0-3, but should have only CPU 0,4"),
         ("the board", "the board is deaf"),
     ],
 )

@@ -84,7 +84,7 @@ def test_a_good_one_is_read(tmp_path: Path) -> None:
         ('is = "1"', "", 12, "is is missing"),
         ('file = "/sys/devices/system/cpu/cpu{cpu}/online"', 'file = "/etc/shadow"', 14, "a path below /sys"),
         ('file = "/sys/devices', 'file = "/sys/../etc', 14, "a path below /sys"),
-        ('is = "1"', 'is = "1"\nfigure = "ticks"', 12, "one of figure, file, task and command"),
+        ('is = "1"', 'is = "1"\nfigure = "ticks"', 12, "exactly one of the keys"),
         ("[[require]]", "[[requires]]", 1, "at least one [[require]]"),
         ("format_version = 1", "format_version = 2", 1, "reads only 1"),
         ('solution = "true"', "", 1, "solution is missing"),
