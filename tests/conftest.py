@@ -16,8 +16,11 @@ from hypothesis import settings
 from jitter_workshop import paths
 from jitter_workshop.agent.client import CHANGING, Purpose
 from jitter_workshop.bench.lock import TURN_VARIABLE
+from jitter_workshop.classroom import client
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.host_ops import agent_session
 from jitter_workshop.flow.measuring.host_load import VARIABLE
+from jitter_workshop.tui.core import actions
 from tests import hosttrees, madecourse, madeup, tuned_tree
 
 # The same examples each time, and no verdict by the clock: a busy machine must not fail a test. `make soak` asks for
@@ -98,52 +101,40 @@ def host_tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
     return tree
 
 
+def _refuse(ask: bool = True, purpose: Purpose = CHANGING) -> None:
+    raise HostError(f"{purpose.noun} needs root's rights", "tests have none")
+
+
 @pytest.fixture(autouse=True)
-def _own_home(
+def _own_world(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Keep tests away from the state, settings and cache of the user who runs them. A test without a folder of its own
-    gets the name of one that does not exist yet: most never write, and making one takes longer than they do."""
+    """Keep a test away from the user who runs it, from the load of this machine, and from root's rights.
+
+    One fixture does all of it: a fixture of its own for each took longer than most unit tests.
+    """
+    # The state, settings and cache of the user. A test without a folder of its own gets the name of one that does not
+    # exist yet: most never write, and making one takes longer than they do.
     if "tmp_path" in request.fixturenames:
         tmp_path: Path = request.getfixturevalue("tmp_path")
     else:
         tmp_path = tmp_path_factory.getbasetemp() / f"home-{next(_homes)}"
     for name in ("STATE", "CONFIG", "CACHE", "DATA"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / f"xdg-{name.lower()}"))
-    # Nor is any test of a class that this machine may belong to.
+    # The class that this machine may belong to.
     for constant in ("CLASS_FILE", "RUN_DIR", "BOARD_DIR"):
         monkeypatch.setattr(paths, constant, str(tmp_path / f"no-{constant.lower()}"))
-    monkeypatch.setattr("jitter_workshop.classroom.client.SOCKET", str(tmp_path / "no-board.sock"))
-
-
-@pytest.fixture(autouse=True)
-def _own_turn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give each worker a turn to measure of its own, so that no test finds another one measuring. Tests marked ``host``
-    are about the real turn; one worker has them all."""
+    monkeypatch.setattr(client, "SOCKET", str(tmp_path / "no-board.sock"))
+    # Each worker has a turn to measure of its own, so that no test finds another one measuring. Tests marked ``host``
+    # are about the real turn; one worker has them all.
     if not request.node.get_closest_marker("host"):
         monkeypatch.setenv(TURN_VARIABLE, f"jitter-workshop.tests.{os.getpid()}")
-
-
-@pytest.fixture(autouse=True)
-def _no_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No workshop asks about the load of the machine that the tests run on: they are its load."""
+    # No workshop asks about the load of the machine: the tests are this load.
     monkeypatch.setenv(VARIABLE, "off")
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test's Enter is meant for the plan that is shown: it agrees at once."""
-    monkeypatch.setattr("jitter_workshop.tui.core.actions.TYPED_AHEAD_S", 0.0)
-
-
-@pytest.fixture(autouse=True)
-def _no_hands(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No walk through a chapter changes the host that the tests run on, not even as root: there is no agent."""
-
-    def refuse(ask: bool = True, purpose: Purpose = CHANGING) -> None:
-        raise HostError(f"{purpose.noun} needs root's rights", "tests have none")
-
-    monkeypatch.setattr("jitter_workshop.flow.host_ops.agent_session.connect", refuse)
+    # A test's Enter is meant for the plan that is shown: it agrees at once.
+    monkeypatch.setattr(actions, "TYPED_AHEAD_S", 0.0)
+    # No walk through a chapter changes the host that the tests run on, not even as root: there is no agent.
+    monkeypatch.setattr(agent_session, "connect", _refuse)
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _one_cache(cache: Path, monkeypatch: pytest.MonkeyPatch, _own_home: None) -> None:
+def _one_cache(cache: Path, monkeypatch: pytest.MonkeyPatch, _own_world: None) -> None:
     """Recordings are unpacked once for this file."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
 

@@ -26,7 +26,7 @@ YES = ["prove", "placement", "--yes", "--duration", "0.5"]
 
 
 @pytest.fixture(autouse=True)
-def _own_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _own_world: None) -> None:
     monkeypatch.setenv(TURN_VARIABLE, turn_of(tmp_path))
 
 
