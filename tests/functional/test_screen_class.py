@@ -464,7 +464,7 @@ async def test_the_settings_say_what_the_class_decides(made: MadeClass) -> None:
         await settled(pilot)
         await pilot.press("e")
         await settled(pilot)
-        assert "in this class each run is quick" in " ".join(text_of(app).split())
+        assert "in this class each run is 'quick'" in " ".join(text_of(app).split())
 
 
 async def test_nothing_else_is_asked_of_root_while_one_waits(made: MadeClass) -> None:
