@@ -26,7 +26,7 @@ from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from jitter_workshop.tui.widgets.sheet import Pane
 from tests.fakes import BLOCKS, FakeWorkshop, open_workshop
-from tests.screens import settled, text_of
+from tests.screens import read_on, settled, text_of
 
 SIZES = [(80, 24), (160, 48)]
 
@@ -132,7 +132,8 @@ async def test_each_decade_is_named_at_the_guess_with_a_hint_and_without() -> No
     app = WorkshopApp(open_workshop(), "baseline")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await pilot.press("n", "n")
+        await pilot.press("n")
+        await read_on(pilot)
         decades = ["10 ms", "1 ms", "100 µs", "10 µs", "1 µs", "100 ns"]
         for key in ("h", "escape", "right", "right", "right"):
             await pilot.press(key)

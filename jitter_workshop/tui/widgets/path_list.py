@@ -20,8 +20,6 @@ _COLUMNS = (("setting", 8), ("curve", 6), ("guess", 6))
 _CHANCE_WIDTH = max(len(words) for words, _ in CHANCES.values()) + 1
 _NARROW = 66
 """Below this width a chapter's minutes are shown only where the cursor is, in the line below the path."""
-_ASIDE_WIDTH = len("at diagnose") + 2
-"""The columns for a chapter's minutes, or for the step where it was left."""
 
 
 class PathList(Sheet):
@@ -121,8 +119,7 @@ class PathList(Sheet):
             why = why if line.cell_len + 3 + len(why) <= room else why.partition(": ")[0]
             line.append(f"  {why}", "dim")
         elif entry.here:
-            aside = "done" if entry.done else f"at {entry.next_step}" if entry.started else f"{entry.minutes} min"
-            line.append(f"  {aside:<{_ASIDE_WIDTH}}" if width >= _NARROW else "  ", "dim")
+            line.append(f"  {_aside(entry):<{self._asides}} " if width >= _NARROW else "  ", "dim")
             line.truncate(max(room - _CHANCE_WIDTH - 1, 1), ellipsis=True)
             line.append(" ")
             line.append(*CHANCES[entry.chance])
@@ -134,6 +131,11 @@ class PathList(Sheet):
         if under:
             line.stylize("under")
         return line
+
+    @property
+    def _asides(self) -> int:
+        """Return the width of the longest text behind a title, so that what the chapters can show forms a column."""
+        return max((len(_aside(entry)) for entry in self._entries if entry.here), default=0)
 
     @property
     def _titles(self) -> int:
@@ -150,6 +152,11 @@ class PathList(Sheet):
             self.renew()
             if again or event.chain > 1:
                 self.post_message(self.Chosen())
+
+
+def _aside(entry: PathEntry) -> str:
+    """Return a chapter's minutes, or how far the learner has come in it."""
+    return "done" if entry.done else f"at {entry.next_step}" if entry.started else f"{entry.minutes} min"
 
 
 class PathPane(Pane):
