@@ -44,9 +44,9 @@ class Audit:
             os.write(file, line)
 
     def _opened(self, name: str, room: int) -> int:
-        """Return a locked descriptor of a log with room for ``room`` bytes. Raise OSError on failure.
+        """Return a locked descriptor of a log that has room for ``room`` bytes. Raise OSError on failure.
 
-        Of all processes that find the log full, only one renames it.
+        A full log gets the ending ".1", and a new log is begun. If several processes find it full, only one renames it.
         """
         folder = self._folder.state
         while True:

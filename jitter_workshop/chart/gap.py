@@ -1,4 +1,4 @@
-"""Mark the distance of two curves at one percentile in a chart, and name it."""
+"""Mark the distance between two curves at one percentile in a chart, and write the distance beside the mark."""
 
 from __future__ import annotations
 

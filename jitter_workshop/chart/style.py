@@ -29,7 +29,8 @@ MARK_GLYPH = "×"
 FILLS = {True: "░", False: "▒"}
 """The characters of the space between two curves, without colours: better, and worse."""
 TINTED_FILLS = {True: " ", False: "╱"}
-"""The same with colours: worse is also hatched, for people who see both tints as equal."""
+"""The characters of this space with colours. Where it is worse, it is also hatched, for people who see both tints as
+equal."""
 _TINT, _HATCH = 0.82, 0.62
 """The share of the background colour that is mixed into the tint of a filled space, and into its hatching."""
 _GLYPHS = ("●", "■", "◆", "▲", "▼", "★")

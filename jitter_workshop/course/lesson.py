@@ -209,7 +209,7 @@ def _company(table: Table) -> Company | None:
     inner.finish()
     own = [one.get("noise") for one in table.data.get("measurement", []) if isinstance(one, dict)]
     if kind and own and all(other is not None and other != kind for other in own):
-        inner.wrong("noise", f'every measurement names another noise, or "{WITHOUT}", so {kind} never runs')
+        inner.wrong("noise", f'{kind} never runs: each measurement names a different noise, or "{WITHOUT}"')
     return Company(kind, shown) if kind else None
 
 

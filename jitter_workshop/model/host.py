@@ -84,7 +84,7 @@ _MEANINGS = {
     GUEST: "measured in a practice machine with KVM: these are the times of a guest",
 }
 NO_VERDICT = "this machine is emulated, so its times mean nothing and no verdict is given on them"
-"""The reason why a verdict on times is refused. Times that were measured elsewhere are refused in the same words."""
+"""The reason why no verdict on times is given, also for runs from another emulated host."""
 
 
 def mark_notes(mark: str) -> dict[str, str]:

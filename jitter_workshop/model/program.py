@@ -118,9 +118,9 @@ class Times:
     """Hold the time of one thread, or the sum over threads. ``ran_ns`` + ``waited_ns`` + ``slept_ns`` + ``blocked_ns``
     + ``unknown_ns`` = ``observed_ns``, to the ns.
 
-    ``waited_ns``: the thread could have run, but something else had the CPU. ``interrupted_ns``: the part of it in
-    which the thread had its CPU and an interrupt, a softirq or the like took the time. ``preempted``: how often it lost
-    its CPU while it could go on."""
+    ``waited_ns``: the thread could have run, but something else had the CPU. ``interrupted_ns``: the part of
+    ``waited_ns`` in which no other task ran on the thread's CPU, but an interrupt, a softirq or the like.
+    ``preempted``: how often the thread lost its CPU while it could go on."""
 
     observed_ns: int = 0
     ran_ns: int = 0

@@ -40,8 +40,8 @@ def run(machine: Machine, argv: Sequence[str], env: dict[str, str], wake: int = 
     """Run a program in the guest until it ends, and return its exit code, -N for signal N. Return -SIGHUP if the
     terminal vanishes, because no key can end the program then. Raise ResetAsked if a reset is asked for.
 
-    ``wake``: the descriptor that ``signalled`` yields; the program then runs on this process's terminal. With -1 the
-    program has this process's stdin, stdout and stderr.
+    ``wake``: the descriptor that ``signalled`` yields, or -1. With a descriptor the program runs on this process's
+    terminal. With -1 it uses this process's stdin, stdout and stderr, and has no terminal.
     """
     size = os.get_terminal_size(1) if wake >= 0 else None
     guest = machine.start(

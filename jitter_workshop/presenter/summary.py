@@ -79,7 +79,7 @@ def rest(summary: CourseSummary, width: int) -> Iterator[Text]:
     checks, and the results of the guesses."""
     if summary.steps:
         titles = ", ".join(clean(title, 60) for title in summary.half)
-        half = f"Begun, but without a second run, so without a curve: {titles}." if titles else ""
+        half = f"These chapters have no second run yet, so nothing can be compared: {titles}." if titles else ""
         ratios = {ratio for step in summary.steps for ratio in (*step.to_before, *step.to_first)}
         for line in filter(None, (half, NEAR_MEANS if 1 in ratios else "", NOTE)):
             yield from wrap(line, width, style="dim")

@@ -65,7 +65,7 @@ def length_ns(text: str) -> int:
 
 
 def parse(text: str) -> Acceptance:
-    """Return the condition in a text. Raise UsageError for any other text."""
+    """Return the condition that a text states. Raise UsageError if the text states none."""
     words = " ".join(text.split())
     if found := _NONE_OF.fullmatch(words):
         limit, most, long = _ns(found[1], found[2]), 0, _ns(found[3], found[4])

@@ -112,7 +112,7 @@ def test_company_that_never_runs_is_a_mistake(tmp_path: Path) -> None:
     path = course / "01-one" / "lesson.toml"
     path.write_text(path.read_text().replace(PLACED, f'{PLACED}noise = "disk"\n', 1))
     (found,) = mistakes(course)
-    assert found == ('noise = "unbound"', 'every measurement names another noise, or "none", so unbound never runs')
+    assert found == ('noise = "unbound"', 'unbound never runs: each measurement names a different noise, or "none"')
 
 
 @pytest.mark.parametrize("factor", [*EFFECTS, 2])

@@ -94,7 +94,7 @@ def test_the_stack_begins_with_the_first_run_and_later_chapters_take_part_with_t
     assert before.id not in {s.run.id for s in summary.steps}
     assert summary.half == ("Who moves my threads?",)
     said = " ".join(" ".join(summary_lines(summary, 80)).split())
-    assert "Begun, but without a second run" in said
+    assert "These chapters have no second run yet" in said
     assert "a curve: Who moves my threads?." in said
 
 

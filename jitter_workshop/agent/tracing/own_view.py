@@ -39,7 +39,7 @@ class OwnView:
                 self.why_not = reason(error) if isinstance(error, OSError) else "no C library can be called"
 
     def close(self) -> None:
-        """Remove the mount. Plans and restores of trace settings must see only mounts of the host itself."""
+        """Remove the agent's own mount of the trace. Other code must see only the mounts of the host."""
         if self.mounted:
             self.mounted = False
             with contextlib.suppress(OSError):

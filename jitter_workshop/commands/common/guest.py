@@ -29,8 +29,8 @@ Opened = tuple[Machine, int]
 @contextlib.contextmanager
 def opened(shape: Shape, kept: Path, terminal: bool = False) -> Iterator[Opened]:
     """Start a machine, and throw it away at the end. ``kept``: the folder of this host that the guest may write.
-    ``terminal``: a program in it will use this process's terminal, and the machine can be reset. Raise HostError if a
-    program or the kernel is missing, MachineError if the machine does not start."""
+    ``terminal``: True if a program in the machine will use this process's terminal; the machine can then be reset.
+    Raise HostError if a program or the kernel is missing, MachineError if the machine does not start."""
     cache = kernels.cache_dir()
     try:
         kept.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -75,9 +75,9 @@ class ChapterDiagnosis:
         return self.ready
 
     def known(self) -> tuple[Diagnosis, SeenCauses | None, Diagnosed | None] | None:
-        """Return the kept answer about the present first run, the causes that were seen in this run, and the judged
-        answer. Return None without an answer. Nothing is computed: the causes are None if no report on the run's trace
-        was kept."""
+        """Return three values: the learner's answer about the first run, the causes that were seen in this run, and the
+        judgement on the answer. Return None if the learner has given no answer about this run. Nothing is computed: the
+        causes and the judgement are None if no report on the run's trace was kept."""
         kept, run, recorded = self._context.progress(self._chapter.id).diagnosis, self._run(), self._recorded()
         if kept is not None and recorded is not None and kept.run == recorded.run:
             return kept, recorded, judge(recorded, kept.choice)

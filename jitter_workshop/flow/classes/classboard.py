@@ -273,7 +273,7 @@ def _guess(guess: Prediction) -> dict[str, Any]:
         "value_ns": guess.value_ns,
     }
     chosen = "the question asked for an answer, not a value"
-    why = {"choice": "the question asked for a value", "percentile": chosen, "value_ns": chosen}
+    why = {"choice": "the question asked for a value, not an answer", "percentile": chosen, "value_ns": chosen}
     return {**plain, "notes": {name: why[name] for name, value in plain.items() if value is None}}
 
 

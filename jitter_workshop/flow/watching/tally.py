@@ -14,8 +14,8 @@ from jitter_workshop.model.watch import FORMAT_VERSION, KeptStall, WatchRate, Wa
 from jitter_workshop.stats.exact import rate_limits
 
 MOST_CAUSES = 500
-"""Greatest number of causes that are counted separately, because tasks can have any number of names. OTHERS is the sum
-of the rest."""
+"""Greatest number of causes that are counted separately. Tasks can have any number of names, so there is a limit. All
+other causes are summed up in OTHERS."""
 OTHERS = ("task", "(other names)")
 _HOUR_S = 3600
 

@@ -125,7 +125,7 @@ class WorkshopScreen(KeyedScreen):
     said = ""
     """The sentence above the keys, where a screen has the sheet ``#say`` for it."""
     _published: bool | None = None
-    """True if the curves of 2015 are shown at this visit; None: the preferences decide."""
+    """True if the published curves (from an article of 2015) are shown at this visit; None: the preferences decide."""
 
     @property
     def wide(self) -> bool:
@@ -139,7 +139,7 @@ class WorkshopScreen(KeyedScreen):
 
     @property
     def tall(self) -> bool:
-        """Return True if there are enough rows for more sentences."""
+        """Return True if the terminal has enough rows for the longer texts of a screen."""
         return self.size.height >= TALL
 
     @property
