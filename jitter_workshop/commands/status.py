@@ -81,7 +81,7 @@ def _taught(checkup: HostStatus) -> list[dict[str, object]]:
     from jitter_workshop.flow.host_ops.host_status import treating
     from jitter_workshop.model.codec import to_plain
 
-    treated = treating(load_course())
+    treated = treating(load_course(keep=True))
     plain: list[dict[str, object]] = []
     for tunable, check in zip(checkup.tunables, checkup.checks, strict=True):
         chapter, _ = treated.get(check.id, (None, ""))

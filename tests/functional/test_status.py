@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop.cli import main
+from jitter_workshop.course import kept, loader
 from jitter_workshop.tuning import journal
 from tests import hosttrees
 from tests.unit.test_house import HEAVY, REPOSITORY
@@ -69,6 +70,14 @@ def test_each_check_names_its_chapter_or_why_there_is_none(host_tree: Tree, caps
     chapter, reason = checks["aslr"]
     assert (chapter, "A proof starts new processes" in reason) == (None, True)
     assert all((chapter is None) != (reason is None) for chapter, reason in checks.values())
+
+
+def test_the_course_is_read_once_and_kept_for_the_next_status(host_tree: Tree, capsys: Capture) -> None:
+    loader._builtin.cache_clear()
+    loader._keep.cache_clear()
+    assert kept.read(loader.builtin_course()) is None
+    told(capsys, "status", "--root", host_tree("guest"))
+    assert kept.read(loader.builtin_course()) == loader.load_course()
 
 
 def test_status_without_anything_to_improve_is_0(host_tree: Tree, capsys: Capture) -> None:
