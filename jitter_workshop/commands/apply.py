@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 0 if all was applied, 1 if some of it was refused. Raise WorkshopError if nothing was applied."""
+    """Return 0 if the whole plan was applied, 1 if a part was refused. Raise WorkshopError if nothing was applied."""
     require_live_host(args)
     from jitter_workshop.flow.host_ops import apply
     from jitter_workshop.flow.host_ops.agent_session import HERE, AgentSession
@@ -89,7 +89,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _confirmed(args: argparse.Namespace, agent_session: AgentSession, drawn: HostPlan, lease: bool) -> ApplyResult:
-    """Show the plan, ask unless ``--yes`` is given, and apply the plan."""
+    """Show the plan, ask for a yes unless ``--yes`` is given, and apply the plan. Raise UsageError if the answer is no,
+    or if there is no terminal to ask on."""
     from jitter_workshop.flow.host_ops.apply import apply
     from jitter_workshop.presenter import plan as plan_view
     from jitter_workshop.presenter.lines import Output
@@ -149,8 +150,8 @@ def _held(
 
 
 def _run_command(command: tuple[str, ...], quiet: bool) -> int:
-    """Run a command and return its exit code, 128 + N after signal N. ``quiet``: its output goes to stderr. Raise
-    HostError if the start fails."""
+    """Run a command. Return its exit code; for a command that signal N ended return 128 + N. ``quiet``: True sends the
+    command's stdout to stderr. Raise HostError if the command cannot be started."""
     try:
         process = subprocess.Popen(command, stdout=sys.stderr if quiet else None)
     except OSError as error:

@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Draw the chart and return 0."""
+    """Draw the chart that the options ask for, and return 0."""
     from jitter_workshop.flow.reporting.files import check
 
     form = _format(args)
@@ -105,7 +105,8 @@ def _show(
     svg: Callable[[], str],
     png: Callable[[ModuleType], bytes],
 ) -> int:
-    """Write a chart in the wanted form, print the notices, and return 0."""
+    """Print or write a chart in the wanted form, print the notices on stderr, and return 0. ``form``: ``svg``, ``png``,
+    or None for text. ``text``, ``svg``, ``png``: functions that draw the chart in these forms."""
     if form is None:
         sys.stdout.write(text())
     else:
@@ -163,8 +164,8 @@ def _matrix(args: argparse.Namespace, form: str | None) -> int:
 
 
 def _format(args: argparse.Namespace) -> str | None:
-    """Return the format of the picture; None for text. Raise UsageError if the options or the file's name contradict
-    each other."""
+    """Return the format of the picture: ``svg`` or ``png``; None if the chart is to be text. Raise UsageError if the
+    options contradict each other or the file's name."""
     path: Path | None = args.output
     if path is None:
         if args.format or args.theme:
@@ -193,8 +194,8 @@ def _picture(
 
 
 def _png(draw: Callable[[ModuleType], bytes]) -> bytes:
-    """Return the picture that ``draw`` makes with the module ``png``. Raise UsageError if this installation cannot
-    draw PNG."""
+    """Return the picture that the function ``draw`` makes; ``draw`` gets the module ``report.pictures.png``. Raise
+    UsageError if this installation cannot draw PNG."""
     try:
         from jitter_workshop.report.pictures import png
 
@@ -210,10 +211,11 @@ def _png(draw: Callable[[ModuleType], bytes]) -> bytes:
 def _curves(
     args: argparse.Namespace,
 ) -> tuple[list[PercentileCurve], View | None, list[str], tuple[int, int] | None]:
-    """Return the curves to draw, the view, notices, and the indices of two curves between which the space is filled.
+    """Return the curves to draw, their axes, the notices, and the indices of the two curves between which the space is
+    filled.
 
-    The published curves come first, if they were asked for. The runs are in order of time, unless they were named. The
-    view is None for a chart of value by percentile.
+    Published curves come first, if the options ask for them. Runs are in order of time, unless the user named them. The
+    axes (a ``View``) are None for a chart of value by percentile. The indices are None if no space is filled.
     """
     from jitter_workshop.stats import view as views
     from jitter_workshop.stats.curve import imported_curve
@@ -251,7 +253,8 @@ def _curves(
 
 
 def _chosen(session: OpenSession, args: argparse.Namespace) -> list[Run | ImportedRun]:
-    """Return the named runs, else the latest ones; with ``--imported`` also each imported curve once."""
+    """Return the runs that the user named, or without names the session's latest runs. With ``--imported`` also return
+    each imported curve once."""
     named = [session.find_any(wanted) for wanted in args.runs]
     runs = apart_from_proofs(session.runs()) or session.runs()
     # Only some runs have rates.

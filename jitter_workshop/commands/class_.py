@@ -56,12 +56,14 @@ _OPTIONS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
     ("--step", _PLACES, {"metavar": "STEP", "help": "present, board, collect: the chapter's step"}),
     ("--clear", ("present",), {"help": "present: remove the text and the chapter that are shown"}),
 )
-"""Each option with the actions that accept it and the arguments for argparse. An option without effect is refused."""
+"""Options of ``class``: each has its flags, the actions that accept it, and arguments for argparse. Any other action
+refuses the option."""
 _OTHERS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
     ("--json", ("check", "turn", "board", "results", "collect"), {}),
     ("command", _TAKE, {}),
 )
-"""Each option that another function adds to the parser, with the actions that accept it."""
+"""Options that another function adds to the parser; the form is that of ``_OPTIONS``. Any action that is not listed
+with an option refuses this option."""
 _MODULES = {
     "init": "host",
     "check": "host",
@@ -88,8 +90,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return 1 if ``check`` or ``remove`` found something, or ``collect`` a machine that is silent or has a problem;
-    else 0."""
+    """Run the action of ``class``. Return 1 if ``check`` found a problem, if ``remove`` left something, or if
+    ``collect`` found a machine that is silent or has a problem; else return 0."""
     require_live_host(args)
     if args.do not in _MODULES:
         words = f"there is no 'class {args.do}'" if args.do is not None else "'class' alone does nothing"

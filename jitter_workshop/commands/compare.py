@@ -50,7 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare the runs. Return 1 if a later run is higher than the first one in the measure of ``--gate``, else 0."""
+    """Compare runs with the first run. Return 1 if a later run is higher than the first one in the measure of
+    ``--gate``, else 0."""
     from jitter_workshop.stats.comparison import compare, differences
 
     gate = _gate(args.gate, args.tolerance)
@@ -132,7 +133,7 @@ def _gate(wanted: str | None, tolerance: float | None) -> Gate | None:
 
 
 def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) -> list[GateVerdict]:
-    """Return the gate's verdict on each run. Raise SessionError if a run cannot be judged."""
+    """Return the gate's verdict on each run of ``others``. Raise SessionError if one of these runs cannot be judged."""
     from jitter_workshop.stats.comparison import measure_name
     from jitter_workshop.stats.gate import verdict
 
@@ -156,7 +157,7 @@ def _verdicts(gate: Gate, found: Sequence[Comparison], others: Sequence[Run]) ->
 
 
 def _notes(found: Sequence[Comparison], gate: Gate | None, verdicts: Sequence[GateVerdict]) -> dict[str, str]:
-    """Return the reasons why fields are null: field → reason."""
+    """Return the reason for each field of the JSON output that is null: field → reason."""
     notes = {"gate": "no gate was asked for"} if gate is None else {}
     if any(row.ratio is None for one in found for row in one.rows):
         notes["comparisons.rows.ratio"] = "null: the baseline is zero, so there is no ratio"

@@ -110,7 +110,8 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _program(args: argparse.Namespace, command: tuple[str, ...]) -> int:
-    """Explain a program. Return the command's exit code, 0 for a running program."""
+    """Run or follow the user's program, and print where its time went. Return the exit code of a command, 0 for a
+    program that was already running."""
     require_live_host(args)
     if args.duration is not None and not 0.1 <= args.duration <= _MOST_SECONDS:
         raise UsageError(f"--duration must be a number of seconds from 0.1 to {_MOST_SECONDS:.0f}")
@@ -138,12 +139,13 @@ def _program(args: argparse.Namespace, command: tuple[str, ...]) -> int:
 
 
 def _signum(error: BaseException) -> int | None:
-    """Return the signal that ended this verb; None if something else did."""
+    """Return the number of the signal that ended this verb; None if another error ended it."""
     return error.signum if isinstance(error, Interrupted) else None
 
 
 def _tell(args: argparse.Namespace, report: ProgramReport, *, aside: bool) -> None:
-    """Print the report. ``aside``: as text it goes to stderr, because stdout is the command's."""
+    """Print the report. ``aside``: True sends a report in text to stderr, because stdout belongs to the user's
+    command."""
     from jitter_workshop.presenter.program import explained
 
     if args.json:

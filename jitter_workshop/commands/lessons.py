@@ -48,7 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the action. Return 1 if ``check`` found mistakes or a tried chapter did not show its effect, else 0."""
+    """Run the action. Return 1 if ``check`` found a mistake, or if ``try`` did not show the chapter's effect; else
+    return 0."""
     for option in ("rounds", "duration", "half"):
         if getattr(args, option) is not None and args.action != "try":
             raise UsageError(f"--{option} is for 'lessons try'", "leave it out")
@@ -82,10 +83,13 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _as_json(entry: PathEntry, chapter: Chapter) -> dict[str, object]:
-    """Return a chapter of the path as JSON fields. ``here``: "yes", or "recorded" if the chapter cannot be done on this
-    host (``reason`` tells why). ``chance``: what it can show here (``model.walk.Chance``). ``setting``: null if the
-    chapter changes no setting. ``notes`` gives the reasons for this null and for a chance that is ``held``.
-    ``seconds``: the computed time of each step (``course.pace``)."""
+    """Return one chapter of the learner's path as JSON fields.
+
+    The field ``here`` is "yes", or "recorded" if the chapter cannot be done on this host; ``reason`` then tells why.
+    ``chance`` says what the chapter can show on this host (``model.walk.Chance``). ``setting`` is null if the chapter
+    changes no setting. ``notes`` has the reason for a null ``setting``, and for a ``chance`` of ``held``. ``seconds``
+    has the computed time of each step (``course.pace``).
+    """
     from jitter_workshop.course.pace import pace
 
     notes = {"setting": "this chapter changes nothing"} if entry.setting is None else {}

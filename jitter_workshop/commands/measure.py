@@ -208,7 +208,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _Once(argparse.Action):
-    """Refuse an option that is given twice: the second value would silently replace the first."""
+    """Refuse an option that is given twice, because the second value would silently replace the first value."""
 
     def __call__(
         self,
@@ -223,9 +223,10 @@ class _Once(argparse.Action):
 
 
 class ProgressLine(Line):
-    """Write a line on stderr and replace it after each block.
+    """Write a line of progress on stderr, and replace it after each block of a run.
 
-    ``first``: a line to print when the run begins; "" for none. A run that waits or fails does not print it.
+    ``first``: a line to print when the run begins, "" for none. If the run has to wait or fails, the line is not
+    printed.
     """
 
     def __init__(self, first: str = "") -> None:
@@ -256,10 +257,12 @@ def _lead(mark: str) -> str:
 
 
 def _told(request: MeasureRequest, solid: str | None, session: OpenSession | None) -> tuple[MeasureRequest, str]:
-    """Return the request, and a sentence to print when the run begins ("" for none). ``solid``: the percentile of
-    ``--for-percentile``; the request gets the length that the percentile needs, and the sentence names this length.
-    Without ``solid``, if stderr is a terminal, the sentence names the percentiles that the run will reach. Raise the
-    errors of ``run_length.until`` and ``run_length.outlook``."""
+    """Return the request for a run, and a sentence to print when the run begins ("" for none).
+
+    ``solid``: the percentile of ``--for-percentile``, or None. The returned request has the length that this percentile
+    needs, and the sentence names the length. Without ``solid``, and if stderr is a terminal, the sentence names the
+    percentiles that the run will reach. Raise the errors of ``run_length.until`` and ``run_length.outlook``.
+    """
     from jitter_workshop.flow.measuring import run_length
 
     said = ""
@@ -292,7 +295,8 @@ def _print(run: Run, as_json: bool) -> None:
 
 
 def _priority(text: str) -> int:
-    """Return the real-time priority: 0 for ``other``, N for ``fifo:N``. Raise argparse's error for any other text."""
+    """Return the real-time priority that ``text`` asks for: 0 for ``other``, N for ``fifo:N``. Raise argparse's error
+    for any other text."""
     if text == "other":
         return 0
     kind, _, number = text.partition(":")

@@ -62,7 +62,8 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do the action. A command's exit code is returned as it is; a signal N that ended it becomes 128 + N."""
+    """Run the action of ``practice``. Return the exit code of a command that ran inside the machine, or 128 + N if
+    signal N ended it."""
     require_live_host(args)
     action = args.action or ("list" if args.list else "")
     command = getattr(args, "command", [])

@@ -131,8 +131,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make a proof, or print earlier ones. Return 1 if something could not be restored or a command failed in a later
-    round, else 0, for any verdict."""
+    """Make a proof, or print earlier proofs. Return 1 if something could not be restored, or if a command failed after
+    the first round. Else return 0, for any verdict."""
     if args.resume and not args.screen:
         raise UsageError("--resume is for a screening", "use it with --screen")
     if args.list or args.show is not None:
@@ -187,8 +187,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _command(args: argparse.Namespace) -> CommandRequest | None:
-    """Return the user's command with its metric; None if our own benchmark is to measure. Raise UsageError for options
-    that contradict each other."""
+    """Return the user's command with its metric; None if the workshop's own benchmark is to measure. Raise UsageError
+    for options that contradict each other."""
     from jitter_workshop.flow.programs.metrics import chosen
     from jitter_workshop.flow.proving.command_meter import TIMEOUT_S, CommandRequest
 
@@ -212,8 +212,8 @@ def _command(args: argparse.Namespace) -> CommandRequest | None:
 def _take_turn(
     turn: contextlib.ExitStack, agent_session: AgentSession, args: argparse.Namespace, token: CancelToken
 ) -> None:
-    """Hold the turn of a class host until ``turn`` is closed. Raise Interrupted after a signal, and the errors of
-    ``turn_for``."""
+    """Take the turn of a class host, and keep it until the stack ``turn`` is closed. Raise Interrupted after a signal,
+    and the errors of ``turn_for``."""
     from jitter_workshop.flow.turns.classhost import turn_for
 
     with stopped_by_signals(token) as received:
@@ -228,7 +228,8 @@ def _take_turn(
 
 
 def _proven(prover: Prover, plan: ProofPlan, token: CancelToken, received: Sequence[int]) -> Proof:
-    """Make the proof. ``received``: the signals that came. Raise Interrupted if one came in the first round."""
+    """Make the proof of a plan and return it. ``received``: the signals that came. Raise Interrupted if a signal came
+    in the first round."""
     from jitter_workshop.bench.runner import Cancelled
     from jitter_workshop.presenter.proof import STOPPED_EARLY
 
@@ -249,7 +250,8 @@ def _proven(prover: Prover, plan: ProofPlan, token: CancelToken, received: Seque
 
 
 class ProofLine(RunsLine):
-    """Write a line on stderr and replace it as the proof goes on. If stderr is not a terminal, write a few lines."""
+    """Write a line of progress on stderr and replace it as the proof goes on. If stderr is not a terminal, write a few
+    separate lines."""
 
     def __init__(self, rounds: int) -> None:
         super().__init__()
@@ -274,7 +276,7 @@ class ProofLine(RunsLine):
 
 
 def _old(args: argparse.Namespace) -> int:
-    """Print earlier proofs: all in short, or one in full."""
+    """Print earlier proofs: each in short, or one in full with ``--show``."""
     from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
     from jitter_workshop.presenter.proof import listed
 
@@ -293,7 +295,8 @@ def _print(args: argparse.Namespace, proof: Proof) -> None:
 
 
 def as_json(proof: Proof) -> dict[str, Any]:
-    """Return the fields of ``prove --json``. ``remarks``: the proof's notes. ``notes``: why fields are null."""
+    """Return the JSON fields of ``prove --json``. The field ``remarks`` has the proof's notes. The field ``notes`` has
+    the reason for each field that is null."""
     from jitter_workshop.model.codec import to_plain
 
     said = proof.judgement
@@ -355,4 +358,5 @@ def _of_command(proof: Proof) -> dict[str, str]:
 
 
 _KEYS = {"with_it": "with"}
-"""``with`` is a keyword of Python, so the types use another name."""
+"""Name of a field in a type → its name in JSON. The types cannot have a field ``with``, because that is a keyword of
+Python."""

@@ -33,7 +33,7 @@ from jitter_workshop.session.store import OpenSession
 
 NAMES = ("html", "md", "json", "pyperf", "hlog", "hgrm", "perfetto")
 SHOWN = 3
-"""After the first file's name, the names of at most this many further files are printed."""
+"""The largest number of further files whose names are printed after the name of a report's first file."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,7 +88,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _format_of(output: str | None) -> str:
-    """Return the format for the ending of a file name; html for no ending. Raise UsageError for an unknown ending."""
+    """Return the report's format by the ending of the file name ``output``; ``html`` for no name or no ending. Raise
+    UsageError for an unknown ending."""
     if output in (None, "-"):
         return "html"
     ending = Path(str(output)).suffix.lower().removeprefix(".")
@@ -101,7 +102,8 @@ def _format_of(output: str | None) -> str:
 
 
 def _session(args: argparse.Namespace) -> OpenSession:
-    """Return the named session, or the current one. For a recorded host, return the session kept for it."""
+    """Return the session that ``--session`` names, else the current session. With ``--root`` return the session that is
+    kept for that recorded host."""
     if args.root == Path("/") or args.session is not None:
         return open_session(args)
     from jitter_workshop.flow.chapters.session_context import look_at, recorded_session

@@ -40,7 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Restore, or list with ``--list``. Return 1 if a setting was left alone, or a reboot is needed; else 0."""
+    """Restore the values from before ``apply``, or with ``--list`` print what is applied. Return 1 if a setting was
+    left alone or a reboot is needed, else 0."""
     if args.list:
         return _list(args)
     if args.all and args.tunables:
@@ -62,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def as_json(result: RestoreResult) -> dict[str, Any]:
-    """Return the fields of ``restore --json``."""
+    """Return the JSON fields of ``restore --json``: what became of each setting."""
     return {
         "restored": [{**picked(one, "tunable", "path"), "from": one.from_, "to": one.to} for one in result.restored],
         "left_alone": list(result.left_alone),

@@ -36,7 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until a signal comes, then raise Interrupted. Raise WorkshopError if serving cannot begin."""
+    """Serve the workshop to browsers until a signal comes; then raise Interrupted. Raise WorkshopError if the server
+    cannot start."""
     require_live_host(args)
     if args.port and not 1024 <= args.port <= 65_535:
         raise UsageError("--port must be a number from 1024 to 65535", "or 0 for any free port")

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 ACTIONS = ("list", "show", "use", "import", "remove")
 MOST_NAMED = 3
-"""The largest number of missing runs whose names are printed."""
+"""The largest number of missing runs whose names are printed; further ones are only counted."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the action. Return 1 if ``list`` found a damaged file, else 0."""
+    """Run the action of ``sessions``. Return 1 if the list of sessions found a damaged file, else 0."""
     if args.imported is not None and args.action != "remove":
         raise UsageError(f"'sessions {args.action}' takes no --import", "--import is only for 'sessions remove'")
     if args.action == "import":
@@ -158,7 +158,8 @@ def _use(args: argparse.Namespace, wanted: str) -> int:
 
 
 def _import(args: argparse.Namespace) -> int:
-    """Import files. All files are read before anything is kept: a mistake in the last file leaves nothing half done."""
+    """Import files into a session and return 0. All files are read before any of them is kept: a mistake in the last
+    file leaves nothing half done."""
     from jitter_workshop.session import archive, foreign, reportfile
     from jitter_workshop.stats.comparison import import_line
 
@@ -193,7 +194,7 @@ def _import(args: argparse.Namespace) -> int:
 
 
 def _session_for(store: SessionStore, args: argparse.Namespace) -> OpenSession:
-    """Return the named session, or the current one. If there is none, make it."""
+    """Return the session that ``--session`` names, else the current session. If there is no session, make one."""
     import platform
 
     if args.session is not None:
@@ -213,7 +214,7 @@ def _remove(args: argparse.Namespace, wanted: str) -> int:
 
 
 def _remove_import(args: argparse.Namespace) -> int:
-    """Remove one imported curve; if several curves have the label, the newest one."""
+    """Remove one imported curve by its label. If several curves have this label, remove the newest of them."""
     if args.id:
         raise UsageError(
             "--import removes a curve, and an ID removes a session", "leave out the ID; name the session with --session"
@@ -231,7 +232,8 @@ def _remove_import(args: argparse.Namespace) -> int:
 
 
 def _ask(args: argparse.Namespace, refusal: str, what: str) -> None:
-    """Return after a yes, or if ``--yes`` is given. Raise UsageError otherwise."""
+    """Ask if ``what`` is to be removed, and return after a yes. With ``--yes`` return at once. Raise UsageError if the
+    answer is no. Raise UsageError with the message ``refusal`` if there is no terminal to ask on."""
     if args.yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -341,8 +343,8 @@ def _run_lines(runs: tuple[Run, ...]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Hold a report that was read; none of it is on the disk yet. ``as_written``: True if the page's text was not
-    changed."""
+    """Hold the session that was read from an HTML report, before anything of it is written to the disk. ``as_written``:
+    True if the page's visible text is as the program wrote it."""
 
     file: str
     unpacked: Unpacked
@@ -350,8 +352,8 @@ class Page:
 
 
 def _read_page(path: Path, data: bytes) -> Page:
-    """Return the session in the page of a report. Raise SessionError, with the file's name, if there is none that
-    can be read."""
+    """Return the session that the HTML report ``data`` contains. ``path`` names the file in errors. Raise SessionError
+    if the page contains no session that can be read."""
     from jitter_workshop.session import archive, reportfile
 
     shown = clean(path.name, 100) or "the file"
@@ -363,7 +365,7 @@ def _read_page(path: Path, data: bytes) -> Page:
 
 
 def page_lines(page: Page, back: BroughtBack) -> list[str]:
-    """Return lines that tell what was imported, one sentence a line."""
+    """Return lines that tell what was brought back from an HTML report, one sentence a line."""
     name = f"{clean(back.name, 60) or 'without a name'} ({back.session})"
     if back.already:
         said = [f"Session {name} exists here already, with the same content: nothing was written."]
@@ -392,7 +394,7 @@ def page_lines(page: Page, back: BroughtBack) -> list[str]:
 
 
 def _page_json(page: Page, back: BroughtBack) -> dict[str, Any]:
-    """Return the JSON fields of what was imported."""
+    """Return JSON fields that tell what was brought back from an HTML report."""
     return {
         "file": page.file,
         **picked(back, "session", "name", "runs"),

@@ -40,7 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the checks. Return 0 if all that applies is good, 1 if something can be improved."""
+    """Print the checks of the host's settings. Return 0 if no setting can be improved, 1 if a setting can be
+    improved."""
     if args.prometheus and (args.json or args.explain):
         raise UsageError("--prometheus is a format of its own", "leave out --json and --explain")
     if args.explain is not None and args.ids:
@@ -75,8 +76,8 @@ def _show(args: argparse.Namespace, checkup: HostStatus) -> None:
 
 
 def _taught(checkup: HostStatus) -> list[dict[str, object]]:
-    """Return each check with two more fields. ``chapter``: the id of the chapter of the built-in course that treats it,
-    None if there is no such chapter. ``why_no_chapter``: the reason for that None, if one is known."""
+    """Return each check as JSON fields, with two more fields. ``chapter`` is the id of the built-in chapter on this
+    check, or None. ``why_no_chapter`` is the reason for a ``chapter`` of None, if a reason is known."""
     from jitter_workshop.course.loader import load_course
     from jitter_workshop.flow.host_ops.host_status import treating
     from jitter_workshop.model.codec import to_plain

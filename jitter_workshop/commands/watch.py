@@ -61,8 +61,8 @@ _THRESHOLD, _OF_A_PROGRAM = "20us", "1ms"
 _LONGEST_S, _KEEP, _MOST_KEPT = 30 * 86_400.0, 10, 1_000
 TIME = "the end of its time"
 _MORE = 1.25
-"""A watch with a condition lasts at most the condition's time multiplied by this, plus one minute, unless --until sets
-another limit."""
+"""The factor of a watch with ``--accept``: the watch lasts at most the condition's time multiplied by this factor, plus
+one minute. ``--until`` sets another limit."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -135,8 +135,11 @@ def run(args: argparse.Namespace) -> int:
 def _subject(
     args: argparse.Namespace, command: tuple[str, ...], limits: Limits, open_: contextlib.ExitStack
 ) -> tuple[Subject, Watch]:
-    """Return the watched subject, and the function that watches it. A command is started here; closing
-    ``open_`` ends it. Raise HostError if the command cannot be started, or if the process cannot be followed."""
+    """Return the watched subject, and the function that watches it.
+
+    The subject is a CPU, a command or a process. A command is started here, and closing ``open_`` ends it. Raise
+    HostError if the command cannot be started, or if the process cannot be followed.
+    """
     from jitter_workshop.flow.watching.tally import Subject
 
     if args.pid is None and not command:
@@ -157,8 +160,8 @@ def _subject(
 
 
 def _asked(args: argparse.Namespace) -> tuple[Acceptance | None, int, Limits]:
-    """Return the condition, the threshold, and what ends the watch. Raise UsageError for options that contradict each
-    other."""
+    """Return three things: the condition of ``--accept`` or None, the threshold of a stall in ns, and the limits that
+    end the watch. Raise UsageError for options that contradict each other."""
     from jitter_workshop.flow.measuring.request import THRESHOLD_NS
     from jitter_workshop.flow.watching.spinning import Limits
     from jitter_workshop.stats.acceptance import length_ns, parse
@@ -185,8 +188,8 @@ def _asked(args: argparse.Namespace) -> tuple[Acceptance | None, int, Limits]:
 
 
 Watch = Callable[["Log", "CancelToken", "AgentSession", "Callable[[Log], None]"], tuple[int, str]]
-"""The type of a function that watches until something ends the watch. It returns the end, in ns of the monotonic clock,
-and the reason, "" if the time was over."""
+"""The type of a function that watches until a limit or a signal ends the watch. The function returns the time of the
+end, in ns of the monotonic clock, and the reason; "" means that the time was over."""
 
 
 def _watch_cpu(
@@ -242,7 +245,7 @@ def _watch_program(
 
 
 def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, watch: Watch) -> int:
-    """Watch, print the page, and return the exit code."""
+    """Watch, print the page of results, and return the verb's exit code."""
     from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
     from jitter_workshop.flow.measuring.host_warnings import warnings
@@ -310,8 +313,8 @@ def _name(signum: int) -> str:
 def _judge(
     args: argparse.Namespace, log: Log, report: WatchReport, condition: Acceptance, host: dict[str, Any]
 ) -> WatchReport:
-    """Write the verdict file, and return the report with the verdict. Raise SessionError or HostError if the file
-    cannot be written."""
+    """Judge the watch by its condition, write the verdict file, and return the report with the verdict. Raise
+    SessionError or HostError if the file cannot be written."""
     import dataclasses
 
     from jitter_workshop.flow.host_ops.host_status import look

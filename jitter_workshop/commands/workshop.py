@@ -22,14 +22,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def rehearse() -> None:
-    """Load what every workshop needs, in a process whose forks become workshops: the forks need not load it again."""
+    """Load the course in a process whose forks become workshops, so that no fork has to load it again."""
     from jitter_workshop.course.loader import load_course
 
     load_course(keep=True)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the workshop until the learner leaves, and return 0. An error before the first screen becomes exit code 2."""
+    """Run the workshop until the learner leaves it, and return 0. Raise WorkshopError if it fails before the first
+    screen."""
     # Until the first frame nearly nothing becomes garbage, and looking for it takes a tenth of the start.
     gc.disable()
     try:
@@ -83,9 +84,9 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _tell(text: str, where: TextIO) -> None:
-    """Write text to a stream. The stream may be gone, together with its terminal; then nothing is written.
+    """Write text to a stream. Write nothing if the stream is gone together with its terminal.
 
-    A workshop that is served writes to standard error, because its standard output carries the screen.
+    A workshop in a browser writes to standard error, because its standard output carries the screen.
     """
     with contextlib.suppress(OSError, ValueError):
         where.write(text)
@@ -102,7 +103,7 @@ def _is_terminal(stream: object) -> bool:
 
 
 def _no_screen() -> str:
-    """Return a sentence with the reason why this terminal cannot show the screen; "" if it can."""
+    """Return a sentence with the reason why this terminal cannot show the full screen; "" if the terminal can."""
     from jitter_workshop.presenter.preferences import LEAST_HEIGHT, LEAST_WIDTH
 
     if not _is_terminal(sys.stderr):

@@ -1,8 +1,9 @@
 """Define the blocks of which a report is made: headings, paragraphs, tables and the like, with their words.
 
-``report.sections`` makes the blocks from the document, once for all forms. The writers (``report.html``,
-``report.markdown``, ``presenter.report_preview``) escape the texts and lay out the blocks. All texts are cleaned
-already; none is escaped."""
+``report.sections`` makes the blocks from the document, once for all forms of a report. The writers (``report.html``,
+``report.markdown``, ``presenter.report_preview``) escape the texts and lay out the blocks. All texts in blocks are
+cleaned already, but none is escaped.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +24,26 @@ UNKNOWN = "–"
 
 SpanStyle = Literal["name", "code", "strong", "origin", "aside", "time", "link", "badge", "few", "below", "remark"]
 Inline: TypeAlias = "str | Span | Interval | IntervalAxis | Bar | tuple[Inline, ...]"
-"""A text within a line, or several texts in a row."""
+"""A text within a line, a :class:`Span`, an interval, or several of these in a row."""
 Cells: TypeAlias = "tuple[Inline, ...]"
-"""A line of a table."""
+"""The cells of one line of a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Hold a part of a line, with a style. ``name``: a name that others chose. ``code``: a path or a value as the host
-    has it. ``origin``: a note on data that were not measured here. ``aside``: less important than the text before it.
-    ``time``: ``more`` is the time in ISO 8601. ``link``: ``more`` is the id of its target. ``badge``: a sign and a
-    word; ``more`` is the kind. ``few``: a figure with a mark; ``more`` is the reason for the mark. ``below``: the text
-    is placed under the rest of its cell. ``remark``: as ``below``, for text without which the row is misread."""
+    """Hold a part of a line, with a style. The style says what the text is, and what ``more`` means:
+
+    * ``name``: a name that others chose.
+    * ``code``: a path or a value as the host has it.
+    * ``origin``: a note on data that were not measured here.
+    * ``aside``: less important than the text before it.
+    * ``time``: ``more`` is the time in ISO 8601.
+    * ``link``: ``more`` is the id of its target.
+    * ``badge``: a sign and a word; ``more`` is the kind of badge.
+    * ``few``: a figure with a mark; ``more`` is the reason for the mark.
+    * ``below``: the text is placed under the rest of its cell.
+    * ``remark``: placed like ``below``, for text without which the row is misread.
+    """
 
     style: SpanStyle
     text: Inline
@@ -43,7 +52,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Hold the interval of a verdict or of a screened setting, to be drawn on an axis, and the interval in words."""
+    """Hold the interval of a verdict or of a screened setting. The interval is drawn on an axis, and is also given in
+    words."""
 
     verdict: Verdict | Ranked
     axis: Axis
@@ -60,7 +70,8 @@ class IntervalAxis:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Hold a bar: a share of the largest value, 0 to 1. The number is shown beside the bar."""
+    """Hold a bar of a table. ``share``: the bar's length as a share of the longest bar's length, 0 to 1. The number is
+    shown beside the bar."""
 
     share: float
 
@@ -76,8 +87,8 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """Hold a list. ``most``: the number of items that are visible at first; None for all. ``summary``: the list has the
-    report's first lines."""
+    """Hold a list. ``most``: the number of items that are visible at first; None for all. ``summary``: True for the
+    list of the report's first lines."""
 
     items: tuple[Inline, ...]
     most: int | None = None
@@ -86,15 +97,15 @@ class Bullets:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Hold terms, each with its description."""
+    """Hold a list of terms, each with its description."""
 
     rows: tuple[tuple[str, Inline], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Hold the head of a column. ``number``: its cells are aligned right. ``brief``: a preview shows the column, too.
-    ``prose``: its cells are sentences, which would make a table of plain text too wide."""
+    """Hold the head of a table's column. ``number``: the column's cells are aligned right. ``brief``: a preview shows
+    the column, too. ``prose``: the cells are sentences, which would make a table of plain text too wide."""
 
     head: Inline
     number: bool = False
@@ -104,9 +115,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Hold a table; the first cell of a row is its heading. ``most``: the number of rows that are visible at first, 0
-    for a table that is for reference only, None for all. ``anchor``: the rows have the ids ``ANCHOR-1``, …, for links.
-    ``latest``: a preview without room for all rows shows the last rows."""
+    """Hold a table; the first cell of a row is the row's heading.
+
+    ``most``: the number of rows that are visible at first; None for all, 0 for a table that is for reference only.
+    ``anchor``: the rows have the ids ``ANCHOR-1``, …, for links. ``latest``: True if a preview without room for all
+    rows shows the last rows.
+    """
 
     style: str
     caption: str
@@ -119,8 +133,8 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Hold a chart, and its figures as a table. ``number``: the chart's place among the charts, from 1. ``between``:
-    the indices of the curves before and after a change; the space between both is filled."""
+    """Hold a chart of curves, and the curves' figures as a table. ``number``: the chart's place among the charts, from
+    1. ``between``: the indices of the curves before and after a change; the space between both curves is filled."""
 
     number: int
     title: str
@@ -132,7 +146,8 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class HeatChart:
-    """Hold the heat map of a run. ``number``: its place among all charts; ``text`` says what is seen in it."""
+    """Hold the heat map of a run. ``number``: the map's place among all charts of the report. ``text``: a sentence on
+    what the map shows."""
 
     number: int
     title: str
@@ -142,7 +157,8 @@ class HeatChart:
 
 @dataclass(frozen=True, slots=True)
 class MatrixChart:
-    """Hold a matrix, and the times of its clusters as a table. ``number``: its place among all charts."""
+    """Hold a matrix of cache-line times, and the times of its clusters as a table. ``number``: the matrix's place among
+    all charts of the report."""
 
     number: int
     title: str
@@ -153,8 +169,8 @@ class MatrixChart:
 
 @dataclass(frozen=True, slots=True)
 class StallLine:
-    """Hold one stall: its time and place, its largest causes with their time, and notes. ``drawn``: the stall that is
-    drawn as a line of time, in the colours of its causes."""
+    """Hold one stall in words: its time and place, its largest causes with their time, and notes. ``drawn``: the stall
+    itself, which is drawn as a line of time in the colours of its causes."""
 
     head: str
     causes: tuple[str, ...]
@@ -172,7 +188,7 @@ class Stalls:
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """Hold shell commands, each with its purpose. Commands are shown character for character."""
+    """Hold shell commands, each with its purpose. Commands are shown unchanged, character for character."""
 
     commands: tuple[Command, ...]
 
@@ -205,23 +221,24 @@ def name(text: str, limit: int = 80) -> Span:
 
 
 def code(text: str | None, limit: int = 200) -> Inline:
-    """Return a span for a path or a value as the host has it; ``–`` for None."""
+    """Return a span for a path or a value as the host has it; ``–`` if ``text`` is None."""
     return UNKNOWN if text is None else Span("code", clean(text, limit) or "(empty)")
 
 
 def below(*parts: Inline) -> Span:
-    """Return a text as a span that is placed under the rest of its cell."""
+    """Return parts of a line as one span, which is placed under the rest of its cell."""
     return Span("below", parts)
 
 
 def time(stamp: str | None, seconds: bool = False) -> Inline:
-    """Return a time in UTC for people; ``–`` if ``stamp`` is None."""
+    """Return a time in UTC, as people write it; ``–`` if ``stamp`` is None. ``seconds``: True also shows the
+    seconds."""
     text = clean(stamp or "", 40)
     return Span("time", f"{text[:10]} {text[11 : 19 if seconds else 16]}".rstrip() + " UTC", text) if text else UNKNOWN
 
 
 def listed(parts: list[Inline] | tuple[Inline, ...], between: str = ", ") -> Inline:
-    """Join parts, with the text ``between`` between them."""
+    """Join parts of a line, with the text ``between`` between two of them."""
     found: list[Inline] = []
     for part in parts:
         found += [between, part] if found else [part]
@@ -229,7 +246,8 @@ def listed(parts: list[Inline] | tuple[Inline, ...], between: str = ", ") -> Inl
 
 
 def lower_lines(cell: Inline) -> tuple[tuple[Inline, ...], tuple[Inline, ...]]:
-    """Split a cell: return its first line, and the spans that are placed under it."""
+    """Split a table's cell into two tuples: the parts of its first line, and the parts that are placed under that
+    line."""
     parts = cell if isinstance(cell, tuple) else (cell,)
     lower = tuple(part for part in parts if isinstance(part, Span) and part.style in ("below", "remark"))
     return tuple(part for part in parts if part not in lower), tuple(part.text for part in lower)

@@ -17,7 +17,8 @@ ITEM = "- "
 """The text before each sentence of a list."""
 
 NONE_LATE, SAME = "made none late", "as now"
-"""The words that are shown in place of a share if the removal of a cause would not change the share."""
+"""The words that a table of causes shows in place of a share of messages. NONE_LATE: the cause made no message late.
+SAME: without the cause the share would be the same."""
 
 _KINDS = {
     "task": "task {}",
@@ -39,8 +40,8 @@ VECTORS = {
     "rps_trigger_softirq": "another CPU hands packets over (RPS)",
     "irq_work": "the kernel's own interrupt (irq_work)",
 }
-"""The words for each vector, by the kernel's name for it. A gap around a vector has the same words without the
-brackets."""
+"""Name of an interrupt vector in the kernel → words for it. A gap around a vector is named by the same words without
+the brackets."""
 _NO_EVENTS = {
     words.NOTHING: "no event",
     words.ASLEEP: "asleep or stopped",
@@ -52,14 +53,14 @@ _NO_EVENTS = {
 ANOTHER_TASK = "another task"
 """The name that a recorded run gives to each task that belongs neither to the kernel nor to the measurement."""
 _STAND_IN = re.compile(rf"task \d{{1,6}}|{ANOTHER_TASK}")
-"""The names that replace a task's name: ``task N`` in a private report, ANOTHER_TASK in a recorded run."""
+"""Match a name that stands for a task's name: ``task N`` in a private report, ANOTHER_TASK in a recorded run."""
 _OUR_OWN = " (our own thread)"
 _NO_TASK = {
     words.IDLE: "waking from idle",
     words.THROTTLED: "throttled while the CPU was idle",
     words.MEASURED: "our own threads, which share a CPU",
 }
-"""Causes of the kind ``task`` whose name is not that of a task, with their meanings."""
+"""Names of causes that have the kind ``task`` but are no task → their meanings."""
 _ABOUT = {
     "migration": "move to another CPU: the scheduler moved the thread, and its new CPU was free until the thread ran "
     "there. The task in brackets ran at that moment; it may not have caused the move.",
@@ -84,7 +85,8 @@ _WORKER = re.compile(r"kworker/(u?)")
 
 def cause_words(kind: str, name: str, limit: int = 40, *, measured: bool = True) -> str:
     """Return a cause in words of at most ``limit`` characters: ``softirq NET_RX``, ``waking from idle``, ``no event``.
-    ``measured``: the cause belongs to a run. Then its measured threads are called our own, if there is room."""
+    ``measured``: True if the cause belongs to a run. If there is room, the words then call the run's measured threads
+    our own."""
     if kind == "no_event":
         return clean(_NO_EVENTS.get(name, f"no event ({name})"), limit)
     if kind == "task" and name in _NO_TASK:
@@ -101,21 +103,20 @@ def cause_words(kind: str, name: str, limit: int = 40, *, measured: bool = True)
 
 
 def named(one: Cause | InterferingTask, limit: int = 40) -> str:
-    """Return ``cause_words`` for a cause, with the number of threads of that name if there are several."""
+    """Return ``cause_words`` for a cause. If several threads have the cause's name, add their number."""
     several = f" ({one.threads:,} threads)" if one.threads > 1 else ""
     return cause_words(one.kind, one.name, max(limit - len(several), 8)) + several
 
 
 def stalls(report: EvidenceReport) -> str:
     """Return the number of stalls of all threads in words. If stalls of several threads overlap, also name the number
-    of distinct stalls."""
+    of stalls that are left when overlapping ones count once."""
     apart = report.distinct is not None and report.distinct != report.stalls + report.unlisted
     return many(report.stalls, "stall") + (f" of the measured threads ({report.distinct:,} distinct)" if apart else "")
 
 
 def sentences(report: EvidenceReport | CounterReport) -> tuple[str, ...]:
-    """Return the sentences on a run's causes that are shown with the table of causes. The first sentence is the
-    headline."""
+    """Return the sentences that are shown with the table of a run's causes. The first sentence is the headline."""
     if isinstance(report, CounterReport):
         return headline(report), *verdict(report), *others(report)
     return headline(report), *limits(report), *explanations(report)
@@ -136,8 +137,8 @@ def headline(report: EvidenceReport | CounterReport) -> str:
 
 
 def still_there(report: EvidenceReport) -> str:
-    """Return a sentence on the tasks that still came to the measured CPUs, the most frequent first; "" if the trace
-    does not tell."""
+    """Return a sentence on the other tasks that ran on the measured CPUs, the most frequent task first. Return "" if
+    the trace cannot tell."""
     if report.residence is None:
         return ""
     times: dict[str, int] = {}
@@ -181,8 +182,8 @@ def limits(report: EvidenceReport) -> list[str]:
 
 
 def explanations(report: EvidenceReport) -> Iterator[str]:
-    """Yield sentences that explain causes without the name of a task or event. Sentences that begin with ITEM are
-    candidates for a gap without an event; they come last."""
+    """Yield sentences that explain causes which are no task and no event. Sentences that begin with ITEM name what may
+    have filled a gap without an event; they come last."""
     if any(cause.kind == "no_event" and cause.name == words.MISSING for cause in report.causes):
         yield _MISSING
     if any(cause.kind == "task" and cause.name.endswith(words.NOT_OURS) for cause in report.causes):
@@ -196,9 +197,11 @@ def explanations(report: EvidenceReport) -> Iterator[str]:
 
 
 def without(cause: Cause, report: EvidenceReport) -> str:
-    """Return the share of messages that would be in time without this cause. Return NONE_LATE if the cause made none of
-    these messages late (its stalls were those of another thread), and SAME if the share would stay the same: the stalls
-    are long enough even without the cause."""
+    """Return the share of messages that would be in time if this cause were removed, in words.
+
+    Return NONE_LATE if the cause made no message late: its stalls were those of another thread. Return SAME if the
+    share would not change, because the stalls are long enough even without the cause.
+    """
     if not cause.late_messages:
         return NONE_LATE
     said = _share(cause.below_without)
@@ -206,13 +209,14 @@ def without(cause: Cause, report: EvidenceReport) -> str:
 
 
 def without_head(report: EvidenceReport) -> str:
-    """Return the head of the column of :func:`without`; "" if the shares are not known."""
+    """Return the head of the table's column of :func:`without`; "" if the shares are not known."""
     return "in time without it" if report.below_now is not None else ""
 
 
 def in_time(report: EvidenceReport) -> str:
-    """Return ``In time (below 1 µs) were 99.9 % of 400,000 messages (accumulator).``, and the meaning of the column of
-    shares; "" if the share is not known."""
+    """Return the sentence on the messages that were in time, and the meaning of the column of shares. The sentence is
+    such as ``In time (below 1 µs) were 99.9 % of 400,000 messages (accumulator).`` Return "" if the share is not
+    known."""
     if report.below_now is None or not report.messages:
         return ""
     thread = clean(report.main_thread, 20)
@@ -229,7 +233,8 @@ def in_time(report: EvidenceReport) -> str:
 
 
 def _share(share: float | None) -> str:
-    """Return a share close to 1, with as many digits as are needed to see that it is not 1."""
+    """Return a share near 1 as a percentage, with as many digits as are needed to see that it is not 100 %. Return
+    ``all`` for 1, ``–`` for None."""
     if share is None:
         return "–"
     if share >= 1:
@@ -242,8 +247,8 @@ def _share(share: float | None) -> str:
 
 
 def verdict(report: CounterReport) -> Iterator[str]:
-    """Yield sentences that compare the stalls' time with the time in which threads waited for a CPU. Counters allow no
-    other claim."""
+    """Yield sentences that compare the total time of stalls with the time in which threads waited for a CPU. Counters
+    without a trace allow no other claim."""
     if not report.stalls:
         yield "There is no stall to explain."
     elif report.waited_ns is None:
@@ -269,7 +274,7 @@ def verdict(report: CounterReport) -> Iterator[str]:
 
 
 def others(report: CounterReport) -> Iterator[str]:
-    """Yield a sentence for each other task that was seen on the measured CPUs."""
+    """Yield a sentence for each task that was seen on the measured CPUs and does not belong to the measurement."""
     for load in report.disturbed[:_MOST_OTHERS]:
         where = f", last seen on CPU {load.cpu}" if load.cpu is not None else ""
         task = f"{called(load.name, 40)} (pid {load.pid})"

@@ -1,5 +1,5 @@
-"""Explain one check for ``status --explain ID``: why it matters, its value, the risk, how to undo a change, how to
-check by hand."""
+"""Explain one check of a host's settings for ``status --explain ID``: why it matters, its value, the risk of a change,
+the way to undo the change, and commands to check by hand."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MARKS: dict[State, tuple[str, str, str]] = {
     "unavailable": ("–", "not here", "dim"),
     "info": ("·", "to know", "known"),
 }
-"""State → mark, word, colour. The word is shown beside the mark; either is enough alone."""
+"""State of a check → mark, word, colour. Either the mark or the word is enough alone."""
 
 SENTENCES = 1_000
 """The largest number of characters of a reason or an advice."""
 _FILES = 24
-"""The largest number of listed files; a pattern covers the other files."""
+"""The largest number of files that are listed for a check; a pattern stands for the others."""
 
 _RISKS = {"low": "low", "medium": "medium", "high": "high: understand the change before you apply it"}
 _WHEN = {
@@ -37,9 +37,11 @@ _WHEN = {
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Hold one check in full. ``facts``: (name, sentence that is not empty). ``files``: (path, value now; "" if the
-    value is not read). ``more_files``: the number of files that are not listed. ``by_hand``: commands that show the
-    same value."""
+    """Hold the full explanation of one check.
+
+    ``facts``: (name, sentence that is not empty). ``files``: (path, its value now), with "" for a value that is not
+    read. ``more_files``: the number of files that are not listed. ``by_hand``: commands that show the check's value.
+    """
 
     facts: tuple[tuple[str, str], ...]
     files: tuple[tuple[str, str], ...]
@@ -48,8 +50,8 @@ class Explained:
 
 
 def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
-    """Return the full explanation of a check; read the values of its files now. ``check``: the assessment of ``host``
-    by ``tunable``."""
+    """Return the full explanation of a check, with the present values of its files. ``check``: the assessment that
+    ``tunable`` made of ``host``."""
     facts = [("why", tunable.why), ("value now", clean(check.value, 300) if check.value is not None else "not known")]
     if check.wanted is not None:
         facts.append(("wanted", clean(check.wanted, 300)))
@@ -86,13 +88,16 @@ def _undo(tunable: Tunable) -> str:
 
 
 def _says(setting: Setting) -> str:
-    """Return a file's value now, or why it is not known."""
+    """Return the value that a setting's file has now, or the reason why the value is not known."""
     return clean(setting.current if setting.current is not None else setting.reason, 60) or "(empty)"
 
 
 def value_in_words(check: Assessment, before: str = "") -> str:
-    """Return the value and a better value. If no value is known, return the reason; if the check only informs, add the
-    reason to the value. ``before``: a reason that was just shown; it is not repeated."""
+    """Return a check's value in words, followed by the better value if there is one.
+
+    If no value is known, return the check's reason. A check that only informs has its reason after the value.
+    ``before``: a reason that was shown just before; the words ``as above`` replace an equal reason.
+    """
     reason = clean(check.reason, SENTENCES) if not before or check.reason != before else "as above"
     if check.value is None:
         return reason if check.state != "improve" else f"→ {clean(check.wanted, SENTENCES)}" if check.wanted else ""

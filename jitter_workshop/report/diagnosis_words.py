@@ -7,7 +7,7 @@ from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.scale import nice_ns
 
 TASKS, TICK, STEAL = "tasks", "tick", "steal"
-"""Kinds of causes that only counters have."""
+"""Kinds of causes that appear only where counters take the place of a trace."""
 
 _LABELS = {
     "timer": "local timer (tick and other timers)",
@@ -21,13 +21,18 @@ _LABELS = {
 
 
 def label(kind: str, name: str) -> str:
-    """Return a cause of the list in words. The list joins causes that a learner would call by one name."""
+    """Return a cause in words, for the list from which a learner chooses. Causes that a learner would call by one name
+    get the same words."""
     return _LABELS.get(kind) or cause_words(kind, name, 48)
 
 
 def took_most(most: str, most_ns: int, share: float, other: str = "", other_ns: int | None = None) -> str:
-    """Return the sentence on the cause that took most. ``share``: its share (0..1) of all stalled time. ``other``: the
-    cause that the learner named, "" if it is the same one; ``other_ns``: its time, None if not known."""
+    """Return the sentence on the cause that took most of the stalled time.
+
+    ``most``: the cause's name. ``most_ns``: its time. ``share``: its share (0..1) of all stalled time. ``other``:
+    another cause that the learner named, "" if the learner named ``most``. ``other_ns``: the time of ``other``, None if
+    not known.
+    """
     part = f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
     said = f"{most} took most: {nice_ns(most_ns)}, {part} of the time of all stalls"
     if other:
@@ -36,15 +41,19 @@ def took_most(most: str, most_ns: int, share: float, other: str = "", other_ns: 
 
 
 def came_most(most: str, other: str = "") -> str:
-    """Return the sentences on the cause that came most often on an emulated machine. ``other``: the cause that the
-    learner named, "" if it is the same one."""
+    """Return the sentences on the cause that came most often in a run on an emulated machine. ``other``: another cause
+    that the learner named, "" if the learner named ``most``."""
     said = f"{most} came most often{f'; {other} came less often' if other else ''}"
     return f"{said}. The machine was emulated, so how long each took is not known."
 
 
 def undecided(source: str, chosen: str, chosen_ns: int | None, right: bool | None, unknown_ns: int, all_ns: int) -> str:
-    """Return the sentence for evidence that does not tell which cause is the largest. ``source``: ``trace`` or
-    ``counters``. ``unknown_ns``: the part of the stalled time ``all_ns`` whose cause is not known."""
+    """Return the sentence for evidence that does not show which cause is the largest.
+
+    ``source``: ``trace`` or ``counters``. ``chosen``: the cause that the learner named. ``chosen_ns``: its time, None
+    if not known. ``right``: False if the evidence shows that the learner's answer is wrong. ``unknown_ns``: the part of
+    the stalled time ``all_ns`` whose cause is not known.
+    """
     rest, whole = nice_ns(unknown_ns), nice_ns(all_ns)
     if source == "trace":
         return f"The trace has gaps: the cause of {rest} of the {whole} is not known, so no answer can be judged."

@@ -29,9 +29,11 @@ MOST_BYTES = 1_000_000
 """The largest size of a page. A page of 20 runs with raw data is smaller; histograms of blocks and traces are added
 while there is room."""
 _IN_BASE64 = 0.74
-"""Bytes of an archive per byte of the page, line breaks included."""
+"""Bytes of an archive for each byte that the archive takes in the page: base64 makes it longer. Line breaks are
+included."""
 _FOR_WORDS = 2_000
-"""Estimated bytes of a page's text about its raw data, with a line for each file that is left out."""
+"""An estimate of the bytes that the page needs for its text about the raw data. The text has a line for each file that
+is left out."""
 _A_LINE = 220
 _LONG = 4_000
 """The largest number of characters of a text on a page."""
@@ -40,15 +42,15 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri
 _TAGS = {"name": "bdi", "code": "code", "strong": "strong", "aside": "small"}
 _CLASSES = {"origin": "origin", "below": "below", "remark": "below remark"}
 _PARAGRAPHS = {"how": "dim", "verdict": "headline"}
-"""Style of a paragraph → its CSS class, where the names differ."""
+"""Style of a paragraph → its CSS class, for styles whose class has another name."""
 _VOID = frozenset({"meta", "link"})
 _LINES = frozenset({"section", "table", "thead", "tbody", "tr", "ul", "ol", "dl", "figure", "details", "main", "nav"})
 """Elements after which the page's source has a line break."""
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> dict[str, bytes]:
-    """Return the page as a file of this name. The page contains the raw data if the report is about the whole session
-    and is not private. Raise SessionError if the raw data cannot be read."""
+    """Return the page as one file with the name ``name``. The page contains the raw data if the report is about the
+    whole session and is not private. Raise SessionError if the raw data cannot be read."""
     if document.private or {run.id for run in document.runs} < set(session.session.runs):
         # A user who left runs or names out does not want them in the raw data.
         return {name: render(document, None).encode()}
@@ -59,12 +61,13 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
 
 
 def render(document: ReportDocument, packed: bytes | None) -> str:
-    """Return the page. ``packed``: the session's raw data (``session.archive``), None = without them."""
+    """Return the page. ``packed``: the session's raw data as bytes (``session.archive``); None makes a page without raw
+    data."""
     return _page(document, _drawn(document), packed)
 
 
 def _drawn(document: ReportDocument) -> list[tuple[blocks.Section, Html]]:
-    """Return (section, its markup) for all sections but the one about the page itself."""
+    """Return (section, the section's markup) for all sections except the last one, which is about the page itself."""
     return [(one, _section(one)) for one in sections.sections(document)]
 
 
@@ -111,7 +114,7 @@ def _style() -> str:
 
 
 def _colours(theme: str) -> str:
-    """Return the CSS variables of a theme of ``model.palette``."""
+    """Return the CSS variables for the colours of a theme. ``theme``: its name in ``model.palette``."""
     palette = PALETTES[theme]
     colours = {
         "paper": palette.background,
@@ -166,8 +169,8 @@ class Html(str):
 
 
 def shown(text: str) -> Html:
-    """Clean and escape a text, so that it is safe between tags and inside an attribute; a blank at either end is
-    kept."""
+    """Return a text as markup, cleaned and escaped. The result is safe between tags and inside an attribute. A blank at
+    either end of the text is kept."""
     if isinstance(text, Html):
         return text
     found = clean(text, _LONG)
@@ -177,8 +180,8 @@ def shown(text: str) -> Html:
 
 
 def tag(element: str, /, *children: str, **attributes: str | int | None) -> Html:
-    """Return an HTML element. In attributes' names ``class_`` becomes ``class`` and other underscores become dashes; an
-    attribute that is None or "" is left out."""
+    """Return an HTML element with its children and attributes. In attributes' names ``class_`` becomes ``class``, and
+    other underscores become dashes. An attribute that is None or "" is left out."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{shown(str(value))}"'
         for key, value in attributes.items()
@@ -191,7 +194,7 @@ def tag(element: str, /, *children: str, **attributes: str | int | None) -> Html
 
 
 def join(parts: Iterable[str], between: str = "") -> Html:
-    """Join parts; ``between`` is markup."""
+    """Return texts joined as markup. Plain texts are escaped. ``between``: the markup between two parts."""
     return Html(between.join(map(shown, parts)))
 
 
@@ -302,13 +305,15 @@ def _row(row: blocks.Cells, columns: Sequence[blocks.Column], ident: str) -> Htm
 
 
 def _wide(label: str, inside: Html) -> Html:
-    """Put markup into an element that scrolls sideways if it is too wide."""
+    """Return an element that contains the markup ``inside``, and scrolls sideways if the markup is too wide. ``label``:
+    its name for screen readers."""
     # Without a stop for the tab key a keyboard could not scroll it.
     return tag("div", inside, class_="wide", tabindex=0, role="region", aria_label=label)
 
 
 def _folded(summary: str, inside: Html) -> Html:
-    """Put markup into an element that is closed until the reader opens it; on paper it is open."""
+    """Return an element that contains the markup ``inside``, and stays closed until the reader opens it. On paper it is
+    open. ``summary``: the text that is always visible."""
     return tag("details", tag("summary", summary), inside)
 
 

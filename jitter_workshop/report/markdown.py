@@ -25,7 +25,7 @@ from jitter_workshop.report.proof_words import pictures
 from jitter_workshop.session.store import OpenSession
 
 LONG = 2_000
-"""The largest number of characters of a text in a report."""
+"""The largest number of characters of one text in a report; longer texts are cut."""
 _STRIP_COLUMNS = 100
 _BAR = 20
 _WIDEST_COLUMN = 44
@@ -42,8 +42,8 @@ _BEGINS_BLOCK = re.compile(r"(?:[-+#=]|\d{1,9}(?=[.)](?:\s|$)))")
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """Return the text with the name ``name``, and a file for each chart (``…-chart-N.svg``). For standard output return
-    the text alone."""
+    """Return the report as a file with the name ``name``, and a file for each chart (``…-chart-N.svg``). For standard
+    output return the report alone."""
     charts = {
         n: (
             beside(name, f"chart-{n}", ".svg"),
@@ -64,7 +64,8 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
 
 
 def render(document: ReportDocument, charts: Mapping[int, str]) -> str:
-    """Return the text, ending with a line break. ``charts``: number of a chart, from 1, → the file with its picture."""
+    """Return the report as Markdown text that ends with a line break. ``charts``: number of a chart, from 1 → name of
+    the file with its picture."""
     writer = _Writer(charts)
     parts = [heading(1, document.title), *writer.lines(sections.opening(document))]
     for section in sections.sections(document):
@@ -80,7 +81,8 @@ def render(document: ReportDocument, charts: Mapping[int, str]) -> str:
 
 
 class _Writer:
-    """Write blocks. ``at_end``: collects long tables for reference, which are written after the sections."""
+    """Write a report's blocks as lines of Markdown. ``at_end``: the long tables for reference that were found so far;
+    they are written after the sections."""
 
     def __init__(self, charts: Mapping[int, str]) -> None:
         self._charts = charts
@@ -136,7 +138,8 @@ class _Writer:
 
 
 def _table(one: blocks.Table) -> Iterator[str]:
-    """Yield a table, then its intervals as pictures, then a list of the columns that would make the table too wide."""
+    """Yield the lines of a table. After the table come its intervals drawn as text, and a list of the columns that
+    would make the table too wide."""
     wide = [n for n, column in enumerate(one.columns) if column.prose]
     kept = [n for n in range(len(one.columns)) if n not in wide]
     rows = [[inline(blocks.lower_lines(row[n])[0] if wide else row[n]) for n in kept] for row in one.rows]
@@ -150,7 +153,8 @@ def _table(one: blocks.Table) -> Iterator[str]:
 
 
 def _beside_table(head: Inline, wide: Sequence[Inline]) -> Md:
-    """Return the part of a row that is too wide for its table; "" for none."""
+    """Return the cells of a row that are too wide for the table, as one item for the list below the table; "" for
+    none."""
     name, lower = blocks.lower_lines(head)
     told = join(map(inline, (*lower, *wide)), "; ")
     return join((inline(name), ": ", told)) if told else Md("")
@@ -215,8 +219,8 @@ def said(text: str, limit: int = LONG) -> Md:
 
 
 def line(text: str, limit: int = LONG) -> Md:
-    """Return a sentence that begins a line, as Markdown. A dash or a number in front is escaped, so that it begins no
-    list."""
+    """Return a sentence that begins a line, as Markdown. A dash or a number at the beginning is escaped, because it
+    would begin a list."""
     told = said(text, limit)
     found = _BEGINS_BLOCK.match(told)
     if found is None:
@@ -235,7 +239,8 @@ def span(text: str, limit: int = LONG) -> Md:
 
 
 def join(parts: Iterable[str], between: str = "") -> Md:
-    """Join parts, without empty ones. Plain text is escaped, and keeps a blank at its ends."""
+    """Return the parts joined as Markdown, without empty parts. Plain text is escaped, and keeps a blank at its
+    ends."""
     return Md(between.join(_part(part) for part in parts if part))
 
 
@@ -258,8 +263,8 @@ def bullets(items: Iterable[str]) -> Md:
 
 
 def fenced(lines: Iterable[str], language: str = "") -> Md:
-    """Return the lines as a Markdown code block. Blanks are kept; line breaks and control characters inside a line
-    become blanks."""
+    """Return the lines as a Markdown code block. Blanks are kept. A line break or control character inside a line
+    becomes a blank."""
     shown = [clean_line(one) for one in lines]
     longest = max((len(run) for one in shown for run in re.findall("`+", one)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -267,14 +272,16 @@ def fenced(lines: Iterable[str], language: str = "") -> Md:
 
 
 def clean_line(text: str, limit: int = 4_000) -> str:
-    """Return one line without invisible characters and characters that control a terminal. Blanks are kept."""
+    """Return a text as one line without invisible characters and without characters that control a terminal. Blanks are
+    kept."""
     if "  " not in text and not text.startswith(" "):
         return clean(text, limit)
     return "".join(" " if unicodedata.category(c)[0] == "C" else c for c in text[:limit]).rstrip()
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> Md:
-    """Return a table with aligned columns. ``numbers``: indices of the columns that are aligned right."""
+    """Return a Markdown table with aligned columns. ``heads``: the columns' names. ``numbers``: indices of the columns
+    that are aligned right."""
     right = frozenset(numbers)
     cells = [[_cell(said(one)) for one in line] for line in (heads, *rows)]
     widths = [min(max(3, *map(_wide, column)), _WIDEST_COLUMN) for column in zip(*cells, strict=True)]

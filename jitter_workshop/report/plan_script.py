@@ -1,7 +1,9 @@
-"""Write a plan as a POSIX shell script with its undo, for a user with root's rights: ``plan --sh``.
+"""Write a plan of changes as a POSIX shell script that can apply and undo it, for a user with root's rights: ``plan
+--sh``.
 
-The script needs nothing of this project. The script reads each setting before it writes. A setting that has changed
-since the plan was made is left alone and reported. A write that the kernel refuses is reported, and the rest is done.
+The script needs no other file of this project. It reads each setting before it writes the setting. A setting that has
+changed since the plan was made is left alone and reported. If the kernel refuses a write, the script reports this and
+makes the remaining writes.
 """
 
 from __future__ import annotations
@@ -26,12 +28,12 @@ NOT_BY_A_SCRIPT = {
         ("grub-entry", "grub-once", "grub-next"), "the change copies GRUB's default entry, and a script cannot find it"
     ),
 }
-"""Kind of setting that no script can change → reason. Each other kind has a line in the script."""
+"""Kind of setting that no script can change → the reason. The script has a line for each other kind."""
 _FORMS = {
     "partition": "value",
     **{kind: kind for kind in ("value", "number", "choice", "preempt", "cpu-list", "cpu-mask", "idle-disable")},
 }
-"""Kind of setting that is one file → how the file's contents are compared."""
+"""Kind of setting that is one file → the form in which the script compares the file's contents."""
 _TASK = re.compile(r"[a-z_]+\((\d{1,10})@(\d{1,20})\)")
 _CALL = re.compile(r"[a-z_]+\(([A-Za-z0-9_.:@+,-]+)\)")
 
@@ -49,8 +51,11 @@ exit "$failed"
 
 
 def render(plan: Plan, host: str, made: str, opened: Sequence[str] = ()) -> str:
-    """Return the script. ``host``: the host's name; ``made``: the date; both appear only in a comment. ``opened``: CPU
-    lists that the kernel may give a task when the plan's CPUs and cpusets are added or removed (``opened_by``)."""
+    """Return the script.
+
+    ``host``: the host's name. ``made``: the date of the plan. Host and date appear only in a comment. ``opened``: the
+    CPU lists from :func:`opened_by`.
+    """
     forward = [step(change, undo=False) for change in plan.changes]
     returning = _way_back(plan)
     back = [step(change, undo=True) for change in returning]
@@ -74,20 +79,22 @@ def render(plan: Plan, host: str, made: str, opened: Sequence[str] = ()) -> str:
 
 
 def opened_by(plan: Plan, root: HostRoot) -> tuple[str, ...]:
-    """Return the CPU lists to which the kernel may set the affinity of tasks while this plan is applied or undone."""
+    """Return the CPU lists that the kernel itself may set as tasks' affinity while this plan is applied or undone. The
+    kernel does so when CPUs go offline or online, or when cpusets change."""
     switched = read_switched(root, plan.changes)
     return tuple(sorted(map(str, switched.masks(())))) if switched else ()
 
 
 def _way_back(plan: Plan) -> list[Change]:
-    """Return the changes in the order in which they are undone. Changes that outlast a boot come first."""
+    """Return the changes in the order in which the script undoes them. Changes that outlast a reboot come first."""
     back = plan.changes[::-1]
     newest = [*(c for c in back if c.when != "runtime"), *(c for c in back if c.when == "runtime")]
     return [newest[n] for n in ordered([facts(c.path, c.kind, c.before) for c in newest])]
 
 
 def nothing_written(plan: Plan) -> list[str]:
-    """Return a line with the reason for each tunable if the plan has no writes, else []."""
+    """Return the lines that tell why a plan has no writes: one line with the reason for each skipped tunable. Return []
+    if the plan has writes."""
     if plan.changes:
         return []
     found = [f"nothing is written: {clean(s.tunable, 40)}: {clean(s.reason, 400)}" for s in plan.skipped]
@@ -124,7 +131,8 @@ def _head(plan: Plan, host: str, made: str, works: bool) -> str:
 
 
 def _functions(called: set[str]) -> list[str]:
-    """Return the texts of the named functions and of all functions that these call, in the order of the asset."""
+    """Return the texts of the named shell functions, and of all functions that they call, in the order of
+    ``assets/plan.sh``."""
     wanted = set(called)
     while more := {need for name in wanted for need in _NEEDS.get(name, ())} - wanted:
         wanted |= more
@@ -141,8 +149,8 @@ def _has_boot(plan: Plan) -> bool:
 
 
 def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
-    """Return lines that end the script in another boot. A reboot undoes all that lasts only until then, and the files
-    may now belong to other devices."""
+    """Return lines that end the script if the host was rebooted since the plan was made. With ``undo`` they end only
+    the undo. A reboot undoes all changes that do not outlast it, and the files may now belong to other devices."""
     if not _has_boot(plan):
         return ["true"]
     otherwise = (
@@ -159,8 +167,11 @@ def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
 
 
 def _undo(plan: Plan, returning: list[Change], back: list[str], after: list[str]) -> list[str]:
-    """Return the lines that undo the plan. Changes that outlast a boot are undone first, with their follow-up commands;
-    then the script checks that this is still the same boot."""
+    """Return the lines that undo the plan.
+
+    Changes that outlast a reboot are undone first, followed by their commands. After these lines the script checks that
+    the host has not been rebooted.
+    """
     asked = False
     lines: list[str] = []
     known = {c: facts(c.path, c.kind, c.before) for c in returning}
@@ -181,7 +192,7 @@ def _undo(plan: Plan, returning: list[Change], back: list[str], after: list[str]
 
 
 def _is_back(change: Change) -> list[str]:
-    """Return the lines that stop the undo if a CPU that went offline did not come back."""
+    """Return the lines that end the undo if a CPU that the plan took offline did not come back."""
     path, wanted = quote(clean(change.path, 120)), quote(clean(change.before, 20))
     words = f"stopped: {clean(change.path, 120)} is not {clean(change.before, 20)}, so the partition is kept. "
     words += "Without the partition, all tasks would lose that CPU. Bring the CPU online and run undo again"
@@ -194,7 +205,7 @@ def _is_back(change: Change) -> list[str]:
 
 
 def _with_reasons(plan: Plan, steps: list[str]) -> list[str]:
-    """Return the steps, with the reason of each tunable above its first step."""
+    """Return the steps of the script, with each tunable's reason as a comment above its first step."""
     lines: list[str] = []
     told = ""
     for change, line in zip(plan.changes, steps, strict=True):
@@ -209,13 +220,14 @@ def _with_reasons(plan: Plan, steps: list[str]) -> list[str]:
 
 
 def quote(text: str) -> str:
-    """Return ``text`` as one word of the shell, for any content. A NUL, which no word can hold, becomes a blank."""
+    """Return ``text`` as one word of the shell, whatever characters it has. A NUL, which no word can hold, becomes a
+    blank."""
     return "'" + text.replace("\0", " ").replace("'", "'\\''") + "'"
 
 
 def step(change: Change, *, undo: bool) -> str:
-    """Return one line that makes the change, or undoes it. If no script can do so, the line prints the reason and the
-    command that can."""
+    """Return one line of the script that makes the change, or with ``undo`` undoes the change. If no script can do so,
+    the line prints the reason and the command that can."""
     first, last = (change.after, change.before) if undo else (change.before, change.after)
     line = _line(change, first, last, undo=undo)
     if line is not None:
@@ -277,8 +289,8 @@ def _line(change: Change, first: str, last: str, *, undo: bool) -> str | None:
 
 
 def _dirty_limit(path: str, first: str, last: str) -> str:
-    """Return the line for a dirty limit. The limit is a share in one file and a number of bytes in another; a write to
-    one file sets the other to 0."""
+    """Return the line that sets a dirty limit. The kernel has each limit in two files: a share in ``…_ratio``, a number
+    of bytes in ``…_bytes``. A write to one file sets the other to 0."""
     place = path if last.endswith("%") else f"{path.removesuffix('_ratio')}_bytes"
     before = first.rstrip("%") if first.endswith("%") == last.endswith("%") else "0"
     return f"file number {quote(place)} {quote(before)} {quote(last.rstrip('%'))}"
@@ -294,8 +306,8 @@ def _listed(kind: str, text: str) -> str:
 
 @cache
 def functions() -> dict[str, str]:
-    """Return the groups of functions in ``assets/plan.sh``: name of the first one → text of the group. A script
-    contains the groups that it calls, and the groups that these call."""
+    """Return the groups of functions in ``assets/plan.sh``: name of a group's first function → text of the group. A
+    script contains the groups that it calls, and the groups that these groups call."""
     _head, *groups = resources.files("jitter_workshop.assets").joinpath("plan.sh").read_text("utf-8").split("\n\n")
     named = re.compile(r"^([a-z_]+)\(\)", re.MULTILINE)
     return {found[1]: f"\n{text.rstrip()}\n" for text in groups if (found := named.search(text)) is not None}
@@ -306,4 +318,4 @@ _NEEDS = {
     **dict.fromkeys(("file", "limit", "folder", "controller", "anew", "cycle", "switches"), ("meaning",)),
     "cpuset": ("meaning", "folder"),
 }
-"""Group of functions → the groups that it calls."""
+"""Name of a group of shell functions → names of the groups that it calls."""

@@ -25,7 +25,7 @@ WORDS: dict[VerdictWord, str] = {
 
 
 def headline(proof: Proof) -> str:
-    """Return the sentence that is shown first, without a full stop."""
+    """Return the sentence on a proof that is shown first, without a full stop."""
     said = proof.judgement
     if said is None:
         return "Not proven: no round was finished"
@@ -34,15 +34,16 @@ def headline(proof: Proof) -> str:
 
 
 def company(proof: Proof) -> str:
-    """Return a remark for the headline, with a blank in front, if other tasks disturbed more than half of the runs,
-    else ""."""
+    """Return a remark for the headline if other tasks disturbed more than half of a proof's runs, else "". The remark
+    begins with a blank."""
     runs = 2 * len(proof.rounds)
     return f" ({proof.disturbed} of {many(runs, 'run')} disturbed by other tasks)" if 2 * proof.disturbed > runs else ""
 
 
 def pictures(rows: Sequence[Verdict | Ranked], columns: int) -> list[str]:
-    """Return lines of text: first the labels of the axis that all intervals share, then each measure (for a screening:
-    each setting) with its interval drawn. ``columns``: the width of the terminal."""
+    """Return lines of text that draw intervals. The first line has the labels of the axis that all intervals share.
+    Each further line has one measure of a proof, or one setting of a screening, with its interval. ``columns``: the
+    terminal's width."""
     axis = interval_plot.axis_of(rows)
     width = min(_WIDE_PICTURE, (columns - _NAME - 2 - 11) // 2 * 2 - 1)
     lines = [" " * (_NAME + 2) + interval_plot.scale(axis, width)]
@@ -54,14 +55,15 @@ def pictures(rows: Sequence[Verdict | Ranked], columns: int) -> list[str]:
 
 
 def span_of(row: Verdict) -> str:
-    """Return a line's interval: ``1/77 – 1/16``; ``any`` if the interval allows all ratios."""
+    """Return the interval of a verdict's ratio as text: ``1/77 – 1/16``, or ``any`` if the interval contains every
+    ratio."""
     if row.low <= 0 and row.high is None:
         return "any"
     return f"{times(row.low)} – {times(row.high) if row.high is not None else 'any'}"
 
 
 def given_back(proof: Proof) -> str:
-    """Return a sentence, without a full stop, on whether a proof's changes were restored."""
+    """Return a sentence that tells if a proof's changes were restored, without a full stop."""
     if not proof.restored:
         return "Not everything was restored"
     if proof.subject == PLACEMENT or not proof.changes:

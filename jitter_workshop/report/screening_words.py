@@ -10,7 +10,8 @@ from jitter_workshop.stats.interval_plot import Axis, axis_of
 
 
 def said(screening: Screening, found: ScreeningResult | None) -> str:
-    """Return the result in words, or the number of pairs so far if there is no result yet."""
+    """Return the result of a screening in words. ``found``: the result; if it is None, return the number of pairs
+    measured so far."""
     if found is not None:
         return clean(found.text, 2_000)
     done = f"{len(screening.pairs)} of {many(screening.planned_pairs, 'pair')} are measured"
@@ -24,7 +25,7 @@ def result_word(row: Ranked) -> str:
 
 
 def axis_for(ranked: Sequence[Ranked]) -> Axis:
-    """Return the axis that the settings share. The settings that matter decide its reach, so that a very wide interval
-    of another setting does not shrink theirs."""
+    """Return the axis that the intervals of all settings share. Only settings with a claimed effect decide how far the
+    axis reaches, so that one very wide interval of another setting does not make theirs too small to read."""
     matter = [row for row in ranked if row.verdict in ("lower", "higher")]
     return max((axis_of([row]) for row in matter), key=lambda one: one.reach, default=axis_of(ranked))

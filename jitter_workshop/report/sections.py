@@ -72,7 +72,7 @@ from jitter_workshop.stats.scale import nice_ns, nice_number, times
 from jitter_workshop.stats.verdicts import span_told
 
 SIGNS: dict[VerdictWord, str] = {"lower": "▼", "higher": "▲", "no_change": "=", "cannot_tell": "?"}
-"""The sign beside the word of each verdict. The word alone is enough to understand it."""
+"""The sign that is shown beside the word of each verdict. The word is enough without the sign."""
 
 FATES: dict[Fate, str] = {
     "standing": "in place",
@@ -91,7 +91,7 @@ KINDS: dict[Literal["check", "chapter", "standing", "reboot"], str] = {
     "check": "could be better",
     "chapter": "chapters not done",
 }
-"""The kinds of open points; those about the host come first."""
+"""The kinds of open points, with their words. The kinds about the host come first."""
 
 EVIDENCE: dict[Literal["trace", "counters", "none"], str] = {
     "trace": "by the kernel's trace",
@@ -100,16 +100,17 @@ EVIDENCE: dict[Literal["trace", "counters", "none"], str] = {
 }
 
 OWN_PLACE = frozenset({"before", "after", "proofs", "culprits", "hosts", "changes", "events", "chapters", "imports"})
-"""Keys of notes that are shown in their part of a report; other notes are shown at the report's end."""
+"""Keys of the document's notes that are shown in the part of the report to which they belong. All other notes are shown
+at the report's end."""
 
 FEW = (
     f"{FEW_SAMPLES} marks a percentile with fewer than ten samples beyond it, {FEW_STALLS} a percentile with fewer "
     "than ten distinct stalls beyond it. – means that there are too few samples. The maximum is a single event."
 )
-"""The meaning of the marks in a table of runs."""
+"""The sentence below a table of runs that explains its marks."""
 FEW_IN_CURVES = f"{FEW_SAMPLES} marks a percentile with fewer than ten samples beyond it; the chart draws it dotted."
-"""The meaning of the marks in a table of a chart's curves. For some curves the number of samples is known, but not the
-run."""
+"""The sentence below a table of a chart's curves that explains its marks. It says nothing of stalls, because a curve
+may come without its run, and only a run counts stalls."""
 
 HOW_CURVES = (
     "Both axes are logarithmic: each tick to the right is ten times rarer, each tick up is ten times longer. A line is "
@@ -172,15 +173,15 @@ HOW_HEAT = (
 )
 
 MOST_CAUSES = 14
-"""The number of rows of causes that are visible at first."""
+"""The number of causes' rows that are visible at first in a table of causes."""
 STALL_CAUSES = 4
-"""The number of causes that are named for a stall; the times of the others are added up."""
+"""The number of causes that are named for one stall. The times of its other causes are added up."""
 LONG = 12
 """The number of rows of other tables, and of items of lists, that are visible at first."""
 
 HOST_THEN = "Host, when the newest run was made"
-"""The term for the facts on the host. It says from when they are, because the changes of the newest run may have been
-restored since."""
+"""The term for the facts on the host. It names their time, because the changes of the newest run may have been restored
+since then."""
 _CURVE_PERCENTILES = ("50", "90", "99", "99.9", "99.99")
 _SETTINGS = {None: "sets nothing", True: "its setting is as it should be", False: "its setting is not as it should be"}
 
@@ -207,7 +208,7 @@ def opening(document: ReportDocument) -> tuple[Block, ...]:
 
 
 def sections(document: ReportDocument) -> Iterator[Section]:
-    """Yield all sections but the one about the report itself, in the order in which a reader asks."""
+    """Yield all sections of a report except the last one, in the order in which a reader asks."""
     d = document
     links = {run.id: Span("link", name(run.label or run.id, 60), f"run-{n}") for n, run in enumerate(d.runs, 1)}
     if d.overlays:
@@ -232,8 +233,8 @@ def sections(document: ReportDocument) -> Iterator[Section]:
 
 
 def about(document: ReportDocument, raw: Sequence[Block]) -> Section:
-    """Return the last section, about the report itself. ``raw``: sentences on the raw data in this form of the
-    report."""
+    """Return the last section of a report, which is about the report itself. ``raw``: blocks on the raw data in this
+    form of the report."""
     others = {key: text for key, text in document.notes.items() if key not in OWN_PLACE and text}
     items = tuple((Span("strong", clean(key, 40)), f": {clean(text, 400)}") for key, text in others.items())
     parts: list[Block] = [Paragraph(HOW_IT_COUNTS, "how")]
@@ -253,7 +254,7 @@ def _notes(document: ReportDocument, *keys: str) -> Iterator[Paragraph]:
 
 
 def _summary(document: ReportDocument) -> Iterator[Inline]:
-    """Yield the document's first lines. A proof's verdict has a badge and a link to the proof."""
+    """Yield the first lines of a report. A line on a proof has a badge with the verdict and a link to the proof."""
     # Two proofs of one subject have a line each, in the order of the proofs.
     waiting = {number: clean(proof.subject, 60) for number, proof in enumerate(document.proofs)}
     for text in document.summary:
@@ -286,7 +287,7 @@ def _charts(document: ReportDocument) -> Iterator[Chart]:
 
 
 def heat_charts(document: ReportDocument) -> tuple[HeatChart, ...]:
-    """Return the heat maps. Their numbers follow those of the charts of curves."""
+    """Return the heat maps of a report. They are numbered on from the charts of curves."""
     labels = {run.id: run.label or run.id for run in document.runs}
     return tuple(
         HeatChart(
@@ -300,7 +301,8 @@ def heat_charts(document: ReportDocument) -> tuple[HeatChart, ...]:
 
 
 def matrix_chart(document: ReportDocument) -> MatrixChart | None:
-    """Return the matrix of the host; None if the report has none. Its number follows those of all other charts."""
+    """Return the chart of the host's matrix; None if the report has no matrix. Its number comes after those of all
+    other charts."""
     matrix = document.matrix
     if matrix is None:
         return None
@@ -334,8 +336,8 @@ def _curve(curve: PercentileCurve) -> Cells:
 
 
 def _few(value: int | None, mark: str, why: str) -> Inline:
-    """Return a figure in ns with ``mark``, the sign for few samples or stalls; ``why``: the reason for the mark. An
-    unknown figure has no mark."""
+    """Return a time in ns for people, followed by ``mark``, the sign for few samples or few stalls. ``why``: the reason
+    for the mark. A ``value`` of None is shown without a mark."""
     return Span("few", f"{nice_ns(value)} {mark}", why) if value is not None and mark else nice_ns(value)
 
 
@@ -395,7 +397,7 @@ def _made(proof: Proof) -> Iterator[Inline]:
 
 
 def _how(one: Proof | ReportedScreening) -> Iterator[Inline]:
-    """Yield what ran in a proof or a screening, and when."""
+    """Yield parts of a sentence on the runs of a proof or screening: what ran, and when."""
     if one.command:
         yield ("command ", code(command_line(one.command)), f", {clean(measure_name(one.metric), 40)} compared")
     yield clean(one.workload, 20) + (f", preset {clean(one.preset, 20)}" if one.preset else "")
@@ -637,7 +639,7 @@ def _comparison(found: Comparison, title: str) -> Block:
 
 
 def _changes(document: ReportDocument) -> Iterator[Block]:
-    """Yield a table of the writes with what became of each, then the session's own record of them."""
+    """Yield a table of the writes and their outcomes, then the session's own record of these writes."""
     if document.changes:
         fates = Counter(FATES[change.fate] for change in document.changes)
         told = ", ".join(f"{count:,} {fate}" for fate, count in fates.items())
@@ -675,7 +677,7 @@ def _event(one: HostEvent) -> Cells:
 
 
 def _status(document: ReportDocument) -> Iterator[Block]:
-    """Yield a table of all checks before and after; checks that differ come first."""
+    """Yield a table of all checks of the host before and after; checks whose state differs come first."""
     before, after = document.before, document.after
     for key, snapshot in (("before", before), ("after", after)):
         if why := clean(document.notes.get(key, ""), 400):
@@ -740,7 +742,7 @@ def _state(check: CheckState | None) -> Inline:
 
 
 def _still_open(document: ReportDocument) -> Iterator[Block]:
-    """Yield what is still to be done; points on the host come first."""
+    """Yield the blocks on open points: what the reader can still do. Points on the host come first."""
     if not document.still_open:
         yield Paragraph("This report shows nothing that is still to be done.")
     for kind, word in KINDS.items():

@@ -1,7 +1,7 @@
 """Write each change of a plan as one line that a user types into root's shell.
 
-``plan_script`` writes the same changes as a script that compares before it writes. These lines are for a learner who
-makes the changes by hand, while the workshop compares.
+``plan_script`` writes the same changes as a script that compares each setting before it writes. The lines of this
+module are for a learner who makes the changes by hand, while the workshop compares the settings.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FILES = frozenset(
         *("workqueue-mask", "irq-across", "mask-across", "partition", "cgroup-cpus"),
     }
 )
-"""The kinds of setting that are one file, to which the value is written as it is."""
+"""The kinds of setting that are one file. The line writes the change's value to this file as it is."""
 _TASK = re.compile(r"[a-z_]+\((\d{1,10})@\d{1,20}\)")
 _CALL = re.compile(r"[a-z_]+\(([A-Za-z0-9_.:@+,-]+)\)")
 _PLAIN = re.compile(r"[A-Za-z0-9_./:,+@%-]+")
@@ -29,7 +29,7 @@ _SETS = "/sys/fs/cgroup/cpuset"
 
 
 def line(change: Change) -> str:
-    """Return the line that makes a change; "" if no line of a shell can make it."""
+    """Return the line of shell that makes a change; "" if no line can make it."""
     kind, path, value = change.kind, _word(change.path), change.after
     task, call = _TASK.fullmatch(change.path), _CALL.fullmatch(change.path)
     if kind in _FILES:
@@ -58,22 +58,23 @@ def line(change: Change) -> str:
 
 
 def together(changes: Sequence[Change]) -> str:
-    """Return the line that moves the tasks of these changes to the one set that they share. The shell goes on after a
-    task that has ended meanwhile."""
+    """Return the line of shell that moves the tasks of all these changes to one set. All these changes must have the
+    same set. The shell goes on with the next task if a task has ended meanwhile."""
     tasks = [found[1] for one in changes if (found := _TASK.fullmatch(one.path))]
     place = _word(f"{_SETS}{changes[0].after.rstrip('/')}/tasks")
     return f"for task in {' '.join(tasks)}; do echo $task > {place}; done"
 
 
 def moves_alike(change: Change) -> tuple[str, str] | None:
-    """Return the two sets between which a change moves a task; None for a change that moves no task. Changes with equal
-    sets share one line."""
+    """Return (the set that a task leaves, the set that it joins) for a change that moves a task; None for any other
+    change. Changes with equal results can share one line (:func:`together`)."""
     moves = change.kind == "task-cgroup" and _TASK.fullmatch(change.path) is not None
     return (change.before, change.after) if moves else None
 
 
 def way_back(changes: Sequence[Change]) -> tuple[Change, ...]:
-    """Return the changes that restore the old values, in an order in which no change undoes an earlier one."""
+    """Return the changes that restore the old values. They are ordered so that each one finds what it needs, such as an
+    online CPU."""
     back = [dataclasses.replace(one, before=one.after, after=one.before) for one in reversed(changes)]
     places = ordered([facts(one.path, one.kind, one.after) for one in back])
     return tuple(dataclasses.replace(back[place], n=n) for n, place in enumerate(places, start=1))
@@ -87,7 +88,8 @@ def _echo(value: str, place: str) -> str:
 
 
 def _set(path: str, value: str) -> str:
-    """Return the line that makes a version 1 set with its CPUs and nodes, or removes it."""
+    """Return the line of shell that removes or makes a cgroup v1 set. ``value``: ``absent`` to remove the set, else
+    text with the CPUs and the memory nodes of the new set."""
     words = value.split(" ")
     if value == "absent":
         return f"rmdir {_word(path)}"
@@ -96,11 +98,11 @@ def _set(path: str, value: str) -> str:
 
 
 def _list(value: str) -> str:
-    """Return a CPU list in the kernel's form."""
+    """Return a CPU list in the form in which the kernel shows it."""
     cpus = CpuSet.if_list(value)
     return value if cpus is None else str(cpus)
 
 
 def _word(text: str) -> str:
-    """Return ``text`` as one word of the shell, without quotes where none are needed."""
+    """Return ``text`` as one word of the shell. It is quoted only if it needs quotes."""
     return text if _PLAIN.fullmatch(text) else quote(text)

@@ -53,7 +53,7 @@ def _board(args: argparse.Namespace) -> int:
 
 
 def _results(args: argparse.Namespace) -> int:
-    """Show the results that the caller may see: those of all members for an instructor, else the caller's own."""
+    """Print results of chapters: for an instructor those of all members, for any other user the user's own."""
     if args.forget is not None or args.forget_all:
         return _forget(args)
 
@@ -66,7 +66,7 @@ def _results(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace, board: Board) -> None:
-    """Print the board of this machine: as a table, as CSV or as JSON."""
+    """Print the class's board of this machine as a table, as CSV or as JSON."""
     boards = (ClassTable(board.host, board),)
     if args.csv:
         sys.stdout.write(csv_table(boards, Judged()))
@@ -77,10 +77,10 @@ def _show(args: argparse.Namespace, board: Board) -> None:
 
 
 def _collect(args: argparse.Namespace) -> int:
-    """Show the files that were gathered from many machines. Return 0 if every machine answered and has nothing to
-    improve, else 1.
+    """Show the boards and checks that were gathered in a folder from many machines. Return 0 if each machine sent its
+    files and has nothing to improve, else 1.
 
-    With ``--chapter`` return 0 if no board is missing: the curves do not show what could be improved.
+    With ``--chapter`` return 1 only if a board is missing: the curves do not show what could be improved.
     """
     if len(args.words) != 1 or not args.words[0]:
         raise UsageError("give one folder", "'class collect FOLDER' reads the results of the playbook gather.yml")
@@ -119,7 +119,7 @@ def _one_form(args: argparse.Namespace) -> None:
 
 
 def _show_boards(boards: Sequence[ClassTable]) -> None:
-    """Print the boards as a table that fits the terminal."""
+    """Print the boards of several machines as one table that fits the terminal."""
     course = Judged()
     show_lines(partial(boards_shown, machines(boards), course.columns, course.near))
 
@@ -135,8 +135,8 @@ def _show_curves(board: Board, chapter: str, step: str) -> None:
 
 
 def _known_place(ident: str | None, step: str | None) -> None:
-    """Raise UsageError if the course has no such chapter, or if the chapter has no such step. An option that was not
-    given is None."""
+    """Raise UsageError if the course has no chapter ``ident``, or if this chapter has no step ``step``. Either is None
+    if its option was not given."""
     if ident is None:
         if step is not None:
             raise UsageError("--step needs a chapter", "name the chapter with --chapter ID")

@@ -13,7 +13,8 @@ from jitter_workshop.flow.classes.classadmin import HostStep
 from jitter_workshop.model.text import clean
 
 ALREADY = "this is a class host already; there is nothing to do"
-"""The answer of ``class init`` if no step is missing. The role for Ansible finds its end in the output."""
+"""The sentence that ``class init`` prints if no step is missing. The Ansible role reads ``class init``'s output and
+looks for the end of this sentence."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,7 +47,8 @@ def _init(args: argparse.Namespace) -> int:
 
 
 def _item(mark: str, words: str) -> None:
-    """Print one item of a list on stderr, wrapped to the terminal's width. ``mark``: the text before the item."""
+    """Print one item of a list on stderr, wrapped to the terminal's width. ``mark``: the text in front of the item,
+    such as a bullet."""
     from jitter_workshop.presenter.lines import wrap
 
     show_lines(lambda width: wrap(words, width, mark), sys.stderr)
@@ -99,12 +101,13 @@ def _bundle(args: argparse.Namespace) -> int:
 
 
 def _somebody_here(args: argparse.Namespace, advice: str) -> None:
-    """Raise UsageError if there is neither ``--yes`` nor a terminal for the question."""
+    """Raise UsageError with ``advice`` if ``--yes`` is not given and there is no terminal on which a question can be
+    asked."""
     if not args.yes and not sys.stdin.isatty():
         raise UsageError("there is no terminal to ask for confirmation", advice)
 
 
 def _agreed(args: argparse.Namespace, question: str) -> None:
-    """Ask unless ``--yes`` is given. Raise UsageError unless the answer is yes."""
+    """Ask ``question`` unless ``--yes`` is given. Raise UsageError unless the answer is yes."""
     if not args.yes and not agreed(question):
         raise UsageError("nothing was done")

@@ -35,7 +35,7 @@ _ACTIONS = ("take", "give", "end", "freeze", "thaw")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the action of ``class turn``. Return 0, or for ``take -- CMD`` the exit code of CMD if that is 0 or 1."""
+    """Run the action of ``class turn``. Return 0. For ``take -- CMD`` return the exit code of CMD if it is 0 or 1."""
     action, *rest = args.words or [""]
     if action and action not in _ACTIONS:
         raise UsageError(f"there is no 'class turn {action}'", f"one of {', '.join(_ACTIONS)}")
@@ -94,11 +94,13 @@ def _take(args: argparse.Namespace, agent_session: AgentSession) -> int:
 
 
 def _run(command: list[str], agent_session: AgentSession, received: list[int]) -> int:
-    """Run the command and return its exit code. HUP and TERM are passed on to the command; it gets Ctrl-C from the
-    terminal.
+    """Run a command while this user has the turn, and return its exit code, 0 or 1.
 
-    If the turn ends first, root's agent ends the command, and TurnOver is raised. Raise UsageError if the command
-    cannot be started, Interrupted after a signal, HostError for a code above 1.
+    Signals HUP and TERM are passed on to the command; the terminal itself sends it Ctrl-C. If the turn ends before the
+    command, the command is killed. ``received``: collects the numbers of the signals that came.
+
+    Raise UsageError if the command cannot be started, TurnOver if the turn ended, Interrupted after a signal, HostError
+    if the command's exit code is above 1.
     """
     try:
         child = subprocess.Popen(command)

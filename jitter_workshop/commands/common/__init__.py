@@ -1,1 +1,1 @@
-"""Hold what several verbs share: options, questions, output."""
+"""Hold the code that several verbs of the command line share: options, questions, output."""

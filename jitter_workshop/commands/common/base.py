@@ -65,11 +65,12 @@ VERBS: dict[str, str] = {
     "serve": "show the workshop in a browser, on loopback, behind a token",
     "class": "run a class on shared machines: turns, board, and the class host itself",
 }
-"""Verb → its line in ``--help``; kept here so that help imports no verb's module."""
+"""Verb → the line that ``--help`` prints for the verb. The lines are kept here, so that help imports no verb's
+module."""
 
 
 def advise_waiting(error: BusyError) -> None:
-    """Add the option ``--wait`` to the error's advice, unless the advice names it already."""
+    """Add a sentence on the option ``--wait`` to the error's advice, unless the advice names ``--wait`` already."""
     if "--wait" not in error.advice:
         error.advice += ", or queue with '--wait SECONDS'"
 
@@ -83,13 +84,13 @@ class Interrupted(BaseException):
 
 
 class Parser(argparse.ArgumentParser):
-    """Parse like argparse, but raise UsageError, so that all errors are printed in the same way."""
+    """Parse like argparse, but raise UsageError instead of exiting, so that all errors are printed in the same way."""
 
     takes_command = False
-    """True: ``-- COMMAND…`` may follow at the end; it is then ``args.command``."""
+    """True if ``-- COMMAND…`` may follow at the end of the command line. The command is then ``args.command``."""
 
     intermixed = False
-    """True: words may come between and after options, also if the verb has several kinds of words."""
+    """True if words may stand between and after options, even for a verb with several kinds of words."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         words = list(sys.argv[1:] if args is None else args)
@@ -116,8 +117,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def verb_parser(verb: str, doc: str | None) -> Parser:
-    """Return the parser of a verb (or of the workshop), with the options of every verb. ``doc``: the verb's
-    docstring."""
+    """Return the parser of a verb, with the options that every verb has. ``verb``: a name in VERBS, or WORKSHOP.
+    ``doc``: the docstring of the verb's module, which becomes its help."""
     from pathlib import Path
 
     first, _, rest = (doc or "").strip().partition("\n")
@@ -142,13 +143,14 @@ def verb_parser(verb: str, doc: str | None) -> Parser:
 
 
 def _help_form(prog: str) -> argparse.HelpFormatter:
-    """Return the layout of a verb's help. argparse calls this for each option, at each start. The width is given here,
-    because argparse would load a module to find it, and that takes as long as adding all options."""
+    """Return the layout of a verb's help. argparse calls this function for each option, at each start. The width is
+    given here, because argparse would import a module to find it; the import takes as long as adding all options."""
     return argparse.RawDescriptionHelpFormatter(prog, width=_columns() - 2)
 
 
 def _columns() -> int:
-    """Return the terminal's width in columns, or the variable COLUMNS if it is set; 80 without a terminal."""
+    """Return the environment variable COLUMNS if it is set, else the terminal's width in columns; 80 without a
+    terminal."""
     given = os.environ.get("COLUMNS", "")
     if given.isascii() and given.isdigit() and int(given):
         return int(given)
@@ -177,7 +179,8 @@ def _tree(text: str) -> Path:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add ``--json``; the verb then prints with :func:`show` or :func:`print_json`."""
+    """Add the option ``--json`` to a parser. A verb with ``--json`` prints its result by :func:`show` or
+    :func:`print_json`."""
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
 
@@ -192,7 +195,8 @@ def print_json(payload: Any) -> None:
 
 
 def show(args: argparse.Namespace, payload: Any, text: str | Callable[[int], Iterable[Text]]) -> None:
-    """Print the payload as JSON if ``--json`` is given, else the text (or lines: see :func:`show_lines`)."""
+    """Print the payload as JSON if ``--json`` is given, else print the text. ``text``: a string, or a function that
+    returns lines for a width (see :func:`show_lines`)."""
     if args.json:
         print_json(payload)
     elif isinstance(text, str):
@@ -203,7 +207,7 @@ def show(args: argparse.Namespace, payload: Any, text: str | Callable[[int], Ite
 
 
 def show_lines(build: Callable[[int], Iterable[Text]], stream: TextIO | None = None) -> None:
-    """Print the lines that ``build`` returns for the stream's width. ``stream``: None means stdout."""
+    """Print the lines that ``build(width)`` returns for the width of the stream. ``stream``: None means stdout."""
     from jitter_workshop.presenter.lines import Output
 
     output = Output(stream)
@@ -218,6 +222,6 @@ def say(sentence: str) -> None:
 
 
 def require_live_host(args: argparse.Namespace) -> None:
-    """Raise HostError if ``--root`` is given for a verb that acts on this machine."""
+    """Raise HostError if ``--root`` names a recorded host, because the verb acts on this machine."""
     if str(args.root) != "/":
         raise HostError("a recorded host can be read, but not measured or changed", "leave out --root")

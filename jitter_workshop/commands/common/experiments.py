@@ -1,5 +1,5 @@
-"""Share what ``prove`` does for a proof and for a screening: ask first, show the progress of the runs, and print the
-result."""
+"""Share code between ``prove`` for a proof and ``prove --screen`` for a screening: ask first, show the progress of the
+runs, and print the result."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ if TYPE_CHECKING:
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
 
 MOST_LINES = 50
-"""The largest number of progress lines if stderr is not a terminal."""
+"""The largest number of progress lines that are written if stderr is not a terminal."""
 T = TypeVar("T")
 
 
 def need_answer(args: argparse.Namespace) -> None:
-    """Raise UsageError if the cost is to be confirmed and there is no terminal to ask on."""
+    """Raise UsageError if the user has to confirm the cost, but there is no terminal to ask on."""
     if not args.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("there is no terminal to ask for confirmation", "use --yes; the cost is then printed too")
 
 
 def ask(args: argparse.Namespace, cost: Callable[[int], Lines], question: str) -> None:
-    """Show the cost, and ask unless ``--yes`` is given. Raise UsageError if the answer is no."""
+    """Show the cost of the runs, and ask ``question`` unless ``--yes`` is given. ``cost``: returns the lines that
+    describe the cost, for a width. Raise UsageError if the answer is no."""
     show_lines(cost, sys.stderr)
     if not args.yes and not agreed(f"\n{question}"):
         raise UsageError("nothing was measured, nothing was changed")
@@ -47,8 +48,8 @@ def ask(args: argparse.Namespace, cost: Callable[[int], Lines], question: str) -
 
 @contextlib.contextmanager
 def kept_in(args: argparse.Namespace) -> Iterator[tuple[OpenSession, AgentSession]]:
-    """Yield the session that keeps the result, and the agent's session. At the end the agent's session is closed first:
-    it restores what is still applied."""
+    """Yield the session that keeps the result, and the agent's session. At the end close the agent's session first:
+    closing it restores all changes that are still applied."""
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
     from jitter_workshop.flow.host_ops.change_log import ChangeLog
     from jitter_workshop.host.root import HostRoot
@@ -65,7 +66,7 @@ def kept_in(args: argparse.Namespace) -> Iterator[tuple[OpenSession, AgentSessio
 
 
 class RunsLine(Line):
-    """Write a line on stderr and replace it as the runs go on: which run it is, and the time that is left."""
+    """Write a line on stderr and replace it as runs go on. The line says which run it is, and how much time is left."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,7 +75,8 @@ class RunsLine(Line):
         self._since = 0.0
 
     def begins(self, where: str, left_s: float) -> RunObserver:
-        """Show the run that begins; ``left_s``: seconds until the end of all runs. Return the run's observer."""
+        """Show the run that begins, and return this object as the observer of that run. ``where``: the place of the run
+        among all runs, in words. ``left_s``: seconds until the end of all runs."""
         self._where = where
         self._left_s, self._since = left_s, time.monotonic()
         self._show()
@@ -107,10 +109,13 @@ def tell(
     not_kept: str,
     received: Sequence[int],
 ) -> None:
-    """Print the result by ``shown``, and where it is kept. ``where``: the session's name, and the verb that prints it
-    again. ``trouble``: the agent session's trouble; it counts only if something is not restored. ``received``: the
-    signals that came. After a signal an output that fails is ignored, because a hang-up takes the terminal away,
-    too."""
+    """Print a result, and say where it is kept.
+
+    ``shown``: the function that prints the result. ``where``: the session's name, and the verb that prints the result
+    again. ``trouble``: what went wrong in the agent's session; it is told only if something is not restored.
+    ``not_kept``: a sentence with the reason why the result is not kept, "" if it is kept. ``received``: the signals
+    that came. After a signal a failure of the output is ignored, because a hang-up also takes the terminal away.
+    """
     named = f" --session {shlex.quote(where[0])}" if args.session is not None else ""
     kept = f"kept in session {where[0]}; 'jitter-workshop {where[1]} --show @1{named}' prints it again"
     with contextlib.suppress(*(OSError,) if received else ()):
@@ -136,9 +141,12 @@ def earlier(
     find: Callable[[OpenSession, str], T],
     read_all: Callable[[OpenSession], tuple[T, ...]],
 ) -> tuple[T, ...]:
-    """Return earlier results of the session: all of them, or the one that ``--show`` names. ``what``: the name of such
-    results in messages. Raise UsageError for words that contradict ``--list`` or ``--show``, SessionError if there is
-    no such result."""
+    """Return earlier results of the session: all of them, or with ``--show`` the named one.
+
+    ``what``: the name of these results in messages. ``settle``: prepares the session. ``find``: returns one result.
+    ``read_all``: returns all results. Raise UsageError for words that contradict ``--list`` or ``--show``. Raise
+    SessionError if the named result does not exist.
+    """
     if args.words or getattr(args, "command", ()) or args.resume or (args.list and args.show is not None):
         raise UsageError(f"--list and --show print earlier {what}", "leave the other words out")
     with open_session(args) as session:

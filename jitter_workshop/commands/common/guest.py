@@ -1,4 +1,5 @@
-"""Open a practice machine for a verb: boot it, run one program inside on this process's streams, throw it away."""
+"""Open a practice machine for a verb: boot the machine, run one program inside on this process's streams, and throw the
+machine away."""
 
 from __future__ import annotations
 
@@ -23,14 +24,18 @@ VIRTUAL = "its kernel and its counters are real; its latencies are those of a gu
 
 
 Opened = tuple[Machine, int]
-"""A started machine, and the descriptor from ``relay.signalled`` that wakes the relay; -1 without a terminal."""
+"""A started practice machine, and a file descriptor. The descriptor comes from ``relay.signalled`` and wakes the relay
+at a signal; it is -1 without a terminal."""
 
 
 @contextlib.contextmanager
 def opened(shape: Shape, kept: Path, terminal: bool = False) -> Iterator[Opened]:
-    """Start a machine, and throw it away at the end. ``kept``: the folder of this host that the guest may write.
-    ``terminal``: True if a program in the machine will use this process's terminal; the machine can then be reset.
-    Raise HostError if a program or the kernel is missing, MachineError if the machine does not start."""
+    """Start a practice machine, yield it, and throw it away at the end.
+
+    ``kept``: the folder of this host that the guest may write. ``terminal``: True if a program in the machine will use
+    this process's terminal; such a machine can be reset. Raise HostError if QEMU, another needed program or the kernel
+    is missing. Raise MachineError if the machine does not start.
+    """
     cache = kernels.cache_dir()
     try:
         kept.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -46,11 +51,13 @@ def opened(shape: Shape, kept: Path, terminal: bool = False) -> Iterator[Opened]
 
 
 def run_inside(shape: Shape, argv: Sequence[str], environment: dict[str, str], terminal: bool, own: bool) -> int:
-    """Start a machine, run a program in it to its end, and return its exit code, -N for signal N.
+    """Start a practice machine, and run a program in it to the program's end. Return the program's exit code, or -N if
+    signal N ended it.
 
-    ``own``: ``argv`` has the words for this host's Python interpreter, which runs inside. ``terminal``: the program
-    gets this process's terminal, and starts anew each time the machine is reset. Raise HostError if a program or the
-    kernel is missing, MachineError if the machine does not start or ends too early.
+    ``own``: True if ``argv`` has the arguments of this host's Python interpreter, which then runs in the machine.
+    ``terminal``: True if the program gets this process's terminal; the program then starts anew each time the machine
+    is reset. Raise HostError if a needed program of this host or the kernel is missing. Raise MachineError if the
+    machine does not start, or ends before the program.
     """
     with opened(shape, running.kept_folder(shape.name), terminal) as (machine, wake):
         while True:
@@ -66,8 +73,9 @@ def terminal_words() -> dict[str, str]:
 
 
 def relayed(inside: Opened, words: Sequence[str], environment: dict[str, str]) -> int:
-    """Run a program in the machine on this process's streams, or with its terminal. Raise HostError if there is no such
-    program, MachineError if the machine ends too early, ResetAsked if the user asked for a reset."""
+    """Run a program in the machine, on this process's streams or on its terminal, and return the program's exit code.
+    Raise HostError if the machine has no such program, MachineError if the machine ends before the program, ResetAsked
+    if the user asked for a reset."""
     machine, wake = inside
     places = {f"XDG_{name}_HOME": f"{KEPT}/{name.lower()}" for name in ("STATE", "CONFIG")}
     try:
@@ -82,7 +90,8 @@ def relayed(inside: Opened, words: Sequence[str], environment: dict[str, str]) -
 
 
 def reset(machine: Machine) -> None:
-    """Reset a machine that uses a terminal to its state after its start. Raise MachineError if it does not start."""
+    """Reset a machine that uses a terminal: go back to its state right after its start. Raise MachineError if the
+    machine does not start again."""
     from jitter_workshop.tui.terminal.terminal_restore import LEAVE
 
     # Give the terminal back as a program would that ends in order.
@@ -93,9 +102,9 @@ def reset(machine: Machine) -> None:
 
 
 def prepare(shape: Shape) -> None:
-    """Boot a machine once and save it, so that the next start is short.
+    """Boot a practice machine once and save it, so that its next start is short.
 
-    Raise HostError if it cannot be started, MachineError if it fails.
+    Raise HostError if the machine cannot be started, MachineError if it fails later.
     """
     cache = kernels.cache_dir()
     with running.folder(shape.name, cache) as work, _told(cache / running.LAST_LOG):
@@ -103,7 +112,8 @@ def prepare(shape: Shape) -> None:
 
 
 def _started(shape: Shape, cache: Path, work: Path, kept: Path | None) -> Machine:
-    """Continue from the saved machine, or boot one, and print a line that says which of both was done."""
+    """Return a started machine: continued from the saved machine if there is one, else newly booted. Print a line that
+    says which of both was done."""
     answer = kvm.probe()
     options = replace(Options.of(shape), kept=kept, accelerator="kvm" if answer.usable else "tcg")
     qemu.check(options, cache)
@@ -126,8 +136,8 @@ def _started(shape: Shape, cache: Path, work: Path, kept: Path | None) -> Machin
 
 
 def _machine(options: Options, shape: Shape, cache: Path, work: Path) -> Machine:
-    """Return the machine, not started yet. It can be saved if the base image of all saved machines exists or can be
-    made."""
+    """Return a practice machine that is not started yet. The machine can be saved only if the base image of all saved
+    machines exists or can be made."""
     try:
         made = base.find(cache) or base.make(cache, work)
     except HostError as error:
@@ -139,7 +149,8 @@ def _machine(options: Options, shape: Shape, cache: Path, work: Path) -> Machine
 
 @contextlib.contextmanager
 def _told(log: os.PathLike[str]) -> Iterator[None]:
-    """Shorten an error of the machine to its first line, and name the file with the machine's console."""
+    """Replace a MachineError that is raised inside: keep the first line of its message, and name the file ``log`` with
+    the machine's console."""
     try:
         yield
     except MachineError as error:

@@ -1,4 +1,4 @@
-"""Measure the matrix for ``measure --matrix``: say how long it takes, measure, keep it, and draw it."""
+"""Do ``measure --matrix``: say how long the matrix of cache-line times takes, measure it, keep it, and draw it."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _OTHERS = {
     "evidence": ("--evidence", False),
     "noise": ("--noise", None),
 }
-"""Options of a run, which a matrix does not have, and their defaults."""
+"""Options of a run that ``--matrix`` refuses: name of the argument → the option and its default."""
 
 
 def measured(args: argparse.Namespace) -> int:
-    """Measure a matrix on this host. Return 0, or 1 if it could not be kept. Raise the errors of ``measure_matrix``,
-    and UsageError for an option of a run."""
+    """Measure a matrix of cache-line times on this host. Return 0, or 1 if the matrix could not be kept. Raise
+    UsageError for an option that only a run has, and the errors of ``measure_matrix``."""
     for name, (option, default) in _OTHERS.items():
         if getattr(args, name) != default:
             raise UsageError(f"{option} is for a run, and --matrix makes no run", "leave one of them out")

@@ -1,4 +1,5 @@
-"""List scenarios, play one in a practice machine, and answer the commands of its shell inside."""
+"""Do the actions of ``practice`` on scenarios: list them, play one in a practice machine, and answer the commands of
+the shell inside that machine."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ SEEDS = 10_000
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do the action: ``scenarios``, ``scenario``, or a command of the shell inside."""
+    """Run one action of ``practice``: ``scenarios``, ``scenario``, or a command of the shell inside the machine."""
     if args.action == "scenarios":
         return _list(args)
     if args.action == "scenario":
@@ -91,8 +92,8 @@ def _play(args: argparse.Namespace) -> int:
 
 
 def _try(args: argparse.Namespace, played: playing.Playing) -> int:
-    """Check, run the scenario's own solution, check again. Return 0 if only the second check finds all mended, else
-    1."""
+    """Check the machine, run the scenario's own solution, and check again. Return 0 if the first check finds a fault
+    and the second check finds everything mended, else 1."""
     before = played.check()
     played.solve(say)
     after = played.check()
@@ -121,7 +122,7 @@ def _chosen(args: argparse.Namespace) -> Scenario:
 
 
 def _inside(args: argparse.Namespace) -> int:
-    """Answer a command of the scenario's shell."""
+    """Answer a command that the learner typed in the shell of a scenario's machine."""
     here = playing.Inside.open()
     if args.action == "task":
         show(

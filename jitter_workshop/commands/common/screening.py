@@ -1,4 +1,4 @@
-"""Screen settings for ``prove --screen``: say what it costs, ask, make it, and print the ranked settings."""
+"""Do ``prove --screen``: say what the screening costs, ask, make it, and print the ranked settings."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def screened(args: argparse.Namespace, request: ProveRequest) -> int:
 
 
 def old(args: argparse.Namespace) -> int:
-    """Print earlier screenings: all in short, or one in full."""
+    """Print earlier screenings: each in short, or one in full with ``--show``."""
     from jitter_workshop.flow.proving.screening_run import settle
     from jitter_workshop.presenter.screening import listed
 
@@ -86,7 +86,8 @@ def old(args: argparse.Namespace) -> int:
 
 
 def _line(args: argparse.Namespace) -> tuple[str, ...]:
-    """Return the command line that resumes this screening, without the program's name."""
+    """Return the words of the command line that resumes this screening, each quoted for a shell, without the program's
+    name."""
     said = ["prove", "--screen", "--resume", *args.words]
     for option, name in (
         ("--rounds", "rounds"),
@@ -119,8 +120,8 @@ def _made(screener: Screener, plan: ScreeningPlan, token: CancelToken) -> Screen
 
 
 class ScreeningLine(RunsLine):
-    """Write a line on stderr and replace it as the screening goes on. If stderr is not a terminal, write a few
-    lines."""
+    """Write a line of progress on stderr and replace it as the screening goes on. If stderr is not a terminal, write a
+    few separate lines."""
 
     def __init__(self, plan: ScreeningPlan) -> None:
         super().__init__()
@@ -155,8 +156,8 @@ def _print(args: argparse.Namespace, made: Screening) -> None:
 
 
 def as_json(made: Screening) -> dict[str, Any]:
-    """Return the fields of ``prove --screen --json``. ``remarks``: the screening's notes. ``notes``: why fields are
-    null."""
+    """Return the JSON fields of ``prove --screen --json``. The field ``remarks`` has the screening's notes. The field
+    ``notes`` has the reason for each field that is null."""
     from jitter_workshop.model.codec import to_plain
     from jitter_workshop.report.screening_words import said
     from jitter_workshop.stats.screening import one_by_one, result
@@ -216,8 +217,8 @@ def as_json(made: Screening) -> dict[str, Any]:
 
 
 def _runs(pair: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return both runs of a pair. Each has the numbers of the settings that were on, and its id or a command's
-    figure."""
+    """Return both runs of a pair as JSON fields. Each run has the numbers of the settings that were on. It also has the
+    run's id, or the figure of the command that was measured."""
     return [
         {
             "on": run["on"],

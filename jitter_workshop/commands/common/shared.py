@@ -1,4 +1,4 @@
-"""Share code between verbs: the session, questions, notices, numbers."""
+"""Share small functions between verbs, for the session, questions, notices and numbers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.session.store import OpenSession, SessionStore
 
 FIRST_SESSION = "workshop"
-"""Name of the session that is made if there is none yet."""
+"""Name of the session that is made if the user has no session yet."""
 STDOUT = Path("-")
-"""``-o -``: standard output instead of a file."""
+"""The path ``-`` after ``-o``: it means standard output instead of a file."""
 
 
 def say_if_any(sentence: str) -> None:
@@ -39,7 +39,7 @@ def agreed(question: str) -> bool:
 
 
 def write_stdout(content: bytes) -> None:
-    """Write bytes to stdout. On a terminal only text is allowed: other bytes raise UsageError."""
+    """Write bytes to stdout. Raise UsageError if stdout is a terminal and the bytes are not text."""
     if sys.stdout.isatty():
         try:
             sys.stdout.write(content.decode())
@@ -62,8 +62,8 @@ def open_session(args: argparse.Namespace) -> OpenSession:
 
 
 def session_to_keep_in(name: str | None, host: str) -> OpenSession:
-    """Return the session with this name (None: the current one). If there is none, make it. Raise SessionError on
-    failure."""
+    """Return the session named ``name``; None means the current session. If there is no such session, make it, for the
+    host named ``host``. Raise SessionError if that fails."""
     store = SessionStore()
     if name is None:
         return store.current_or_create(FIRST_SESSION, host)
@@ -88,7 +88,8 @@ def add_wait(options: argparse._ActionsContainer) -> None:
 
 
 def number(text: str) -> float:
-    """Return a number from the command line. Raise argparse's error for a text that is not a finite number."""
+    """Return the number that ``text`` from the command line says. Raise argparse's error if ``text`` is not a finite
+    number."""
     try:
         value = float(text)
     except ValueError:

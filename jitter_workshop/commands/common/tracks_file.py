@@ -1,4 +1,4 @@
-"""Hold the options of the verbs that write a Perfetto file, and write it."""
+"""Hold what verbs with ``--perfetto FILE`` share: check the options, and write the Perfetto file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def add_arguments(parser: argparse._ActionsContainer, words: str) -> None:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse a Perfetto file that cannot be made, before anything is observed or explained."""
+    """Check the options of a Perfetto file before anything is observed. Raise a WorkshopError if the file could not be
+    written."""
     if args.perfetto is None:
         if args.force:
             raise UsageError("--force needs --perfetto")
@@ -35,7 +36,7 @@ def check(args: argparse.Namespace) -> None:
 
 
 def write(args: argparse.Namespace, tracks: bytes) -> None:
-    """Write the file, and say where it can be opened."""
+    """Write the tracks to the Perfetto file, and print the file's name and a page that opens it."""
     from jitter_workshop.flow.reporting.files import write as write_files
 
     sys.stdout.flush()
@@ -47,7 +48,8 @@ def write(args: argparse.Namespace, tracks: bytes) -> None:
 
 @contextlib.contextmanager
 def _advised() -> Iterator[None]:
-    """Replace the advice on a file that cannot be written by advice that names this verb's own option."""
+    """Replace the advice of an error about a file that cannot be written: the new advice names this verb's own
+    options."""
     from jitter_workshop.flow.reporting.files import NotWritten
 
     try:

@@ -1,10 +1,11 @@
-"""Provide helpers for the formats of other tools: a run's name for a legend, a tag or a file, and a line that describes
+"""Provide helpers for the formats of other tools: names of runs for legends, tags and files, and a line that describes
 a run.
 
-Each format is a module with ``files(document, session, runs, name) -> {file name: content}``. ``name`` is the name of
-the requested file; the names of further files begin in the same way. The name "" means standard output, for one file
-only. The first entry is the file that the user is told about. Its name is ``name`` unless the format chooses another
-name."""
+Each format is a module with a function ``files(document, session, runs, name) -> {file name: content}``. ``name`` is
+the name of the requested file. It is "" for standard output, which takes one file only. The first entry of the result
+is the file that the user is told about. A format may choose another name than ``name`` for it. The names of further
+files begin like the first file's name.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +31,18 @@ _UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def as_shown(document: ReportDocument, runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Return the runs with their labels in the report. A private report has labels without names of hosts."""
+    """Return the runs with the labels that the report shows. In a private report the labels contain no names of
+    hosts."""
     labels = {run.id: run.label for run in document.runs}
     return tuple(dataclasses.replace(run, label=labels.get(run.id, run.label)) for run in runs)
 
 
 def run_names(runs: Sequence[Run]) -> dict[str, str]:
-    """Return run id → name: the run's label if no other run has this label, else label and id. A name has at most 43
-    characters, only letters, digits, ``_``, ``.`` and ``-``. Names differ in more than upper and lower case."""
+    """Return run id → name. The name is the run's label; if another run has the same label, it is label and id.
+
+    A name has at most 43 characters, all of them letters, digits, ``_``, ``.`` or ``-``. Two names differ in more than
+    upper and lower case.
+    """
     labels = {run.id: plain_name(run.label, _LABEL) for run in runs}
     often = Counter(label.lower() for label in labels.values())
     found: dict[str, str] = {}
@@ -51,15 +56,16 @@ def run_names(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def beside(name: str, more: str, ending: str) -> str:
-    """Return the name of a second file: ``report.md``, ``chart-1`` and ``.svg`` give ``report-chart-1.svg``. If
-    ``name`` ends with ``ending``, the whole ending is replaced."""
+    """Return the name of a second file beside the file ``name``. Example: ``report.md``, ``chart-1`` and ``.svg`` give
+    ``report-chart-1.svg``. If ``name`` ends with ``ending``, the whole ending is replaced."""
     stem, dot, last = name.rpartition(".")
     found = name.removesuffix(ending) if name.endswith(ending) else stem if dot and last.isalnum() else name
     return f"{found or name}-{more}{ending}"
 
 
 def described(run: Run) -> str:
-    """Describe a run in one line of ASCII, for a comment: other tools read files in the encoding of their system."""
+    """Return one line of ASCII that describes a run, for a comment in a file. It is ASCII because other tools read
+    files in the encoding of their system."""
     parts = [f"run {run.id}"]
     if run.label:
         parts.append(f"label {clean(run.label, 60)!a}")
@@ -81,7 +87,7 @@ def plain_line(text: str, limit: int = 400) -> str:
 
 
 def beyond_range(run: Run, name: str) -> str:
-    """Describe the values beyond a histogram's range; "" if there are none."""
+    """Return a sentence on the values above the range of the run's histogram ``name``; "" if there are none."""
     summary = run.histograms.get(name)
     if summary is None or not summary.overflow:
         return ""
@@ -92,5 +98,6 @@ def beyond_range(run: Run, name: str) -> str:
 
 
 def plain_name(text: str, limit: int = 40) -> str:
-    """Reduce a text to letters, digits, ``_``, ``.`` and ``-``, for a part of a file's name; "" if nothing remains."""
+    """Return a text with only letters, digits, ``_``, ``.`` and ``-``, as a part of a file's name. Return "" if nothing
+    remains."""
     return _UNFIT.sub("-", clean(text, 200))[:limit].strip(".-")

@@ -1,9 +1,9 @@
-"""Write percentile distributions (``.hgrm``) for plotters, as HdrHistogram's ``outputPercentileDistribution`` prints
-them.
+"""Write percentile distributions (``.hgrm``) for plotters, in the form of HdrHistogram's
+``outputPercentileDistribution``.
 
-A file holds one distribution: the main histogram of one run, values in ns. The rows are those of the library (five
-steps for each half of the distance to 100 %), and one more for each percentile of a report. Mean and Max in the footer
-are the benchmark's exact values; a histogram has only three digits of them.
+A file holds one distribution: the main histogram of one run, with values in ns. The rows are those of HdrHistogram's
+library: five steps for each half of the distance to 100 %. Each percentile of a report has one more row. Mean and Max
+in the footer are the benchmark's exact values, because a histogram keeps only three digits.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ from jitter_workshop.stats.histogram import geometry, non_zero, samples_needed
 
 ENDING = ".hgrm"
 TICKS = 5
-"""The number of rows for each half of the distance to 100 %, as in HdrHistogram's tools."""
+"""The number of rows for each half of the remaining distance to 100 %, as in HdrHistogram's tools."""
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """Return one file with the name ``name`` for one run. For several runs return one file each; its name is made of
-    ``name`` and the run's name. Raise UsageError for several runs on standard output, and SessionError if no run has a
-    histogram to write."""
+    """Return the files for the runs, each with one distribution. The file of a single run has the name ``name``. The
+    name of each of several files is made of ``name`` and the run's name.
+
+    Raise UsageError for several runs on standard output, SessionError if no run has a histogram to write.
+    """
     if len(runs) > 1 and not name:
         raise UsageError("an .hgrm file holds one run", "choose it with --run, or write files with -o")
     runs = as_shown(document, runs)
@@ -57,7 +59,8 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
 
 
 def _read(session: OpenSession, run: Run) -> tuple[Geometry, list[Bin]]:
-    """Read a run's main histogram. Raise SessionError if there is none that can be read."""
+    """Return the geometry and the counters of a run's main histogram. Raise SessionError if no histogram can be
+    read."""
     # This path does not use the library's own histogram and takes half of the time: a session may have hundreds of
     # runs.
     whole = session.blocks_file(run.id).with_name(MERGED_FILE)
@@ -70,8 +73,8 @@ def _read(session: OpenSession, run: Run) -> tuple[Geometry, list[Bin]]:
 
 
 def distribution(run: Run, space: Geometry, bins: Sequence[Bin]) -> bytes:
-    """Return the file's content: comments that describe the run, the rows, the footer. Without a sample there are no
-    rows."""
+    """Return the content of a file: comments that describe the run, the rows, and the footer. A run without samples has
+    no rows."""
     name = run.main_histogram
     lines = ["#[values in ns]", f"#[jitter-workshop {described(run)}: {name}]"]
     if more := beyond_range(run, name):
@@ -94,11 +97,12 @@ def distribution(run: Run, space: Geometry, bins: Sequence[Bin]) -> bytes:
 
 
 def rows(bins: Sequence[Bin], also: Sequence[float] = (), ticks: int = TICKS) -> Iterator[tuple[int, float, int]]:
-    """Yield (value, percentile, samples up to this value), in the steps of HdrHistogram's PercentileIterator. The value
-    for a percentile is that of the first counter that reaches it. The last row is at 100 %.
+    """Yield (value, percentile, samples up to this value), in the steps of HdrHistogram's PercentileIterator.
 
-    ``also``: further percentiles that have a row (0..100, ascending). ``ticks``: steps for each half of the distance to
-    100 %."""
+    The value at a percentile is the highest value of the first counter that reaches it. The last row is at 100 %.
+    ``also``: further percentiles that get a row (0..100, ascending). ``ticks``: the number of steps for each half of
+    the remaining distance to 100 %.
+    """
     count = sum(b.samples for b in bins)
     if not count:
         return
@@ -131,13 +135,13 @@ def rows(bins: Sequence[Bin], also: Sequence[float] = (), ticks: int = TICKS) ->
 
 
 def _fixed(value: float, places: int) -> str:
-    """Return a value with ``places`` decimals. Halves are rounded up, as in Java."""
+    """Return a value as text with ``places`` decimals. Halves are rounded up, as Java does."""
     return f"{decimal.Decimal(repr(value)).quantize(decimal.Decimal(1).scaleb(-places), decimal.ROUND_HALF_UP):f}"
 
 
 def _footer(summary: HistogramSummary, bins: Sequence[Bin]) -> tuple[float, float, int]:
-    """Return mean, standard deviation and maximum; all are 0 without samples. The deviation is computed from the
-    counters' middle values and their mean."""
+    """Return the mean, the standard deviation and the maximum for the footer; all three are 0 without samples. The
+    deviation is computed from the counters' middle values and the mean of these values."""
     count = sum(b.samples for b in bins)
     if not count:
         return 0.0, 0.0, 0

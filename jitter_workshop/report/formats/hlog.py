@@ -1,8 +1,10 @@
-"""Write histogram logs (``.hlog``, format 1.3 with V2 histograms) for HdrHistogram's own tools: every block, in ns.
+"""Write histogram logs (``.hlog``, format 1.3 with V2 histograms) for HdrHistogram's own tools: one line for each
+block, in ns.
 
-For one run the log has all histograms of the run, each with its name as tag. For several runs the log has the main
-histogram of each run, with the run's name as tag; comments at the top describe the runs. The lines were stored when the
-run was made. Every line has a tag, so ``HistogramLogProcessor`` needs ``-tag`` (it lists the tags with ``-listtags``).
+The log of one run has all histograms of the run; the tag of a line is the histogram's name. The log of several runs has
+the main histogram of each run; the tag is the run's name, and comments at the top describe the runs. The lines were
+stored when the run was made. Every line has a tag, so ``HistogramLogProcessor`` needs ``-tag`` (it lists the tags with
+``-listtags``).
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from jitter_workshop.stats.encoded import unwrap
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """Return one file for any number of runs. Raise SessionError if no run has a log that can be read."""
+    """Return one file, whatever the number of runs. Raise SessionError if no run has a log that can be read."""
     runs = as_shown(document, runs)
     alone, names = len(runs) == 1, run_names(runs)
     logs: list[tuple[Run, list[hlog.Interval]]] = []
@@ -40,8 +42,11 @@ def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], n
 
 
 def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.Interval]:
-    """Return the lines of a run. If ``tag`` is "", all lines keep their own tags. Else only the lines of the main
-    histogram are returned, with ``tag`` as their tag. Raise SessionError if the lines cannot be read."""
+    """Return the lines of a run's histogram log.
+
+    If ``tag`` is "", return the lines of all histograms with their own tags. Else return only the lines of the main
+    histogram, with ``tag`` as their tag. Raise SessionError if the lines cannot be read.
+    """
     try:
         # Unpacking checks each histogram against its own checksum.
         found = [
@@ -63,8 +68,8 @@ def _intervals(session: OpenSession, run: Run, tag: str) -> list[hlog.Interval]:
 
 
 def _comments(document: ReportDocument, runs: Sequence[Run], names: dict[str, str]) -> list[str]:
-    """Return comments that describe the file and each run. By the words ``jitter-workshop run`` the importer knows that
-    tags are names of histograms."""
+    """Return comments that describe the file and each run. When such a file is imported, the words ``jitter-workshop
+    run`` tell the importer that the tags are names of histograms."""
     # The unit comes first: the first unit in a file counts, and labels may contain any text.
     units = "values in ns, Interval_Max in ms; HistogramLogProcessor wants -tag"
     if len(runs) == 1:

@@ -13,11 +13,12 @@ from jitter_workshop.session.opened import OpenSession
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """Return one file. Its content comes from the document alone."""
+    """Return one JSON file with the report. Its content comes from ``document`` alone; the other parameters are those
+    of all formats."""
     return {name: render(document).encode("ascii")}
 
 
 def render(document: ReportDocument) -> str:
-    """Return one JSON object and a line break. Names from outside are not cleaned, because JSON escapes harmful
-    characters."""
+    """Return the document as one JSON object, followed by a line break. Names that others chose are not cleaned,
+    because JSON escapes harmful characters."""
     return json.dumps(to_plain(document), indent=1, allow_nan=False) + "\n"

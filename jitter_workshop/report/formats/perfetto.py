@@ -16,18 +16,23 @@ from jitter_workshop.evidence.scene import GROUPS, WORST, Label, Scene, Track
 
 ENDING = ".pftrace"
 PACKAGES = ("perfetto", "google")
-"""The packages that are missing if the import fails; ``google`` is protobuf's."""
+"""The names of missing modules that mean that the package ``perfetto`` is not installed. ``google`` belongs to
+protobuf."""
 _AT_ONCE = 50_000
-"""The number of messages that are collected before they are written as bytes."""
+"""The number of messages that are collected before they are converted to bytes together."""
 _SEQUENCE = 1
 _NEEDS, _CLEARED = 2, 1
-"""Flags of a message: the message refers to earlier texts; the message begins a new table of texts."""
+"""Flags of a message. _NEEDS: the message refers to texts of earlier messages. _CLEARED: the message begins a new table
+of texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Hold the clock of a file. ``monotonic``: True if the file's times are those of CLOCK_MONOTONIC, False for
-    CLOCK_REALTIME. ``at_ns`` and ``realtime_ns``: the same moment by the file's clock and by CLOCK_REALTIME."""
+    """Hold the clock of a file.
+
+    ``monotonic``: True if the file's times are those of CLOCK_MONOTONIC, False for CLOCK_REALTIME. ``at_ns``: one
+    moment by the file's clock. ``realtime_ns``: the same moment by CLOCK_REALTIME.
+    """
 
     monotonic: bool
     at_ns: int
@@ -35,7 +40,8 @@ class Clock:
 
 
 def messages() -> ModuleType:
-    """Import the messages of the package ``perfetto``. Raise HostError if it is not installed."""
+    """Return the module with the messages of the package ``perfetto``. Raise HostError if this package is not
+    installed."""
     try:
         from perfetto.protos.perfetto.trace import perfetto_trace_pb2
     except ModuleNotFoundError as error:
@@ -47,8 +53,8 @@ def messages() -> ModuleType:
 
 
 class Writer:
-    """Write scenes as one file. ``title``: a clean text in the file that says what the scenes show. Raise HostError
-    if the package ``perfetto`` is not installed."""
+    """Write scenes as one Perfetto file. ``title``: a clean text that says what the scenes show; it is written into the
+    file. Raise HostError if the package ``perfetto`` is not installed."""
 
     def __init__(self, clock: Clock, title: str) -> None:
         self._proto = messages()
@@ -82,8 +88,8 @@ class Writer:
         return self._proto.TracePacket(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_NEEDS)
 
     def add(self, scene: Scene) -> None:
-        """Write the slices and marks of a scene, and remove them from the scene. Then the scene may be filled and added
-        again. Raise SessionError for times that no clock has."""
+        """Write the slices and marks of a scene, and remove them from the scene, so that it can be filled and added
+        again. Raise SessionError for times that no clock can have."""
         try:
             for track in sorted(scene.tracks.values(), key=lambda one: (GROUPS.index(one.group), one.order)):
                 self._slices(track)
@@ -92,7 +98,7 @@ class Writer:
             raise SessionError("the trace has times that no clock has", "measure again with --evidence") from error
 
     def whole(self) -> bytes:
-        """Return the whole file."""
+        """Return the bytes of the whole file."""
         self._flush()
         return b"".join(self._done)
 
@@ -101,7 +107,8 @@ class Writer:
         self._trace = self._proto.Trace()
 
     def _uuid(self, track: Track) -> int:
-        """Return the number of a track; describe the track and its group if that is not done yet."""
+        """Return the number of a track in the file. At the first call for a track, also write the description of the
+        track and its group."""
         known = self._uuids.get(id(track))
         if known is not None:
             return known
@@ -126,7 +133,8 @@ class Writer:
         return self._given
 
     def _event(self, kind: int, uuid: int, label: Label | None) -> Any:
-        """Return a message for an event of a track; equal events get the same message."""
+        """Return a message for an event of the track ``uuid``. ``kind``: the type of the event. ``label``: its name and
+        arguments, None for an event without a name."""
         packet = self._packet()
         event = packet.track_event
         event.type, event.track_uuid = kind, uuid
@@ -141,7 +149,8 @@ class Writer:
         return packet
 
     def _number(self, table: str, text: str) -> int:
-        """Return the number of a text in one of the file's tables; write the text if it is new there."""
+        """Return the number of a text in one of the file's tables of texts. Write the text into the table if it is
+        new."""
         number = self._numbers.get((table, text))
         if number is None:
             number = self._numbers[table, text] = len(self._numbers) + 1

@@ -15,7 +15,7 @@ STATES: tuple[State, ...] = get_args(State)
 
 
 def render(checks: Sequence[Assessment], hot_cpus: Sequence[int]) -> str:
-    """Return the text of all metrics, in a stable order, with a line break at the end."""
+    """Return the metrics of ``status`` as text, in a stable order, with a line break at the end."""
     ordered = sorted(checks, key=lambda c: c.id)
     lines = _metric(
         "jitter_workshop_check",
@@ -41,7 +41,7 @@ def render(checks: Sequence[Assessment], hot_cpus: Sequence[int]) -> str:
 
 
 def render_watch(report: WatchReport) -> str:
-    """Return the text of a watch's metrics, with a line break at the end."""
+    """Return the metrics of a watch as text, with a line break at the end."""
     what = {"watching": report.watching, **({"cpu": str(report.cpu)} if report.cpu is not None else {})}
     lines = _metric(
         "jitter_workshop_watch_stalls_total",

@@ -39,8 +39,11 @@ ROUNDS = "rounds of a proof, each a fresh run; the proof's verdict pairs them an
 
 
 def files(document: ReportDocument, session: OpenSession, runs: Sequence[Run], name: str) -> Files:
-    """Return the file of all benchmarks and, if ``name`` is not "", two more files for each proof: without and with the
-    change. Raise SessionError if there is no benchmark, because pyperf does not read an empty file."""
+    """Return a file with all benchmarks. If ``name`` is not "", also return two files for each proof: one of the runs
+    without the change, and one of the runs with it.
+
+    Raise SessionError if there is no benchmark, because pyperf does not read an empty file.
+    """
     runs = as_shown(document, runs)
     by_id = {run.id: run for run in runs}
     runs_of = {p.id: {ident for one in p.rounds for ident in (one.without, one.with_it)} for p in document.proofs}
@@ -78,8 +81,8 @@ def _suite(document: ReportDocument, benchmarks: Sequence[dict[str, Any]]) -> by
 
 
 def _apart(benchmarks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the benchmarks, with a number added to a name that occurs again: pyperf refuses a file with two equal
-    names."""
+    """Return the benchmarks with different names, because pyperf refuses a file with two equal names. A name that
+    occurs again gets a number."""
     found: dict[str, dict[str, Any]] = {}
     for one in benchmarks:
         name, number = one["metadata"]["name"], 1
@@ -113,9 +116,11 @@ def _of_runs(document: ReportDocument, runs: Sequence[Run]) -> list[dict[str, An
 
 
 def _groups(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Return name → runs measured in the same way. The name is the label of the runs. A run that was measured in
-    another way than the first run with its label is alone, named by label and id; a run without a label is named by its
-    id."""
+    """Return name → the runs that were measured in the same way and are one benchmark.
+
+    The name is the label of the runs. A run that was measured in another way than the first run of its label is alone;
+    its name is label and id. A run without a label is alone, too; its name is its id.
+    """
     found: dict[str, list[Run]] = {}
     for run in runs:
         label = _title(run.label)
@@ -127,8 +132,8 @@ def _groups(runs: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def _subjects(proofs: Sequence[Proof]) -> list[tuple[str, str]]:
-    """Return each proof's subject as a title and as a part of a file's name, with the proof's id if two of them are
-    equal."""
+    """Return the subject of each proof in two forms: as a title, and as a part of a file's name. If two proofs have
+    equal subjects, both forms contain the proof's id."""
     titles = [(_title(proof.subject), plain_name(proof.subject)) for proof in proofs]
     files = [file.lower() for _, file in titles]
     return [
@@ -138,8 +143,11 @@ def _subjects(proofs: Sequence[Proof]) -> list[tuple[str, str]]:
 
 
 def _of_side(document: ReportDocument, proof: Proof, side: str, runs: Mapping[str, Run]) -> Iterator[dict[str, Any]]:
-    """Yield a benchmark of the runs without or with the change for each measure that is above 0 in all runs of the
-    proof. Other measures are left out: runs with missing values would look better or worse than they are."""
+    """Yield a benchmark of one side of a proof for each measure that is above 0 in all runs of the proof.
+
+    ``side``: the runs without or those with the change. A measure that some run lacks is left out, because the side
+    with missing values would look better or worse than it is.
+    """
     without = [runs[one.without] for one in proof.rounds]
     with_it = [runs[one.with_it] for one in proof.rounds]
     own = without if side == "without" else with_it
@@ -159,7 +167,7 @@ def _of_side(document: ReportDocument, proof: Proof, side: str, runs: Mapping[st
 
 
 def _measured(run: Run, measure: str) -> float:
-    """Return a measure of one run in seconds (stolen: seconds in each second); 0 if there is none."""
+    """Return a measure of one run in seconds; 0 if the run does not have it. Stolen time is in seconds per second."""
     if measure == "stolen":
         return run.stalls.stolen_ns_per_second / 1e9
     return (run.percentile(measure.removeprefix("p")) or 0) / 1e9
@@ -199,7 +207,8 @@ def _of_run(document: ReportDocument, run: Run) -> dict[str, Any]:
 
 
 def _metadata(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata that pyperf accepts: finite numbers, and lines of text that are not empty."""
+    """Return the part of ``given`` that pyperf accepts as metadata: finite numbers, and lines of text that are not
+    empty."""
     found: dict[str, Any] = {}
     for key, value in given.items():
         if isinstance(value, str):
@@ -212,7 +221,7 @@ def _metadata(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _date(text: str) -> str:
-    """Return a date in pyperf's form, in UTC; "" if the text is no date."""
+    """Return a date in pyperf's form, in UTC; "" if the text is not a date."""
     try:
         return f"{datetime.datetime.fromisoformat(text).astimezone(datetime.UTC):%Y-%m-%d %H:%M:%S.%f}"
     except (ValueError, OverflowError):

@@ -1,1 +1,1 @@
-"""Draw the chart as SVG and PNG."""
+"""Draw the charts of runs as SVG and PNG files."""

@@ -1,5 +1,5 @@
-"""Draw words in letters of many lines, for a projector. The letters of the pictures' font are drawn with characters
-that fill quarters of a cell."""
+"""Draw words in letters that are several lines high, for a projector. The letters have the shapes of the pictures'
+font, and are drawn with characters that fill quarters of a cell."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from PIL import Image, ImageDraw
 from jitter_workshop.report.pictures.png import font
 
 LEAST_ROWS = 4
-"""The least height of a letter in lines: smaller letters cannot be read."""
+"""The least height of a letter, in lines of the terminal: smaller letters cannot be read."""
 _QUARTERS = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
 """The characters by their filled quarters: upper left 1, upper right 2, lower left 4, lower right 8."""
 _FINE = 8
-"""The number of points along each side of a quarter, which decide if the quarter is filled."""
+"""Each quarter of a cell has this number of points along each side. The points decide if the quarter is filled."""
 _FILLED = 128
-"""A quarter is filled if its average reaches this value, of 255."""
+"""The least average of a quarter's points, from 0 to 255, with which the quarter is filled."""
 _STEM = 0.09
 """The width of a stroke of this font, as a share of a letter's height. A stroke thinner than a quarter would
 disappear."""
@@ -24,8 +24,11 @@ disappear."""
 
 @lru_cache(maxsize=32)
 def big(text: str, width: int, rows: int) -> tuple[str, ...]:
-    """Return ``text`` in one or two lines of letters, at most ``width`` cells wide and ``rows`` lines high in all.
-    Return ``text`` as one plain line if there is no room for readable letters. ``text`` must be cleaned."""
+    """Return ``text`` in letters that are several lines high, as one or two lines of words.
+
+    The result is at most ``width`` cells wide and ``rows`` lines high in all. If there is no room for readable letters,
+    return ``text`` as one plain line. ``text`` must be cleaned.
+    """
     if not text.strip() or width < 8:
         return ()
     for height in range(rows, LEAST_ROWS - 1, -1):
@@ -39,8 +42,8 @@ def big(text: str, width: int, rows: int) -> tuple[str, ...]:
 
 
 def _halves(text: str) -> list[tuple[str, str]]:
-    """Return all ways to break a text between two words, as (first line, second line). Lines of similar length come
-    first."""
+    """Return all ways to break a text between two words, as (first line, second line). The way with the most similar
+    lengths comes first."""
     words = text.split()
     broken = [(" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words))]
     return sorted(broken, key=lambda two: abs(len(two[0]) - len(two[1])))
@@ -52,7 +55,8 @@ def _cells(text: str, rows: int) -> int:
 
 
 def _drawn(text: str, rows: int) -> tuple[str, ...]:
-    """Return the text drawn in ``rows`` lines. Room is left for the tallest and the lowest letters of the font."""
+    """Return the text drawn in ``rows`` lines of the terminal. The lines have room for the tallest and the lowest
+    letters of the font."""
     face = font(2 * rows * _FINE)
     ascent, descent = face.getmetrics()
     fine = Image.new("L", (_cells(text, rows) * _FINE, ascent + descent))

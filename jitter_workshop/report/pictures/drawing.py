@@ -51,15 +51,16 @@ _DOWN = 0.35 * TEXT_PX
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Identify a curve by its ``number`` among the measured curves, or among the published ones (``reference``)."""
+    """Identify a curve by its ``number``. Measured curves and published curves are counted separately. ``reference``:
+    True for a published curve."""
 
     number: int
     reference: bool
 
     @property
     def mark(self) -> int:
-        """Return the number of the form of the curve's mark. With six colours and four forms, 24 curves all look
-        different."""
+        """Return the number of the form of the curve's mark. Colours and forms together make 24 curves look different:
+        there are six colours and four forms."""
         return (self.number + self.number // 6) % 4
 
 
@@ -71,7 +72,7 @@ def colour_of(palette: Palette, series: Series) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Hold a straight line of the grid, or of an axis."""
+    """Hold a straight line, of the grid or of an axis."""
 
     x1: float
     y1: float
@@ -82,8 +83,11 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Hold a line of text. ``anchor``: the point of the text that is at (x, y). ``figure``: all digits are equally
-    wide. ``turned``: the text runs upward, centred on (x, y). ``tail``: dim words after the text."""
+    """Hold a line of text.
+
+    ``anchor``: the point of the text that is at (x, y). ``figure``: True if all digits are equally wide. ``turned``:
+    True if the text runs upward, centred on (x, y). ``tail``: dim words after the text.
+    """
 
     x: float
     y: float
@@ -97,8 +101,8 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Stroke:
-    """Hold a part of a curve. ``few``: the part has few samples and is dotted. ``sample``: the stroke is a sample in
-    the legend."""
+    """Hold a part of a curve. ``few``: True if the part has few samples and is dotted. ``sample``: True if the line is
+    an example in the legend."""
 
     points: tuple[Point, ...]
     series: Series
@@ -108,7 +112,7 @@ class Stroke:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Hold a mark on a curve; a published curve's mark is hollow."""
+    """Hold a mark on a curve. A mark on a published curve is hollow."""
 
     x: float
     y: float
@@ -116,7 +120,8 @@ class Mark:
 
     @property
     def outline(self) -> tuple[Point, ...]:
-        """Return the mark's corners; () for a circle of :data:`CIRCLE_PX`."""
+        """Return the corners of the mark's outline; () if the mark is a circle, which has the size
+        :data:`CIRCLE_PX`."""
         return tuple((self.x + dx, self.y + dy) for dx, dy in _OUTLINES[self.series.mark])
 
 
@@ -131,7 +136,7 @@ _OUTLINES: tuple[tuple[Point, ...], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Hold a filled area below all lines: the space between the curves before and after a change."""
+    """Hold a filled area: the space between the curves before and after a change. All lines are drawn over it."""
 
     outline: tuple[Point, ...]
     better: bool
@@ -139,7 +144,8 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """Hold the cells of a heat map that have one shade, as (x, y, width, height). ``level``: the shade, 1 … 6."""
+    """Hold the cells of a heat map or matrix that have one shade, as (x, y, width, height). ``level``: the shade, 1 …
+    6."""
 
     level: int
     cells: tuple[tuple[float, float, float, float], ...]
@@ -149,7 +155,7 @@ HEAT_LEVELS = 6
 _MOST_COLUMNS, _ROWS_PER_DECADE = 240, 16
 _MOST_CELLS = 64
 _MATRIX_LEFT, _MATRIX_TOP, _MATRIX_PX = 220, 80, 640
-"""The place and the side of a matrix's square."""
+"""The left edge, the top edge and the side of a matrix's square, in pixels."""
 FILL_SHARE = 0.18
 """The opacity of an area."""
 
@@ -158,7 +164,7 @@ Shape = Rule | Words | Stroke | Mark | Area | Tiles
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Hold a sheet of ``height`` pixels with its shapes; later shapes lie above earlier ones."""
+    """Hold a sheet with its shapes. ``height``: the sheet's height in pixels. Later shapes lie above earlier shapes."""
 
     height: int
     title: str
@@ -173,9 +179,12 @@ def picture(
     view: View | None = None,
     between: tuple[int, int] | None = None,
 ) -> Picture:
-    """Draw curves as a chart: axes, labels, and a legend with p50, p99.9 and maximum. ``view``: the axes and one path
-    for each curve; None = value by percentile. ``between``: the indices of the curves before and after a change; the
-    space between both is filled, where the view has such a space."""
+    """Return a chart of curves: axes, labels, and a legend with p50, p99.9 and maximum.
+
+    ``view``: the axes, and one path for each curve; None means the view of value by percentile. ``between``: the
+    indices of the curves before and after a change. The space between both curves is filled, if the view has such a
+    space.
+    """
     view = percentiles(curves) if view is None else view
     title = clean(title or view.title)
     bottom = _TOP + _PLOT_HEIGHT
@@ -195,7 +204,8 @@ def picture(
 
 
 def heat_picture(heat: Heat, title: str = "") -> Picture:
-    """Draw the heat map of a run: time to the right, latency up, and a shade for how many values a block has there."""
+    """Return the heat map of a run: time to the right, latency up. A cell's shade says how many values its block has at
+    that latency."""
     plot = _Plot(View((), (), heat.ranges, "elapsed", "time", "", "time since the run's start", "latency"))
     bottom = _TOP + _PLOT_HEIGHT
     title = clean(title or f"Heat map of {heat.label}")
@@ -231,8 +241,8 @@ def heat_picture(heat: Heat, title: str = "") -> Picture:
 
 
 def matrix_picture(matrix: Matrix, title: str = "") -> Picture:
-    """Draw a matrix: a row and a column for each CPU or range of CPUs, and a shade for the time of a cache line. Below
-    are the times of the shades and of the clusters."""
+    """Return a picture of a matrix of cache-line times. It has a row and a column for each CPU or range of CPUs, and a
+    shade for each time. Below the matrix are the times of the shades and of the clusters."""
     cells = cells_of.grid(matrix, _MOST_CELLS)
     count = len(cells.bins)
     side = _MATRIX_PX / count
@@ -277,7 +287,8 @@ def matrix_picture(matrix: Matrix, title: str = "") -> Picture:
 
 
 def heat_colour(palette: Palette, level: int) -> str:
-    """Return the colour of a shade of a heat map: 1 is near the background, the last one near the text."""
+    """Return the colour of shade ``level`` of a heat map. Shade 1 is near the background colour, the last shade near
+    the text colour."""
     return heat_shade(palette, level, HEAT_LEVELS)
 
 
@@ -296,7 +307,7 @@ def fitted(text: str, room: float, size: float = TEXT_PX) -> str:
 
 
 class _Plot:
-    """Convert a view's positions to pixels of the sheet."""
+    """Convert positions in a view to pixels of the sheet."""
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -311,7 +322,7 @@ class _Plot:
         return _TOP + share * _PLOT_HEIGHT
 
     def path(self, number: int) -> list[Point]:
-        """Return a curve's points on the sheet."""
+        """Return the points of the curve ``number`` on the sheet, in pixels."""
         return [(self.x(x), self.y(y)) for x, y in self.view.paths[number]]
 
 
@@ -341,8 +352,8 @@ def _axes(plot: _Plot, bottom: int) -> list[Shape]:
 
 
 def _x_labels(plot: _Plot, y: float) -> list[Shape]:
-    """Return the labels below the plot: always the last label, which shows how far curves reach, and all others for
-    which there is room."""
+    """Return the labels below the plot. The last label is always there, because it shows how far curves reach; other
+    labels are there if they fit."""
     found: list[Shape] = []
     free_to = float(WIDTH)
     for tick in reversed(scale.ticks(plot.view.x, plot.ranges.x_low, plot.ranges.x_high)):
@@ -363,7 +374,7 @@ def _areas(plot: _Plot, before: int, after: int) -> list[Shape]:
 
 
 def _curve(plot: _Plot, number: int, curve: PercentileCurve, series: Series) -> list[Shape]:
-    """Return a curve's line, first solid and then dotted, with its marks."""
+    """Return the shapes of a curve: its line, first solid and then dotted, and its marks."""
     points, solid = plot.path(number), plot.view.solid[number]
     parts = ((points[:solid], False), (points[max(solid - 1, 0) :], True))
     shapes: list[Shape] = [Stroke(tuple(some), series, few) for some, few in parts if len(some) > 1]
@@ -376,8 +387,8 @@ def _curve(plot: _Plot, number: int, curve: PercentileCurve, series: Series) -> 
 
 
 def _stations(plot: _Plot, points: Sequence[Point], place: int) -> list[Point]:
-    """Return the places of a curve's marks where the axis has no percentiles: at its end, and about once per decade.
-    Curves have their marks at different places."""
+    """Return the places of a curve's marks in a view whose axis has no percentiles: at the curve's end, and about once
+    per decade. ``place``: shifts the marks, so that neighbouring curves have theirs at different places."""
     if not points:
         return []
     found = [points[-1]]
@@ -412,8 +423,7 @@ def _label(curve: PercentileCurve) -> str:
 
 
 def _em(character: str) -> float:
-    """Return the width of a character as a share of the letters' height. It is rounded up generously, so that it is
-    never too small."""
+    """Return the width of a character as a share of the letters' height, generously rounded up."""
     if character in "iljtfI.,:;'|! ()[]":
         return 0.41
     if unicodedata.combining(character):

@@ -1,8 +1,9 @@
-"""Draw the chart as PNG, for programs that cannot show SVG. The file has two pixels for each pixel of the sheet.
+"""Draw the charts as PNG, for programs that cannot show SVG. The file has two pixels along each side of a pixel of the
+sheet.
 
-Lines are drawn larger and then averaged, band by band, so that a long legend needs little memory. The letters come from
-the font in the assets: a small server has no fonts, and the picture shall be the same on all hosts. A character that
-the font lacks is drawn as a box.
+Lines are drawn larger and then averaged, in one band of the picture after another, so that a long legend needs little
+memory. The letters come from the font in the assets: a small server has no fonts, and the picture must be the same on
+all hosts. A character that the font lacks is drawn as a box.
 """
 
 from __future__ import annotations
@@ -36,17 +37,18 @@ from jitter_workshop.stats.heat import Heat
 from jitter_workshop.stats.view import Point, View
 
 FINE = 2
-"""Pixels of the file along each side of a pixel of the drawing."""
+"""The number of pixels of the file along each side of a pixel of the sheet."""
 
 _OVER = 4
-"""Points along each side of a pixel of the file, before they are averaged: an edge has 17 shades."""
+"""The number of points along each side of a pixel of the file. The points are averaged, so that the edge of a line has
+17 shades."""
 _SCALE = FINE * _OVER
 _BAND = 96
 _REACH = 8
-"""The largest distance to which the drawing of a stroke or a mark reaches beyond its points."""
+"""The largest distance by which the drawing of a stroke or mark reaches beyond its points."""
 _DPI = 96 * FINE
 _BOLD = 0.6
-"""The shift in pixels of the second drawing that makes a title bold: the font has one weight."""
+"""The shift between the two drawings that make a title bold. The font itself has only one weight."""
 _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 
 
@@ -58,9 +60,11 @@ def render_png(
     theme: Theme = "light",
     between: tuple[int, int] | None = None,
 ) -> bytes:
-    """Return the bytes of a PNG file with the chart of ``svg.render_svg``. ``theme``: its colours; a PNG cannot follow
-    the reader's system. ``between``: the indices of the curves before and after a change; the space between both is
-    filled."""
+    """Return the bytes of a PNG file with the chart that ``svg.render_svg`` draws.
+
+    ``theme``: the colours; a PNG cannot follow the reader's system. ``between``: the indices of the curves before and
+    after a change; the space between both curves is filled.
+    """
     return _written(drawing.picture(curves, title, view, between), theme)
 
 
@@ -92,7 +96,8 @@ def _written(drawn: drawing.Picture, theme: Theme) -> bytes:
 
 
 def _band(shapes: Sequence[Shape], top: int, height: int, palette: Palette) -> Image.Image:
-    """Return the image of all lines and marks between the heights ``top`` and ``top + height``."""
+    """Return an image of the lines and marks in one band of the sheet: from the height ``top`` down to ``top +
+    height``."""
     large = Image.new("RGB", (WIDTH * _SCALE, height * _SCALE), palette.background)
     pen = ImageDraw.Draw(large)
     for shape in shapes:
@@ -150,7 +155,7 @@ def _stroke(pen: ImageDraw.ImageDraw, stroke: Stroke, top: int, palette: Palette
 
 
 def _dots(points: Sequence[Point], step: float) -> Iterator[Point]:
-    """Yield points along a line, from its beginning, ``step`` apart."""
+    """Yield points along a line from its beginning. Two neighbouring points are ``step`` apart."""
     ahead = 0.0
     for (x1, y1), (x2, y2) in itertools.pairwise(points):
         length = math.hypot(x2 - x1, y2 - y1)

@@ -1,7 +1,8 @@
-"""Draw the small pictures of a page as SVG: a verdict's interval and its axis, a bar, a stall's timeline.
+"""Draw the small pictures of an HTML report as SVG: a verdict's interval and its axis, a bar, a stall's timeline.
 
 The page's style sheet gives the colours. Screen readers skip the pictures, because the text beside each picture says
-the same."""
+the same.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +14,19 @@ from jitter_workshop.stats import interval_plot
 from jitter_workshop.stats.interval_plot import Axis
 
 SHADES = 4
-"""The number of causes of a stall that have a colour."""
+"""The number of a stall's causes that get a colour of their own."""
 REST = "cause-rest"
-"""The style of all other time of a stall."""
+"""The CSS class of the part of a stall that belongs to none of its coloured causes."""
 _STRIP, _STRIP_HEIGHT, _EDGE = 260, 26, 10
-"""The size of an interval's picture, and the pixels that stay free at both of its ends."""
+"""The width and height of an interval's picture, and the width that stays free at each of its ends, in pixels."""
 _BAR = 160
 _TIMELINE, _TIMELINE_HEIGHT = 640, 18
 _MOST_PIECES = 400
 
 
 def interval(verdict: Verdict | Ranked, axis: Axis) -> str:
-    """Draw an interval; behind it lie the band of no change and a line at 1. Return "" if the interval allows any
-    ratio."""
+    """Return the picture of an interval, in front of the band of no change and a line at the ratio 1. Return "" if the
+    interval contains every ratio."""
     drawn = interval_plot.strip(verdict, axis)
     if drawn is None:
         return ""
@@ -49,7 +50,7 @@ def interval(verdict: Verdict | Ranked, axis: Axis) -> str:
 
 
 def interval_axis(axis: Axis) -> str:
-    """Draw the labels of the axis that the intervals of a table share."""
+    """Return the labels of the axis that the intervals of a table share, as a picture."""
     parts = [
         f'<text x="{_x(place)}" y="12" text-anchor="{anchor}">{label}</text>'
         for (place, label), anchor in zip(axis.ticks, ("start", "middle", "end"), strict=True)
@@ -58,14 +59,14 @@ def interval_axis(axis: Axis) -> str:
 
 
 def bar(share: float) -> str:
-    """Draw a bar for a share, 0 to 1."""
+    """Return the picture of a bar. ``share``: its length as a share of the longest bar's length, 0 to 1."""
     wide = max(round(_BAR * min(max(share, 0.0), 1.0), 1), 1.0)
     return _picture("bars", _BAR, 14, [f'<rect class="bar" x="0" y="1" width="{wide}" height="12"/>'])
 
 
 def cause_styles(stall: ExplainedStall) -> list[str]:
-    """Return the styles of a stall's largest causes, largest first. Each kind of cause has the colour that it has on
-    the screen; a second cause of a kind is paler than the first one."""
+    """Return the CSS classes of a stall's largest causes, the largest cause first. Each kind of cause has the colour
+    that it has on the screen. A second cause of the same kind is paler."""
     styles: list[str] = []
     for part in stall.parts[:SHADES]:
         style = CAUSES[part.kind].replace("_", "-") if part.kind in CAUSES else REST
@@ -75,7 +76,7 @@ def cause_styles(stall: ExplainedStall) -> list[str]:
 
 
 def timeline(stall: ExplainedStall) -> str:
-    """Draw a stall's time from left to right, in the colours of its largest causes."""
+    """Return the picture of a stall from its start to its end, in the colours of its largest causes."""
     styles = dict(zip(((part.kind, part.name) for part in stall.parts), cause_styles(stall), strict=False))
     scale = _TIMELINE / max(stall.duration_ns, 1)
     parts = [

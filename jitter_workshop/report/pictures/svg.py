@@ -61,21 +61,22 @@ def render_svg(
 ) -> str:
     """Return the curves as SVG text: chart, axis labels, and a legend with p50, p99.9 and maximum.
 
-    ``view``: the axes and one path for each curve; None = value by percentile. ``scope``: the picture's own id; it must
-    be unique in a page. ``theme``: None = as the reader's system, and light on paper. ``between``: the indices of the
-    curves before and after a change; the space between both is filled. Raise ValueError for a scope that is not a plain
-    word in lower case.
+    ``view``: the axes, and one path for each curve; None means the view of value by percentile. ``scope``: the
+    picture's own id, which must be unique in a page. ``theme``: light or dark; None follows the reader's system, and is
+    light on paper. ``between``: the indices of the curves before and after a change; the space between both curves is
+    filled. Raise ValueError if ``scope`` is not a plain word in lower case.
     """
     return _written(drawing.picture(curves, title, view, between), scope, theme)
 
 
 def render_heat_svg(heat: Heat, title: str = "", *, scope: str = "heat", theme: Theme | None = None) -> str:
-    """Return the heat map of a run as SVG text. ``scope``, ``theme``, errors: as in :func:`render_svg`."""
+    """Return the heat map of a run as SVG text. ``scope``, ``theme`` and the errors are those of :func:`render_svg`."""
     return _written(drawing.heat_picture(heat, title), scope, theme)
 
 
 def render_matrix_svg(matrix: Matrix, title: str = "", *, scope: str = "matrix", theme: Theme | None = None) -> str:
-    """Return a matrix as SVG text. ``scope``, ``theme``, errors: as in :func:`render_svg`."""
+    """Return a matrix of cache-line times as SVG text. ``scope``, ``theme`` and the errors are those of
+    :func:`render_svg`."""
     return _written(drawing.matrix_picture(matrix, title), scope, theme)
 
 
@@ -119,7 +120,8 @@ def _colours(scope: str, drawn: drawing.Picture, palette: Palette) -> str:
 
 
 def _class(series: Series) -> str:
-    """Return the class of a curve: ``c0``, ``c1``, … for measured curves, ``r0``, … for published ones."""
+    """Return the CSS class of a curve: ``c0``, ``c1``, … for measured curves, ``r0``, ``r1``, … for published
+    curves."""
     return f"{'r' if series.reference else 'c'}{series.number}"
 
 
