@@ -1,1 +1,2 @@
-"""Change the host as root: take tunable ids over JSON lines, plan again, journal, write, restore."""
+"""Change the host as root. The agent takes tunable ids as JSON lines, makes the plan again, journals the changes,
+writes them, and restores them."""

@@ -22,14 +22,15 @@ CHANGES = "audit.jsonl"
 TURNS = "turns.jsonl"
 REFUSALS = "refusals.jsonl"
 MAX_BYTES = 8 << 20
-"""Size limit of each log. A full one is renamed to ``.1`` and replaces the previous ``.1``."""
+"""Size limit of each log. A log that is full is renamed: its name gets the ending ``.1``, and an older log of this name
+is lost."""
 
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class Audit:
-    """Append to the three logs. A line that cannot be written is left out, because a failed write to a log must not
-    stop a restore."""
+    """Append to the three audit logs. A line that cannot be written is left out, because a failed write to a log must
+    not stop a restore."""
 
     def __init__(self, folder: StateDir, user: str, uid: int) -> None:
         self._folder = folder
@@ -46,7 +47,8 @@ class Audit:
     def _opened(self, name: str, room: int) -> int:
         """Return a locked descriptor of a log that has room for ``room`` bytes. Raise OSError on failure.
 
-        A full log gets the ending ".1", and a new log is begun. If several processes find it full, only one renames it.
+        A full log is renamed with the ending ".1", and a new log is begun. If several processes find a log full, only
+        one of them renames it.
         """
         folder = self._folder.state
         while True:
@@ -65,7 +67,7 @@ class Audit:
 
 
 def _same(file: os.stat_result, name: str, folder: int) -> bool:
-    """Return True if a file that was opened by its name still has that name."""
+    """Return True if ``file``, the status of an open file, belongs to the file that has this name in ``folder`` now."""
     try:
         return os.path.samestat(file, os.stat(name, dir_fd=folder, follow_symlinks=False))
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Identify the caller. The identity comes from the kernel or from sudo, never from the caller.
+"""Identify the caller of the agent. The identity comes from the kernel or from sudo, never from the caller.
 
-For a socket the kernel gives the identity (SO_PEERCRED, unix(7)); sudo, root's own program, gives it as SUDO_UID.
-Modules that only a class host needs are loaded only there.
+For a socket, the kernel gives the identity (SO_PEERCRED, unix(7)). Without a socket, sudo gives the identity as
+SUDO_UID, and sudo is root's own program. Modules that only a class host needs are loaded only there.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from jitter_workshop.paths import CLASS_FILE
 
 _BETWEEN = ("sudo", "doas", "pkexec", "su")
 _MOST_BETWEEN = 4
-"""Programs that give root's rights and may stand between a caller and its agent; at most _MOST_BETWEEN are skipped."""
+"""Programs that give root's rights and may stand between a caller and its agent. At most _MOST_BETWEEN of them are
+skipped in search of the caller."""
 
 
 def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
-    """Return the class of this host, None if it is not a class host.
+    """Return the class that this host's class file describes; None if the host has no class file.
 
-    Raise HostError for a file that users other than root could have written, UsageError for an invalid file. Such a
-    file is not ignored, because then nothing would be limited.
+    Raise HostError if users other than root could have written the file. Raise UsageError if the file is invalid. An
+    invalid file is not ignored, because without limits from the file, students could change everything.
     """
     path = os.path.join(top, CLASS_FILE.lstrip("/"))  # noqa: PTH118
     try:
@@ -50,10 +51,11 @@ def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:
 
 
 def caller(descriptor: int, environment: Mapping[str, str]) -> int:
-    """Return the user id of the caller on ``descriptor``; 0 for root's own caller. Raise HostError on failure.
+    """Return the user id of the caller on ``descriptor``; 0 if the caller is root. Raise HostError if the caller cannot
+    be identified.
 
-    SUDO_UID, PKEXEC_UID and DOAS_USER override the socket's peer: the caller chose ``descriptor``, so the peer may be
-    one of root's services.
+    SUDO_UID, PKEXEC_UID and DOAS_USER count more than the socket's peer. The caller chose ``descriptor``, so the peer
+    may be one of root's services.
     """
     for name in ("SUDO_UID", "PKEXEC_UID"):
         given = environment.get(name, "")
@@ -72,8 +74,12 @@ def caller(descriptor: int, environment: Mapping[str, str]) -> int:
 
 
 def process(descriptor: int) -> int | None:
-    """Return the number of the process that called: the socket's peer, or the nearest process above this one that is
-    not sudo or a similar program. The number is only shown; no right depends on it."""
+    """Return the number of the process that called; None if it is not known. The number is only shown; no right depends
+    on it.
+
+    For a socket this is the peer. Otherwise it is the nearest process above this one that is not sudo or a similar
+    program.
+    """
     if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
         pid, _ = _peer(descriptor)
         return pid or None
@@ -100,14 +106,18 @@ def _peer(descriptor: int) -> tuple[int, int]:
 
 
 def is_supported_fd(descriptor: int) -> bool:
-    """Return True if select(2) can wait for a write to ``descriptor``: a pipe or a socket. A file may lie on a file
-    system of the caller's own (FUSE), and the caller then decides how long a write takes."""
+    """Return True if ``descriptor`` is a pipe or a socket: select(2) can wait until a write to it would not block.
+
+    A file is not supported. It may lie on a file system of the caller's own (FUSE), and the caller then decides how
+    long a write takes.
+    """
     mode = os.fstat(descriptor).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def member(uid: int, described: ClassFile) -> Member:
-    """Return the member of a class with this user id. Raise HostError if the user is not in the class."""
+    """Return the member of the class ``described`` who has this user id. Raise HostError if the user is not in the
+    class."""
     import pwd
 
     try:

@@ -1,7 +1,7 @@
-"""Move a caller's own process, or some of its threads, to the isolated CPUs, or give threads a real-time priority.
+"""Move a process of the caller's own, or some of its threads, to the isolated CPUs. Give threads a real-time priority.
 
 The caller names a process by its number. The agent opens a pidfd before it reads the process's owner, and checks the
-pidfd again after the write, so that a reused number is noticed (pidfd_open(2)). Neither change is a setting of the
+pidfd again after the write. So a reused number is noticed (pidfd_open(2)). A move and a priority are no settings of the
 host: both end with the process, so they are not journalled.
 """
 
@@ -19,16 +19,15 @@ from jitter_workshop.tuning.tunables.isolation import GROUP, own_group
 from jitter_workshop.tuning.writer import HostWriter
 
 MAX_PRIORITY = 49
-"""The highest priority that is given: below the interrupt threads of a real-time kernel (50), and below all threads
-that keep the machine running.
-"""
+"""The highest real-time priority that this tool gives. It is below the interrupt threads of a real-time kernel (50),
+and below all threads that keep the machine running."""
 MAX_THREADS = 1024
 _THREADS = {1: "tasks", 2: "cgroup.threads"}
-"""Version of the control groups → the file of a group that takes a single thread."""
+"""Version of the control groups → name of a group's file by which a single thread is put into the group."""
 
 
 class Held(contextlib.AbstractContextManager["Held"]):
-    """Hold a process of the caller's own by its pidfd. Raise HostError if the process is not the caller's, or has
+    """Hold a process of the caller's own by its pidfd. Raise HostError if the process belongs to another user, or has
     ended."""
 
     def __init__(self, root: HostRoot, pid: int, uid: int) -> None:
@@ -61,8 +60,11 @@ class Held(contextlib.AbstractContextManager["Held"]):
 
 
 def place(root: HostRoot, writer: HostWriter, pid: int, uid: int) -> str:
-    """Put a process with all its threads into the control group of the isolated CPUs. Return these CPUs as a list.
-    Raise HostError if no CPUs are isolated, or the process cannot be moved."""
+    """Put a process with all its threads into the control group of the isolated CPUs. Return the isolated CPUs as a
+    list such as ``2-3``.
+
+    Raise HostError if no CPUs are isolated, if the process is not the caller's (``uid``), or if it cannot be moved.
+    """
     _, group = _own(root)
     with Held(root, pid, uid) as process:
         try:
@@ -74,15 +76,17 @@ def place(root: HostRoot, writer: HostWriter, pid: int, uid: int) -> str:
 
 
 def place_threads(root: HostRoot, writer: HostWriter, pid: int, tids: Sequence[int], uid: int) -> str:
-    """Put single threads of a process into the set of the isolated CPUs, and leave its other threads where they are.
-    Return these CPUs as a list.
+    """Put the threads ``tids`` of a process into the set of the isolated CPUs, and leave its other threads where they
+    are. Return the isolated CPUs as a list such as ``2-3``.
 
     Version 1 has a group for each thread (its file ``tasks``, Documentation/admin-guide/cgroup-v1/cgroups.rst). In
     version 2 the threads of a process can be in several groups only within one threaded subtree (cgroup-v2.rst,
-    "Threads"). So our group becomes a threaded one, and stays so until a restore removes it. The process goes to the
-    top group, because only the top group may have both threaded and other groups below it. There the limits of the
-    process's former group no longer hold, as with :func:`place`. Raise UsageError for a wrong number of threads,
-    HostError if no CPUs are isolated, or a thread cannot be moved.
+    "Threads"). So our group becomes a threaded one, and stays threaded until a restore removes it. The process goes to
+    the top group, because only the top group may have both threaded and other groups below it. In the top group, the
+    limits of the process's former group no longer hold, as with :func:`place`.
+
+    Raise UsageError for a wrong number of threads. Raise HostError if no CPUs are isolated, or a thread cannot be
+    moved.
     """
     if not 0 < len(tids) <= MAX_THREADS:
         raise UsageError(f"'tids' must be a list of 1 to {MAX_THREADS} threads")
@@ -112,16 +116,19 @@ def place_threads(root: HostRoot, writer: HostWriter, pid: int, tids: Sequence[i
 
 
 def refuse_top(root: HostRoot) -> None:
-    """Raise HostError where the process of a placed thread would have to go to the top group. On a class host, a
-    member's processes have to stay in the group of the turn."""
+    """Raise HostError if this host has cgroup version 2: the process of a placed thread would have to go to the top
+    group.
+
+    On a class host, a member's processes have to stay in the control group of the turn.
+    """
     sets = find_cpusets(root)
     if sets is not None and sets.version == 2:
         raise HostError("with cgroup version 2 a class host cannot put a single thread on the isolated CPUs")
 
 
 def _open_to_threads(root: HostRoot, writer: HostWriter, group: Group, top: str, pid: int) -> None:
-    """Make our version 2 group a threaded one, and put a process into the top group. From there the process's threads
-    may enter our group. Raise HostError on failure."""
+    """Make our version 2 group a threaded one, and put a process into the top group. From the top group, the process's
+    threads may enter our group. Raise HostError on failure."""
     try:
         if (root.text(f"{group.folder}/cgroup.type") or "").strip() != "threaded":
             writer.write(f"{group.folder}/cgroup.type", "threaded")
@@ -138,8 +145,11 @@ def _open_to_threads(root: HostRoot, writer: HostWriter, group: Group, top: str,
 
 
 def realtime(root: HostRoot, pid: int, tids: Sequence[int], priority: int, uid: int) -> None:
-    """Set threads of a process to SCHED_FIFO with ``priority``, or to SCHED_OTHER for 0. Their children do not inherit
-    the policy. Raise UsageError for a wrong priority or number of threads, HostError if the kernel refuses."""
+    """Set threads of a process to SCHED_FIFO with ``priority``. If ``priority`` is 0, set them to SCHED_OTHER.
+
+    Children of the threads do not inherit the policy. Raise UsageError for a wrong priority or a wrong number of
+    threads. Raise HostError if the kernel refuses.
+    """
     if not 0 <= priority <= MAX_PRIORITY:
         raise UsageError(f"'priority' must be a number from 0 to {MAX_PRIORITY}")
     if not 0 < len(tids) <= MAX_THREADS:
@@ -156,7 +166,8 @@ def realtime(root: HostRoot, pid: int, tids: Sequence[int], priority: int, uid: 
 
 
 def _own(root: HostRoot) -> tuple[Cpusets, Group]:
-    """Return the hierarchy and this tool's group of isolated CPUs. Raise HostError if there is none."""
+    """Return a pair: the cgroup hierarchy, and this tool's group of isolated CPUs. Raise HostError if there is no such
+    group."""
     sets = find_cpusets(root)
     group = own_group(root, sets) if sets is not None else None
     if sets is None or group is None:
@@ -165,7 +176,7 @@ def _own(root: HostRoot) -> tuple[Cpusets, Group]:
 
 
 def _check_thread(root: HostRoot, pid: int, tid: int) -> None:
-    """Raise HostError if a thread does not belong to a process."""
+    """Raise HostError if the thread ``tid`` does not belong to the process ``pid``."""
     if not root.is_dir(f"/proc/{pid}/task/{tid}"):
         raise HostError(f"thread {tid} does not belong to process {pid}")
 

@@ -1,4 +1,4 @@
-"""Apply and restore the changes of one connection; hold the host's lock meanwhile."""
+"""Apply and restore the changes of one connection with the agent, and hold the host's lock meanwhile."""
 
 from __future__ import annotations
 
@@ -30,10 +30,13 @@ from jitter_workshop.tuning.writer import HostWriter
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Hold the setup of an agent. ``owner``: the user that must own the state folder. ``top``: the folder above the
-    state folder. ``who``: the caller in words. ``notice``: a sentence that is shown to the caller first. ``member``: on
-    a class host, the caller's part in the class. ``needs_turn``: the caller may change the host only in their turn.
-    ``pid``: the caller's process, None if it is not known."""
+    """Hold the setup of an agent.
+
+    ``owner``: the user that must own the state folder. ``top``: the folder above the state folder. ``who``: the caller
+    in words. ``notice``: a sentence to show to the caller at the beginning; "" for none. ``member``: on a class host,
+    the caller as a member of the class. ``needs_turn``: True if the caller may change the host only in their turn.
+    ``pid``: the number of the caller's process, None if it is not known.
+    """
 
     root: HostRoot
     writer: HostWriter
@@ -51,10 +54,11 @@ class Setup:
 
 
 class Changes:
-    """Apply, restore and lease changes, and adopt those that a user makes by hand.
+    """Apply and restore changes, and adopt changes that a user makes by hand.
 
-    ``leased``: the ids of the journals that end with this connection. ``lease_s``: idle timeout in seconds, None if
-    nothing is leased. ``announced``: the ids of the leased journals whose changes a user makes by hand.
+    ``leased``: the ids of the journals whose changes end with this connection. ``lease_s``: the idle timeout in
+    seconds, None if nothing is leased. ``announced``: the ids of the leased journals whose changes a user makes by
+    hand.
     """
 
     def __init__(self, setup: Setup) -> None:
@@ -67,7 +71,7 @@ class Changes:
 
     @property
     def folder(self) -> StateDir:
-        """Return root's own folder. Raise HostError on failure."""
+        """Return the state folder, root's own folder for journals and lock. Raise HostError if it cannot be opened."""
         if self._folder is None:
             self._folder = StateDir(self.setup.top, self.setup.owner)
         return self._folder
@@ -80,8 +84,12 @@ class Changes:
         lease_s: float | None,
         stopped: Callable[[], bool],
     ) -> ApplyResult:
-        """Plan ``wanted`` again, and make the changes whose digests are in ``shown``. With ``lease_s`` they last until
-        the connection ends. Raise UsageError or HostError on failure."""
+        """Make the plan for ``wanted`` again, and make those of its changes whose digests are in ``shown``. Return the
+        outcome.
+
+        If ``lease_s`` is a number, the changes last only until the connection ends. ``stopped`` is called before each
+        write, and returns True to stop. Raise UsageError or HostError on failure.
+        """
         if self.leased and lease_s is None:
             raise UsageError("this connection already made changes that end with the connection", "send 'keep' first")
         with self._locked():
@@ -107,9 +115,12 @@ class Changes:
             return replace(result, journal_id=journal.id, refused=(*refused, *result.refused))
 
     def announce(self, wanted: Sequence[Wanted], host: Host, shown: Sequence[str], lease_s: float) -> ApplyResult:
-        """Plan ``wanted`` again, and record the changes whose digests are in ``shown`` in a journal, with their old
-        values. Write nothing: a user makes these changes by hand. Settings that have the announced values when the
-        connection ends are restored then. Raise UsageError or HostError on failure."""
+        """Make the plan for ``wanted`` again, and record those of its changes whose digests are in ``shown`` in a
+        journal, with their old values.
+
+        Nothing is written to the host: a user makes these changes by hand. When the connection ends, settings that have
+        the announced values are restored. Raise UsageError or HostError on failure.
+        """
         with self._locked():
             drawn, changes, refused = self._allowed(wanted, host, shown)
             if not any(not by_hand.why_not(change) for change in changes):
@@ -128,8 +139,11 @@ class Changes:
     def _allowed(
         self, wanted: Sequence[Wanted], host: Host, shown: Sequence[str]
     ) -> tuple[Plan, list[Change], list[Refused]]:
-        """Plan ``wanted`` again, and return the plan, its changes that were shown and are permitted, and a Refused for
-        each of the others. The caller holds the lock."""
+        """Make the plan for ``wanted`` again. The caller holds the lock.
+
+        Return a triple: the plan, its changes that were shown to the user and are permitted, and a Refused for each
+        other change.
+        """
         # Plan only now, under the lock: no other agent writes between the plan and its writes.
         host = Host(host.root, host.hot)
         drawn = plan(host, wanted)
@@ -150,9 +164,13 @@ class Changes:
         )
 
     def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
-        """Record as written the announced changes of a journal that a user has made by hand, and write nothing. Only a
-        journal that this connection announced is taken. ``end``: stop waiting for the rest. ``wrong``: the user typed
-        values that differ from the announced ones; record these, too. Raise UsageError or HostError on failure."""
+        """Record as written the changes of an announced journal that a user has made by hand. Nothing is written to the
+        host.
+
+        The journal must be one that this connection announced. ``end``: stop waiting for the other changes of the
+        journal. ``wrong``: the user typed values that differ from the announced ones; record these values, too. Raise
+        UsageError or HostError on failure.
+        """
         if journal_id not in self.announced:
             raise UsageError("this connection announced no such changes")
         with self._locked():
@@ -174,7 +192,8 @@ class Changes:
 
     @contextlib.contextmanager
     def _opened(self, journal_id: str) -> Iterator[tuple[Journal, JournalFile]]:
-        """Open one of this connection's journals; the caller holds the lock. Raise HostError on failure."""
+        """Open one of this connection's journals. Yield its content and its open file. The caller holds the lock. Raise
+        HostError on failure."""
         opened, _ = open_journals(self.folder, current_boot(self.setup.root), self.setup.journals)
         try:
             found = next((pair for pair in opened if pair[0].id == journal_id), None)
@@ -186,14 +205,20 @@ class Changes:
                 file.close()
 
     def restore(self, only: Sequence[str], journals: Sequence[str] | None, *, forget: bool = False) -> RestoreResult:
-        """Restore the changes of the tunables ``only`` (empty = all) that are in ``journals`` (None = all). Raise
-        HostError on failure."""
+        """Restore the changes of the tunables ``only`` in the journals ``journals``.
+
+        If ``only`` is empty, restore the changes of all tunables. If ``journals`` is None, restore those of all
+        journals. With ``forget``, give up the changes that others have overwritten. Raise HostError on failure.
+        """
         with self._locked():
             return self._give_back(only, journals, forget=forget)
 
     def keep(self, asked: Sequence[str]) -> list[str]:
-        """Take the journals in ``asked`` (empty = all) out of the lease, so that their changes outlast the connection.
-        Return their ids."""
+        """Take the journals in ``asked`` out of the lease, so that their changes outlast the connection. If ``asked``
+        is empty, take all out.
+
+        Return the ids of the journals that were taken out.
+        """
         kept = [one for one in self.leased if not asked or one in asked]
         for ident in [one for one in kept if one in self.announced]:
             self.adopt(ident, end=True)
@@ -205,7 +230,7 @@ class Changes:
         return kept
 
     def end_lease(self) -> RestoreResult:
-        """Restore the changes that this connection leased; return an empty result if there are none."""
+        """Restore the changes that this connection leased. If there are none, return an empty result."""
         if not self.leased:
             return RestoreResult((), (), False)
         with self._locked():
@@ -214,7 +239,7 @@ class Changes:
             return self._give_back((), leased)
 
     def close(self) -> None:
-        """Release the lock and close the folder."""
+        """Release the host's lock and close the state folder."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -223,7 +248,7 @@ class Changes:
             self._folder = None
 
     def _give_back(self, only: Sequence[str], journals: Sequence[str] | None, *, forget: bool = False) -> RestoreResult:
-        """Restore as :meth:`restore` does; the caller holds the lock."""
+        """Restore changes; the parameters are those of :meth:`restore`. The caller holds the lock."""
         setup, folder = self.setup, self.folder
         boot_id = current_boot(setup.root)
         opened, foreign = open_journals(folder, boot_id, setup.journals)
@@ -245,7 +270,7 @@ class Changes:
         return replace(result, left_alone=(*result.left_alone, *told))
 
     def _tidy(self) -> None:
-        """Move the journals whose changes are no longer in place to the folder ``done``."""
+        """Move the journals whose changes are no longer in place on the host to the folder ``done``."""
         with contextlib.suppress(WorkshopError, OSError):
             opened, _ = open_journals(self.folder, current_boot(self.setup.root), self.setup.journals)
             close_finished(self.folder, opened, everything=False)
@@ -261,8 +286,11 @@ class Changes:
             self._end()
 
     def _end(self) -> None:
-        """Release the lock, unless there is a lease. Without the lock, another agent could make changes on top of
-        leased ones, and not all leased changes could be restored."""
+        """Release the lock, unless there is a lease.
+
+        While there is a lease, the lock is kept. Otherwise another agent could make changes on top of leased ones, and
+        not all leased changes could be restored.
+        """
         if self._lock is None:
             return
         if self.leased:

@@ -1,7 +1,7 @@
-"""Start the agent as root, talk to it, and keep a lease alive (the caller's side).
+"""Start the agent as root, talk to it, and keep a lease alive. This is the caller's side of the connection.
 
-If we are root, the agent is started directly, else by sudo: without a password if possible, else with sudo's own
-question on the terminal.
+If this process is root's, it starts the agent directly, otherwise by sudo. Sudo is tried without a password first. If
+that is not possible, sudo asks for the password on the terminal.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ from jitter_workshop.paths import CLASS_FILE
 T = TypeVar("T")
 
 Rights = Literal["root", "sudo", "none"]
-"""The ways to get root rights. ``sudo``: sudo is installed, but may ask for a password or refuse."""
+"""The ways to get root rights. ``root``: this process has them. ``sudo``: sudo is installed, but may ask for a password
+or refuse. ``none``: there is no way."""
 
 LEASE_S = 20.0
 """A lease ends after this many seconds of silence; five heartbeats fit into this time."""
@@ -56,8 +57,10 @@ _RESTORE = "run 'jitter-workshop restore' to undo the changes"
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """Hold the purpose for which root rights are needed, as a noun and as a verb for messages. ``otherwise``: advice
-    for users without root rights, "" for none."""
+    """Hold the purpose for which root rights are needed, as a noun and as a verb for messages.
+
+    ``otherwise``: advice for users without root rights, "" for none.
+    """
 
     noun: str
     verb: str
@@ -74,13 +77,16 @@ TRACING = Purpose("recording the kernel's trace", "record the kernel's trace")
 
 
 def agent_command() -> tuple[str, ...]:
-    """Return the agent's command line, in the form that a rule in sudoers needs."""
+    """Return the command line that starts the agent, in the form that a rule in sudoers needs."""
     return service_command(Path(__file__).resolve().with_name("__main__.py"))
 
 
 class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
-    """Hold one connection. ``notice``: a warning for the user if others can change the code that runs as root, "" for
-    none. ``pid``: the agent's process."""
+    """Hold one connection with the agent.
+
+    ``notice``: a warning for the user if others can change the code that runs as root; "" if they cannot. ``pid``: the
+    number of the agent's process, None if it is not known.
+    """
 
     def __init__(
         self,
@@ -90,8 +96,12 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         purpose: Purpose = CHANGING,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start ``command`` (in this program's environment, or in ``environment``), or use a connection, and send
-        ``hello``. Raise HostError in one sentence, about ``purpose``, if that fails."""
+        """Open a connection with the agent, and send ``hello``. Raise HostError if that fails, in one sentence about
+        ``purpose``.
+
+        ``command``: a command line that starts the agent, or a connection to an agent that runs. A started agent gets
+        the variables in ``environment``; None means those of this program.
+        """
         self.notice = ""
         self.pid: int | None = None
         self._purpose = purpose
@@ -125,12 +135,13 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         return self._link.ended
 
     def plan(self, wanted: Sequence[str], cpus: str) -> Plan:
-        """Return the plan as root sees it."""
+        """Return the plan for the tunables ``wanted``, made by the agent: as root it can read more than this
+        process."""
         return _as(Plan, self._ask("plan", STEP_LIMIT_S, wanted=list(wanted), cpus=cpus))
 
     def apply(self, wanted: Sequence[str], cpus: str, shown: Sequence[str], lease: bool = False) -> ApplyResult:
-        """Make the changes whose digests are in ``shown``. With ``lease`` the changes are restored when this connection
-        ends or this process is stopped."""
+        """Make the changes whose digests are in ``shown``. With ``lease``, the changes are restored when this
+        connection ends or this process is stopped."""
         lease_s = LEASE_S if lease else None
         fields: dict[str, Any] = {"wanted": list(wanted), "cpus": cpus, "shown": list(shown), "lease": lease_s}
         if lease:
@@ -138,33 +149,41 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         return _as(ApplyResult, self._ask("apply", STEP_LIMIT_S, **fields))
 
     def announce(self, wanted: Sequence[str], cpus: str, shown: Sequence[str]) -> ApplyResult:
-        """Record the old values of the changes whose digests are in ``shown``, which a user makes by hand. Nothing is
-        written. The changes that are made are restored when this connection ends or this process is stopped."""
+        """Record the old values of the changes whose digests are in ``shown``, before a user makes these changes by
+        hand.
+
+        No setting is written. When this connection ends or this process is stopped, the changes that the user has made
+        are restored.
+        """
         self._start_heart()
         fields: dict[str, Any] = {"wanted": list(wanted), "cpus": cpus, "shown": list(shown), "lease": LEASE_S}
         return _as(ApplyResult, self._ask("announce", STEP_LIMIT_S, **fields))
 
     def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
-        """Record as made those announced changes of a journal that a user has made by hand. ``end``: stop waiting for
-        the rest of these changes. ``wrong``: the user typed values that differ from the announced ones; record these,
-        too."""
+        """Record as made those announced changes of a journal that a user has made by hand.
+
+        ``end``: stop waiting for the other announced changes. ``wrong``: the user typed values that differ from the
+        announced ones; record these values, too.
+        """
         return _as(ApplyResult, self._ask("adopt", STEP_LIMIT_S, journal=journal_id, end=end, wrong=wrong))
 
     def restore(self, tunables: Sequence[str] = (), *, forget: bool = False) -> RestoreResult:
-        """Restore the tunables (empty = all); with ``forget`` also give up the changes that others have overwritten."""
+        """Restore the changes of the given tunables; if none are given, restore all changes. With ``forget``, also give
+        up the changes that others have overwritten."""
         return _as(RestoreResult, self._ask("restore", STEP_LIMIT_S, tunables=list(tunables), forget=forget))
 
     def place(self, pid: int) -> str:
-        """Put one of this user's processes on the isolated CPUs, and return these CPUs."""
+        """Put one of this user's processes on the isolated CPUs. Return the isolated CPUs as a list such as ``2-3``."""
         return str(self._ask("place", START_LIMIT_S, pid=pid).get("cpus", ""))
 
     def place_threads(self, pid: int, tids: Sequence[int]) -> str:
-        """Put threads of one of this user's processes on the isolated CPUs, and return these CPUs."""
+        """Put threads of one of this user's processes on the isolated CPUs. Return the isolated CPUs as a list such as
+        ``2-3``."""
         return str(self._ask("place_threads", START_LIMIT_S, pid=pid, tids=list(tids)).get("cpus", ""))
 
     def realtime(self, pid: int, tids: Sequence[int], priority: int) -> None:
-        """Set threads of one of this user's processes to SCHED_FIFO with ``priority``; with 0, set them to SCHED_OTHER
-        again."""
+        """Set threads of one of this user's processes to SCHED_FIFO with ``priority``. If ``priority`` is 0, set them
+        back to SCHED_OTHER."""
         self._ask("realtime", START_LIMIT_S, pid=pid, tids=list(tids), priority=priority)
 
     def evidence_begin(
@@ -178,8 +197,11 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         *,
         overwrite: bool = False,
     ) -> TraceInfo:
-        """Prepare a recording of the kernel's trace for threads of one of this user's processes, and for their CPUs.
-        ``overwrite``: the newest events overwrite the oldest."""
+        """Prepare a recording of the kernel's trace: the events of some threads of one of this user's processes, and of
+        the CPUs ``cpus``.
+
+        With ``overwrite``, the newest events overwrite the oldest in a full buffer.
+        """
         threads: dict[str, Any] = {"pid": pid, "tids": list(tids), "cpus": cpus}
         how: dict[str, Any] = {"clock": clock, "stacks": stacks, "buffer_kb": buffer_kb, "overwrite": overwrite}
         info = _as(TraceInfo, self._ask("evidence", STEP_LIMIT_S, do="begin", **threads, **how))
@@ -187,24 +209,29 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         return info
 
     def evidence_follow(self, pids: Sequence[int], cpus: str, clock: str, *, overwrite: bool = False) -> TraceInfo:
-        """Prepare a long recording of the kernel's trace for this user's processes, and for all that they start.
-        ``overwrite``: the newest events overwrite the oldest, and the recording is not drained."""
+        """Prepare a long recording of the kernel's trace for this user's processes ``pids``, and for all processes that
+        they start.
+
+        With ``overwrite``, the newest events overwrite the oldest in a full buffer. Such a recording is read only at
+        its end.
+        """
         what: dict[str, Any] = {"pids": list(pids), "cpus": cpus, "clock": clock, "overwrite": overwrite}
         info = _as(TraceInfo, self._ask("evidence", STEP_LIMIT_S, do="begin", **what))
         self._names = []
         return info
 
     def evidence_drain(self) -> bool:
-        """Take the events recorded so far out of the kernel's buffers. Return True if the recording has ended by
-        itself, because there was no room for more."""
+        """Take the events recorded so far out of the kernel's buffers, to make room. Return True if the recording has
+        ended by itself because there was no room for more events."""
         return self._ask("evidence", STEP_LIMIT_S, do="drain").get("ended") is True
 
     def evidence_start(self) -> None:
-        """Start the recording."""
+        """Start the recording of the kernel's trace that was prepared."""
         self._ask("evidence", START_LIMIT_S, do="start")
 
     def evidence_read(self, since: int = 0) -> TraceRead:
-        """Stop the recording, and return its events; most of those before ``since`` (ticks) are left out."""
+        """Stop the recording, and return its events. Most of the events before the time ``since`` (in ticks of the
+        clock) are left out."""
         told = self._ask("evidence", STEP_LIMIT_S, do="read", since=since or None)
         try:
             parts = [
@@ -221,19 +248,21 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         return TraceRead(whole[length:], tuple(self._names), lost, elsewhere, whole_from)
 
     def evidence_end(self) -> None:
-        """Remove the trace instances from the kernel."""
+        """Remove the recording's trace instances from the kernel."""
         self._ask("evidence", STEP_LIMIT_S, do="end")
 
     def keep(self, journals: Sequence[str] = ()) -> None:
-        """Keep the changes of this lease until ``restore``; with ``journals`` only the changes in these journals."""
+        """Keep the changes of this connection's lease until a later ``restore``. If ``journals`` are given, keep only
+        the changes in these journals."""
         self._ask("keep", START_LIMIT_S, journals=list(journals))
 
     def take_turn(self, people: Sequence[str], wait_s: float, stop: int | None = None) -> TurnGranted:
-        """Wait for the turn of a class host, and take it: this process and its children may then use the hot CPUs.
+        """Wait for the turn on a class host, and take it. From then on, this process and its children may use the hot
+        CPUs.
 
         ``people``: the other members of the team. ``stop``: a descriptor that ends the wait when it becomes readable.
-        If the wait ends without the turn, the connection ends. Raise HostError then, BusyError after ``wait_s``, and
-        WaitStopped after ``stop``.
+        If the wait ends without the turn, the connection ends, and an error is raised: BusyError after ``wait_s``
+        seconds, WaitStopped after ``stop``, HostError in all other cases.
         """
         self._start_heart()
         fields: dict[str, Any] = {"do": "take", "people": list(people), "client": os.getpid()}
@@ -249,7 +278,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
             raise self._died(False) from error
 
     def need_turn(self) -> None:
-        """Raise HostError with the reason if this connection does not have the turn (any more)."""
+        """Raise HostError with the reason if this connection does not have the turn, or no longer has it."""
         self._ask("turn", STEP_LIMIT_S, do="need")
 
     def turn(self, do: str, **fields: Any) -> None:
@@ -261,15 +290,15 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         self._ask("turn", STEP_LIMIT_S, do=do, **fields)
 
     def bye(self) -> RestoreResult:
-        """End the connection; a lease is restored first."""
+        """End the connection. The changes of a lease are restored before; return the result of this restore."""
         try:
             return _as(RestoreResult, self._ask("bye", STEP_LIMIT_S))
         finally:
             self.close()
 
     def wait(self) -> None:
-        """Wait until the agent ends, and raise HostError. An agent ends by itself if this process was stopped for
-        longer than LEASE_S."""
+        """Wait until the agent ends, and raise HostError. An agent ends without a request if this process was stopped
+        for longer than LEASE_S."""
         if self._link.wait() == 0:
             raise HostError(
                 f"this program was stopped for longer than {LEASE_S:.0f} s, so its changes have been restored",
@@ -278,7 +307,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         raise self._died(False)
 
     def close(self) -> None:
-        """End the connection without a request; the agent restores a lease by itself."""
+        """End the connection without a request. The agent notices the end, and restores the changes of a lease."""
         self._beating.set()
         # An agent that restores a lease may take long; it goes on without us.
         self._link.close(STEP_LIMIT_S if self._heart is not None else 5.0)
@@ -315,8 +344,10 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
 
 
 def rights(status: str = "/proc/self/status") -> Rights:
-    """Return the way to get root rights here. Sudo is not tried, because it logs an attempt that fails. ``status``: the
-    file to read, for tests."""
+    """Return the way to get root rights on this host. Sudo is not tried, because sudo logs an attempt that fails.
+
+    ``status``: the path of the process's status file; tests give another one.
+    """
     if os.geteuid() == 0:
         return "root"
     if shutil.which("sudo") is None:
@@ -332,8 +363,8 @@ def rights(status: str = "/proc/self/status") -> Rights:
 def connect(ask: bool = True, purpose: Purpose = CHANGING) -> AgentClient:
     """Return a connection with the agent of this host, as root.
 
-    Raise HostError, in words about ``purpose``, if there is no way to get root rights. Without ``ask``, raise
-    NeedsPassword if sudo would ask for a password on the terminal.
+    Raise HostError, in words about ``purpose``, if there is no way to get root rights. If ``ask`` is False and sudo
+    would ask for a password on the terminal, raise NeedsPassword.
     """
     command = agent_command()
     # Root does not use the class's service: root must be able to act when that does not work.
@@ -359,8 +390,8 @@ def connect(ask: bool = True, purpose: Purpose = CHANGING) -> AgentClient:
 
 
 def connect_class() -> AgentClient:
-    """Return a connection with the agent of a class host, as a member of the class, without a password. Raise HostError
-    on failure."""
+    """Return a connection with the agent of a class host. The user is a member of the class and needs no password.
+    Raise HostError on failure."""
     path = class_socket()
     if path is not None:
         return AgentClient(SocketLink(path))
@@ -369,10 +400,11 @@ def connect_class() -> AgentClient:
 
 
 def _of_root(class_file: str = CLASS_FILE) -> dict[str, str] | None:
-    """Return the environment for an agent that root starts: on a class host a copy without SUDO_UID, elsewhere None.
+    """Return the environment for an agent that root starts: on a class host, a copy of this program's environment
+    without SUDO_UID.
 
-    On a class host, root counts as root even if sudo was used: with SUDO_UID the agent would treat root as that member.
-    Elsewhere the agent gets this program's own environment (None), so that the journal names the user.
+    With SUDO_UID, the agent would treat root as the member of the class who called sudo. On any other host return None:
+    the agent gets the whole environment, so that the journal names the user.
     """
     if not os.path.lexists(class_file):
         return None
@@ -384,7 +416,8 @@ class NeedsPassword(HostError):
 
 
 def _not_started(said: str, code: int | None, purpose: Purpose) -> HostError:
-    """Return the error for an agent that did not begin, from the last line that it or sudo wrote."""
+    """Return the error for an agent that did not begin. ``said``: the last line that the agent or sudo wrote. ``code``:
+    the exit code."""
     if said.startswith("jitter-workshop agent: "):
         return HostError(said.removeprefix("jitter-workshop agent: "))
     if "password is required" in said or "terminal is required" in said:

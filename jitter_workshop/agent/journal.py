@@ -1,4 +1,5 @@
-"""Write journals (their form: ``tuning/journal.py``). An intent is on the disk before its write happens."""
+"""Write journals, in the form that ``tuning/journal.py`` describes. The record of an intended write is on the disk
+before the write happens."""
 
 from __future__ import annotations
 
@@ -33,8 +34,11 @@ _APPEND = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class JournalFile:
-    """Append to one journal, as the recorder of ``apply_changes`` and ``restore``. ``trouble``: why a record could not
-    be written, "" for none. It is set only for records that no restore needs."""
+    """Append to one journal, on behalf of ``apply_changes`` or ``restore``.
+
+    ``trouble``: the reason why a record could not be written; "" if all were written. It is set only for records that
+    no restore needs.
+    """
 
     def __init__(self, file: int, ident: str, boot_id: str | None, whole: int) -> None:
         self.id = ident
@@ -59,9 +63,11 @@ class JournalFile:
         isolated: Sequence[int] = (),
         pid: int | None = None,
     ) -> JournalFile:
-        """Begin a journal; the caller holds the host's lock. File and folder are on the disk when this function
-        returns. ``isolated``: CPUs that others have isolated. ``pid``: the process that asked. Raise HostError on
-        failure; nothing is changed then."""
+        """Begin a journal. The caller holds the host's lock.
+
+        ``isolated``: CPUs that other programs have isolated. ``pid``: the process that asked for the changes. File and
+        folder are on the disk when this function returns. Raise HostError on failure; no journal is left behind then.
+        """
         now = time.gmtime()
         number = _last_number(folder) + 1
         ident = f"{number:06d}-{time.strftime('%Y%m%dT%H%M%SZ', now)}"
@@ -97,8 +103,8 @@ class JournalFile:
         return journal
 
     def intents(self, changes: Sequence[Change]) -> None:
-        """Record writes before they are made. All records are on the disk when this function returns. Raise OSError on
-        failure; nothing is recorded then."""
+        """Record in the journal the writes that will be made. All records are on the disk when this function returns.
+        Raise OSError on failure; no write is recorded then."""
         records = [
             {"record": "intent", **{name: getattr(change, name) for name in INTENT}, "boot_id": self._boot_id}
             for change in changes
@@ -118,11 +124,11 @@ class JournalFile:
         self._try({"record": "then", "name": name})
 
     def owed(self, n: int, why: str) -> None:
-        """Note that a setting could not be restored yet."""
+        """Record that the setting of write ``n`` could not be restored yet, with the reason."""
         self._try({"record": "owed", "n": n, "why": why[:300]})
 
     def handed(self, n: int, before: str) -> None:
-        """Note a new value to restore for write ``n``, because an earlier write to the same setting was given up. Raise
+        """Record a new value to restore for write ``n``, because an earlier write to the same setting is undone. Raise
         OSError on failure."""
         self._append({"record": "before", "n": n, "before": before}, sync=True)
 
@@ -162,8 +168,11 @@ class JournalFile:
 def open_journals(
     folder: StateDir, boot_id: str | None, files: type[JournalFile] = JournalFile
 ) -> tuple[list[tuple[Journal, JournalFile]], tuple[LeftAlone, ...]]:
-    """Return every open journal, oldest first, and a reason for each one that cannot be trusted or read. The caller
-    closes the files."""
+    """Return a pair: every open journal with its open file, oldest first, and a reason for each journal that cannot be
+    trusted or read.
+
+    The caller closes the files. An open journal is one whose changes may still be in place.
+    """
     opened: list[tuple[Journal, JournalFile]] = []
     refused: list[LeftAlone] = []
     for ident in journal_ids(os.listdir(folder.journal)):  # noqa: PTH208 - a descriptor
@@ -197,9 +206,11 @@ def close_finished(
 ) -> tuple[LeftAlone, ...]:
     """Close all files, and move the journals whose changes are no longer in place to the folder ``done``.
 
-    If ``everything`` was to be restored, damaged journals move to a folder of their own and are reported; otherwise
-    they stay. In ``done`` only the newest KEPT_DONE journals are kept. The newest journal is moved first. If older
-    journals remain, a restore was interrupted, and restored more than it could record.
+    ``everything``: True if all changes were to be restored. Then damaged journals move to a folder of their own and are
+    reported. Otherwise damaged journals stay. In ``done`` only the newest KEPT_DONE journals are kept.
+
+    The newest journal is moved first. If older journals remain, a restore was interrupted, and restored more than it
+    could record.
     """
     told: list[LeftAlone] = []
     for journal, file in reversed(journals):
@@ -231,7 +242,7 @@ def close_finished(
 
 
 def _not_ours(file: int, owner: int) -> str:
-    """Return why a file is not a journal of ours, "" if it is one."""
+    """Return the reason why an open file is not a journal of ours; "" if it is one."""
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode):
         return "the file is not a regular file"
@@ -256,7 +267,8 @@ def _bytes(file: int) -> bytes:
 
 
 def _last_number(folder: StateDir) -> int:
-    """Return the highest number of the journals here, finished and damaged ones included; 0 for none."""
+    """Return the highest number of the journals in the state folder, finished and damaged journals included; 0 if there
+    are none."""
     last = 0
     for descriptor in _folders(folder):
         for ident in journal_ids(os.listdir(descriptor)):  # noqa: PTH208 - a descriptor

@@ -1,4 +1,5 @@
-"""Read and write lines over two descriptors. The caller may be slow or silent, or may never stop sending."""
+"""Read lines and write answers over two descriptors. The caller on the other side may be slow or silent, or may never
+stop sending."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ IDLE_LIMIT_S = 3600.0
 """Idle timeout in seconds of a connection without a lease."""
 
 _STEP_S = 0.5
-"""Seconds between two checks for the end of the connection, while the caller does not read an answer."""
+"""Seconds between two checks whether the connection has ended, while the caller does not read an answer."""
 
 LeaseS = Callable[[], float | None]
 """The function that returns a connection's idle timeout in seconds; None if nothing is held for the caller."""
@@ -32,9 +33,9 @@ class NonBlockingFd:
     """Read from or write to a descriptor, and never block.
 
     A caller that used sudo may hold both ends of a pipe. So the caller can take the data that select(2) saw, or fill
-    the pipe. O_NONBLOCK belongs to the open file description, which the caller shares and can change, so a pipe is
-    opened again. A pipe that this user may not open is used as it is; this happens only in services that have nothing
-    to restore.
+    the pipe. O_NONBLOCK belongs to the open file description, which the caller shares and can change. For this reason,
+    a pipe is opened again. A pipe that this user may not open is used as it is. This happens only in services that have
+    nothing to restore.
     """
 
     def __init__(self, descriptor: int, flags: int) -> None:
@@ -60,7 +61,8 @@ class NonBlockingFd:
         return os.read(self._file, most) if self._socket is None else self._socket.recv(most, self._now)
 
     def write(self, data: memoryview) -> int:
-        """Write, and return the number of bytes that were written. Raise BlockingIOError if none were."""
+        """Write ``data``, and return the number of bytes that were written. Raise BlockingIOError if no byte could be
+        written."""
         return os.write(self._file, data) if self._socket is None else self._socket.send(data, self._now)
 
     def close(self) -> None:
@@ -71,8 +73,11 @@ class NonBlockingFd:
 
 
 class Lines:
-    """Read lines and write answers. ``stop``: True to end the connection between two steps (:meth:`interrupt`). Raise
-    HostError if the answers have no reader."""
+    """Read lines from a caller and write answers. ``stop``: True to end the connection before its next step
+    (:meth:`interrupt`).
+
+    Raise HostError if no process reads the answers.
+    """
 
     def __init__(self, source: int, sink: int) -> None:
         # Wait on the original descriptors: one that is opened after the other end has closed never reports that end
@@ -94,7 +99,7 @@ class Lines:
             os.write(self._waker, b"!")
 
     def nudge(self) -> None:
-        """Make :meth:`next` check the state of the turn; for signal handlers."""
+        """Make :meth:`next` check the state of the caller's turn; for signal handlers."""
         self._nudged = True
         with contextlib.suppress(OSError):
             os.write(self._waker, b"?")
@@ -106,8 +111,8 @@ class Lines:
         self._writer.close()
 
     def next(self, lease_s: LeaseS, attention: Attending | None) -> bytes | None:
-        """Return the next line, None at the end of the input. Raise Gone when the lease or the idle limit has run
-        out."""
+        """Return the next line from the caller; None at the end of the input. Raise Gone when the lease's or the
+        connection's idle timeout has run out."""
         while True:
             # Check before each line, also if one is there: a caller that never stops sending gets no extra time.
             if attention is not None and (self._nudged or attention.turns.left_s() <= 0):
@@ -125,8 +130,8 @@ class Lines:
                 return None
 
     def gone(self) -> bool:
-        """Return True if the agent has to stop between two writes: a stop was requested, or the caller has left and
-        cannot read the answer."""
+        """Return True if the agent has to stop between two writes to the host. The reason is a request to stop, or that
+        the caller has left and cannot read the answer."""
         if not self.stop:
             look = select.poll()
             look.register(self._source, 0)
@@ -134,8 +139,9 @@ class Lines:
         return self.stop
 
     def send(self, reply: bytes, lease_s: float | None, attention: Attending | None = None) -> None:
-        """Write an answer. A caller that does not read the answer counts as gone. The time of the caller's turn goes on
-        meanwhile. Raise Gone if the caller is gone.
+        """Write an answer. Meanwhile the time of the caller's turn goes on.
+
+        A caller that does not read the answer counts as gone. Raise Gone if the caller is gone.
         """
         view = memoryview(reply)
         ends = time.monotonic() + (lease_s or IDLE_LIMIT_S)
@@ -164,8 +170,8 @@ class Lines:
             os.read(self._wake, 4096)
 
     def _more(self, lease_s: float | None, attention: Attending | None) -> bool:
-        """Wait until there is more to read, or something has changed; return False at the end of the input. Raise Gone
-        if the caller is gone."""
+        """Wait until there is more to read, or something has changed. Return False at the end of the input, else True.
+        Raise Gone if the caller is gone."""
         left_s = self._heard + (IDLE_LIMIT_S if lease_s is None else lease_s) - time.monotonic()
         patience_s = min(left_s, attention.turns.left_s()) if attention is not None else left_s
         watched = attention.turns.watched() if attention is not None else []

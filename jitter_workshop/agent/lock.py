@@ -24,11 +24,15 @@ class Busy(HostError):
 
 
 class HostLock:
-    """Hold the lock during writes, and as long as a lease lasts. Other users must not open the file (mode 0600): a user
-    who can open a lock can take it."""
+    """Hold the host's lock during writes, and as long as a lease lasts.
+
+    Other users must not be able to open the lock's file (mode 0600), because a user who can open the file can take the
+    lock.
+    """
 
     def __init__(self, folder: StateDir, who: str) -> None:
-        """Open the lock. ``who``: the holder in words, which waiting agents show. Raise HostError on failure."""
+        """Open the lock's file, and do not take the lock yet. ``who``: this agent in words, which waiting agents show
+        once it holds the lock. Raise HostError on failure."""
         try:
             self._file = open_or_read(LOCK_FILE, folder.state, os.O_RDWR | os.O_CREAT)
         except OSError as error:
@@ -39,7 +43,8 @@ class HostLock:
         self.held = False
 
     def take(self, wait_s: float = WAIT_S) -> None:
-        """Take the lock; after ``wait_s`` seconds raise Busy, which names the holder."""
+        """Take the lock. If another agent still holds the lock after ``wait_s`` seconds, raise Busy, whose message
+        names the holder."""
         ends = time.monotonic() + wait_s
         while not self.held:
             try:
@@ -53,7 +58,8 @@ class HostLock:
             self._label(self._who)
 
     def keep(self, who: str) -> None:
-        """Label the lock for waiting agents: the writes are made, and ``who`` keeps the changes."""
+        """Write a label into the lock's file for agents that wait: ``who`` has made its writes, and keeps the
+        changes."""
         if self.held:
             self._label(f"{_HOLDS}{who}")
 
@@ -70,8 +76,8 @@ class HostLock:
             self.held = False
 
     def _label(self, who: str) -> None:
-        """Write the holder's name for agents that wait. A full or read-only disk is ignored: it must not stop a
-        restore."""
+        """Write the holder's name into the lock's file, for agents that wait. An error of a full or read-only disk is
+        ignored: it must not stop a restore."""
         with contextlib.suppress(OSError):
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, who.encode()[:200], 0)

@@ -1,8 +1,8 @@
 """Check if users other than root can change the code that runs as root here.
 
-A caller who may run only the agent as root (a rule in sudoers, a socket) must not be able to change the agent. So every
-file of the agent has to belong to root, and only root may write it. A caller who may run anything as root anyway, or is
-root, only gets a notice with the tree that runs.
+Some callers may run only the agent as root, by a rule in sudoers or by a socket. They must not be able to change the
+agent. So every file of the agent has to belong to root, and only root may write it. Other callers are root or may run
+any program as root. They only get a notice with the folder of the code that runs.
 """
 
 from __future__ import annotations
@@ -33,9 +33,12 @@ def check(
     owner: int = 0,
     files: Callable[[], Iterable[str]] | None = None,
 ) -> str:
-    """Return a notice if other users can change the tree whose code runs as root, "" if only root can. Raise HostError
-    if the caller may run only this agent and could change its files. ``anything_allowed`` says whether a user may run
-    anything as root; ``owner`` and ``files`` are for tests."""
+    """Return a notice if users other than root can change the code that runs as root; "" if they cannot.
+
+    Raise HostError if the caller may run only this agent and could change its files. ``from_socket``: True if the
+    caller connected to a socket. ``anything_allowed`` is called with a user's name, and returns True if the user may
+    run anything as root. ``owner`` and ``files`` are for tests.
+    """
     problem = first_foreign((files or own_files)(), owner)
     if not problem:
         return ""
@@ -53,8 +56,8 @@ def check(
 
 
 def may_run_anything(user: str) -> bool:
-    """Return True if sudo lets ``user`` run a shell as root. Root asks sudo, because root needs no password for
-    that."""
+    """Return True if sudo lets ``user`` run a shell as root. This process asks sudo as root, because root needs no
+    password for the question."""
     import subprocess
 
     try:
@@ -74,12 +77,12 @@ def may_run_anything(user: str) -> bool:
 
 
 def first_foreign(files: Iterable[str], owner: int = 0) -> str:
-    """Return in words the first file (or folder above a file) that users other than ``owner`` can change; "" if there
-    is none.
+    """Return in words the first of ``files`` that users other than ``owner`` can change, or the first such folder above
+    a file. Return "" if there is none.
 
-    A folder above a file may be writable by everyone if it is sticky, as /tmp is. There, other users cannot rename,
-    remove or replace a file of ``owner`` (inode(7), S_ISVTX). A folder that is itself in ``files`` may not: code is
-    loaded from it, so an added file is a danger, too.
+    A folder above a file may be writable by everyone if it is sticky, as /tmp is. In a sticky folder, other users
+    cannot rename, remove or replace a file of ``owner`` (inode(7), S_ISVTX). A folder that is itself in ``files`` must
+    not be writable by others, even if it is sticky. Code is loaded from it, so an added file is a danger, too.
     """
     seen: set[tuple[str, bool]] = set()
     for file in files:

@@ -1,7 +1,7 @@
-"""Check the requests of a caller, in a class also by the rules of the class. The caller may be any program, such as a
-student's own.
+"""Check the requests of a caller. In a class, check them also by the rules of the class. The caller may be any program,
+such as a student's own.
 
-The paths and values of a write always come from the tunables of this tree. A caller chooses only ids, values that the
+The paths and values of a write always come from the tunables of this tool. A caller chooses only ids, values that the
 tunable checks, and hot CPUs. In addition, no plan may take the last housekeeping CPU away from the administrators.
 """
 
@@ -29,7 +29,8 @@ _WORKQUEUES = "/sys/devices/virtual/workqueue/"
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Describe a person in a class (a course). ``may_apply``: the tunable ids a student may apply, or ``*``."""
+    """Describe a person in a class (a course). ``may_apply``: the ids of the tunables that a student may apply; ``*``
+    means all."""
 
     uid: int
     user: str
@@ -39,8 +40,8 @@ class Member:
 
 
 def host_for(root: HostRoot, cpus: str) -> Host:
-    """Return this host with the hot CPUs of a request. Raise UsageError if they are not a list, HostError if they are
-    not online."""
+    """Return this host with the hot CPUs of a request. Raise UsageError if ``cpus`` is not a list of CPUs. Raise
+    HostError if a CPU is not online."""
     hot = _parsed(cpus)
     if not hot:
         raise UsageError("no CPU is chosen as hot: choose with --cpus")
@@ -59,7 +60,8 @@ def _parsed(cpus: str) -> CpuSet:
 
 
 def check_cpus(who: Member, cpus: str) -> None:
-    """Raise HostError if a student asks for other hot CPUs than the class's, UsageError if ``cpus`` is not a list."""
+    """Raise HostError if ``who`` is a student and ``cpus`` are not the class's hot CPUs. Raise UsageError if ``cpus``
+    is not a list of CPUs."""
     hot = who.described.hot_cpus
     if not who.instructor and (asked := _parsed(cpus)) != hot:
         raise HostError(f"the hot CPUs of this class are {hot}, not {asked or 'none'}")
@@ -73,8 +75,11 @@ def check_follows(who: Member) -> None:
 
 
 def check_asked(who: Member, wanted: tuple[Wanted, ...], cpus: str) -> None:
-    """Raise HostError if a student asks for other hot CPUs than the class's, or for tunables that the class does not
-    let them apply. Raise UsageError if ``cpus`` is not a list."""
+    """Raise HostError if a student asks for hot CPUs that are not the class's, or for tunables that the class does not
+    let the student apply.
+
+    Raise UsageError if ``cpus`` is not a list of CPUs.
+    """
     check_cpus(who, cpus)
     if who.instructor:
         return
@@ -91,15 +96,19 @@ def housekeeping(root: HostRoot, described: ClassFile) -> CpuSet:
 
 
 def keep_to_housekeeping(root: HostRoot, described: ClassFile) -> None:
-    """Move this process to the housekeeping CPUs, if that is possible. Its caller may have started it on any CPU."""
+    """Move this process to the housekeeping CPUs of the class, if that is possible. The process's caller may have
+    started it on any CPU."""
     with contextlib.suppress(WorkshopError, OSError):
         os.sched_setaffinity(0, set(housekeeping(root, described)))
 
 
 def permitted(host: Host, changes: Sequence[Change], who: Member | None = None) -> tuple[list[Change], list[Refused]]:
-    """Return the allowed changes, and the refused changes with the reason. ``who``: in a class, the caller. At least
-    one CPU that is not hot stays online, is not isolated, and stays in the affinity of each interrupt and workqueue
-    that is moved. This CPU may be a sibling of a hot CPU, because a small host may have no other (``context.Host``)."""
+    """Return a pair: the allowed changes, and a Refused with the reason for each change that is not allowed.
+
+    ``who``: the caller as a member of the class; None outside a class. At least one CPU that is not hot stays online
+    and is not isolated. It also stays in the affinity of each interrupt and workqueue that is moved. This CPU may be a
+    sibling of a hot CPU, because a small host may have no other (``context.Host``).
+    """
     allowed: list[Change] = []
     refused: list[Refused] = []
     offline = CpuSet()
@@ -121,7 +130,7 @@ def permitted(host: Host, changes: Sequence[Change], who: Member | None = None) 
 
 
 def _taken_offline(host: Host, change: Change) -> CpuSet:
-    """Return the CPUs that a change takes offline, for a moment or permanently."""
+    """Return the CPUs that a change takes offline. CPUs that come back at once are included."""
     if change.path == f"{CPU_DIR}/smt/control":
         return host.second_threads if change.after.strip() in ("off", "forceoff") else CpuSet()
     cpu = cpu_of(change.path)
@@ -131,8 +140,10 @@ def _taken_offline(host: Host, change: Change) -> CpuSet:
 
 
 def _takes_away(change: Change, housekeeping: CpuSet) -> str:
-    """Return why the CPUs in a change are not allowed, "" if they are allowed. ``housekeeping``: the CPUs that are not
-    hot and stay online."""
+    """Return the reason why the CPUs in a change are not allowed; "" if they are allowed.
+
+    ``housekeeping``: the CPUs that are not hot and stay online.
+    """
     if change.tunable in ISOLATING and not housekeeping:
         return "no housekeeping CPU would be left outside the isolated CPUs"
     last = change.path.rpartition("/")[2]
@@ -144,8 +155,8 @@ def _takes_away(change: Change, housekeeping: CpuSet) -> str:
 
 
 def _cpus(change: Change) -> CpuSet:
-    """Return the CPUs that a change writes as a list or a mask. For any other value return an empty set, which refuses
-    the change."""
+    """Return the CPUs that a change writes as a list or a mask. If its value is neither, return an empty set; a change
+    with an empty set is refused."""
     try:
         if change.kind in ("cpu-mask", "workqueue-mask"):
             return CpuSet.parse_mask(change.after)
@@ -155,7 +166,7 @@ def _cpus(change: Change) -> CpuSet:
 
 
 def _not_for(who: Member, change: Change) -> str:
-    """Return why a member of the class may not make a change, "" if the member may."""
+    """Return the reason why a member of the class may not make a change; "" if the member may make it."""
     if who.instructor:
         return ""
     if change.when not in ("run", "runtime"):

@@ -54,8 +54,8 @@ from jitter_workshop.model.codec import parse_object, to_plain
 from jitter_workshop.model.text import clean
 
 Verb = Callable[[dict[str, Any]], Any]
-"""The function that answers a request: it returns a dataclass or a dict, None if the answer comes later or never. It
-raises WorkshopError for a refusal."""
+"""The function that answers a request. It returns a dataclass or a dict; None if the answer comes later or never. It
+raises WorkshopError to refuse the request."""
 
 PROTOCOL = 1
 MAX_LINE = 1 << 20
@@ -132,9 +132,12 @@ def lease(request: dict[str, Any]) -> float | None:
 def answered(
     line: bytes, verbs: Mapping[str, Verb], service: str, refused: Callable[[WorkshopError], None] = lambda error: None
 ) -> bytes | None:
-    """Answer one request by the function of its verb. Return None if that function returns None; the answer then comes
-    later, or never. ``refused`` is called with each refusal. A fault of this program is answered, too: the service has
-    to go on, because a lease may still have to be restored."""
+    """Return the line that answers one request, made by the function for the request's verb.
+
+    Return None if that function returns None: the answer then comes later, or never. ``refused`` is called with each
+    refusal. A fault of this program is answered, too, as an error. The service has to go on, because a lease may still
+    have to be restored.
+    """
     request_id: Any = None
     try:
         request = parse_request(line)

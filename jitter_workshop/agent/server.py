@@ -1,6 +1,6 @@
-"""Answer one request after the other as root, and restore a lease when the caller falls silent.
+"""Answer requests as root, one after the other. Restore the changes of a lease when the caller falls silent.
 
-Every input is answered or dropped; none of it can end the process before a lease is restored.
+Every input is answered or dropped. No input can end the process before the lease's changes are restored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ __all__ = ["Server", "Setup"]
 
 
 class Server:
-    """Serve one connection over two descriptors. On a class host, requests that change something need the turn."""
+    """Serve one connection over two descriptors. On a class host, a request that changes something is refused if the
+    caller does not have the turn."""
 
     def __init__(self, setup: Setup, source: int, sink: int) -> None:
         self._setup = setup
@@ -58,15 +59,15 @@ class Server:
             self._class = Attending(setup, setup.member, self._changes, self._end_trace, self._send)
 
     def interrupt(self) -> None:
-        """Ask the server to stop between two steps; for signal handlers."""
+        """Ask the server to stop before its next step; for signal handlers."""
         self._lines.interrupt()
 
     def nudge(self) -> None:
-        """Check the state of the turn; for signal handlers."""
+        """Make the server check the state of the caller's turn; for signal handlers."""
         self._lines.nudge()
 
     def serve(self) -> None:
-        """Answer until the caller leaves, falls silent or says bye; then restore the leased changes."""
+        """Answer requests until the caller leaves, falls silent or says bye. At the end, restore the leased changes."""
         try:
             while not self._lines.stop:
                 line = self._lines.next(self._lease_s, self._class)
@@ -91,7 +92,7 @@ class Server:
             self._lines.close()
 
     def _lease_s(self) -> float | None:
-        """Return the idle timeout in seconds, None if nothing is held for the caller."""
+        """Return the idle timeout of the connection in seconds; None if nothing is held for the caller."""
         attending = self._class.lease_s if self._class is not None else None
         return min((s for s in (self._changes.lease_s, attending) if s is not None), default=None)
 

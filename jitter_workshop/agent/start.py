@@ -40,9 +40,9 @@ def sweep() -> None:
 
 
 def serve(counted: bool = False) -> None:
-    """Serve one connection on descriptors 0 and 1. Raise WorkshopError if it cannot begin.
+    """Serve one connection on descriptors 0 and 1. Raise WorkshopError if the connection cannot begin.
 
-    ``counted``: the listener has already counted this connection for its user.
+    ``counted``: True if the listener has already counted this connection for its user.
     """
     _only_root()
     from_socket = stat.S_ISSOCK(os.fstat(0).st_mode)
@@ -95,9 +95,11 @@ def _only_root() -> None:
 
 
 def _setup(uid: int, who: str, notice: str = "", free: bool = False) -> Setup:
-    """Return the setup for one caller. Raise WorkshopError on failure. ``free``: the caller is root and did not connect
-    over the socket. Such a caller needs no turn and no readable class file: root must be able to act when the class's
-    service does not work."""
+    """Return the setup of an agent for one caller. Raise WorkshopError on failure.
+
+    ``free``: True if the caller is root and did not connect over the socket. A free caller needs no turn and no
+    readable class file: root must be able to act when the class's service does not work.
+    """
     try:
         described = caller.read_class()
     except WorkshopError as error:

@@ -23,10 +23,10 @@ DAMAGED = "damaged"
 
 
 def below(folder: int, name: str, path: str, owner: int) -> int:
-    """Return a descriptor of the folder ``name`` below the descriptor ``folder``, made if missing. The caller closes
-    it.
+    """Return a descriptor of the folder ``name`` below the descriptor ``folder``. If there is no such folder, make it.
+    The caller closes the descriptor.
 
-    ``path``: its name for messages. Raise HostError on failure.
+    ``path``: the folder's name for messages. Raise HostError on failure.
     """
     try:
         try:
@@ -53,9 +53,9 @@ def below(folder: int, name: str, path: str, owner: int) -> int:
 
 
 def walk(top: str, path: str, owner: int) -> int:
-    """Return a descriptor of the folder ``path`` below ``top``, opened step by step. The caller closes it.
+    """Return a descriptor of the folder ``path`` below ``top``, opened step by step. The caller closes the descriptor.
 
-    Raise HostError, or OSError if there is no ``top``.
+    Raise OSError if there is no ``top``. Raise HostError on any other failure.
     """
     folder = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     walked = ""
@@ -67,9 +67,10 @@ def walk(top: str, path: str, owner: int) -> int:
 
 
 class StateDir:
-    """Hold ``/var/lib/jitter-workshop`` below ``top``, made if missing. ``state`` and ``journal`` are descriptors.
+    """Hold the folder ``/var/lib/jitter-workshop`` below ``top``, and make it if it is missing. ``state`` and
+    ``journal`` are descriptors of this folder and of its subfolder for journals.
 
-    ``owner``: the user id that must own all of it; 0 on a real host. Raise HostError on failure.
+    ``owner``: the user id that must own both folders; 0 on a real host. Raise HostError on failure.
     """
 
     def __init__(self, top: str = "/", owner: int = 0) -> None:
@@ -82,8 +83,8 @@ class StateDir:
             raise
 
     def subfolder(self, name: str) -> int:
-        """Return a descriptor of the journals' subfolder ``name`` (DONE, DAMAGED), made if missing. The caller closes
-        it. Raise OSError or HostError on failure."""
+        """Return a descriptor of the subfolder ``name`` (DONE or DAMAGED) for journals, and make it if it is missing.
+        The caller closes the descriptor. Raise OSError or HostError on failure."""
         return below(self.journal, name, f"{STATE_DIR}/journal/{name}", self.owner)
 
     def settle(self) -> None:
@@ -99,9 +100,12 @@ class StateDir:
 
 
 def open_or_read(name: str, folder: int, flags: int, mode: int = 0o600) -> int:
-    """Open a file below the descriptor ``folder`` with ``flags``; open it read-only on a disk that has become
-    read-only. A restore works on such a disk, too: if it cannot be recorded, the next restore finds the values already
-    restored. No link is followed. Raise OSError on failure."""
+    """Open a file below the descriptor ``folder`` with ``flags``. On a disk that has become read-only, open it
+    read-only.
+
+    A restore works on a read-only disk, too. If the restore cannot be recorded, the next restore finds the values
+    already restored. No link is followed. Raise OSError on failure.
+    """
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.open(name, flags, mode, dir_fd=folder)

@@ -37,8 +37,8 @@ class Late(Broken):
 class Link:
     """Send requests to a service, and read one answer to each request (``protocol``).
 
-    Requests come from one thread at a time; other threads may call :meth:`write` meanwhile. ``source``: the descriptor
-    to read from. ``sink``: the descriptor to write to.
+    Only one thread at a time may send requests. Other threads may call :meth:`write` meanwhile. ``source``: the
+    descriptor to read from. ``sink``: the descriptor to write to.
     """
 
     def __init__(self, source: int, sink: int) -> None:
@@ -70,9 +70,12 @@ class Link:
         return ""
 
     def ask(self, verb: str, limit_s: float, stop: int | None = None, **fields: Any) -> dict[str, Any]:
-        """Send a request, and return the answer. Raise HostError or UsageError if the answer is an error, Broken if the
-        other side does not answer, Late if it does not answer within ``limit_s``, WaitStopped when the descriptor
-        ``stop`` becomes readable."""
+        """Send a request, and return the answer.
+
+        Raise HostError or UsageError if the answer is an error. Raise Broken if the other side has ended or sends an
+        invalid line. Raise Late if the other side does not answer within ``limit_s`` seconds. Raise WaitStopped when
+        the descriptor ``stop`` becomes readable.
+        """
         self._id += 1
         ends = time.monotonic() + limit_s
         try:
@@ -93,7 +96,7 @@ class Link:
         return answer if isinstance(answer, dict) else {}
 
     def write(self, data: bytes) -> None:
-        """Write all bytes. Raise OSError on failure, and after :meth:`close`."""
+        """Write all bytes of ``data``. Raise OSError on failure, or if the link was closed."""
         with self._talking:
             if self._closed:
                 raise BrokenPipeError("this connection has ended")
@@ -102,9 +105,9 @@ class Link:
                 view = view[os.write(self.sink, view) :]
 
     def close(self, wait_s: float) -> None:
-        """Close the link, and wait up to ``wait_s`` for the end of the other side.
+        """Close the link, and wait up to ``wait_s`` seconds for the end of the other side.
 
-        No thread writes from now on: the number of the descriptor may already belong to another file, which a heartbeat
+        From now on no thread writes. The number of the descriptor may already belong to another file, which a heartbeat
         would damage.
         """
         with self._talking:
@@ -112,8 +115,8 @@ class Link:
         self._close(wait_s)
 
     def _line(self, ends: float, stop: int | None) -> bytes:
-        """Return the next line. Raise EOFError at the end, TimeoutError (an OSError) after ``ends``, and WaitStopped if
-        the wait was stopped."""
+        """Return the next line. Raise EOFError at the end of the input, TimeoutError (an OSError) after the time
+        ``ends``, and WaitStopped if the wait was stopped."""
         also = [stop] if stop is not None else []
         while b"\n" not in self._buffer:
             ready, _, _ = select.select([self.source, *also], [], [], max(ends - time.monotonic(), 0.0))
@@ -132,7 +135,7 @@ class Link:
 
 
 class ProcessLink(Link):
-    """Start a process for this connection. Raise OSError if that fails."""
+    """Start a process, and link it by pipes. Raise OSError if the process cannot be started."""
 
     def __init__(self, command: Sequence[str], own_session: bool, environment: Mapping[str, str] | None = None) -> None:
         self._process = subprocess.Popen(
@@ -162,7 +165,7 @@ class ProcessLink(Link):
         return self._process.wait()
 
     def last_words(self) -> str:
-        """Return the last line on standard error, without waiting for more."""
+        """Return the last line that the process wrote on standard error, without waiting for more."""
         assert self._process.stderr is not None
         source = self._process.stderr.fileno()
         said = b""
@@ -186,7 +189,8 @@ class ProcessLink(Link):
 
 
 class SocketLink(Link):
-    """Connect to a service of a class host; ``called`` names it in messages. Raise HostError if none answers."""
+    """Connect to a service of a class host by its socket. ``called``: the service's name in messages. Raise HostError
+    if no service answers."""
 
     def __init__(self, path: str = SOCKET, called: str = "agent") -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -222,18 +226,21 @@ def _poll(descriptor: int, wait_s: float | None) -> object:
 
 def service_command(main: Path, python: str = "") -> tuple[str, ...]:
     """Return the command line that starts a service's ``__main__.py``, in the form that a rule in sudoers needs.
-    ``python``: the interpreter; "" for the one of this process, outside its virtual environment."""
+
+    ``python``: the interpreter; "" means the interpreter of this process, outside its virtual environment.
+    """
     return (python or own_interpreter(), "-I", "-S", "-B", str(main))
 
 
 def own_interpreter() -> str:
-    """Return this interpreter's path, also from inside a virtual environment."""
+    """Return the path of the interpreter that runs this process. In a virtual environment, return the path of the
+    interpreter outside it."""
     return os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
 
 
 def need_group() -> None:
-    """Raise HostError if the user is not in the class's group. Sudo would refuse this user, too, and report it to the
-    administrator."""
+    """Raise HostError if the user is not in the class's group. Sudo would refuse such a user, and would report the
+    attempt to the administrator."""
     if os.geteuid() == 0:
         return
     try:
@@ -245,5 +252,5 @@ def need_group() -> None:
 
 
 def class_socket(path: str = SOCKET) -> str | None:
-    """Return the socket of this class host's service, None if this is not a class host."""
+    """Return the path of this class host's socket for the service; None if this is not a class host."""
     return path if Path(path).is_socket() else None

@@ -1,6 +1,9 @@
-"""Make the changes of a plan: announce all, write and read back each one, then read all once more.
+"""Make the changes of a plan.
 
-The steps need only a writer and a journal recorder, so they run the same on a real host and on a test tree.
+The steps: announce every change in the journal; write each change and read its setting back; read all settings a second
+time.
+
+The steps need only a writer and a journal recorder. So they run on a real host and on a tree of test files alike.
 """
 
 from __future__ import annotations
@@ -24,10 +27,10 @@ _SHOWN = 80
 
 
 def shown_only(changes: Sequence[Change], digests: Collection[str]) -> tuple[list[Change], list[Refused]]:
-    """Return the changes that were shown to the user, and a Refused for each other change.
+    """Return a pair: the changes that were shown to the user, and a Refused for each change that was not.
 
-    A change was shown if its :func:`planning.digest` is among ``digests``. A change to a task that was not shown is
-    left out of both lists.
+    A change was shown if its :func:`planning.digest` is among ``digests``. A change to a task is left out of both lists
+    if it was not shown: the task may have begun since.
     """
     known = set(digests)
     shown = [change for change in changes if digest(change) in known]
@@ -44,12 +47,14 @@ def apply_changes(
     recorder: Recorder,
     stopped: Callable[[], bool] = lambda: False,
 ) -> ApplyResult:
-    """Make ``changes`` in the given order, which must be that of ``ordering``.
+    """Make ``changes`` in the given order, which must be that of ``ordering``. Return the outcome of each change.
 
     All changes are announced in the journal before the first write, because one write may overwrite the old value of
-    another setting. If the host refuses a write, this write and all that depend on it are reported, and the other
-    writes are made. ``stopped`` is called before each write; if it returns True, the remaining changes are refused. The
-    result's ``journal_id`` is None; the caller fills it in.
+    another setting. If the host refuses a write, this write and every write that needs it are reported as refused. All
+    other writes are made.
+
+    ``stopped`` is called before each write. If it returns True, the remaining changes are refused. The result's
+    ``journal_id`` is None; the caller fills it in.
     """
     way = _Way(root, writer, recorder, changes)
     ready = way.announce(changes)
@@ -75,8 +80,12 @@ def apply_changes(
 def announced(
     root: HostRoot, writer: HostWriter, changes: Sequence[Change], recorder: Recorder
 ) -> tuple[list[Change], list[Refused]]:
-    """Announce ``changes`` in the journal, and write nothing. Return those that were announced, and a Refused for each
-    change whose setting has another value than the plan was made for."""
+    """Announce ``changes`` in the journal, and write to no setting. Return a pair: the announced changes, and a Refused
+    for each change that was not announced.
+
+    A change is refused if its setting cannot be read or has another value than the plan was made for. A change to a
+    task that has ended is in neither list.
+    """
     way = _Way(root, writer, recorder, changes)
     return way.announce(changes), way.refused
 
@@ -97,7 +106,11 @@ class _Way:
         self.switched = Switched(CpuSet())
 
     def is_as_planned(self, change: Change) -> bool:
-        """Return True if a setting still has the value that the plan was made for; else report a refusal."""
+        """Return True if the setting still has the value that the plan was made for. Else report the change as refused
+        and return False.
+
+        If the change is to a task that has ended, return False and report nothing.
+        """
         kind = kind_of(change.kind)
         if kind.of_task and not kind.exists(self.root, change.path):
             return False  # the task has ended since: nothing is left to change
@@ -110,7 +123,8 @@ class _Way:
         return not why
 
     def announce(self, changes: Sequence[Change]) -> list[Change]:
-        """Record in the journal all changes that can be made, and return them. If that fails, all are refused."""
+        """Record in the journal all changes that can be made, and return these changes. If the journal cannot be
+        written, report all of them as refused and return an empty list."""
         ready = [change for change in changes if self.is_as_planned(change)]
         try:
             self.recorder.intents(ready)
@@ -144,8 +158,11 @@ class _Way:
         self._take_stock(change, kind, found.text, why)
 
     def _take_stock(self, change: Change, kind: Kind, found: str, why: str) -> None:
-        """Record the outcome of a write to a setting whose value was ``found`` before. ``why``: the reason for which
-        the host refused the write, "" if it accepted the write."""
+        """Record the outcome of a write to a setting.
+
+        ``found``: the setting's value before the write. ``why``: the reason for which the host refused the write, "" if
+        the host accepted the write.
+        """
         says = kind.read(self.root, change.path).text
         # A kind with ``always`` only notes a value, so the value may stay as another write of ours has made it.
         ignored = says is not None and kind.same(says, found) and not kind.same(says, change.after) and not kind.always
@@ -164,8 +181,10 @@ class _Way:
         self.refuse(change, why)
 
     def _take_back(self, change: Change, kind: Kind, says: str | None) -> str:
-        """Restore a setting's old value after a refused write. Return "", or a clause with the setting's value if this
-        fails."""
+        """Restore a setting's old value after a refused write. ``says``: the setting's value after that write.
+
+        Return "" if the setting has its old value again or cannot be read. Otherwise return a clause with its value.
+        """
         with contextlib.suppress(OSError):
             kind.make_sure(self.writer, change.path, change.before)
         if says is not None and not kind.same(says, change.before):
@@ -192,7 +211,7 @@ class _Way:
         self._report(change, why)
 
     def make_again(self, change: Change) -> None:
-        """Write a change once more if a later write of this plan has displaced its setting."""
+        """Write a change a second time if a later write of this plan made the kernel overwrite its setting."""
         kind = kind_of(change.kind)
         says = kind.read(self.root, change.path).text
         if says is None or kind.same(says, change.after) or not self._displaced(kind, change, says):
@@ -201,7 +220,7 @@ class _Way:
             kind.write(self.writer, change.path, change.after)
 
     def settle(self, change: Change) -> Applied:
-        """Return the change with the value that the host shows after all writes."""
+        """Return the change as an Applied, with the value that the host shows after all writes."""
         kind = kind_of(change.kind)
         says = kind.read(self.root, change.path).text
         if says is not None and not kind.same(says, change.after):
@@ -217,7 +236,8 @@ class _Way:
 
 
 def _not_as_planned(change: Change, kind: Kind, found: TextReading) -> str:
-    """Return a reason if ``found`` is no value, or neither the old nor the new value of ``change``; "" otherwise."""
+    """Return "" if ``found`` is the old or the new value of ``change``. Otherwise return the reason why the change
+    cannot be made."""
     if found.text is None:
         return f"the setting cannot be read, so it could not be restored later: {found.reason}"
     if kind.same(found.text, change.before) or kind.same(found.text, change.after):
@@ -226,10 +246,11 @@ def _not_as_planned(change: Change, kind: Kind, found: TextReading) -> str:
 
 
 def accounted(root: HostRoot, shown: Iterable[Change], result: ApplyResult) -> ApplyResult:
-    """Return ``result`` with two more counts, so that each write that was shown is counted once.
+    """Return ``result`` with its counts ``ended`` and ``changed`` filled in, so that each write of ``shown`` is counted
+    once.
 
-    The counts are of writes that were neither made nor refused: those whose task has ended, and those that were missing
-    when the plan was made again.
+    Both count writes that were neither made nor refused. ``ended``: the task of the write has ended. ``changed``: the
+    write was missing when the plan was made again.
     """
     made = {(one.path, one.after) for one in result.applied}
     told = {one.path for one in result.refused}

@@ -46,8 +46,8 @@ class Unavailable(Exception):
     """Signal that a tunable is not available on this host; the message is the reason.
 
     ``only_host``: True if only the owner of the hypervisor could make the tunable available. ``info``: True if the host
-    lacks nothing, and there is just nothing to do. ``paths``: the files shown with the reason, None for the tunable's
-    own.
+    lacks nothing, and there is just nothing to do. ``paths``: the files shown with the reason; None means the tunable's
+    own files.
     """
 
     def __init__(
@@ -96,10 +96,11 @@ class Setting:
 
 
 def left_for_the_rest(host: Host) -> CpuSet:
-    """Return the housekeeping CPUs: those that are neither hot nor siblings of hot CPUs (exceptions: ``context.Host``).
+    """Return the housekeeping CPUs: those that are neither hot nor siblings of hot CPUs (``context.Host`` lists
+    exceptions).
 
-    Raise Unavailable where no CPU is hot, or where no housekeeping CPU would be left: the last housekeeping CPU is
-    never taken offline, isolated or left without interrupts.
+    Raise Unavailable if no CPU is hot, or if no housekeeping CPU would be left. At least one housekeeping CPU must stay
+    online, not isolated, and open to interrupts.
     """
     if not host.hot:
         raise Unavailable("no CPU is chosen as hot: choose with --cpus", info=True)
@@ -109,9 +110,9 @@ def left_for_the_rest(host: Host) -> CpuSet:
 
 
 def only_on_x86(host: Host) -> None:
-    """Raise Unavailable if the processor is known not to be x86. Call this for a feature that only x86 has.
+    """Raise Unavailable if the processor is known not to be x86. Call this function for a feature that only x86 has.
 
-    Call it before any check for guests, because the owner of the hypervisor could not add such a feature.
+    Call it before any check for guests: the owner of the hypervisor could not add such a feature.
     """
     if host.other_than_x86:
         raise Unavailable(f"x86 only: this processor is {host.other_than_x86}", paths=())
@@ -134,23 +135,26 @@ class Tunable:
     document: ClassVar[str]
     owns: ClassVar[tuple[str, ...]] = ()
     paths: ClassVar[Sequence[str]] = ()
-    """The files that ``status`` names, where an Assessment gives no others."""
+    """The files that ``status`` names for this tunable, unless the tunable's Assessment names its own."""
     default: ClassVar[str | None] = None
     values: ClassVar[str] = ""
     untaught: ClassVar[str] = ""
-    """The reason why no chapter is about this tunable, as a sentence; "" if a chapter should be."""
+    """The reason why no chapter of the course is about this tunable, as a sentence; "" if a chapter should be about
+    it."""
     culprits: ClassVar[tuple[str, ...]] = ()
-    """The services that are known to rewrite this setting, most likely first (names as in ``host/services``)."""
+    """The services that are known to rewrite this tunable's settings, most likely first (names as in
+    ``host/services``)."""
 
     def assess(self, host: Host) -> Assessment:
-        """Return the entry for ``status``: the result of ``judge``, or the reason if ``judge`` raises Unavailable."""
+        """Return this tunable's entry in ``status``: what ``judge`` returns, or an entry with the reason if ``judge``
+        raises Unavailable."""
         try:
             return self.judge(host)
         except Unavailable as refusal:
             return self.missing(refusal)
 
     def judge(self, host: Host) -> Assessment:
-        """Return the entry for ``status``. Raise Unavailable where there is nothing to judge."""
+        """Return this tunable's entry in ``status``, an Assessment. Raise Unavailable if there is nothing to judge."""
         raise NotImplementedError
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:
@@ -163,20 +167,21 @@ class Tunable:
         raise Unavailable(owner if self.when == "host" else "this tool reports this setting and does not change it")
 
     def writes_once(self, host: Host, value: str | None) -> Sequence[Write]:
-        """Return the writes that set ``value`` for the next boot only. Raise the same errors as ``writes``."""
+        """Return the writes that set ``value`` for the next boot only. Raise Unavailable if nothing can be set, and
+        UsageError for an invalid value."""
         raise Unavailable("this setting cannot be changed for one boot alone")
 
     def takes_offline(self, host: Host, value: str | None) -> CpuSet:
-        """Return the CPUs that ``writes`` takes offline. The other tunables of a plan are planned for the remaining
-        CPUs.
+        """Return the CPUs that the writes of ``writes`` take offline. The other tunables of a plan are planned for the
+        remaining CPUs.
 
-        Raise the same errors as ``writes``.
+        Raise Unavailable if nothing can be set, and UsageError for an invalid value.
         """
         return CpuSet()
 
     def stays(self, host: Host, value: str | None) -> str:
-        """Return a sentence on the settings that ``writes`` leaves out because the host is known to refuse a change; ""
-        if there is no such setting."""
+        """Return a sentence on the settings that ``writes`` leaves out because the host is known to refuse a change of
+        them. Return "" if there is no such setting."""
         return ""
 
     def held(self, host: Host) -> str:
@@ -203,9 +208,9 @@ class Tunable:
         fix: str = "",
         only_host: bool = False,
     ) -> Assessment:
-        """Return an Assessment of this tunable; ``paths``: the files to show, None for the tunable's own.
+        """Return an Assessment of this tunable. ``paths``: the files to show; None means the tunable's own files.
 
-        With state ``improve`` and no ``fix``, the fix is the apply command, if the tunable can be changed.
+        If ``state`` is ``improve``, ``fix`` is empty and the tunable can be changed, the fix is the apply command.
         """
         if state == "improve" and not fix and self.changes_host:
             fix = f"jitter-workshop apply {self.id}"
@@ -265,7 +270,8 @@ class Settings(Tunable):
         return self.answer("ok", value, reason, wanted=wanted, paths=paths)
 
     def differs(self, setting: Setting) -> str:
-        """Return the reason shown for a setting that does not have its wanted value, made from ``bad``."""
+        """Return the reason shown for a setting that does not have its wanted value: the text ``bad`` with both values
+        filled in."""
         return self.bad.format(current=self.shown(setting.current or ""), wanted=self.shown(setting.wanted))
 
     def shown(self, value: str) -> str:
@@ -286,9 +292,10 @@ class Settings(Tunable):
         return f"{len(kept)} of {len(settings)} settings stay as they are: {reasons}" if kept else ""
 
     def choose(self, value: str | None, allowed: Sequence[str]) -> str:
-        """Return ``value`` (or the default if None) if it is in ``allowed``.
+        """Return ``value`` if it is in ``allowed``. If ``value`` is None, return the default.
 
-        Raise UsageError for a given value that is not allowed, and Unavailable where the default is not offered here.
+        Raise UsageError if ``value`` is not allowed, or if it is None and there is no default. Raise Unavailable if the
+        default is not in ``allowed``.
         """
         wanted = value if value is not None else self.default
         if wanted is None:
@@ -302,8 +309,8 @@ class Settings(Tunable):
 
 
 def _values(texts: Sequence[str]) -> str:
-    """Return the distinct values in order of appearance; of more than four, return the first four and the number of
-    all."""
+    """Return the distinct ``texts``, in order of appearance, as one text. If there are more than four, the text has the
+    first four and the number of distinct values."""
     distinct = list(dict.fromkeys(texts))
     shown = ", ".join(distinct[:4])
     return shown if len(distinct) <= 4 else f"{shown}, … ({len(distinct)} different values)"

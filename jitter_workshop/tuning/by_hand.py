@@ -1,9 +1,9 @@
-"""Watch writes that a user makes by hand: announce them in the journal, look at the host, adopt the writes that were
+"""Watch a user make writes by hand: announce the writes in the journal, look at the host, adopt the writes that were
 made.
 
-Nothing here writes to a setting. The journal holds the old values before the user begins, as for an apply that was
-killed before its first write. So ``restoring`` gives back each setting that has the announced value, and leaves the
-other settings alone. This holds even if this program or its agent is killed at any point.
+This module never writes to a setting. Before the user begins, the journal holds the old values, as if an apply had been
+killed before its first write. So ``restoring`` gives back each setting that has the announced value, and leaves all
+other settings alone. A restore works in this way even if this program or its agent is killed at any point.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ NOT_MADE = "not made by hand"
 
 
 def why_not(change: Change) -> str:
-    """Return why a user cannot make a change by hand while this program watches; "" if they can."""
+    """Return the reason why a user cannot make a change by hand while this program watches; "" if the user can make
+    it."""
     kind = kind_of(change.kind)
     if change.lease or kind.name == "held":
         return "it lasts only while a process keeps a file open"
@@ -34,17 +35,21 @@ def why_not(change: Change) -> str:
 
 
 def noted_only(change: Wrote) -> bool:
-    """Return True if a change only writes the current value again: another write of the plan displaces its setting."""
+    """Return True if a change writes the value that its setting has already.
+
+    A plan has such a change if the kernel overwrites the setting because of another write of the plan.
+    """
     return kind_of(change.kind).same(change.before, change.after)
 
 
 def announce(
     root: HostRoot, writer: HostWriter, changes: Sequence[Change], recorder: Recorder
 ) -> tuple[list[Change], list[Refused]]:
-    """Record ``changes``, with their old values, before a user makes them by hand.
+    """Record ``changes``, with their old values, in the journal before a user makes them by hand.
 
-    Return the announced changes, and a Refused for each other change: it cannot be made by hand, or its setting does
-    not have the value that the plan was made for. All announced changes are on the disk when this function returns.
+    Return a pair: the announced changes, and a Refused for each change that was not announced. A change is refused if
+    it cannot be made by hand, or if its setting does not have the value that the plan was made for. All announced
+    changes are on the disk when this function returns.
     """
     barred = [Refused(c.tunable, c.path, f"not watched: {why}") for c in changes if (why := why_not(c))]
     ready, refused = announced(root, writer, [c for c in changes if not why_not(c)], recorder)
@@ -52,7 +57,8 @@ def announce(
 
 
 def look(root: HostRoot, changes: Sequence[Change], command: Callable[[Change], str] = str) -> tuple[HandWrite, ...]:
-    """Return the state of each change on the host, without a write. ``command`` returns the shell line of a change."""
+    """Return the state of each change on the host, without a write. ``command`` is called with a change and returns the
+    shell command that makes it."""
     switched = read_switched(root, changes)
     found = []
     for change in changes:
@@ -62,7 +68,11 @@ def look(root: HostRoot, changes: Sequence[Change], command: Callable[[Change], 
 
 
 def state_of(root: HostRoot, write: Wrote, switched: Switched) -> tuple[HandState, str | None, str]:
-    """Return the state of one write, the setting's value, and the reason if there is no value (else "")."""
+    """Return a triple: the state of one write, its setting's value or None, and the reason why the setting cannot be
+    read.
+
+    The reason is "" if the setting can be read, or if its task has ended.
+    """
     kind = kind_of(write.kind)
     if kind.of_task and not kind.exists(root, write.path):
         return "gone", None, ""
@@ -89,9 +99,12 @@ def adopt(
     """Record as written each announced write that a user has made by hand.
 
     ``entries``: the entries of the journal that announced the writes. A write is adopted if its setting has the
-    announced value. ``wrong``: the user says that they typed other values. Then a write whose setting has another value
-    is adopted, too, so that a restore gives it back. Return the adopted writes, those of an earlier call included, and
-    a Refused for each of the others; these stay announced. The call may be repeated.
+    announced value. ``wrong``: True if the user says that they typed other values. With ``wrong``, a write whose
+    setting has another value is adopted, too, so that a restore gives it back.
+
+    Return a pair: the adopted writes, those of an earlier call included, and a Refused for each write that was not
+    adopted. A refused write stays announced. A write to a task that has ended is in neither list. The call may be
+    repeated.
     """
     switched = read_switched(root, entries)
     seen = [(entry, *state_of(root, entry, switched)) for entry in entries if entry.active]
@@ -113,9 +126,11 @@ def adopt(
 
 
 def give_up(root: HostRoot, entries: Collection[Entry], recorder: Recorder) -> None:
-    """Stop waiting for the announced writes that were not adopted. From now on, their values count as somebody else's.
+    """Stop waiting for the announced writes that were not adopted. From now on, the values of their settings count as
+    set by somebody else.
 
-    A setting that the kernel changed because of an adopted write counts as written, so that a restore gives it back.
+    An exception is a setting that the kernel changed because of an adopted write. It counts as written, so that a
+    restore gives it back.
     """
     switched = read_switched(root, entries)
     for entry in [one for one in entries if one.state == "intent"]:

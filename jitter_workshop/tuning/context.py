@@ -36,8 +36,7 @@ _X86 = ("x86_64", "i386", "i486", "i586", "i686", "x86", "amd64")
 class Host:
     """Hold one reading of a host, made for one ``status``, ``plan`` or ``apply``.
 
-    The object is then thrown away, because it reads each value once and keeps it. Every online CPU has one of three
-    roles:
+    A Host reads each value once and keeps it, so each command makes a new one. Every online CPU has one of three roles:
 
     * ``hot``: the CPU is kept free for a latency-critical thread. If all CPUs of a core are hot, only the first one
       runs such a thread. The others stay idle (``hot_siblings``), because a thread there would slow the first one down.
@@ -73,8 +72,10 @@ class Host:
 
     @cached_property
     def hot_siblings(self) -> CpuSet:
-        """Return the hot CPUs that stay idle: of each hot core all hot threads but the first. Return no CPUs if all hot
-        CPUs are of one core: two threads that exchange messages then have no other place."""
+        """Return the hot CPUs that stay idle: all hot threads of a core except the first.
+
+        Return no CPUs if all hot CPUs are of one core: two threads that exchange messages then have no other place.
+        """
         cores = {self.core(cpu) & self.hot for cpu in self.hot & self.online}
         return CpuSet() if len(cores) < 2 else CpuSet.of(cpu for core in cores for cpu in core.cpus[1:])
 
@@ -103,18 +104,19 @@ class Host:
 
     @cached_property
     def second_threads(self) -> CpuSet:
-        """Return all online threads of each core except the first: those that the kernel takes offline
-        (Documentation/ABI/testing/sysfs-devices-system-cpu, ``smt/control``)."""
+        """Return the online threads of each core except its first thread. These are the CPUs that the kernel takes
+        offline when SMT is switched off (Documentation/ABI/testing/sysfs-devices-system-cpu, ``smt/control``)."""
         return CpuSet.of(cpu for cpu in self.online if self.core(cpu).cpus[0] != cpu)
 
     @cached_property
     def kept_clear(self) -> CpuSet:
-        """Return the CPUs that work is kept off: the hot ones and, unless the host is crowded, their siblings."""
+        """Return the CPUs that work is kept off: the hot CPUs and their siblings. On a crowded host, these are the hot
+        CPUs only."""
         return self.hot | self.clear_siblings
 
     @property
     def clear_siblings(self) -> CpuSet:
-        """Return the siblings that work is kept off: all of them, or none where the host is crowded."""
+        """Return the siblings that work is kept off: all siblings, or none if the host is crowded."""
         return self.siblings - self.housekeeping
 
     @property
@@ -125,8 +127,9 @@ class Host:
     def instead_of(self, cpus: CpuSet) -> CpuSet:
         """Return the housekeeping CPUs for a task or interrupt that may run on ``cpus`` now.
 
-        If housekeeping CPUs are among ``cpus``, return these. Else return the housekeeping CPUs of the same memory
-        nodes, so that a task stays on its node. If there are none, return all housekeeping CPUs.
+        Return the housekeeping CPUs among ``cpus`` if there are any. Else return the housekeeping CPUs of the same
+        memory nodes, so that a task stays on its node. If these nodes have no housekeeping CPU, return all housekeeping
+        CPUs.
         """
         among = cpus & self.housekeeping
         if among or len(self.nodes) < 2:
@@ -177,7 +180,7 @@ class Host:
 
     @cached_property
     def hot_policies(self) -> tuple[FrequencyPolicy, ...]:
-        """Return the frequency policies that a hot CPU belongs to; () where the host has none."""
+        """Return the frequency policies that a hot CPU belongs to; () if the host has no frequency policies."""
         return tuple(read_policy(self.root, folder) for folder in policy_folders(self.root, self.hot))
 
     @cached_property
@@ -192,7 +195,7 @@ class Host:
 
     @property
     def unseen(self) -> str:
-        """Return the reason why no running task can be seen; "" if tasks can be seen."""
+        """Return the reason why no running task can be seen on this host; "" if tasks can be seen."""
         return "" if self.processes else "no running task is visible: /proc shows no process"
 
     @cached_property
@@ -212,9 +215,10 @@ class Host:
 
     @cached_property
     def own_entry(self) -> tuple[str, tuple[str, ...], bool]:
-        """Return our entry for one boot: GRUB's folder, the added parameters, and True if GRUB boots the entry next.
+        """Return a triple on our GRUB menu entry for one boot: GRUB's folder, the added parameters, and True if GRUB
+        boots the entry next.
 
-        Return ("", (), False) where there is none.
+        Return ("", (), False) if there is no such entry.
         """
         for folder in next_boot.FOLDERS:
             try:

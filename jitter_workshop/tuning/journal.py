@@ -35,7 +35,7 @@ JOURNAL_DIR = f"{STATE_DIR}/journal"
 SUFFIX = ".jsonl"
 FORMAT = 1
 MAX_BYTES = 32 << 20
-"""Size limit of one journal; 10,000 writes with masks of 512 CPUs take a quarter of it."""
+"""Size limit of one journal. 10,000 writes with masks of 512 CPUs take a quarter of this size."""
 MAX_LINE = 1 << 18
 MAX_ENTRIES = 100_000
 MAX_JOURNALS = 100_000
@@ -55,8 +55,8 @@ _CHECK_LENGTH = len(_CHECK) + 8 + len('"}')
 class Entry:
     """Hold one write as the journal records it.
 
-    ``read_back``: the value that the host showed after the write, None while unknown. ``owed``: the reason why a
-    restore could not restore the setting; "" where no restore failed.
+    ``read_back``: the value that the host showed after the write; None if it is unknown. ``owed``: the reason why a
+    restore could not restore the setting; "" if no restore failed.
     """
 
     journal: str
@@ -84,8 +84,9 @@ class Entry:
 class Journal:
     """Hold one journal.
 
-    ``whole``: the number of bytes in whole lines (without a torn tail). ``due``: the follow-up commands of writes that
-    were made or undone, if they have not run yet. ``problems``: the parts that could not be read, in words.
+    ``whole``: the number of bytes in whole lines, so without a torn last line. ``due``: the names of the follow-up
+    commands that have not run yet, although their writes were made or undone. ``problems``: the parts that could not be
+    read, in words.
     """
 
     id: str
@@ -108,10 +109,10 @@ class Journal:
 
 
 class Recorder(Protocol):
-    """Append to an open journal: the announced changes, and the outcome of each.
+    """Append to an open journal: the announced changes, and the outcome of each change.
 
-    ``intents`` and ``handed`` return after their records have reached the disk, and raise OSError where that fails;
-    then no change was announced. The other methods do not raise: if the record of a restored setting is lost, the next
+    ``intents`` and ``handed`` return after their records have reached the disk. If that fails, they raise OSError, and
+    no change counts as announced. The other methods never raise. If the record of a restored setting is lost, the next
     restore finds that the setting has its old value.
     """
 
@@ -173,8 +174,8 @@ def is_id(text: str) -> bool:
 
 
 def read_journals(root: HostRoot) -> tuple[Journal, ...]:
-    """Return all journals of a host that are not closed, oldest first. A journal that cannot be read has only
-    ``problems``."""
+    """Return all journals of a host that are not closed, oldest first. If a journal cannot be read, its Journal holds
+    only ``problems``."""
     journals: list[Journal] = []
     for ident in journal_ids(root.list_dir(JOURNAL_DIR)):
         data = root.raw(f"{JOURNAL_DIR}/{ident}{SUFFIX}", MAX_BYTES)
@@ -186,12 +187,14 @@ def read_journals(root: HostRoot) -> tuple[Journal, ...]:
 
 
 def current_boot(root: HostRoot) -> str | None:
-    """Return the running kernel's boot id (Documentation/admin-guide/sysctl/kernel.rst, ``random``)."""
+    """Return the running kernel's boot id, or None if it cannot be read (Documentation/admin-guide/sysctl/kernel.rst,
+    ``random``)."""
     return root.text("/proc/sys/kernel/random/boot_id")
 
 
 def void(entry: Entry, boot_id: str | None) -> bool:
-    """Return True if a reboot has undone this write: it was made in another boot and does not survive a reboot."""
+    """Return True if a reboot has undone the write of ``entry``: the write was made in another boot and does not
+    survive a reboot."""
     from jitter_workshop.tuning.setting_types.kinds import kind_of
 
     if entry.boot_id is None or boot_id is None or entry.boot_id == boot_id:
@@ -215,8 +218,8 @@ def stack(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], .
     """Return the tunables that are applied now, as ``{"id": …, "value": …}``, in the order in which they were applied.
 
     Value "" is the tunable's good value; ``"once": "1"`` marks a boot parameter for one boot. A tunable that was
-    applied twice has the place and the value of the last apply. ``in_effect`` leaves out writes that wait for the next
-    boot or were made for another one.
+    applied twice has the place and the value of the last apply. With ``in_effect``, writes are left out that wait for
+    the next boot or were made for a boot other than this one.
     """
     journals = read_journals(root)
     if not journals:
@@ -236,8 +239,11 @@ def stack(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], .
 
 @dataclass(frozen=True, slots=True)
 class AppliedBy:
-    """Hold the origin of a tunable's last apply: the journal, the moment (UTC), and the process that asked for it, None
-    if unknown. ``running``: True if this process is still alive and runs this program."""
+    """Hold the origin of a tunable's last apply: the journal, the moment (UTC), and the number of the process that
+    asked for the apply.
+
+    The number is None if it is unknown. ``running``: True if this process is still alive and runs this program.
+    """
 
     journal: str
     time: str
@@ -246,8 +252,11 @@ class AppliedBy:
 
 
 def applied_by(root: HostRoot, journals: Sequence[Journal]) -> dict[str, AppliedBy]:
-    """Return the origin of each tunable's last apply, by the tunable's id. A tunable is left out if a restore would
-    give back none of its settings. ``journals``: the journals of this host, in order."""
+    """Return the origin of each tunable's last apply, by the tunable's id.
+
+    A tunable is left out if a restore would give back none of its settings. ``journals``: the journals of this host,
+    oldest first.
+    """
     found: dict[str, AppliedBy] = {}
     boot = current_boot(root) if journals else None
     for journal in journals:
@@ -260,8 +269,11 @@ def applied_by(root: HostRoot, journals: Sequence[Journal]) -> dict[str, Applied
 
 
 def _is_workshop(root: HostRoot, pid: int) -> bool:
-    """Return True if the process with this number runs this program. The kernel gives the number of an ended process to
-    a new one, so the number alone proves nothing."""
+    """Return True if the process with the number ``pid`` runs this program.
+
+    The kernel gives the number of an ended process to a new one. So it is not enough that a process with this number
+    exists.
+    """
     command = root.text(f"/proc/{pid}/cmdline") or ""
     return "jitter-workshop" in command or "jitter_workshop" in command
 
@@ -271,7 +283,7 @@ def _stands(entry: Entry, boot_id: str | None) -> bool:
 
 
 def _waits(root: HostRoot, entry: Entry, boot_id: str | None) -> bool:
-    """Return True if a write takes effect only with the next boot, or was for a boot other than this one."""
+    """Return True if a write takes effect only with the next boot, or was made for a boot other than this one."""
     from jitter_workshop.tuning.setting_types.kinds import kind_of
 
     try:
@@ -282,18 +294,19 @@ def _waits(root: HostRoot, entry: Entry, boot_id: str | None) -> bool:
 
 
 def word_of(item: Mapping[str, str]) -> str:
-    """Return one item of a Stack in the form that ``parse_wanted`` reads: ``ID``, ``ID=VALUE``, ``once:ID``."""
+    """Return one applied tunable, a dict with ``id`` and ``value``, as a word that ``parse_wanted`` reads: ``ID``,
+    ``ID=VALUE`` or ``once:ID``."""
     name = f"{ONCE}{item['id']}" if item.get("once") else item["id"]
     return f"{name}={item['value']}" if item.get("value") else name
 
 
 def profile(stacked: Sequence[Mapping[str, str]]) -> str:
-    """Return a Stack as the lines of a profile, which ``apply --profile`` reads."""
+    """Return the applied tunables as the text of a profile, one line each. ``apply --profile`` reads a profile."""
     return "".join(f"{word_of(item)}\n" for item in stacked)
 
 
 def _take(journal: Journal, record: dict[str, Any]) -> None:
-    """Add one record to a journal. Raise ValueError, TypeError or KeyError for an invalid one."""
+    """Add one record to a journal. Raise ValueError, TypeError or KeyError if the record is invalid."""
     what = record["record"]
     if what == "header":
         _header(journal, record)

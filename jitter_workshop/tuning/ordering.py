@@ -26,7 +26,8 @@ CYCLED = "hot CPUs were offline and are back"
 VACANT = "nothing is bound to the CPUs that go offline"
 
 _THERE = "there: "
-"""The prefix of a condition that a write cannot do without (a group, a controller, an entry)."""
+"""The prefix of a condition without which a write cannot be made at all: a group, a controller or a menu entry
+exists."""
 
 _NONE: frozenset[str] = frozenset()
 _SWITCH = re.compile(r"/sys/devices/system/cpu/cpu\d+/online|/sys/devices/system/cpu/smt/control")
@@ -94,8 +95,8 @@ def _facts(path: str, kind: str, value: str) -> Facts:
 
 
 def _free(path: str) -> str:
-    """Return the condition under which a policy's driver accepts an energy preference: its governor is not
-    ``performance``."""
+    """Return the condition under which the driver of a frequency policy accepts an energy preference: the policy's
+    governor is not ``performance``."""
     return f"{path.rpartition('/')[0]} takes a preference"
 
 
@@ -112,8 +113,9 @@ def _switch(kind: str, value: str) -> Facts:
 def _of_groups(path: str, kind: str, value: str) -> Facts:
     """Return the facts of a write to a control group of either version.
 
-    A partition is made and ended with every CPU online. Before 6.2, the kernel then sets the mask of each task outside
-    the partition to the CPUs that are online. A CPU that returns later would be missing from this mask.
+    A partition is made and ended while every CPU is online. Kernels before 6.2 set the mask of each task outside the
+    partition to the online CPUs whenever a partition is made or ended. A CPU that came online later would be missing
+    from this mask.
     """
     folder, _, name = path.rpartition("/")
     top = folder.rpartition("/")[0]
@@ -162,7 +164,8 @@ def _folder(path: str, value: str, group: str) -> Facts:
 
 
 def _condition(found: Facts, condition: str, on: bool) -> Facts:
-    """Return ``found`` with one more condition: the write makes it if ``on`` is True, and ends it otherwise."""
+    """Return ``found`` with ``condition`` added: to the conditions that the write makes if ``on`` is True, else to
+    those that it ends."""
     return found._replace(makes=found.makes | {condition}) if on else found._replace(ends=found.ends | {condition})
 
 
@@ -184,9 +187,11 @@ def ordered(writes: Sequence[Facts], together: Sequence[str] = ()) -> list[int]:
 
 
 def _edges(known: Sequence[Facts], *, softly: bool) -> list[tuple[object, object]]:
-    """Return pairs (earlier, later) of positions, conditions and groups. ``softly``: True to respect *vacates* as well.
+    """Return pairs (earlier, later) of positions, conditions and groups. If ``softly`` is True, respect *vacates* as
+    well.
 
-    Each pair has a write on one side and a condition or group on the other, so there are only as many pairs as facts.
+    In each pair, one member is a write's position, and the other is a condition or a group. So there are only as many
+    pairs as facts.
     """
     pairs: list[tuple[object, object]] = []
     for n, found in enumerate(known):
@@ -203,10 +208,10 @@ def _edges(known: Sequence[Facts], *, softly: bool) -> list[tuple[object, object
 
 
 def _sorted(names: Sequence[str], pairs: Sequence[tuple[object, object]]) -> list[int] | None:
-    """Return a topological order (Kahn) of the positions of ``names``; None where the pairs form a cycle.
+    """Return the positions of ``names`` in topological order (Kahn's method); None if the pairs form a cycle.
 
-    Next comes the lowest possible position that has the name of the last one. If there is none, next comes the lowest
-    possible position.
+    Among the possible next positions, the lowest one with the same name as the previous position is taken. If no
+    possible position has this name, the lowest possible position is taken.
     """
     import heapq
 

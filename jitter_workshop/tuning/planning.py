@@ -16,13 +16,13 @@ from jitter_workshop.tuning.tunables.registry import find, tunables
 
 
 def plan(host: Host, wanted: Sequence[Wanted]) -> Plan:
-    """Return the plan that sets the tunables ``wanted``: every write, in the order in which apply makes them
+    """Return the plan that sets the tunables ``wanted``: every write, in the order in which apply makes the writes
     (``ordering``).
 
-    ``skipped`` lists with reasons: tunables that need nothing, tunables that are not available here, and settings that
-    are known to stay as they are. If a tunable takes CPUs offline, the others are planned for the remaining CPUs. A
-    setting that several tunables write is written once, with the value of the last tunable. Raise UsageError for
-    invalid values.
+    ``skipped`` lists tunables that need nothing, tunables that are not available here, and settings that are known to
+    stay as they are. Each of them has its reason. If a tunable takes CPUs offline, the other tunables are planned for
+    the remaining CPUs. A setting that several tunables write is written once, with the value of the last tunable. Raise
+    UsageError for invalid values.
     """
     order = {tunable.id: n for n, tunable in enumerate(tunables())}
     asked = sorted(((find(w.id), w) for w in wanted), key=lambda pair: order[pair[0].id])
@@ -76,8 +76,8 @@ def _taken_offline(host: Host, tunable: Tunable, wanted: Wanted) -> CpuSet:
 
 
 def _merged(earlier: Write, later: Write) -> Write:
-    """Merge two writes to the same setting: the later value wins, unless the later write only notes the current
-    value."""
+    """Merge two writes to the same setting into one. The later write's value is used, unless the later write only notes
+    the setting's current value."""
     kind = earlier.kind if kind_of(earlier.kind).always else later.kind
     noted = kind_of(later.kind).same(later.before, later.after)
     after = earlier.after if noted else later.after
@@ -100,10 +100,11 @@ def wanted_by_status(host: Host) -> tuple[Wanted, ...]:
 
 
 def digest(change: Change) -> str:
-    """Return the id by which the agent recognises a change that was shown to the user; the agent makes no other
-    changes.
+    """Return the id by which the agent recognises a change that was shown to the user. The agent makes no change whose
+    id it was not given.
 
-    The id is 24 hex digits of a SHA-256 over tunable, kind, path, old and new value, without ``n`` and the wording.
+    The id is 24 hex digits of a SHA-256 over tunable, kind, path, old value and new value. The number ``n`` and the
+    wording of the reason have no part in it.
     """
     told = "\0".join((change.tunable, change.kind, change.path, change.before, change.after))
     import hashlib  # 3 ms, which status and plan need not wait for
@@ -136,7 +137,7 @@ def _check_owned(tunable: Tunable, write: Write) -> None:
 
 
 def _change(tunable: Tunable, write: Write, n: int) -> Change:
-    """Return the numbered Change of a Write."""
+    """Return the Change, numbered ``n``, for a Write of a tunable."""
     return Change(
         n=n,
         tunable=tunable.id,

@@ -7,8 +7,8 @@ set by somebody else. Then the setting is left alone and reported.
 
 A value that the host clamps or refuses is written again after the other settings. A setting that still cannot be
 restored is owed: it stays in the journal with its reason, and every later restore tries again. The journal marks
-settings as undone only after all of them were read once more and the follow-up commands (``update-grub``) have run.
-After a kill before that point, the next restore does everything again.
+settings as undone only at the end: all settings were read once more, and the follow-up commands (``update-grub``) have
+run. If a restore is killed before its end, the next restore does everything again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from jitter_workshop.tuning.tunables.registry import tunables
 from jitter_workshop.tuning.writer import HostWriter, run_then
 
 _ROUNDS = 4
-"""Number of passes over all settings. One pass suffices unless a host changes settings as a side effect."""
+"""The most passes over all settings. One pass suffices unless a host changes settings as a side effect."""
 
 
 def restore(
@@ -50,11 +50,13 @@ def restore(
 ) -> RestoreResult:
     """Restore the settings of the active entries of ``journals``, which are given oldest first.
 
-    ``only`` limits the restore to the settings of these tunables and to owed settings; empty means all. ``boot_id`` is
-    the running kernel's. ``culprit`` names the service that probably changed a tunable's setting, or None. With
-    ``forget``, a setting that somebody else has changed is reported and then recorded as undone, so that later restores
-    ignore it. ``among`` limits the writes to these journals (ids), None for all; the other journals are still needed,
-    because their writes have to remain in effect.
+    ``only``: restore only the settings of these tunables, and owed settings; empty means all settings. ``boot_id``: the
+    running kernel's boot id. ``culprit`` is called with a tunable's id, and returns the service that probably changed
+    its setting, or None. ``forget``: True to record a setting that somebody else has changed as undone, after it was
+    reported, so that later restores ignore it.
+
+    ``among``: the ids of the journals whose settings may be written; None means all. The other journals are still
+    needed, because their writes have to remain in effect.
 
     The journals' entries are updated. The call may be repeated, even after it was killed at any point.
     """
@@ -72,10 +74,11 @@ class _Chain:
     (``target``).
 
     ``holds``: the write stays in effect; it is made again if restoring another setting displaces it. ``foreign``:
-    somebody else has changed the setting since. ``every``: for an affinity that is to be opened to all CPUs, the CPUs
-    that it must have in the end. ``opens``: the CPUs that the affinity must have after our write. ``sure``: True if
-    nothing of an interrupted write is left. ``readable``: True if the setting can be handled. ``first``: the setting's
-    value before this restore. ``done``: the outcome, "" while there is none; ``why`` then gives the reason.
+    somebody else has changed the setting after our last write. ``every``: for an affinity that is to be opened to all
+    CPUs, the CPUs that it must have in the end. ``opens``: the CPUs that the affinity must have after our write.
+    ``sure``: True if nothing of an interrupted write is left. ``readable``: True if the setting can be handled.
+    ``first``: the setting's value before this restore. ``done``: the outcome, "" while there is none; ``why`` then
+    gives the reason.
     """
 
     kind: Kind
@@ -194,9 +197,9 @@ class _Way:
             self.left.append(LeftAlone(entry.tunable, entry.path, entry.after, None, _mistake(error)))
 
     def _choose_of(self, entries: list[Entry]) -> None:
-        """Build the chain of one setting from its newest writes that are to be undone.
+        """Build the chain of one setting from the newest of ``entries``, as far as they are to be undone.
 
-        If an older write is to be undone but a later one stays, the later entry takes over the older entry's
+        If an older write is to be undone but a later write stays, the later entry takes over the older entry's
         ``before``.
         """
         asked = [self._asked(entry) for entry in entries]
@@ -223,10 +226,10 @@ class _Way:
         self.chains.append(_Chain(kind, mine[0].path, mine[0].before, mine))
 
     def _look_further_back(self, chain: _Chain) -> None:
-        """Use an older value as the target if the setting already has that value.
+        """Take an older value as the chain's target if the setting has that older value already.
 
-        An interrupted restore may have undone several writes to a setting, and recorded only the earlier ones as
-        undone. Such writes come directly before the chain: each of them wrote the value that the next one found.
+        An interrupted restore may have undone several writes to a setting, and recorded only the earlier writes as
+        undone. Such writes come directly before the chain: each of them wrote the value that the following write found.
         """
         target, oldest = chain.target, chain.entries[0]
         for entry in reversed(self.undone.get(chain.path, ())):
@@ -240,8 +243,10 @@ class _Way:
                 return
 
     def _break_of(self, kind: Kind, entries: list[Entry]) -> int:
-        """Return how many of the oldest entries to leave out: somebody else set a value after them, and a later entry
-        of ours overwrote that value."""
+        """Return the number of oldest entries to leave out of a chain, 0 for none.
+
+        Entries are left out if somebody else set a value after them, and a later entry of ours overwrote that value.
+        """
         for position in range(len(entries) - 1, 0, -1):
             newer, ours = entries[position], _values(entries[:position])
             if any(kind.same(newer.before, value) for value in ours) or kind.self_moving:
@@ -264,10 +269,10 @@ class _Way:
         self.struck.append((entry, "handed"))
 
     def _open_masks(self) -> None:
-        """Widen affinities that were noted while one of our cpusets existed and that lack only the CPUs of that cpuset.
+        """Widen noted affinities that lack only the CPUs of a cpuset of ours.
 
-        The kernel took these CPUs from a task that could use all CPUs. Once the cpuset is gone, the task may use all of
-        them again.
+        They were noted while this cpuset existed: the kernel had taken its CPUs from a task that could use all CPUs.
+        Once the cpuset is gone, the task may use all of them again.
         """
         sets = [entry for entries in self.by_path.values() for entry in entries if _makes_a_set(entry)]
         if not sets:
@@ -295,9 +300,10 @@ class _Way:
                     chain.opens = present if ending else present - held
 
     def _open_what_others_left(self) -> None:
-        """Widen affinities that were noted after the kernel had narrowed them because of another program's partition.
+        """Widen noted affinities that lack the CPUs of another program's partition.
 
-        Once that partition is gone, its CPUs belong to these affinities again.
+        They were noted after the kernel had narrowed them because of this partition. Once the partition is gone, its
+        CPUs belong to these affinities again.
         """
         if not self.switched.gone:
             return
@@ -321,10 +327,12 @@ class _Way:
     def _note_lost(self) -> None:
         """Journal the affinities that the kernel overwrites in this restore, so that they are written again afterwards.
 
-        When a cpuset of ours ends, the kernel overwrites three kinds of affinities: those that tasks got after the
-        cpuset was made, those with offline CPUs (``isolation.lost_at_the_end``), and those of bound schedutil threads.
-        When CPUs only return, it overwrites affinities from which another program's partition has taken these CPUs
-        (``isolation.lost_to_others``).
+        When a cpuset of ours ends, the kernel overwrites three kinds of affinities. The first: affinities that tasks
+        got after the cpuset was made. The second: affinities with offline CPUs (``isolation.lost_at_the_end``). The
+        third: affinities of bound schedutil threads.
+
+        When CPUs return and no cpuset ends, the kernel overwrites affinities from which another program's partition has
+        taken these CPUs (``isolation.lost_to_others``).
         """
         from jitter_workshop.tuning.tunables.isolation import lost_at_the_end, lost_to_others
 
@@ -389,7 +397,8 @@ class _Way:
                 break
 
     def _moved(self, chain: _Chain) -> bool:
-        """Restore one setting, and keep an error as the reason. Return True if anything changed."""
+        """Restore the setting of one chain. If that raises an error, keep the error as the chain's reason. Return True
+        if anything changed."""
         try:
             return self._settle(chain)
         except Exception as error:
@@ -400,8 +409,8 @@ class _Way:
         return facts(chain.path, chain.kind.name, chain.target)
 
     def _ours(self, chain: _Chain, found: str) -> bool:
-        """Return True if ``found`` is a value that our writes gave the setting, or that the kernel made of such a
-        value."""
+        """Return True if ``found`` is a value that our writes gave the setting, or that the kernel made of one of our
+        values."""
         kind = chain.kind
         # Older writes that were given up meant the same value.
         given_up = [one for one in self.undone.get(chain.path, ()) if kind.same(one.before, chain.target)]
@@ -443,8 +452,8 @@ class _Way:
         return was != (chain.done, chain.why)
 
     def _look(self, chain: _Chain) -> str | None:
-        """Return the current value of a setting that still has to be written; None if it is settled or cannot be
-        written."""
+        """Return the current value of a setting that still has to be written. Return None if the setting needs no write
+        or cannot be written."""
         kind = chain.kind
         if not kind.exists(self.root, chain.path):
             away = _cpu_offline(self.root, chain.path)
@@ -484,8 +493,10 @@ class _Way:
             chain.kind.write(self.writer, chain.path, chain.target)
 
     def _made_sure(self, chain: _Chain) -> bool:
-        """For a setting that has its old value, remove the leftovers of an interrupted write and make the value
-        durable. Return False if that fails."""
+        """Make sure that a setting's old value, which it has already, stays after an interrupted write.
+
+        Remove the leftovers of that write and make the value durable. Return False if this fails.
+        """
         kind = chain.kind
         if chain.sure or not (kind.survives_boot or any(entry.state == "intent" for entry in chain.entries)):
             return True
@@ -501,9 +512,9 @@ class _Way:
     # Report and record ------------------------------------------------------------------------------------------------
 
     def finish(self, *, partly: bool) -> RestoreResult:
-        """Run the follow-up commands, record the outcome of every chain, and report it.
+        """Run the follow-up commands, record the outcome of every chain, and return all outcomes.
 
-        ``partly``: True if the caller asked for a part of the writes only.
+        ``partly``: True if the caller asked for only a part of the writes to be undone.
         """
         needs_reboot = False
         for chain in self.chains:
@@ -517,7 +528,8 @@ class _Way:
         return RestoreResult(tuple(self.restored), tuple(self.left), needs_reboot)
 
     def _tell_done(self, chain: _Chain) -> bool:
-        """Record a restored setting. Return True if its old value takes effect only at the next boot."""
+        """Record that the setting of ``chain`` is restored. Return True if its old value takes effect only at the next
+        boot."""
         told: set[str] = set()
         for entry in reversed(chain.entries):
             if chain.done == "restored" and entry.tunable not in told:
@@ -533,7 +545,7 @@ class _Way:
         )
 
     def _tell_owed(self, chain: _Chain) -> None:
-        """Record a setting that could not be restored yet, with the reason."""
+        """Record that the setting of ``chain`` could not be restored yet, with the reason."""
         says = chain.kind.read(self.root, chain.path).text
         entry = chain.newest
         waits = chain.kind.waits_for(self.root, chain.path, chain.target)
@@ -570,11 +582,12 @@ class _Way:
             self.struck.append((entry, "forgotten"))
 
     def _follow(self, partly: bool) -> None:
-        """Run each follow-up command once for all journals that need it, and only then record the settings as undone.
+        """Run each follow-up command once for all journals that need it. Only afterwards, record the settings as
+        undone.
 
-        If a command fails, or the power fails before it, the entries stay and the next restore tries again. A command
-        is due for each restored setting. A command is also due for each setting that already had its old value: a power
-        cut may have undone the write, but not the effect of the command.
+        If a command fails, or the power fails before the command, the entries stay and the next restore tries again. A
+        command is due for each restored setting. A command is also due for each setting that already had its old value:
+        a power cut may have undone the write, but not the effect of the command.
         """
         due: dict[str, list[Journal]] = {}
         for journal in self.journals:
@@ -614,7 +627,7 @@ def _mistake(error: Exception) -> str:
 
 
 def _mask(text: str) -> CpuSet:
-    """Return the CPUs of a list such as ``0-3``; none for any other text."""
+    """Return the CPUs of a list such as ``0-3``. Return no CPUs if the text is not a list of CPUs."""
     return CpuSet.if_list(text) or CpuSet()
 
 
@@ -645,7 +658,8 @@ def _values(entries: Iterable[Entry]) -> set[str]:
 
 
 def _checked(entry: Entry) -> Kind:
-    """Return the kind of an entry that this version may write. Raise ValueError with the reason for any other entry."""
+    """Return the kind of an entry. Raise ValueError with the reason if this version must not write the entry's
+    setting."""
     tunable = next((t for t in tunables() if t.id == entry.tunable), None)
     if tunable is None:
         raise ValueError("this version has no such tunable; restore it with the version that applied it")
@@ -655,8 +669,10 @@ def _checked(entry: Entry) -> Kind:
 
 
 def _cpu_offline(root: HostRoot, path: str) -> str:
-    """Return "CPU N is offline" if a path belongs to an offline CPU, whose settings are missing only for now; ""
-    otherwise."""
+    """Return "CPU N is offline" if ``path`` belongs to an offline CPU; "" otherwise.
+
+    The settings of an offline CPU are missing only for now: they return with the CPU.
+    """
     present, online = root.cpu_list(f"{CPU_DIR}/present"), root.cpu_list(f"{CPU_DIR}/online")
     cpu = cpu_of(path)
     if cpu is None or present is None or online is None:

@@ -1,4 +1,4 @@
-"""Assess every tunable of a host once, and find settings that were changed since we set them."""
+"""Assess every tunable of a host once, and find settings that somebody changed after we set them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jitter_workshop.tuning.switched import Switched, Wrote, read_switched
 from jitter_workshop.tuning.tunables.registry import find, tunables
 
 _SHOWN = 60
-"""Number of characters of a drifted value that its reason quotes."""
+"""The most characters of a drifted setting's value that the reason quotes."""
 
 
 def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[Wrote] = ()) -> tuple[Assessment, ...]:
@@ -58,10 +58,10 @@ def _known(write: Wrote) -> bool:
 def find_drift(
     host: Host, tunable: Tunable, standing: Iterable[Wrote], switched: Switched | None = None
 ) -> SettingDrift | None:
-    """Return the first setting of ours that has another value now; None if all are unchanged.
+    """Return the first of our settings that has another value now; None if no setting has.
 
-    A setting has not drifted if its task has ended or its device was removed, if the kernel made its value when we
-    switched CPUs or cpusets (``switched``), or if it was only noted.
+    A setting has not drifted if its task has ended or its device was removed. It has not drifted if the kernel made its
+    value when we switched CPUs or cpusets (``switched``). A setting that was only noted has not drifted either.
     """
     for entry in {entry.path: entry for entry in standing}.values():
         try:
@@ -81,8 +81,8 @@ def find_drift(
 
 
 def likely_culprit(host: Host, tunable: Tunable) -> str | None:
-    """Return the likeliest service that runs here and is known to rewrite this tunable's settings; None if there is
-    none."""
+    """Return the service that probably changed this tunable's settings: it runs here and is known to rewrite them.
+    Return None if no such service runs."""
     if not tunable.culprits:
         return None
     running = {service.name for service in host.services.running}

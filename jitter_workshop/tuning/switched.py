@@ -25,8 +25,10 @@ _OWN_LISTS = (
 _OWN_REST = "/sys/fs/cgroup/cpuset/jitter-workshop-rest/cpuset.cpus"
 _OF_CPU = r"/sys/devices/system/(?:cpu/cpu|machinecheck/machinecheck)([0-9]{1,6})/"
 _MANY = 16
-"""The most switched CPUs for which the states between the first and the last switch are considered. With more CPUs,
-only the state before the first switch and the state after the last one are considered."""
+"""The largest number of switched CPUs for which the states between the first and the last switch are considered.
+
+With more CPUs, only the state before the first switch and the state after the last switch are considered.
+"""
 
 
 class Wrote(Protocol):
@@ -48,13 +50,13 @@ class Wrote(Protocol):
 class Switched:
     """Hold the CPUs and cpusets that we switched, and the states of the host that followed.
 
-    ``possible``: all CPUs that this kernel can have. ``online``: the CPUs that were online together, one item for each
-    moment since our first write. ``lasting``: as ``online``, without the moments in which a CPU was offline only to
-    come back. ``taken``: the lists of CPUs that our cpusets had. ``rest``: the lists of our version 1 cpuset for
-    all other tasks. ``isolated``: all CPUs that our cpusets kept from other tasks. ``others``: the CPUs of other
-    programs' partitions now; the kernel keeps tasks off these CPUs as well. ``gone``: the CPUs of partitions that other
-    programs had when we wrote, and no longer have. ``cpus``: True if we switched a CPU. ``sets``: True if we switched a
-    cpuset.
+    ``possible``: all CPUs that this kernel can have. ``online``: sets of CPUs that were online together, one set for
+    each moment since our first write. ``lasting``: the sets in ``online``, but none from a moment in which a CPU was
+    offline only to come back. ``taken``: the lists of CPUs that our cpusets had. ``rest``: the lists of our version 1
+    cpuset for all other tasks. ``isolated``: all CPUs that our cpusets kept from other tasks. ``others``: the CPUs of
+    other programs' partitions now; the kernel keeps tasks off these CPUs as well. ``gone``: the CPUs of partitions that
+    other programs had when we wrote, and no longer have. ``cpus``: True if we switched a CPU. ``sets``: True if we
+    switched a cpuset.
     """
 
     possible: CpuSet
@@ -86,14 +88,14 @@ class Switched:
         return self._less_taken({*self.online, self.possible, *nodes}) | set(self.rest)
 
     def _less_taken(self, whole: Collection[CpuSet]) -> set[CpuSet]:
-        """Return each set of CPUs in ``whole``: once complete, and once for each of our cpusets without that cpuset's
-        CPUs."""
+        """Return every set of CPUs in ``whole``, complete and also reduced. For each cpuset of ours, a reduced set
+        lacks the CPUs of this cpuset."""
         return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken)}
 
     def masks(self, known: Collection[CpuSet], nodes: Collection[CpuSet] = ()) -> set[CpuSet]:
         """Return every affinity that the kernel may have given to a task that had the affinities ``known``.
 
-        ``nodes``: as in :meth:`outside`.
+        ``nodes``: the CPUs of each memory node, for a thread that the kernel binds to a node.
         """
         whole = {*self.online, self.possible, *nodes}
         every = {*self.outside(nodes), *self.taken, *(cpus & taken for cpus in whole for taken in self.taken)}
@@ -130,7 +132,7 @@ def read_switched(root: HostRoot, entries: Iterable[Wrote], isolated: CpuSet | N
 
 
 def isolated_by_others(root: HostRoot) -> CpuSet:
-    """Return the CPUs of other programs' isolated partitions (version 2)."""
+    """Return the CPUs of other programs' isolated partitions (cgroup version 2)."""
     from jitter_workshop.host.tasks.cpusets import find_cpusets, read_groups
 
     sets = find_cpusets(root)
@@ -152,15 +154,15 @@ def _own_lists(root: HostRoot) -> list[CpuSet]:
 
 
 def _toggled(root: HostRoot, writes: Sequence[Wrote]) -> list[int]:
-    """Return the CPUs that ``writes`` took offline or brought online, for good or for a moment, in the order of the
-    writes."""
+    """Return the CPUs that ``writes`` took offline or brought online, in the order of the writes. A CPU that went
+    offline only for a moment is included."""
     return list(dict.fromkeys(cpu for write in writes for cpu in switches(root, write.path)))
 
 
 def switches(root: HostRoot, path: str) -> CpuSet:
-    """Return the CPUs that a write to this path takes offline or brings online; none for most paths.
+    """Return the CPUs that a write to this path takes offline or brings online. For most paths these are no CPUs.
 
-    For the SMT switch these are the offline CPUs, and every online thread of a core except its first.
+    For the SMT switch these are the offline CPUs, and every online thread of a core except the core's first thread.
     """
     cpu = cpu_of(path)
     if cpu is not None and path.endswith("/online"):
@@ -174,14 +176,14 @@ def switches(root: HostRoot, path: str) -> CpuSet:
 
 
 def cpu_of(path: str) -> int | None:
-    """Return the number of the CPU in whose folder a path lies; None for any other path."""
+    """Return the number N if ``path`` lies in the folder of CPU N; None otherwise."""
     found = re.match(_OF_CPU, path)
     return int(found[1]) if found is not None else None
 
 
 def _held(write: Wrote) -> CpuSet | None:
-    """Return the CPUs of the cpuset that this write made (none where the write does not name them), or None for any
-    other write."""
+    """Return the CPUs of the cpuset that this write made, an empty set if the write does not name them. Return None if
+    the write made no cpuset."""
     try:
         if write.kind == "cgroup-cpus":
             return CpuSet.parse_list(write.after)

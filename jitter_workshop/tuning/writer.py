@@ -22,29 +22,32 @@ _WRITE = os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NOCTTY |
 PROGRAMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "update-grub": (("/usr/sbin/update-grub",), ("/sbin/update-grub",)),
 }
-"""Name → commands (program and arguments). The first command whose program exists is run. No other program can be
-named."""
+"""Name of a follow-up program → commands, each a program and its arguments. The first command whose program exists is
+run. No program without a name here can be run."""
 
 WRITTEN = ("/boot/grub", "/boot/grub2", "/boot/loader/entries")
-"""Folders into which these programs, and grubby, write the boot loader's files."""
+"""Folders into which the follow-up programs, and grubby, write the boot loader's files."""
 SETTINGS = ("/etc/default/grub", "/etc/kernel/cmdline")
-"""Further files that grubby updates."""
+"""Files outside the boot loader's folders that grubby updates."""
 
 
 class HostWriter:
-    """Write below ``root``. Every method raises OSError as the kernel gives it; nothing is retried."""
+    """Write to a host below ``root``. Every method raises OSError as the kernel gives it, and never repeats a failed
+    write."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._top = os.path.realpath(root)
 
     @property
     def real(self) -> bool:
-        """Return True if this is the running machine: system calls and programs only make sense there."""
+        """Return True if the host is the running machine, and not a tree of test files. Only on the running machine do
+        system calls and programs make sense."""
         return self._top == "/"
 
     @property
     def reader(self) -> HostRoot:
-        """Return a reader of the same tree: some writes check first if the object is still the same, such as a task."""
+        """Return a reader of the same tree of files. Some writes need it to check first that a task or another object
+        is still the same."""
         return HostRoot(Path(self._top))
 
     def write(self, path: str, text: str) -> None:
@@ -65,11 +68,11 @@ class HostWriter:
             os.fsync(file)
 
     def replace_file(self, path: str, text: str | None) -> None:
-        """Replace a whole file, or remove it if ``text`` is None. The text is written under a temporary name, synced
-        and renamed, with mode 0644; then the folder is synced.
+        """Replace a whole file, or remove it if ``text`` is None.
 
-        Leftovers of an earlier call that was cut short are removed first: a later process may have the same number,
-        which is part of the temporary name.
+        The text is written under a temporary name, synced and renamed, with mode 0644. The folder is synced afterwards.
+        Leftovers of an earlier call that was cut short are removed first. A temporary name holds the process's number,
+        and a later process may have the same number.
         """
         with self._cleared(path) as (place, name):
             if text is None:
@@ -101,10 +104,10 @@ class HostWriter:
 
     @contextlib.contextmanager
     def _cleared(self, path: str) -> Iterator[tuple[int, str]]:
-        """Remove the leftovers of a killed ``replace_file`` from a file's folder, and sync the folder at the end if
-        nothing failed.
+        """Remove the leftovers of a killed ``replace_file`` from a file's folder. At the end sync the folder, unless an
+        error was raised.
 
-        Yield the open folder and the file's name in it.
+        Yield a descriptor of the open folder and the file's name in it.
         """
         folder, name = os.path.split(self._place(path))
         with closed_after(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as place:
@@ -121,7 +124,8 @@ class HostWriter:
         self.sync_folder(path.rpartition("/")[0] or "/")
 
     def sync_folder(self, path: str, *, files: bool = False) -> None:
-        """Sync a folder; with ``files``, sync each file in it first. Links are followed, because nothing is written."""
+        """Sync a folder. With ``files``, sync each file in it first. Links are followed: that is safe, because nothing
+        is written."""
         folder = self._top.rstrip("/") + path
         if files:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -130,7 +134,7 @@ class HostWriter:
         self._sync(folder)
 
     def _sync(self, place: str, *, folders: bool = True) -> None:
-        """Sync a file or a folder; skip one that does not exist or cannot be synced. Raise OSError where the disk
+        """Sync a file or a folder. Skip a path that does not exist or cannot be synced. Raise OSError if the disk
         fails."""
         try:
             file = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
@@ -150,11 +154,11 @@ class HostWriter:
             os.close(file)
 
     def make_folder(self, path: str) -> None:
-        """Make one folder (a cgroup)."""
+        """Make one folder, which is a control group."""
         os.mkdir(self._place(path), 0o755)  # noqa: PTH102 - a place below the root
 
     def remove_folder(self, path: str) -> None:
-        """Remove one empty folder (a cgroup without tasks)."""
+        """Remove one empty folder, which is a control group without tasks."""
         os.rmdir(self._place(path))  # noqa: PTH106 - a place below the root
 
     def set_affinity(self, tid: int, cpus: Iterable[int]) -> None:
@@ -192,8 +196,8 @@ class HostWriter:
             raise OSError(f"{what} works only on the running machine, not on a recorded host")
 
     def _place(self, path: str) -> str:
-        """Return the real path, below ``root``, of a host's path. Raise OSError if a folder in the path is a symbolic
-        link, except from /sys/class to /sys/devices."""
+        """Return the real path, below ``root``, of a path on the host. Raise OSError if a folder in the path is a
+        symbolic link. Links from /sys/class to /sys/devices are allowed."""
         if not path.startswith("/") or "\0" in path or ".." in path.split("/"):
             raise OSError(f"this program never writes to this path: {path!r}")
         place = self._top.rstrip("/") + path
@@ -208,9 +212,9 @@ class HostWriter:
 
 
 def run_then(name: str, root: HostRoot, writer: HostWriter) -> None:
-    """Run the program named ``name`` and sync its output files, because none of these programs syncs.
+    """Run the follow-up program named ``name``, and sync the files that it wrote: none of these programs syncs.
 
-    Raise OSError where the name is unknown, the program is missing or fails, or the disk fails.
+    Raise OSError if the name is unknown, if the program is missing or fails, or if the disk fails.
     """
     for program, *arguments in PROGRAMS.get(name, ()):
         if root.head(program, 1) is not None:
@@ -225,10 +229,10 @@ def run_then(name: str, root: HostRoot, writer: HostWriter) -> None:
 
 
 def sync_written(writer: HostWriter) -> None:
-    """Sync the files that a boot loader's program wrote: each file, then its folder.
+    """Sync the files that a boot loader's program wrote: each file, and afterwards its folder.
 
-    Raise OSError where the disk fails. sync(2) is not used, because that call waits for every file system, even for a
-    dead network file system.
+    Raise OSError if the disk fails. sync(2) is not used, because that call waits for every file system, even for a dead
+    network file system.
     """
     for folder in WRITTEN:
         writer.sync_folder(folder, files=True)

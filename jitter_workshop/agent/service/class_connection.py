@@ -1,6 +1,6 @@
-"""Add a class's part to a connection with the agent: the caller's turn, the limits of a student, and the audit log.
+"""Add what a class needs to a connection with the agent: the caller's turn, the limits of a student, and the audit log.
 
-Loaded only on class hosts.
+This module is loaded only on class hosts.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from jitter_workshop.tuning.journal import current_boot
 
 LEASE_S = 20.0
 """Idle timeout in seconds of a caller that waits for a turn or has it. A stopped program does not close its connection,
-so only silence shows that it is gone."""
+so only its silence shows that it is gone."""
 
 
 class Attending:
-    """Serve the class's part of one connection. ``who``: the caller. ``turns``: the caller's place in the queue, and
-    the caller's turn."""
+    """Serve one connection on a class host. ``who``: the caller. ``turns``: the caller's place in the queue, and the
+    caller's turn."""
 
     def __init__(
         self,
@@ -72,7 +72,8 @@ class Attending:
 
     @property
     def own_journals(self) -> tuple[str, ...] | None:
-        """Return the journals that this caller may restore: a student's own; None = all."""
+        """Return the ids of the journals that this caller may restore: a student's own journals. Return None if the
+        caller may restore all."""
         return None if self.who.instructor else tuple(self._changes.leased)
 
     def need_turn(self) -> None:
@@ -81,15 +82,14 @@ class Attending:
             self.turns.need()
 
     def need_instructor(self) -> None:
-        """Raise HostError if a student asks for a change that stays: a student's changes end with the turn at the
-        latest.
-        """
+        """Raise HostError if a student asks for a change that outlasts the connection: a student's changes end with the
+        turn at the latest."""
         if not self.who.instructor:
             words = "in this class your changes are restored when your turn ends"
             raise HostError(words, "add --hold, or -- COMMAND")
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any] | TurnGranted | None:
-        """Answer a request about turns; return None if it is answered later."""
+        """Return the answer to a request about turns; None if the request is answered later."""
         try:
             return self.turns.answer(request)
         finally:
@@ -107,12 +107,12 @@ class Attending:
         self._audit.note(REFUSALS, "refused", why=error.sentence())
 
     def close(self) -> None:
-        """End the turn and its watcher when the connection has ended."""
+        """End the caller's turn, and the child process that watches the turn, when the connection has ended."""
         self.turns.close()
         self._mind()
 
     def _mind(self) -> None:
-        """Start a child when the turn begins, and stop the child when the turn ends. If this process is killed, the
+        """Start a child process when the turn begins, and stop it when the turn ends. If this process is killed, the
         child restores the machine."""
         if self.turns.holds and self._watcher is None:
             setup = self._setup
@@ -124,8 +124,8 @@ class Attending:
     # Attention ----------------------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Check the state of the turn, which other processes or time may have changed. Send the answer that waited for
-        the turn, if it is due."""
+        """Check the state of the turn, which time or other processes may have changed. If the turn has come, send the
+        answer to the request that waited for it."""
         granted = self.turns.look()
         self._mind()
         if self.turns.later is None or (granted is None and self.turns.waiting):
@@ -143,8 +143,10 @@ class Attending:
 
     def _give_back(self) -> str:
         """Restore everything that students applied. Return a text with the settings that could not be restored, "" for
-        none. Raise Busy while another agent changes the host. If there is nothing to restore, the lock is not
-        needed."""
+        none.
+
+        Raise Busy while another agent changes the host. The lock is taken only if there is something to restore.
+        """
         self._end_trace()
         leased, self._changes.leased, self._changes.lease_s = self._changes.leased, [], None
         journals = (*self._of_students(), *leased)
@@ -157,8 +159,8 @@ class Attending:
         return clean("; ".join(left[:2]) + rest, 400)
 
     def _of_students(self) -> tuple[str, ...]:
-        """Return the journals of all users except root and the class's instructors. What root and instructors changed
-        is the machine's baseline."""
+        """Return the ids of the journals of all users except root and the class's instructors. Changes by root and
+        instructors are the machine's normal state."""
         kept = {0}
         for name in self.who.described.instructors:
             with contextlib.suppress(KeyError):
@@ -170,9 +172,12 @@ class Attending:
 
 
 def sweep(setup: Setup) -> None:
-    """Restore the machine for a turn whose agent has died, and let the next turn begin. Raise HostError on failure. A
-    turn whose agent is alive goes on. If there is no turn, changes that students left before the services were
-    restarted are restored, too."""
+    """Restore the machine for a turn whose agent has died, and let the next turn begin. Leave a turn whose agent is
+    alive alone.
+
+    If there is no turn, restore changes that students left before the services were restarted. Raise HostError on
+    failure.
+    """
     if setup.member is None:
         return
     # While this process restores, the turn is its own, and other agents wake it with SIGUSR1. It has nothing to check
@@ -191,8 +196,7 @@ def sweep(setup: Setup) -> None:
 
 
 def step_aside(setup: Setup, described: ClassFile) -> None:
-    """Move this process to the housekeeping CPUs, wherever it was started, so that many requests disturb no
-    measurement."""
+    """Move this process to the housekeeping CPUs of the class, so that many requests disturb no measurement."""
     with contextlib.suppress(WorkshopError, OSError):
         TurnGroup(setup.root, setup.writer).step_aside()
     keep_to_housekeeping(setup.root, described)

@@ -1,5 +1,5 @@
-"""Run a service's process: reset the environment in which it was started, and tell the caller if the service cannot
-begin."""
+"""Run a service's process: reset the environment in which the process was started, and tell the caller if the service
+cannot begin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 _IGNORED = ("SIGINT", "SIGHUP", "SIGPIPE", "SIGTSTP", "SIGTTIN", "SIGTTOU")
 _NOT_ENDING = ("SIGXFSZ",)
-"""Signals that Python itself ignores: a failed write raises an error instead."""
+"""Signals that Python itself ignores. Without the signal, a failed write raises an error."""
 _NONE = resource.RLIM_INFINITY
 _LIMITS = dict.fromkeys(("CPU", "FSIZE", "DATA", "STACK", "AS", "NPROC"), _NONE) | {"NOFILE": 4096, "CORE": 0}
 _WORDS_S = 5
@@ -45,7 +45,10 @@ def leave(first_to_close: int) -> None:
 
 def run(called: str, words: list[str], ways: Mapping[str, Callable[[], None]]) -> int:
     """Run the function in ``ways`` that the command line ``words`` names. Return the exit code: 0, or 2 if the function
-    could not begin (standard error then has one sentence). ``called``: the service's name in messages."""
+    could not begin.
+
+    With exit code 2, standard error has one sentence with the reason. ``called``: the service's name in messages.
+    """
     from jitter_workshop.errors import UsageError, WorkshopError
     from jitter_workshop.model.text import clean
 
@@ -63,7 +66,8 @@ def run(called: str, words: list[str], ways: Mapping[str, Callable[[], None]]) -
 
 @contextlib.contextmanager
 def refusing() -> Iterator[None]:
-    """Tell the caller on a socket, who does not see standard error, why the connection cannot begin."""
+    """Tell the caller on a socket why the connection cannot begin, if the body raises an error. Such a caller does not
+    see standard error."""
     import stat
 
     from jitter_workshop.agent import protocol
@@ -96,7 +100,7 @@ def _signals() -> None:
 
 
 def _limits() -> None:
-    """Reset limits and priorities, as far as the process's rights allow."""
+    """Reset the resource limits and the priority of this process, as far as its rights allow."""
     for name, limit in _LIMITS.items():
         which = getattr(resource, f"RLIMIT_{name}")
         try:

@@ -2,7 +2,7 @@
 
 This process reads no request. It asks the kernel for the caller's user id (SO_PEERCRED), refuses users with too many
 connections, and waits for its children. If sudo starts a service for each connection, no listener counts the
-connections. Then each service takes one of its user's places in a file.
+connections. In that case, each service takes one of its user's places in a file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _BACKLOG = 4096
 
 
 def inherited(environment: Mapping[str, str]) -> int:
-    """Return the descriptor of the one socket that systemd passed on. Raise HostError for none or several."""
+    """Return the descriptor of the one socket that systemd passed on. Raise HostError if there is no socket or more
+    than one."""
     if environment.get("LISTEN_PID") != str(os.getpid()):
         raise HostError("this service got no socket", "start the service through its systemd units")
     count = environment.get("LISTEN_FDS", "")
@@ -45,18 +46,19 @@ def inherited(environment: Mapping[str, str]) -> int:
 
 
 def listen_on(descriptor: int, serve: Callable[[], None]) -> None:
-    """Serve a socket until SIGTERM; ``serve``: see :class:`Listener`."""
+    """Accept connections on a socket until SIGTERM. ``serve`` is called for each connection, in a child process with
+    the connection on descriptors 0 and 1."""
     with socket.socket(fileno=descriptor) as listening:
         Listener(listening, serve).run()
 
 
 def take_place(folder: int, uid: int, each: int = EACH) -> None:
-    """Take one of a user's places until this process ends, and close ``folder``. Raise HostError if all are taken, or
-    the file cannot be used.
+    """Take one of a user's places for connections until this process ends, and close ``folder``. Raise HostError if all
+    places are taken, or the file cannot be used.
 
-    A place is one byte of a file, locked by the process that serves (fcntl(2), "Advisory record locking"). The kernel
-    releases the lock when the process ends, and nothing is ever written. ``folder``: a descriptor of a folder that only
-    root may write to. The file has mode 0600: a user who can open a lock can take it.
+    A place is one byte of a file, locked by the process that serves the connection (fcntl(2), "Advisory record
+    locking"). The kernel releases the lock when the process ends, and nothing is ever written. ``folder``: a descriptor
+    of a folder that only root may write to. The file has mode 0600, because a user who can open a lock can take it.
     """
     try:
         file = open_or_read(PLACES, folder, os.O_RDWR | os.O_CREAT)
@@ -75,7 +77,8 @@ def take_place(folder: int, uid: int, each: int = EACH) -> None:
 
 
 class Listener:
-    """Accept connections until SIGTERM. ``serve`` is called in a child with its connection on descriptors 0 and 1."""
+    """Accept connections until SIGTERM. ``serve`` is called in a child process, with the child's connection on
+    descriptors 0 and 1."""
 
     def __init__(self, listening: socket.socket, serve: Callable[[], None], each: int = EACH, most: int = ALL) -> None:
         self._listening = listening

@@ -26,7 +26,8 @@ from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, pack
 from jitter_workshop.tuning.writer import HostWriter
 
 BUFFER_KB = 8192
-"""Buffer in KiB for each hot CPU: room for about 200,000 events, which is over a second of the busiest trace."""
+"""The size of the buffer for each hot CPU in KiB. It has room for about 200,000 events, which is over a second of the
+busiest trace."""
 SENDERS_KB = 1024
 TOTAL_KB = (65_536, 32_768)
 """The largest buffers in KiB over all CPUs, for the hot instance and for the other instance. On a host with 128 CPUs
@@ -38,41 +39,53 @@ NEVER = (1 << 63) - 1
 """A time later than that of any event."""
 _STACKS_SINCE = (5, 18)
 _COUNTS = ("overrun", "commit overrun", "dropped events")
-"""Lines of ``per_cpu/cpuN/stats`` that count the lost events (Documentation/trace/ftrace.rst)."""
+"""Lines of the kernel's file ``per_cpu/cpuN/stats`` that count lost events (Documentation/trace/ftrace.rst)."""
 _HANDED = ("read events",)
-"""Line of ``stats`` that counts the events that were read."""
+"""The line of the kernel's file ``per_cpu/cpuN/stats`` that counts the events that were read."""
 _TOO_MANY_NAMES = "?"
 _WHOLE = ("trace_clock", "tracing_cpumask", "set_event_pid", "set_event_notrace_pid")
-"""Files of an instance whose contents must not change during a recording."""
+"""Files of a trace instance whose contents must not change during a recording."""
 _OWN_KINDS = ("call", "call_end", "fault")
 _WORDS = 60
 FOLLOWED_KB = (16_384, 8192)
-"""Buffers in KiB for each CPU while a program is followed: for all tasks' events, and for the program's own. Two
-threads that hand a token over without a pause fill 8 MiB in a tenth of a second."""
+"""The size of the buffers in KiB for each CPU while a program is followed: for all tasks' events, and for the program's
+own.
+
+Two threads that hand a token over without a pause fill 8 MiB in a tenth of a second.
+"""
 WATCHED_KB = (8192, 2048)
-"""The same buffers while a program is watched: the newest events overwrite the oldest, and only the last events are
-read."""
+"""The size of the buffers in KiB for each CPU while a program is watched: for all tasks' events, and for the program's
+own.
+
+The newest events overwrite the oldest, and only the last events are read.
+"""
 KEPT_BYTES = 64 << 20
 """Size limit in bytes of a followed program's trace that is kept while recording goes on: one to two million events."""
 
 
 def newest_thread(root: HostRoot) -> int:
-    """Return the number of the thread that was started last (proc_loadavg(5)). Numbers rise up to a limit, and then
-    begin again with free low ones."""
+    """Return the number of the thread that was started last on this host (proc_loadavg(5)).
+
+    Thread numbers rise up to a limit. After that, the kernel begins again with low numbers that are free.
+    """
     words = (root.text("/proc/loadavg") or "").split()
     return int(words[4]) if len(words) > 4 and is_count(words[4]) else 0
 
 
 class Names(Strings):
-    """Hold the names of a capture. Tasks can be renamed without end, so names beyond the first MAX_NAMES become "?"."""
+    """Hold the names of tasks in a capture. Tasks can be renamed without end, so every name after the first MAX_NAMES
+    becomes "?"."""
 
     def number(self, name: str) -> int:
         return super().number(name if len(self.all) < MAX_NAMES or name in self else _TOO_MANY_NAMES)
 
 
 def of_own_threads(events: Iterable[TraceEvent], tids: Iterable[int]) -> Iterator[TraceEvent]:
-    """Yield the events, but not the system calls and page faults of foreign threads, which the kernel's filter may let
-    through. Own threads are ``tids`` and all threads that they start. ``events``: in order of time."""
+    """Yield ``events`` without the system calls and page faults of foreign threads, which the kernel's filter may let
+    through.
+
+    Own threads are ``tids`` and all threads that they start. The events must be in order of time.
+    """
     own = set(tids)
     for event in events:
         kind = event.kind
@@ -91,10 +104,10 @@ class Instance:
     """Hold one tracefs instance: its folder, the CPUs that are read, and the number of events lost and read so far on
     each CPU.
 
-    This object remembers the instance's settings in the form that the kernel prints right after a write: filters and
-    masks change their form. Another program of root's may switch the instance's events off, filter them or read them
-    (``trace-cmd reset -B``, ``echo 0 > events/enable``). No counter shows these missing events, so an empty trace would
-    look like a quiet CPU.
+    The object remembers the instance's settings as the kernel prints them right after a write, because the kernel
+    changes the form of filters and masks. Another program of root's may switch the instance's events off, filter them
+    or read them (``trace-cmd reset -B``, ``echo 0 > events/enable``). No counter shows these missing events, so an
+    empty trace would look like a quiet CPU.
     """
 
     def __init__(
@@ -127,7 +140,7 @@ class Instance:
         return total
 
     def newly_lost(self) -> dict[str, int]:
-        """Return the number of events that each CPU lost since the last call; CPUs that lost none are left out."""
+        """Return CPU → number of events that the CPU lost since the last call. CPUs that lost none are left out."""
         found = {}
         for cpu in self.cpus:
             total = self.count(cpu, _COUNTS)
@@ -137,8 +150,8 @@ class Instance:
         return found
 
     def remember(self, events: Sequence[str], triggers: Sequence[str] = ()) -> None:
-        """Remember the settings of the instance. ``events``: the enabled events; ``triggers``: the events with a
-        trigger of ours."""
+        """Remember the present settings of the instance. ``events``: the enabled events. ``triggers``: the events that
+        this tool gave a trigger."""
         self.enabled = tuple(events)
         self._enabled = tuple(f"{_folder(title)}/enable" for title in events)
         filters = (f"{_folder(title)}/filter" for title in events)
@@ -146,12 +159,13 @@ class Instance:
         self._says = {file: self._text(file) for file in watched}
 
     def off(self) -> str:
-        """Return why the instance does not record now, "" if it records."""
+        """Return the reason why the instance does not record now; "" if it records."""
         on = self._root.text(f"{self.folder}/tracing_on")
         return "the trace is gone" if on is None else "" if on == "1" else "the trace was switched off"
 
     def check(self) -> None:
-        """Raise HostError with the first setting that is no longer as it was."""
+        """Raise HostError if a setting of the instance has changed since it was remembered. The message names the first
+        such setting."""
         for file in self._enabled:
             # An event with a trigger has a star behind the 1.
             if (now := self._text(file))[:1] != "1":
@@ -169,7 +183,7 @@ class Instance:
 
 
 def _folder(title: str) -> str:
-    """Return the folder of an event ``system:name`` in an instance."""
+    """Return the folder, within a trace instance, of the event that ``title`` names as ``system:name``."""
     return f"events/{title.replace(':', '/')}"
 
 
@@ -179,11 +193,15 @@ def _changed_by_others(what: str) -> HostError:
 
 
 class Capture:
-    """Hold two instances of the kernel's trace, and the values needed to read them. ``newest``: None for a recording of
-    the threads ``tids`` only. For a long recording, the highest thread number just before ``tids`` was read. A long
-    recording follows ``tids`` and all threads that they start, and is read while it goes on (:meth:`drain`).
-    ``overwrites``: the newest events overwrite the oldest, so that a recording may last for hours; it is not
-    drained."""
+    """Hold two instances of the kernel's trace, and the values needed to read them.
+
+    ``newest``: None for a recording of the threads ``tids`` only. For a long recording, it is the highest thread number
+    just before ``tids`` was read. A long recording follows ``tids`` and all threads that they start, and is read while
+    it goes on (:meth:`drain`).
+
+    ``overwrites``: True if the newest events overwrite the oldest, so that a recording may last for hours. Such a
+    recording is read only at its end.
+    """
 
     def __init__(
         self,
@@ -230,7 +248,7 @@ class Capture:
     # Beginning ----------------------------------------------------------------------------------------------------
 
     def begin(self, clock: str, kilobytes: int, stacks: bool) -> TraceInfo:
-        """Make both instances, ready but not recording."""
+        """Make both trace instances, which do not record yet. Return what they will record."""
         self._check_clock(clock)
         instances.remove_stale(self._root, self._writer)
         self._keep_off_hot_cpus()
@@ -273,7 +291,8 @@ class Capture:
             raise HostError(f"the kernel's trace has no clock '{clock}' here", f"the trace has {', '.join(offered)}")
 
     def _keep_off_hot_cpus(self) -> None:
-        """Move this process, which reads and decodes, off the CPUs where every interruption counts."""
+        """Move this process off the CPUs where every interruption counts. It reads and decodes the trace on other
+        CPUs."""
         if not self._writer.real:
             return
         now = os.sched_getaffinity(0)
@@ -284,15 +303,18 @@ class Capture:
                 self._affinity = now
 
     def _share(self, kilobytes: int) -> int:
-        """Return the buffer size for one hot CPU in KiB: ``kilobytes``, or less. The buffers of all hot CPUs together
-        take at most the total limit, and at most a sixteenth of the free memory. Never return less than LEAST_KB."""
+        """Return the buffer size for one hot CPU in KiB: ``kilobytes`` if there is room, else less.
+
+        The buffers of all hot CPUs together take at most the total limit, and at most a sixteenth of the free memory.
+        The result is never below LEAST_KB.
+        """
         words = line_value(self._root.head("/proc/meminfo", 4096), "MemAvailable").split()
         free = int(words[0]) if words and words[0].isdigit() else 0
         most = min(TOTAL_KB[0], free // 16 if free else TOTAL_KB[0])
         return max(min(kilobytes, most // len(self._hot.cpus)), LEAST_KB)
 
     def _nobody_else_traces(self) -> bool:
-        """Return True if no events are enabled anywhere."""
+        """Return True if no events are enabled in any buffer of the kernel's trace."""
         folders = [
             self._tracefs,
             *(f"{self._tracefs}/instances/{n}" for n in self._root.list_dir(f"{self._tracefs}/instances")),
@@ -320,7 +342,8 @@ class Capture:
             write(f"per_cpu/cpu{cpu}/buffer_size_kb", str(kilobytes))
 
     def _enable(self, instance: Instance, events: dict[str, str], missing: dict[str, str]) -> list[str]:
-        """Enable events with their filters. Events that the kernel does not offer go to ``missing``."""
+        """Enable the events in ``events`` with their filters. Return the enabled events. Add events that the kernel
+        does not offer to ``missing``."""
         enabled = []
         for title, only in events.items():
             folder = _folder(title)
@@ -338,8 +361,8 @@ class Capture:
         return enabled
 
     def _take_stacks(self, missing: dict[str, str]) -> bool:
-        """Record kernel stacks where a measured thread loses its CPU and does not sleep. Return False if that is not
-        possible."""
+        """Record the kernel's stack when a measured thread loses its CPU and does not sleep. Return False if the kernel
+        cannot do this."""
         title = "stacks"
         version = version_of(self._root.text("/proc/sys/kernel/osrelease") or "")
         if version == (0, 0):
@@ -360,8 +383,8 @@ class Capture:
         return False
 
     def _read_formats(self, enabled: list[str], missing: dict[str, str]) -> list[str]:
-        """Read the binary format of the enabled events; return the events that are understood. Raise HostError on
-        failure."""
+        """Read the binary formats of the enabled events. Return the events whose format is understood. Raise HostError
+        on failure."""
         read, events = self._root.text, f"{self._tracefs}/events"
         header = read(f"{self._hot.folder}/events/header_page") or read(f"{events}/header_page") or ""
         symbols = kernel_symbols(self._root)
@@ -404,9 +427,11 @@ class Capture:
 
     def drain(self) -> tuple[int, bool]:
         """Take the events recorded so far out of the kernel's buffers, so that the buffers do not fill up. Keep the
-        events for :meth:`read`. Return the number of kept bytes, and True if the recording has ended: the buffers had
-        no room for some events, or the limit of kept bytes is reached. Raise HostError if another program changed the
-        trace."""
+        events for :meth:`read`.
+
+        Return a pair: the number of kept bytes, and True if the recording has ended. It ends if the buffers had no room
+        for some events, or if the limit of kept bytes is reached. Raise HostError if another program changed the trace.
+        """
         if not self._running or not self._follows or self._overwrites:
             raise UsageError("no program is followed now", "send 'begin' with 'pids', then 'start'")
         if self._full:
@@ -433,8 +458,10 @@ class Capture:
                 yield tid
 
     def _follow_new_numbers(self) -> None:
-        """Record the system calls and page faults of all threads, once the kernel gives out low thread numbers again.
-        From then on, a thread's number does not show if the thread belongs to the program."""
+        """If the kernel gives out low thread numbers again, record the system calls and page faults of all threads.
+
+        From then on, a thread's number does not show if the thread belongs to the program.
+        """
         if self._newest is None or newest_thread(self._root) >= self._newest:
             return
         self._newest = None
@@ -444,7 +471,7 @@ class Capture:
         self._senders.remember(self._senders.enabled)
 
     def _take(self) -> None:
-        """Read each buffer once; events recorded meanwhile are left for the next call."""
+        """Read each buffer once. Events that are recorded meanwhile stay in the buffers for the next call."""
         assert self._form is not None
         most = max(FOLLOWED_KB) * 1024 // self._form.size
         for number, instance in enumerate((self._hot, self._senders)):
@@ -467,13 +494,15 @@ class Capture:
             raise _changed_by_others("another program read or deleted events of this trace")
 
     def read(self, since: int = 0) -> tuple[bytes, dict[str, int], dict[str, int], int]:
-        """Stop, and return the recorded events, zlib-compressed, with the numbers of lost events. ``since``: a time in
-        ticks; pages with older events only are left out.
+        """Stop the recording, and return four values: the events, two dicts of lost events, and a time.
 
-        The bytes are the length of a JSON list (4 bytes), the list of the new names, and the packed events in order of
-        time. Two dicts follow, CPU → number of lost events: of the hot instance, and of the instance for all CPUs. The
-        last value is the time (ticks) from which on no event was overwritten, 0 if none was. Raise HostError if another
-        program changed the trace: then events may be missing.
+        The events are bytes, compressed by zlib: the length of a JSON list (4 bytes), the list of the new names, and
+        the packed events in order of time. The dicts are CPU → number of lost events, one of the hot instance and one
+        of the instance for all CPUs. From the returned time on (in ticks) no event was overwritten; it is 0 if none was
+        overwritten at all.
+
+        ``since``: a time in ticks; pages whose events are all older are left out. Raise HostError if another program
+        changed the trace, because events may be missing.
         """
         if not self._running:
             raise UsageError("the trace is not recording now", "send 'start' first")
@@ -510,8 +539,8 @@ class Capture:
         return self._packed(events), lost, elsewhere, whole_from
 
     def _since(self, since: int, pages: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield the pages except those that end before ``since``. Such a page is recognised by the next page, which
-        begins no later than ``since``."""
+        """Yield the pages of a buffer, except those that end before ``since``. A page ends before ``since`` if the page
+        after it begins no later than ``since``."""
         before: bytes | None = None
         for page in pages:
             if before is not None and self._stamp(page) > since:
@@ -523,9 +552,11 @@ class Capture:
     def _noting(
         self, pages: Iterable[bytes], place: tuple[int, str], whole: dict[tuple[int, str], int]
     ) -> Iterator[bytes]:
-        """Yield the pages, and note the time from which on none of their events is lost. The page that was read last
-        stays with its reader, and is never overwritten. So this page may come first although all events right after it
-        are lost."""
+        """Yield ``pages``, and note in ``whole`` the time from which on none of their events is lost.
+
+        The page that was read last stays with its reader, and is never overwritten. So this page may come first
+        although all events right after it are lost.
+        """
         assert self._form is not None
         for page in pages:
             if after_a_loss(page, self._form):
@@ -554,9 +585,8 @@ class Capture:
             raise HostError(f"{path} cannot be read: {reason(error)}") from error
 
     def _note_handed(self) -> None:
-        """Note how many events were read so far. Only this process reads between blocks, so any read during a block is
-        another program's.
-        """
+        """Remember how many events were read so far. Only this process reads between blocks, so a read during a block
+        is another program's."""
         self._hot.handed = {cpu: self._hot.count(cpu, _HANDED) for cpu in self._hot.cpus}
 
     def _packed(self, events: list[TraceEvent]) -> bytes:
@@ -571,7 +601,7 @@ class Capture:
     # The end ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Remove both instances, and release everything. Raise HostError if one is left over."""
+        """Remove both trace instances, and release everything. Raise HostError if an instance could not be removed."""
         done = False
         try:
             self._remove()

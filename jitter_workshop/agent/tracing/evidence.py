@@ -1,4 +1,4 @@
-"""Serve the verb ``evidence``: record the kernel's trace while a process of the caller's own is measured
+"""Serve the agent's verb ``evidence``: record the kernel's trace while one of the caller's own processes is measured
 (``capture``)."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PIECE_BYTES = 512 << 10
 
 
 class ConnectionCapture:
-    """Hold at most one capture of one connection. All methods raise HostError on failure."""
+    """Hold the capture of one connection, if there is one. All methods raise HostError on failure."""
 
     def __init__(self, root: HostRoot, writer: HostWriter, top: str, uid: int) -> None:
         self._root = root
@@ -37,8 +37,8 @@ class ConnectionCapture:
         self._pieces: list[bytes] = []
 
     def answer(self, request: dict[str, Any]) -> Any:
-        """Answer a request ``evidence`` (see ``protocol``). Raise UsageError for an invalid request, or for a step
-        before ``begin``."""
+        """Answer a request ``evidence`` (see ``protocol``). Raise UsageError if the request is invalid, or if it needs
+        a capture and none has begun."""
         step = protocol.text(request, "do", 20)
         if step == "begin":
             return self._begin(request)
@@ -74,7 +74,7 @@ class ConnectionCapture:
         return {}
 
     def close(self) -> None:
-        """Remove our instances from the kernel."""
+        """Remove the capture's trace instances from the kernel."""
         capture, self._capture, self._pieces = self._capture, None, []
         if capture is not None:
             capture.close()
@@ -132,7 +132,8 @@ class ConnectionCapture:
             raise
 
     def _threads_of(self, pids: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the threads of processes. Raise HostError where there are none or too many."""
+        """Return the numbers of the threads of the processes ``pids``. Raise HostError if there are no threads or too
+        many."""
         tids = tuple(tid for pid in pids for tid, _ in self._root.numbered(f"/proc/{pid}/task", "", digits=10))
         if not tids:
             raise HostError("the process has ended")

@@ -1,9 +1,9 @@
-"""Make sure that our own trace instances are removed, however their process ended (Documentation/trace/ftrace.rst,
-Instances).
+"""Make sure that the trace instances of a process are removed, however the process ends
+(Documentation/trace/ftrace.rst, Instances).
 
 A small child process holds the other end of a pipe, so it notices when its parent is killed. The name of an instance
-has the number and the start time of its process. If that process has ended, the next capture or ``restore`` removes the
-instance.
+has the number and the start time of its process. If the child fails, the next capture or ``restore`` removes instances
+whose process has ended.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from jitter_workshop.tuning.writer import HostWriter
 
 PREFIX = "jitter-workshop-"
 MOST_PAIRS = 4
-"""The largest number of captures at a time on a host; their buffers are kernel memory."""
+"""The largest number of captures at a time on a host. The limit is needed because the buffers of a capture are kernel
+memory."""
 PATIENCE_S = 5.0
-"""Seconds to wait for an instance that another process still reads. The child waits LONG_S, because no program waits
-for the child.
-"""
+"""Seconds to wait for an instance that another process still reads. The child process that removes instances waits
+LONG_S, because no program waits for it."""
 LONG_S = 300.0
 _STEP_S = 0.1
 _FIRST_NAMESPACE = "pid:[4026531836]"
@@ -42,7 +42,7 @@ _MOUNT = f"mount -t tracefs nodev {FOLDERS[0]}"
 
 
 def tracefs(root: HostRoot) -> str:
-    """Return the folder of the kernel's trace. Raise HostError on failure."""
+    """Return the folder where the kernel's trace is mounted. Raise HostError if the trace cannot be used."""
     for folder in FOLDERS:
         reading = root.reading(f"{folder}/trace_clock")
         if reading.text is not None:
@@ -71,7 +71,7 @@ def own_numbers(writer: HostWriter) -> bool:
 
 
 def namespace_differs(kind: str, first: str) -> bool:
-    """Return True if this process is in another namespace of this kind than ``first``, the kernel's own."""
+    """Return True if this process is in a namespace of this kind other than ``first``, the kernel's own."""
     try:
         return os.readlink(f"/proc/self/ns/{kind}") != first  # noqa: PTH115
     except OSError:
@@ -79,8 +79,8 @@ def namespace_differs(kind: str, first: str) -> bool:
 
 
 def own_name(root: HostRoot) -> str:
-    """Return the prefix of this process's instances. The start time makes it unique, because process numbers are
-    reused."""
+    """Return the prefix of the names of this process's trace instances. The start time makes it unique, because process
+    numbers are reused."""
     task = read_task(root, os.getpid())
     return f"{PREFIX}{os.getpid()}{f'@{task.start_ticks}' if task is not None else ''}-"
 
@@ -110,10 +110,11 @@ def remove(writer: HostWriter, folder: str, names: Sequence[str], patience_s: fl
 
 
 def stale(root: HostRoot) -> tuple[str, ...]:
-    """Return the names of our instances whose process has ended. An instance with the number of this process counts
-    too, because this process has made none yet.
+    """Return the names of our trace instances whose process has ended. An instance with the number of this process
+    counts too, because this process has made none yet.
 
-    Return no names if tracefs cannot be read (only root may), or if this process has another PID or time namespace.
+    Return no names if tracefs cannot be read (only root may read it), or if this process has another PID or time
+    namespace.
     """
     if not root.recorded and (namespace_differs("pid", _FIRST_NAMESPACE) or namespace_differs("time", _FIRST_CLOCK)):
         return ()  # from here the process number and its start time have no meaning
@@ -125,13 +126,15 @@ def stale(root: HostRoot) -> tuple[str, ...]:
 
 
 def hidden(root: HostRoot) -> bool:
-    """Return True if there is a trace whose instances this process may not see."""
+    """Return True if the kernel's trace is mounted here and this process may not see its instances."""
     return any(root.reading(f"{folder}/trace_clock").reason == "not permitted" for folder in FOLDERS)
 
 
 def remove_stale(root: HostRoot, writer: HostWriter) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Remove the stale instances, without waiting. Return the names of the removed instances, and (path, reason) of
-    each instance that could not be removed."""
+    """Remove the trace instances whose process has ended, without waiting.
+
+    Return a pair: the names of the removed instances, and a (path, reason) for each instance that could not be removed.
+    """
     gone, stay = [], []
     for name in stale(root):
         path = f"{tracefs(root)}/instances/{name}"
@@ -152,7 +155,7 @@ def pairs(root: HostRoot, folder: str) -> int:
 
 
 def _stale(root: HostRoot, name: str) -> bool:
-    """Return True if an instance is ours, and its process is this one or has ended."""
+    """Return True if ``name`` is a trace instance of ours, and the process in its name is this process or has ended."""
     process = _process(name)
     if process is None:
         return False
@@ -163,7 +166,8 @@ def _stale(root: HostRoot, name: str) -> bool:
 
 
 def _process(name: str) -> tuple[str, str] | None:
-    """Return process number and start time ("" if it has none) of an instance; None if it is not ours."""
+    """Return the process number and the start time in the name of one of our trace instances. The start time is "" if
+    the name has none. Return None if the instance is not ours."""
     process, dash, which = name.removeprefix(PREFIX).partition("-")
     number, at, start = process.partition("@")
     if not (name.startswith(PREFIX) and dash and which and is_count(number) and (not at or is_count(start))):
@@ -192,7 +196,7 @@ class Watcher:
         os.close(parent)
 
     def close(self, done: bool) -> None:
-        """Let the child end: at once if all is ``done``, else after it has called ``clean``."""
+        """Let the child process end. If ``done``, it ends at once; else it calls ``clean`` before."""
         os.write(self._held, _DONE if done else _GO_ON)
         os.close(self._held)
         if done:
@@ -201,7 +205,10 @@ class Watcher:
 
 
 def _watch(end: int, parent: int, clean: Callable[[], None]) -> None:
-    """Run the child. Its signals stay blocked, and it closes the descriptors that its parent's caller may wait for."""
+    """Run the child process that waits for the end of its parent and calls ``clean``.
+
+    The child's signals stay blocked. It closes the descriptors that its parent's caller may wait for.
+    """
     try:
         os.setsid()
         nothing = os.open(os.devnull, os.O_RDWR)

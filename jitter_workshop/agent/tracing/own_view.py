@@ -1,7 +1,7 @@
-"""Give this process its own view of the kernel's trace, where the host has not mounted the trace.
+"""Give this process its own view of the kernel's trace, for a host on which the trace is not mounted.
 
-The view is a mount in a mount namespace of this process and its children. The host does not see it, and it ends with
-these processes (mount_namespaces(7)).
+The view is a mount in a mount namespace of this process and its children. The host does not see the mount. The mount
+ends with these processes (mount_namespaces(7)).
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from jitter_workshop.tuning.writer import HostWriter
 _CLONE_NEWNS = 0x00020000
 _MS_REC, _MS_SLAVE = 0x4000, 0x80000
 _QUIET = 0x2 | 0x4 | 0x8
-"""MS_NOSUID, MS_NODEV and MS_NOEXEC."""
+"""The mount flags MS_NOSUID, MS_NODEV and MS_NOEXEC."""
 _MNT_DETACH = 0x2
 _FIRST_USERS = "user:[4026531837]"
-"""The first user namespace (``PROC_USER_INIT_INO``): no other one may mount the trace."""
+"""The first user namespace (``PROC_USER_INIT_INO``). A process in any other user namespace may not mount the trace."""
 _SYS_ADMIN = 1 << 21
 
 
 class OwnView:
-    """Mount the kernel's trace for this process alone, until :meth:`close`. ``why_not`` has the reason if the kernel
-    refused; "" else."""
+    """Mount the kernel's trace for this process alone, until :meth:`close`. ``why_not``: the reason if the kernel
+    refused, else ""."""
 
     def __init__(self, root: HostRoot, writer: HostWriter) -> None:
         self.mounted = False
@@ -62,15 +62,19 @@ def can_be_had(root: HostRoot) -> bool:
 
 
 def _mount() -> None:
-    """Leave the host's mount namespace, and mount the trace. New mounts of the host still appear here. Mounts made here
-    do not appear on the host. Raise OSError on failure."""
+    """Leave the host's mount namespace, and mount the kernel's trace.
+
+    New mounts of the host still appear in the new namespace. Mounts made in the new namespace do not appear on the
+    host. Raise OSError on failure.
+    """
     _call("unshare", _CLONE_NEWNS)
     _call("mount", b"none", b"/", None, _MS_REC | _MS_SLAVE, None)
     _call("mount", b"nodev", os.fsencode(FOLDERS[0]), b"tracefs", _QUIET, None)
 
 
 def _call(name: str, *arguments: object) -> None:
-    """Call a function of the C library; os.unshare is in Python 3.12 and later only. Raise OSError on failure."""
+    """Call a function of the C library by its name. Python has no function for mount(2), and os.unshare only from 3.12
+    on. Raise OSError on failure."""
     import ctypes
 
     given = [ctypes.c_ulong(one) if isinstance(one, int) else one for one in arguments]

@@ -41,15 +41,16 @@ _PROGRAM = {
     "csd": _HOT["csd"],
     "power": ("cpu_frequency",),
 }
-"""Events of all tasks on all CPUs, for a program that is not ours: any task may hold it up, or wake it."""
+"""Events of all tasks on all CPUs, recorded for a program that is not ours: any task may hold the program up, or wake
+it."""
 CALLS = tuple(call for calls in CALLS_THAT_WAIT.values() for call in calls)
-"""The system calls that are recorded."""
+"""The system calls of a program whose events are recorded: those that may wait."""
 _FUTEX = f"syscalls:sys_enter_{FUTEX}"
 _WAKES = (1, 129)
 """``FUTEX_WAKE`` of a shared and of a private futex (futex(2)): these calls never wait."""
 _NOT_ITS_END = f"syscalls:sys_exit_{FUTEX}"
 MOST_RANGES = 8
-"""The largest number of ranges of thread numbers in a filter; the kernel checks every range at each event."""
+"""The largest number of ranges of thread numbers in a filter. The kernel checks every range at each event."""
 
 _WITHOUT = {
     "csd": "this kernel does not have the event: the run cannot show which function an interrupt from another CPU ran",
@@ -65,8 +66,10 @@ _SLEEPS = "S"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Hold the events to record, ``system:name`` → filter ("" for no filter). ``missing``: the events that this kernel
-    lacks → what a run cannot show without them."""
+    """Hold the events to record, as a dict ``system:name`` → filter ("" for no filter).
+
+    ``missing``: a dict from the events that this kernel lacks to what a run cannot show without them.
+    """
 
     hot: dict[str, str]
     senders: dict[str, str]
@@ -74,9 +77,12 @@ class Wanted:
 
 
 def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wanted:
-    """Return the wanted events that this kernel has. ``hot`` is recorded only on the hot CPUs, with page faults only of
-    the measured threads. ``senders`` is recorded on all CPUs, filtered for these threads and CPUs. A change of
-    frequency is traced on the CPU that decides it, so this event is recorded on all CPUs."""
+    """Return the wanted events that this kernel has.
+
+    ``hot`` is recorded only on the hot CPUs, with page faults only of the measured threads. ``senders`` is recorded on
+    all CPUs, with filters for these threads and CPUs. A change of frequency is traced on the CPU that decides the
+    change, so it is recorded on all CPUs.
+    """
     threads = " || ".join(f"pid == {tid}" for tid in tids)
     own = " || ".join(f"common_pid == {tid}" for tid in tids)
     one = " || ".join(f"cpu == {cpu}" for cpu in cpus)
@@ -109,12 +115,14 @@ def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wa
 
 
 def wanted_of_program(root: HostRoot, folder: str, tids: Sequence[int], newest: int) -> Wanted:
-    """Return the wanted events for a program that is not ours. ``hot`` is recorded for all tasks. ``senders`` is
-    recorded for the program's own threads: their page faults, and the system calls in which they may wait.
+    """Return the wanted events for a program that is not ours.
 
-    ``tids``: the threads that the program has now; ``newest``: the highest thread number so far. Threads that the
-    program starts later get higher numbers. The kernel could follow them itself (``set_event_pid`` with
-    ``event-fork``), but that costs 0.2 µs at each switch of any task, more than the switch's own event.
+    ``hot`` is recorded for all tasks. ``senders`` is recorded for the program's own threads: their page faults, and the
+    system calls in which they may wait.
+
+    ``tids``: the threads that the program has now. ``newest``: the highest thread number so far. Threads that the
+    program starts later get higher numbers. The kernel could follow these threads itself (``set_event_pid`` with
+    ``event-fork``), but that costs 0.2 µs at each switch of any task. Recording the switch costs less.
     """
     missing: dict[str, str] = {}
     hot = _here(root, folder, _PROGRAM, {}, missing)
@@ -134,8 +142,11 @@ def wanted_of_program(root: HostRoot, folder: str, tids: Sequence[int], newest: 
 
 
 def own_filters(events: Iterable[str], tids: Sequence[int], newest: int | None) -> dict[str, str]:
-    """Return the events with the filter for a program's own threads. ``newest``: None if numbers are given out from the
-    beginning again, so that any number may be a new thread's."""
+    """Return ``events``, each with the filter for a program's own threads.
+
+    ``newest``: the highest thread number when ``tids`` was read. None means that the kernel gives out low numbers
+    again, so that any number may be a new thread's.
+    """
     only = "" if newest is None else f"({_numbers(tids, newest)})"
     waits = " && ".join(f"op != {op}" for op in _WAKES)
     futex = f"{waits} && {only}" if only else waits
@@ -143,8 +154,8 @@ def own_filters(events: Iterable[str], tids: Sequence[int], newest: int | None) 
 
 
 def _numbers(tids: Sequence[int], newest: int) -> str:
-    """Return the filter for these threads and for all newer ones. Many numbers become a few ranges, which may include
-    numbers of other threads."""
+    """Return the filter for the threads ``tids`` and for all threads with numbers above ``newest``. Many numbers become
+    a few ranges, which may include numbers of other threads."""
     ranges = [[tid, tid] for tid in sorted(set(tids))]
     while len(ranges) > MOST_RANGES:
         place = min(range(1, len(ranges)), key=lambda at: ranges[at][0] - ranges[at - 1][1])
@@ -163,7 +174,8 @@ def _here(
     filters: Mapping[str, str],
     missing: dict[str, str],
 ) -> dict[str, str]:
-    """Return the events of ``groups`` that this kernel has, with their filters; add the others to ``missing``."""
+    """Return the events of ``groups`` that this kernel has, with their filters. Add the events that it lacks to
+    ``missing``."""
     found = {}
     for system, names in groups.items():
         for name in names:
@@ -176,12 +188,12 @@ def _here(
 
 
 def stack_trigger(tids: Sequence[int], switch: EventFormat) -> str:
-    """Return the trigger that records the kernel's stack when one of these threads loses its CPU without going to
-    sleep.
+    """Return the trigger that records the kernel's stack when one of the threads ``tids`` loses its CPU without going
+    to sleep.
 
     Such a thread was preempted or stopped, or it waits for a disk, memory or a lock. A stack costs the next thread some
-    µs. No stack is taken when a thread goes to sleep for a time or a message: its program asks for that, perhaps a
-    thousand times a second. Raise ValueError if the kernel does not name its threads' states.
+    µs. No stack is taken when a thread goes to sleep for a time or a message: its program asks for this sleep, perhaps
+    a thousand times a second. Raise ValueError if the kernel does not name its threads' states.
     """
     sleeps = next((state for state, letter in switch.symbols.items() if letter == _SLEEPS), None)
     if sleeps is None:
@@ -190,7 +202,7 @@ def stack_trigger(tids: Sequence[int], switch: EventFormat) -> str:
 
 
 def _vectors(root: HostRoot, folder: str) -> tuple[str, ...]:
-    """Return the entry and exit events of the interrupt vectors that have both."""
+    """Return the entry and exit events of those interrupt vectors for which the kernel has both events."""
     names = set(root.folders(f"{folder}/events/{VECTORS}"))
     return tuple(
         f"{name}_{ending}"

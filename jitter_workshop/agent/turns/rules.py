@@ -1,9 +1,9 @@
 """Decide which user has the next turn on a shared machine. Each change of a :class:`TurnState` is a function without a
 clock or a file.
 
-Users get the turn in the order of the queue, where each user has one place. After a turn, the holder has to join again,
-at the end of the queue. A turn ends when the machine is restored: until then it is ``returning``, and no other turn
-begins.
+Users get the turn in the order of the queue, where each user has one place. After a turn, its holder has to join again,
+at the end of the queue. A turn ends when the machine is restored. Until the machine is restored, the turn is
+``returning``, and no other turn begins.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from jitter_workshop.model.turn import Process, Turn, TurnState, Waiting
 Alive = Callable[[Process], bool]
 
 WHO = "'jitter-workshop class turn' shows who has the turn and who waits"
-"""Advice if the named user neither has the turn nor waits."""
+"""Advice to show if the named user neither has the turn nor waits for it."""
 MAX_WAITING = 256
 GRACE_S = 150.0
-"""Seconds that an agent may take to end its turn: longer than any write to the host takes (update-grub)."""
+"""Seconds that an agent may take to end its turn. The longest write to the host, by update-grub, takes less."""
 
 
 def join(state: TurnState, waiting: Waiting) -> TurnState:
-    """Add a place at the end of the queue. Raise HostError if the user waits or has the turn already, or the queue is
-    full."""
+    """Return the state with ``waiting`` added at the end of the queue. Raise HostError if the user waits or has the
+    turn already, or if the queue is full."""
     if state.turn is not None and state.turn.uid == waiting.uid:
         raise HostError("you already have the turn, in another connection", "'jitter-workshop class turn give' ends it")
     if any(one.uid == waiting.uid for one in state.queue):
@@ -40,7 +40,8 @@ def join(state: TurnState, waiting: Waiting) -> TurnState:
 
 
 def join_first(state: TurnState, waiting: Waiting) -> TurnState:
-    """Add a place before all students, behind instructors who wait. Raise the same errors as ``join``."""
+    """Return the state with ``waiting`` added before all students, behind instructors who wait. Raise the same errors
+    as ``join``."""
     joined = join(state, waiting)
     before = tuple(one for one in state.queue if one.limit_s is None)
     after = tuple(one for one in state.queue if one.limit_s is not None)
@@ -48,13 +49,16 @@ def join_first(state: TurnState, waiting: Waiting) -> TurnState:
 
 
 def leave(state: TurnState, agent: Process) -> TurnState:
-    """Remove the place of ``agent`` from the queue, if it has one."""
+    """Return the state without the place of ``agent`` in the queue, if it has one."""
     return replace(state, queue=tuple(one for one in state.queue if one.agent != agent))
 
 
 def grant(state: TurnState, now_s: float) -> TurnState:
-    """Give the turn to the first in the queue, if no one has it. In a frozen class only instructors get the turn. The
-    same holds after a restore that failed, so that an instructor can look at the machine."""
+    """Return the state with the turn given to the first in the queue, if no user has the turn.
+
+    In a frozen class only instructors get the turn. Also after a restore that failed, only instructors get it, so that
+    an instructor can look at the machine.
+    """
     if state.turn is not None or not state.queue:
         return state
     barred = bool(state.frozen_by or state.trouble)
@@ -74,8 +78,8 @@ def grant(state: TurnState, now_s: float) -> TurnState:
 
 
 def prune(state: TurnState, alive: Alive) -> TurnState:
-    """Remove the places in the queue whose agents have ended. A turn whose agent has ended stays until its machine is
-    restored (:func:`orphaned`)."""
+    """Return the state without the places in the queue whose agents have ended. A turn whose agent has ended stays
+    until its machine is restored (:func:`orphaned`)."""
     return replace(state, queue=tuple(one for one in state.queue if alive(one.agent)))
 
 
@@ -85,28 +89,29 @@ def orphaned(state: TurnState, alive: Alive) -> bool:
 
 
 def adopt(state: TurnState, agent: Process) -> TurnState:
-    """Make ``agent`` the agent of the turn: from now on it restores the machine."""
+    """Return the state with ``agent`` as the agent of the turn: from now on ``agent`` restores the machine."""
     assert state.turn is not None
     return replace(state, turn=replace(state.turn, agent=agent, returning=True))
 
 
 def returning(state: TurnState) -> TurnState:
-    """Mark the turn as over while its machine is being restored."""
+    """Return the state with the turn marked as over, while its machine is being restored."""
     return replace(state, turn=replace(state.turn, returning=True)) if state.turn is not None else state
 
 
 def returned(state: TurnState, trouble: str = "") -> TurnState:
-    """Remove the turn after its machine is restored. ``trouble``: why the machine could not be restored. In that case
-    no student's turn begins until an instructor allows it (:func:`thaw`).
+    """Return the state without the turn, after the machine is restored.
+
+    ``trouble``: the reason why the machine could not be restored; "" if it was. If there is a reason, no student's turn
+    begins until an instructor allows it (:func:`thaw`).
     """
     return replace(state, turn=None, trouble=trouble or state.trouble)
 
 
 def end(state: TurnState, uid: int | None, by: str, now_s: float) -> TurnState:
-    """End the turn, or remove a user from the queue, for an instructor. ``uid``: the user; None: the holder of the
-    turn.
+    """Return the state with a turn ended, or a user removed from the queue, by an instructor.
 
-    Raise HostError if there is no such turn or place.
+    ``uid``: the user; None means the holder of the turn. Raise HostError if the user has neither the turn nor a place.
     """
     turn = state.turn
     if turn is not None and uid in (None, turn.uid):
@@ -120,24 +125,26 @@ def end(state: TurnState, uid: int | None, by: str, now_s: float) -> TurnState:
 
 
 def freeze(state: TurnState, by: str) -> TurnState:
-    """Let no new turn begin; the current one ends as usual."""
+    """Return the state in which no new turn begins. The turn that runs now ends as usual."""
     return replace(state, frozen_by=by)
 
 
 def thaw(state: TurnState) -> TurnState:
-    """Let turns begin again, also on a machine that is not restored: an instructor has seen it and allows it."""
+    """Return the state in which turns begin again, even if the machine could not be restored. An instructor has seen
+    the machine and allows it."""
     return replace(state, frozen_by="", trouble="")
 
 
 def say(state: TurnState, agent: Process, doing: str) -> TurnState:
-    """Set the holder's own description of their work. Raise HostError if ``agent`` does not have the turn."""
+    """Return the state with ``doing``, the holder's own words on their work. Raise HostError if ``agent`` does not have
+    the turn."""
     if state.turn is None or state.turn.agent != agent:
         raise HostError("you do not have the turn now")
     return replace(state, turn=replace(state.turn, doing=clean(doing, 60)))
 
 
 def over(turn: Turn, now_s: float) -> str:
-    """Return why a turn is over, in words; "" while it goes on."""
+    """Return the reason why a turn is over, in words; "" while the turn goes on."""
     if turn.ended_by:
         return f"{turn.ended_by} ended your turn"
     if turn.ends_s is not None and now_s >= turn.ends_s:
@@ -146,9 +153,11 @@ def over(turn: Turn, now_s: float) -> str:
 
 
 def stuck_s(state: TurnState) -> float:
-    """Return the time (in seconds since boot) after which a waiting agent may kill the agent of the turn. By then that
-    agent had enough time to end the turn. Return infinity if the turn has no end, or while the machine is being
-    restored: a restore has no time limit."""
+    """Return the time (in seconds since boot) after which a waiting agent may kill the agent of the turn. By this time,
+    the agent of the turn had enough time to end the turn.
+
+    Return infinity if the turn has no end, or while the machine is being restored: a restore has no time limit.
+    """
     turn = state.turn
     if turn is None or turn.returning or turn.ends_s is None:
         return float("inf")

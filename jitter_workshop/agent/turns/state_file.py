@@ -1,7 +1,7 @@
 """Share the state of the turns between root's processes: one file in ``/run/jitter-workshop``.
 
-Only root writes it, under a lock that no other user can open; every user may read it. Files in ``/run`` are gone after
-a reboot.
+Only root writes the file, under a lock that no other user can open. Every user may read the file. Files in ``/run`` are
+gone after a reboot.
 """
 
 from __future__ import annotations
@@ -39,19 +39,20 @@ def now_s() -> float:
 
 
 def process(pid: int) -> Process | None:
-    """Return an identity of a process that stays unique even if the process's number is reused; None if the process has
-    ended."""
+    """Return an identity of a process that stays unique even if the process's number is reused. Return None if the
+    process has ended."""
     task = read_task(HostRoot(), pid)
     return None if task is None or task.ended else Process(pid, task.start_ticks)
 
 
 def alive(one: Process) -> bool:
-    """Return True if this process still runs: its number was not given to a later process."""
+    """Return True if the process ``one`` still runs, and its number was not given to a later process."""
     return process(one.pid) == one
 
 
 def parse(data: bytes, boot_id: str) -> TurnState:
-    """Return a state from its file; a fresh one, without a turn, if the file is of another boot or cannot be read."""
+    """Return the state of the turns from the content of its file. If the file is of another boot or cannot be read,
+    return a state without a turn."""
     try:
         state = from_plain(TurnState, parse_object(data))
     except ValueError:
@@ -60,8 +61,10 @@ def parse(data: bytes, boot_id: str) -> TurnState:
 
 
 def published(folder: str = "") -> TurnState:
-    """Return the state as every user may read it, from ``folder`` or ``/run/jitter-workshop``; without a turn if there
-    is no file."""
+    """Return the state of the turns as every user may read it; a state without a turn if there is no file.
+
+    ``folder``: the folder of the file; "" means ``/run/jitter-workshop``.
+    """
     boot = current_boot(HostRoot()) or ""
     try:
         with (Path(folder or paths.RUN_DIR) / STATE_FILE).open("rb") as file:
@@ -71,7 +74,8 @@ def published(folder: str = "") -> TurnState:
 
 
 class TurnFile:
-    """Hold ``/run/jitter-workshop`` below ``top``, made if missing. Raise HostError on failure."""
+    """Hold the folder ``/run/jitter-workshop`` below ``top``, and make it if it is missing. Raise HostError on
+    failure."""
 
     def __init__(self, top: str = "/", owner: int = 0) -> None:
         self._boot_id = current_boot(HostRoot()) or ""
@@ -87,7 +91,7 @@ class TurnFile:
         os.close(self._folder)
 
     def read(self) -> TurnState:
-        """Return the current state; a fresh one if there is none."""
+        """Return the current state of the turns. If there is no file, return a state without a turn."""
         try:
             file = os.open(STATE_FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
         except OSError:
@@ -97,8 +101,10 @@ class TurnFile:
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[Draft]:
-        """Lock the state for a change. At the end ``draft.state`` is written, and the agents concerned are woken. After
-        an exception the state is unchanged.
+        """Lock the state of the turns for a change, and yield a Draft. At the end, write ``draft.state`` and wake the
+        agents that the change concerns.
+
+        If the body raises an exception, the state is unchanged.
         """
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         try:
@@ -135,7 +141,8 @@ class Draft:
 
 
 def wake(agents: Iterable[Process]) -> None:
-    """Wake root's processes, so that they check the state again. A process that has ended is skipped."""
+    """Wake root's processes ``agents``, so that they check the state of the turns again. A process that has ended is
+    skipped."""
     for agent in agents:
         if agent.pid == os.getpid():
             continue

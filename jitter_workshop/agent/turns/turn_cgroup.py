@@ -1,8 +1,8 @@
-"""Keep the control group of a turn: its processes may run on the hot CPUs, and are killed at the end of the turn.
+"""Keep the control group of a turn. Its processes may run on the hot CPUs, and are killed at the end of the turn.
 
 The group lies directly below the top of the hierarchy with the cpuset controller, as does the group of the logins
 (Documentation/admin-guide/cgroup-v2.rst, "Cpuset"; cgroup-v1/cpusets.rst). On a host without such a hierarchy, turns
-still follow each other, but other users are not kept off the hot CPUs. A run that they disturbed reports this.
+still follow each other, but other users are not kept off the hot CPUs. A run that other users disturbed reports this.
 """
 
 from __future__ import annotations
@@ -26,17 +26,19 @@ from jitter_workshop.tuning.writer import HostWriter
 TURN = "jitter-workshop-turn"
 LOGINS = "jitter-workshop-logins"
 _WAS_OFF = f"{RUN_DIR}/cpuset-was-off"
-"""A file that exists while the cpuset controller is switched on only for these groups."""
+"""The path of a file that exists while the cpuset controller is on only for the groups of turns. It was off before."""
 PATIENCE_S = 5.0
-"""Time limit in seconds for killing the processes of a group, if some start others faster than they can be killed."""
+"""Time limit in seconds for killing the processes of a group. Processes may start new ones faster than these can be
+killed."""
 _STEP_S = 0.02
 _PROCS_BYTES = 1 << 20
 _AT_ONCE = 500
-"""The most processes that are held at a time, with one descriptor each."""
+"""The largest number of processes that are held at a time, each by one descriptor."""
 
 
 class TurnGroup:
-    """Make and remove the turn's group on this host; ``missing``: why it cannot be made, "" if it can."""
+    """Make and remove the turn's group on this host. ``missing``: the reason why the group cannot be made; "" if it can
+    be made."""
 
     def __init__(self, root: HostRoot, writer: HostWriter) -> None:
         self._root = root
@@ -46,7 +48,7 @@ class TurnGroup:
 
     @property
     def folder(self) -> str:
-        """Return the path of the turn's group, also if there is no such group."""
+        """Return the path of the turn's group, even if the group does not exist."""
         return f"{self._where.where}/{TURN}"
 
     @property
@@ -54,8 +56,12 @@ class TurnGroup:
         return self._sets is not None and self._root.is_dir(self.folder)
 
     def take_in(self, pid: int, uid: int) -> str:
-        """Put a process of ``uid`` into the group, which is made if missing. Raise HostError on failure. Return the
-        group that the process came from, in the form that :meth:`close` takes; "" if the host has no such groups."""
+        """Put a process of the user ``uid`` into the turn's group, which is made if it is missing. Raise HostError on
+        failure.
+
+        Return the group that the process came from, in the form that :meth:`close` takes. Return "" if the host has no
+        such groups.
+        """
         if self._sets is None:
             return ""
         self._make(TURN, None)
@@ -66,9 +72,12 @@ class TurnGroup:
         return origin
 
     def close(self, client: int | None, origin: str, uid: int = 0) -> str:
-        """Put ``client`` back into the group ``origin``, kill all other processes of the turn's group, and remove the
-        group. Processes of ``uid`` in this tool's group of isolated CPUs are killed, too. Return a text with the steps
-        that failed, "" for none."""
+        """Put the process ``client`` back into the group ``origin``, kill all other processes of the turn's group, and
+        remove the turn's group.
+
+        Processes of the user ``uid`` in this tool's group of isolated CPUs are killed, too. Return a text with the
+        steps that failed, "" for none.
+        """
         if uid:
             self._calm(uid)
         if self._sets is None:
@@ -95,11 +104,11 @@ class TurnGroup:
         return ""
 
     def confine(self, uids: frozenset[int], housekeeping: CpuSet) -> int:
-        """Put every process of these users onto the housekeeping CPUs, except processes in the turn's group or in the
-        group of isolated CPUs. Return how many were moved.
+        """Put every process of these users onto the housekeeping CPUs. Processes in the turn's group or in the group of
+        isolated CPUs stay. Return the number of processes that were moved.
 
-        Return 0 if the host has no groups or no housekeeping CPU, or if systemd runs the host. Then systemd does the
-        same by its user.slice, and a move would take processes away from its sessions.
+        Return 0 if the host has no groups or no housekeeping CPU, or if systemd runs the host. Systemd does the same by
+        its user.slice, and a move would take processes away from its sessions.
         """
         if self._sets is None or not housekeeping or not uids or self._root.is_dir("/run/systemd/system"):
             return 0
@@ -136,9 +145,8 @@ class TurnGroup:
         return self._switch_off()
 
     def _switch_on(self) -> None:
-        """Enable the cpuset controller at the top: a version 2 group has the controller only if its parent
-        enables it.
-        """
+        """Enable the cpuset controller in the top group. A version 2 group has the controller only if its parent group
+        enables it."""
         control = f"{self._where.where}/cgroup.subtree_control"
         if self._where.version == 2 and "cpuset" not in (self._root.text(control) or "").split():
             with contextlib.suppress(OSError):
@@ -146,7 +154,8 @@ class TurnGroup:
             self._writer.write(control, "+cpuset")
 
     def _switch_off(self) -> str:
-        """Undo :meth:`_switch_on`, unless another group uses the controller now. Return the error, "" for none."""
+        """Switch the cpuset controller in the top group off again, unless another group uses it now. Return the error
+        as text, "" for none."""
         if self._root.text(_WAS_OFF) is None:
             return ""
         try:
@@ -169,12 +178,14 @@ class TurnGroup:
             self._put(me, self._where.where)
 
     def _isolated(self) -> tuple[str, ...]:
-        """Return this tool's group of isolated CPUs, in the form of :meth:`_group_of`; empty if there is none."""
+        """Return this tool's group of isolated CPUs, in the form of :meth:`_group_of`; an empty tuple if there is no
+        such group."""
         group = own_group(self._root, self._where)
         return () if group is None else (group.folder.removeprefix(self._where.where),)
 
     def _calm(self, uid: int) -> None:
-        """Reset the real-time priorities that this tool gave to a user's threads (``caller_process.realtime``)."""
+        """Reset the real-time priorities that this tool gave to threads of the user ``uid``
+        (``caller_process.realtime``)."""
         for pid in self._processes_of(frozenset({uid})):
             for tid in self._root.list_dir(f"/proc/{pid}/task"):
                 with contextlib.suppress(OSError, ValueError):
@@ -187,7 +198,7 @@ class TurnGroup:
         return self._sets
 
     def _make(self, name: str, cpus: CpuSet | None) -> None:
-        """Make a group with ``cpus``; None: all CPUs of its parent. Raise HostError on failure."""
+        """Make a group with the CPUs ``cpus``; None means all CPUs of its parent group. Raise HostError on failure."""
         sets, folder = self._where, f"{self._where.where}/{name}"
         try:
             self._switch_on()
@@ -213,7 +224,7 @@ class TurnGroup:
 
     def _put_back(self, pid: int, origin: str) -> None:
         """Move a process back to the group ``origin``. If this group is gone, move the process to the group of the
-        logins, or else to the top."""
+        logins. If that group is gone, too, move it to the top group."""
         for folder in (f"{self._where.where}{origin}", f"{self._where.where}/{LOGINS}", self._where.where):
             if folder != self.folder and self._root.is_dir(folder):
                 with contextlib.suppress(HostError):
@@ -221,7 +232,8 @@ class TurnGroup:
                     return
 
     def _end(self, folder: str, chosen: Callable[[int], bool]) -> bool:
-        """Kill the chosen processes of a group, again and again; return True if some are left."""
+        """Kill the chosen processes of a group, again and again. Return True if some still live after the time
+        limit."""
         ends = time.monotonic() + PATIENCE_S
         while members := [pid for pid in self._members(folder) if chosen(pid)]:
             if time.monotonic() >= ends:
@@ -238,7 +250,7 @@ class TurnGroup:
         return False
 
     def _send(self, number: int, pids: Sequence[int], folder: str) -> None:
-        """Send a signal to those processes that are still in a group."""
+        """Send the signal ``number`` to those processes ``pids`` that are still in the group ``folder``."""
         held: dict[int, int] = {}
         try:
             for pid in pids[:_AT_ONCE]:
@@ -269,9 +281,8 @@ class TurnGroup:
         return path.removeprefix(self._where.top.rstrip("/")) or "/"
 
     def _of(self, pid: int, uid: int) -> bool:
-        """Return True if one of a process's user ids is ``uid``. All ids count, because a set-user-ID program may run
-        as another user.
-        """
+        """Return True if one of the user ids of the process ``pid`` is ``uid``. All of its ids count, because a
+        set-user-ID program may run as another user."""
         return uid in owners(self._root, pid)
 
     def _processes_of(self, uids: frozenset[int]) -> Iterator[int]:

@@ -1,8 +1,8 @@
 """Handle one connection's part in the turns of a class: its place in the queue, its turn, and the turn's end.
 
-A turn ends with its connection, by time, or by an instructor. Then everything that students applied is restored, their
-processes on the hot CPUs are killed, and only after that the next turn begins. If the agent of a turn dies, a waiting
-agent or the turn service does all this in its place.
+A turn ends with its connection, by time, or by an instructor. At its end, everything that students applied is restored,
+and their processes on the hot CPUs are killed. Only after that the next turn begins. If the agent of a turn dies, a
+waiting agent or the turn service does all this in its place.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.turn import MAX_PEOPLE, Process, Turn, TurnGranted, TurnState, Waiting
 
 CONFINE_S = 5.0
-"""Seconds between two checks for new logins, which are kept off the hot CPUs, too."""
+"""Seconds between two checks for new logins. The processes of new logins are kept off the hot CPUs."""
 AGAIN_S = 1.0
-"""Seconds until a restore is tried again, if it had to wait for root's own changes."""
+"""Seconds until a restore is tried again, if the restore had to wait for root's own changes."""
 _DEATH_S = 10.0
-"""Time limit in seconds for the death of a process."""
+"""Seconds to wait until a killed process has ended."""
 
 GiveBack = Callable[[], str]
 """The function that restores everything that students applied. It returns a text with the settings that could not be
@@ -47,7 +47,7 @@ restored, "" for none. It raises Busy if it has to wait for another agent's chan
 
 @dataclass(eq=False)
 class TurnQueue:
-    """Hold a connection's place in the queue, and its turn. ``later``: the id of a request that is answered when the
+    """Hold a connection's place in the queue, and its turn. ``later``: the id of the request that is answered when the
     turn comes, None for none."""
 
     _root: HostRoot
@@ -94,8 +94,11 @@ class TurnQueue:
         return max(min(due_s, self._again_s or float("inf")) - now_s(), 0.0)
 
     def ended(self) -> bool:
-        """Return True if this connection's turn is over, even if the end was not handled yet. Then the connection must
-        not wait for its caller any longer. The state is not changed."""
+        """Return True if this connection's turn is over, even if the end was not handled yet. The state of the turns is
+        not changed.
+
+        If the turn is over, the connection must not wait for its caller any longer.
+        """
         if not (self.holds or self.waiting):
             return False
         turn = self._file.read().turn
@@ -104,8 +107,8 @@ class TurnQueue:
         return bool(rules.over(turn, now_s()))
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any] | TurnGranted | None:
-        """Answer a request about turns; return None if it is answered later. Raise UsageError or HostError on
-        failure."""
+        """Return the answer to a request about turns; None if the request is answered later. Raise UsageError or
+        HostError on failure."""
         do = protocol.text(request, "do", 20)
         if do == "take":
             return self._take(request)
@@ -125,7 +128,8 @@ class TurnQueue:
         return {}
 
     def look(self) -> TurnGranted | None:
-        """Check the state of the turns, and act on it. Return the turn if this connection gets it now, else None."""
+        """Check the state of the turns, and act on a change. Return the turn if this connection gets it now, else
+        None."""
         self._end_stuck()
         orphan = False
         with self._file.changing() as draft:
@@ -166,9 +170,10 @@ class TurnQueue:
         return granted
 
     def finish(self, why: str) -> None:
-        """End this connection's turn, or its wait. Never raise an error.
+        """End this connection's turn, or its wait for a turn. Never raise an error.
 
-        If something could not be restored, the next turn does not begin, and the waiting users get the reason.
+        ``why``: the reason in words. If something could not be restored, the next turn does not begin, and the waiting
+        users get the reason.
         """
         self.waiting, self.later = False, None
         held, self._mine = self._mine, None
@@ -249,7 +254,7 @@ class TurnQueue:
         return TurnGranted(turn.number, None if turn.ends_s is None else max(turn.ends_s - now_s(), 0.0), missing)
 
     def _return(self, turn: Turn) -> None:
-        """Restore the machine; then the next turn begins."""
+        """Restore the machine after a turn. Once that is done, the next turn may begin."""
         troubles = []
         self._again_s = None
         client = turn.client.pid if alive(turn.client) and turn.client != self._me else None
@@ -301,7 +306,8 @@ class TurnQueue:
             self._group.confine(self._students(), housekeeping(self._root, self._who.described))
 
     def _end_stuck(self) -> None:
-        """Kill an agent that does not end its turn, because a user could make an agent hang to keep the machine."""
+        """Kill the turn's agent if it does not end its turn in time. A user could make an agent hang to keep the
+        machine."""
         state = self._file.read()
         if state.turn is None or state.turn.agent == self._me or now_s() < rules.stuck_s(state):
             return
@@ -316,8 +322,8 @@ class TurnQueue:
             draft.state = how(draft.state)
 
     def _people(self, named: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the team: the caller first, then other members of the class. Raise HostError for a name that is not in
-        the class."""
+        """Return the names of the team: the caller first, then the members in ``named``. Raise HostError for a name
+        that is not in the class."""
         uids = uids_of(GROUP)
         for name in named:
             try:
@@ -339,7 +345,7 @@ class TurnQueue:
         return frozenset(found - {0})
 
     def _watch(self, turn: Turn | None) -> None:
-        """Hold a pidfd of the turn's agent while this connection waits, so that the agent's end is noticed."""
+        """Hold a pidfd of the agent of ``turn`` while this connection waits, so that the agent's end is noticed."""
         wanted = turn.agent if turn is not None and self.waiting and turn.agent != self._me else None
         if self._watched is not None and self._watched[0] == wanted:
             return
@@ -352,7 +358,7 @@ class TurnQueue:
 
 
 def _next(state: TurnState) -> TurnState:
-    """Grant the turn to the first in the queue whose agent is alive, if a turn may begin."""
+    """Return the state with the turn given to the first in the queue whose agent is alive, if a turn may begin."""
     return rules.grant(rules.prune(state, alive), now_s())
 
 

@@ -1,1 +1,1 @@
-"""Hold one class for each form of setting: how it is read, compared and written."""
+"""Hold one class for each form of setting. The class defines how such a setting is read, compared and written."""

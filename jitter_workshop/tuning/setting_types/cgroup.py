@@ -60,7 +60,8 @@ class CgroupFolder(Kind):
 class GroupCpus(CpuList):
     """Handle ``cpuset.cpus`` of our own version 2 group.
 
-    The kernel takes no empty list while tasks are inside (ENOSPC), so the tasks are moved to the parent group first.
+    The kernel accepts no empty list while tasks are in the group (ENOSPC). So before an empty list is written, the
+    tasks are moved to the parent group.
     """
 
     name = "cgroup-cpus"
@@ -73,10 +74,10 @@ class GroupCpus(CpuList):
 
 
 def when_empty(writer: HostWriter, folder: str, members: str, then: Callable[[], None]) -> None:
-    """Move all tasks of a group to its parent, then call ``then``, which needs an empty group. ``members``: the group's
-    file of tasks.
+    """Move all tasks of a group to its parent, and call ``then``, which needs an empty group. ``members``: the name of
+    the group's file of tasks.
 
-    Tasks that fork meanwhile are moved in the next round. Raise OSError (EBUSY) if new tasks keep entering the group.
+    Tasks that fork meanwhile are moved in another round. Raise OSError (EBUSY) if new tasks keep entering the group.
     """
     parent = folder.rpartition("/")[0]
     if (writer.reader.text(f"{folder}/cgroup.type") or "").strip() == "threaded":
@@ -96,10 +97,11 @@ def when_empty(writer: HostWriter, folder: str, members: str, then: Callable[[],
 
 
 class CpusetFolder(CgroupFolder):
-    """Handle a version 1 cpuset together with the two lists that it needs before it takes a task.
+    """Handle a version 1 cpuset together with its lists of CPUs and memory nodes, which it needs before it accepts a
+    task.
 
-    The value is ``absent`` or ``cpus 0-2 mems 0``. All of this is one Change, because neither list can be emptied again
-    while tasks are inside.
+    The value is ``absent`` or ``cpus 0-2 mems 0``. The cpuset and both lists are one Change, because neither list can
+    be emptied again while tasks are in the cpuset.
     """
 
     name = "cpuset"
@@ -127,8 +129,8 @@ class CpusetFolder(CgroupFolder):
         writer.write(f"{path}/cpuset.mems", str(parts[1]))
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True if ``found`` lacks only CPUs that went offline. For a cpuset that this tool made, always return
-        True."""
+        """Return True if ``found`` lacks only CPUs that went offline. If this tool made the cpuset, return True for any
+        value."""
         if path.rpartition("/")[2].startswith(OWN):
             return True
         try:
@@ -147,12 +149,16 @@ class CpusetFolder(CgroupFolder):
 
 
 def cpuset_text(cpus: str, mems: str) -> str:
-    """Return ``cpus 0-2 mems 0``; an empty list is written ``none``."""
+    """Return the value ``cpus 0-2 mems 0`` from a list of CPUs and a list of memory nodes. An empty list becomes
+    ``none``."""
     return f"cpus {cpus or 'none'} mems {mems or 'none'}"
 
 
 def parse_cpuset_text(text: str) -> tuple[CpuSet, CpuSet] | None:
-    """Return the CPUs and the memory nodes, or None for ``absent``. Raise ValueError for any other text."""
+    """Return a pair from a value like ``cpus 0-2 mems 0``: the CPUs and the memory nodes. Return None for ``absent``.
+
+    Raise ValueError if ``text`` has neither form.
+    """
     if text == ABSENT:
         return None
     words = text.split(" ")
@@ -163,7 +169,8 @@ def parse_cpuset_text(text: str) -> tuple[CpuSet, CpuSet] | None:
 
 
 class Controllers(Kind):
-    """Handle the cpuset controller in ``cgroup.subtree_control``: ``cpuset`` if child groups may use it, else "".
+    """Handle the cpuset controller in ``cgroup.subtree_control``. The value is ``cpuset`` if child groups may use the
+    controller, else "".
 
     Other controllers in the file belong to other programs and are ignored.
     """

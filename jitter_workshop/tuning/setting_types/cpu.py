@@ -28,11 +28,12 @@ NOT_HELD = "not held"
 
 
 class CpuCycle(Kind):
-    """Handle a CPU that is taken offline and brought back (``cpuN/online``; Documentation/core-api/cpu_hotplug.rst).
+    """Handle a CPU that is taken offline and brought back online (``cpuN/online``;
+    Documentation/core-api/cpu_hotplug.rst).
 
-    The host does not show that a CPU was cycled, so this process remembers the cycle. ``read`` returns CYCLED for an
-    online CPU that this process has cycled, and the file's value for any other CPU. Restoring writes ``1``: only our
-    own interrupted cycle leaves a CPU offline.
+    The host does not show that a CPU was taken offline and came back, so this process remembers it. For an online CPU
+    that this process has cycled in this way, ``read`` returns CYCLED. For any other CPU, it returns the file's value. A
+    restore writes ``1``: only an interrupted cycle of ours leaves a CPU offline.
     """
 
     name = "cpu-cycle"
@@ -58,9 +59,9 @@ class CpuCycle(Kind):
 
 
 class IdleDisable(Number):
-    """Handle ``cpuidle/stateM/disable``: ``1`` if the user has disabled an idle state, else ``0``.
+    """Handle ``cpuidle/stateM/disable``. The value is ``1`` if the user has disabled an idle state, else ``0``.
 
-    Older kernels also show bit 1, which means that the driver has disabled the state; only bit 0 is the user's
+    Older kernels also show bit 1, which means that the driver has disabled the state. Only bit 0 is the user's
     (Documentation/admin-guide/pm/cpuidle.rst).
     """
 
@@ -75,10 +76,11 @@ class IdleDisable(Number):
 
 
 class FrequencyLimit(Number):
-    """Handle ``policyN/scaling_min_freq``; ``write`` waits until the limit is in force, at most 0.1 s.
+    """Handle the lowest frequency of a policy, ``policyN/scaling_min_freq``. ``write`` waits until the new limit is in
+    force, at most 0.1 s.
 
-    The write hands a request to a kernel worker, and the file shows the limit in force (``freq_qos_update_request``,
-    ``handle_update`` in drivers/cpufreq/cpufreq.c).
+    The wait is needed because a write only hands a request to a kernel worker, while the file shows the limit in force
+    (``freq_qos_update_request``, ``handle_update`` in drivers/cpufreq/cpufreq.c).
     """
 
     name = "frequency-limit"
@@ -98,7 +100,7 @@ class FrequencyLimit(Number):
 
 
 NO_LIMIT_US = 2_000_000_000
-"""Value of the device while no process asks for a limit (PM_QOS_CPU_LATENCY_DEFAULT_VALUE)."""
+"""The limit that the device shows while no process asks for a limit (PM_QOS_CPU_LATENCY_DEFAULT_VALUE), in µs."""
 
 
 class _ByDriver(Kind):
@@ -114,23 +116,25 @@ class _ByDriver(Kind):
 
 
 class IrqAcross(_ByDriver, CpuList):
-    """Handle the affinity of an interrupt whose driver resets it."""
+    """Handle the affinity of an interrupt whose driver resets this affinity whenever a CPU goes offline or comes
+    online."""
 
     name = "irq-across"
 
 
 class MaskAcross(_ByDriver, CpuMask):
-    """Handle a mask that its driver resets."""
+    """Handle a mask of CPUs that its driver resets whenever a CPU goes offline or comes online."""
 
     name = "mask-across"
 
 
 class GovernorThread(Kind):
-    """Handle the thread of the governor schedutil for one policy, ``sugov(policyN)``: ``bound`` or ``opened``.
+    """Handle the thread of the governor schedutil for one policy, ``sugov(policyN)``. The value is ``bound`` or
+    ``opened``.
 
-    The kernel binds a new thread to its policy's CPUs; no program can bind the thread again. Before 6.2 the kernel lets
-    it run on every CPU when a partition is made or removed. So ``write`` gives the policy another governor for a moment
-    and then schedutil again, which starts a new thread (kernel/sched/cpufreq_schedutil.c).
+    The kernel binds a new thread to its policy's CPUs, and no program can bind the thread again. Kernels before 6.2 let
+    the thread run on every CPU once a partition is made or removed. So ``write`` gives the policy another governor for
+    a moment and schedutil again afterwards. This starts a new thread (kernel/sched/cpufreq_schedutil.c).
     """
 
     name = "governor-thread"
@@ -176,7 +180,7 @@ class GovernorThread(Kind):
 
 
 def governor_threads(root: HostRoot) -> list[str]:
-    """Return ``sugov(policyN)`` for each frequency policy."""
+    """Return the path ``sugov(policyN)`` for each frequency policy of the host."""
     return [f"sugov(policy{number})" for number, _ in root.numbered(f"{CPU_DIR}/cpufreq", "policy")]
 
 
@@ -186,11 +190,11 @@ def policy_folder(path: str) -> str:
 
 
 class Held(Number):
-    """Handle a latency limit that lasts as long as a process holds the device open.
+    """Handle the latency limit for all CPUs, which lasts as long as a process holds the kernel's device for it open.
 
     Source: Documentation/power/pm_qos_interface.rst. ``read`` returns the limit that *this* process holds. The limit of
-    another process ends with that process, so a restore has nothing to undo. Nothing is held on a test tree or a
-    recorded host.
+    another process ends with that process, so a restore has nothing to undo. Nothing is held on a tree of test files or
+    a recorded host.
     """
 
     name = "held"
@@ -204,7 +208,8 @@ class Held(Number):
         return TextReading(NOT_HELD if held is None else held[1])
 
     def write(self, writer: HostWriter, path: str, value: str) -> None:
-        """Hold a limit in µs, in place of an earlier limit; NOT_HELD releases the device."""
+        """Hold a latency limit of ``value`` µs, in place of an earlier limit. If ``value`` is NOT_HELD, release the
+        device."""
         held = self._held.get(path)
         if value == NOT_HELD:
             if held is not None:
@@ -230,9 +235,10 @@ class Held(Number):
 
 
 def effective_limit(path: str) -> int | None:
-    """Return the limit in µs that results from all processes that hold the device, NO_LIMIT_US where none does.
+    """Return the latency limit in µs that results from all processes that hold the device. Return NO_LIMIT_US if no
+    process holds it.
 
-    Return None if the limit cannot be read (only root may). Opening the device alone requests nothing.
+    Return None if the limit cannot be read (only root may read it). Opening the device alone requests no limit.
     """
     try:
         with closed_after(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)) as file:

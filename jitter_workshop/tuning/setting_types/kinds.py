@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _known: dict[str, Kind] = {}
 """The kinds by their names. Each subclass with a name of its own adds itself."""
 _FURTHER = ("tasks", "cgroup", "cpu", "system", "next_boot")
-"""Modules with further kinds; loaded when a kind is requested that is not known yet."""
+"""Modules that define further kinds. They are loaded when a kind is requested that is not known yet."""
 
 
 class Kind:
@@ -50,12 +50,13 @@ class Kind:
             _known[cls.name] = cls()
 
     def read(self, root: HostRoot, path: str) -> TextReading:
-        """Return the current value, in the form of ``before`` and ``after``, or None with the reason why it cannot be
-        read."""
+        """Return the setting's current value, in the form of a Change's ``before`` and ``after``. If it cannot be read,
+        return no value and the reason."""
         return root.reading(path)
 
     def meaning(self, value: str) -> object:
-        """Return the meaning of a value, for a comparison. Raise ValueError for a text that has no meaning here."""
+        """Return the meaning of a value, an object that can be compared. Raise ValueError if the text has no meaning
+        for this kind."""
         return value.split()
 
     def same(self, a: str, b: str) -> bool:
@@ -75,14 +76,15 @@ class Kind:
         return False
 
     def waits_for(self, root: HostRoot, path: str, value: str) -> str:
-        """Return why the host cannot keep ``value`` now, such as "CPU 3 is offline"; "" where no obstacle is known."""
+        """Return the reason why the host cannot keep ``value`` now, such as "CPU 3 is offline"; "" if no obstacle is
+        known."""
         return ""
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
-        """Make ``value`` durable: the setting has it already, from a write that may have been cut short.
+        """Make ``value`` durable. The setting has this value already, from a write that may have been cut short.
 
-        Put ``value`` on the disk, remove the extra files of that write, and make sure that the write has no later
-        effect. Raise OSError if that fails.
+        Put ``value`` on the disk, remove the extra files of that write, and make sure that it has no later effect.
+        Raise OSError if this fails.
         """
 
     def halfway(self, found: str, after: str) -> bool:
@@ -90,17 +92,18 @@ class Kind:
         return False
 
     def between(self, found: str, before: str, after: str) -> bool:
-        """Return True if only our own interrupted write, from one of these values to the other, can have made
-        ``found``."""
+        """Return True if only an interrupted write of ours can have made ``found``: a write from ``before`` to
+        ``after``, or from ``after`` to ``before``."""
         return False
 
     def in_effect(self, root: HostRoot, value: str) -> bool:
-        """Return True if the running kernel has ``value`` in effect. Kinds that need no reboot always return True."""
+        """Return True if the running kernel has ``value`` in effect. A kind whose values take effect without a reboot
+        always returns True."""
         return True
 
     def exists(self, root: HostRoot, path: str) -> bool:
-        """Return True if the object of the path still exists. A task that ended, or a device that was removed, needs no
-        restore."""
+        """Return True if the object that ``path`` names still exists. A setting needs no restore if its task ended or
+        its device was removed."""
         return self.never_gone or root.reading(path).reason != "no such file"
 
 
@@ -120,8 +123,8 @@ class Number(Kind):
 
 
 class Choice(Kind):
-    """Handle a choice such as ``always [madvise] never``. ``read`` returns the word between ``marks``; ``write`` writes
-    a word."""
+    """Handle a choice such as ``always [madvise] never``. ``read`` returns the word between the two characters
+    ``marks``. ``write`` writes the word alone."""
 
     name = "choice"
     marks = "[]"
@@ -145,8 +148,8 @@ class CpuList(Kind):
         return CpuSet.parse_list(value)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True if ``found`` lacks only CPUs that went offline, or is the list of an interrupt whose last CPU
-        went offline.
+        """Return True if ``found`` lacks only CPUs that went offline. Also return True if it is the list of an
+        interrupt whose last CPU went offline.
 
         The kernel opens such an interrupt to every online CPU.
         """
@@ -180,7 +183,8 @@ class CpuMask(Kind):
 
 
 def offline_among(root: HostRoot, lists: Collection[CpuSet]) -> str:
-    """Return a clause on the CPUs of these lists that are offline, such as "CPU 3 is offline"; "" for none."""
+    """Return a clause that names the offline CPUs in ``lists``, such as "CPU 3 is offline"; "" if all of them are
+    online."""
     from jitter_workshop.host.cpu.topology import CPU_DIR
 
     wanted = CpuSet.of(cpu for cpus in lists for cpu in cpus)
@@ -190,7 +194,7 @@ def offline_among(root: HostRoot, lists: Collection[CpuSet]) -> str:
 
 
 def cpu_lists(texts: Collection[str]) -> set[CpuSet]:
-    """Return the CPU lists among these texts, as sets of CPUs."""
+    """Return those ``texts`` that are CPU lists, as sets of CPUs. Leave out all texts that are not."""
     found = set()
     for text in texts:
         with contextlib.suppress(ValueError):
@@ -199,7 +203,8 @@ def cpu_lists(texts: Collection[str]) -> set[CpuSet]:
 
 
 def kind_of(name: str) -> Kind:
-    """Return the kind of this name. Raise ValueError for an unknown name (a damaged or newer journal)."""
+    """Return the kind of this name. Raise ValueError if the name is unknown, as in a journal that is damaged or from a
+    newer version."""
     if name not in _known:
         from importlib import import_module
 

@@ -1,6 +1,6 @@
-"""Define the kinds of a menu entry for one boot: the entry, its parameters, and GRUB's choice of the entry.
+"""Define the kinds of the menu entry for one boot: the entry, its parameters, and GRUB's choice of the entry.
 
-Each path begins with its file and has the part of the file in parentheses: ``/boot/grub/custom.cfg(nohz_full)``.
+Each path is a file's path, followed by a part of the file in parentheses: ``/boot/grub/custom.cfg(nohz_full)``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Entry(NextBoot):
         return TextReading(self.part(path, own) if own is not None else "")
 
     def part(self, path: str, own: OwnEntry) -> str:
-        """Return the value that this path has in our entry."""
+        """Return the value that our entry ``own`` has for the setting ``path``."""
         raise NotImplementedError
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
@@ -35,9 +35,10 @@ class _Entry(NextBoot):
 
 
 class GrubEntry(_Entry):
-    """Handle our entry in ``custom.cfg``: the value names the entry that it copies, "" where there is no such file.
+    """Handle our entry in GRUB's file ``custom.cfg``. The value names the entry that ours is a copy of, "" if there is
+    no such file.
 
-    The entry is written only where there is none, and removed only once it holds no parameters any more.
+    Our entry is written only if there is none. It is removed only once it holds no parameters any more.
     """
 
     name = "grub-entry"
@@ -66,10 +67,10 @@ class GrubEntry(_Entry):
 
 
 class GrubOnce(_Entry):
-    """Handle kernel parameters of our entry, ``/boot/grub/custom.cfg(NAME)`` or ``(NAME+NAME)``.
+    """Handle kernel parameters of our entry for one boot, ``/boot/grub/custom.cfg(NAME)`` or ``(NAME+NAME)``.
 
-    The value is "" where the entry has none of these parameters. The value is in effect only during the one boot whose
-    kernel has these parameters.
+    The value is the parameters as text, "" if the entry has none of them. The value is in effect only during the one
+    boot whose kernel has these parameters.
     """
 
     name = "grub-once"
@@ -90,7 +91,8 @@ class GrubOnce(_Entry):
 
 
 class GrubNext(NextBoot):
-    """Handle ``/boot/grub/grubenv(next_entry)``: our entry's id where GRUB boots it next, "" where none is chosen.
+    """Handle GRUB's choice of the next boot, ``/boot/grub/grubenv(next_entry)``. The value is our entry's id if GRUB
+    boots our entry next, "" if no entry is chosen.
 
     GRUB itself clears this variable when it boots, so a missing value is no drift.
     """
@@ -142,7 +144,7 @@ def _folder(path: str) -> str:
 
 
 def _chosen(root: HostRoot, path: str) -> str:
-    """Return a note for an entry that stays although GRUB no longer boots it next; else ""."""
+    """Return a note if our menu entry stays although GRUB no longer boots it next; "" otherwise."""
     try:
         chosen = next_entry(root, _folder(path)) == ENTRY_ID
     except NotUnderstood:

@@ -21,7 +21,8 @@ _GRUBENV = ("/boot/grub2/grubenv", "/boot/grub/grubenv")
 
 
 class Preempt(Choice):
-    """Handle the preemption mode, shown as ``none voluntary (full)``; a kernel without a choice shows one word."""
+    """Handle the kernel's preemption mode. Its file shows ``none voluntary (full)``, or one word if the kernel offers
+    no choice."""
 
     name = "preempt"
     marks = "()"
@@ -34,9 +35,9 @@ class Preempt(Choice):
 class WatchdogSwitches(Kind):
     """Handle the switches of both lockup detectors as one setting, ``soft=1 nmi=0``.
 
-    On kernels before 6.13, reading one of the three files while all are off makes the kernel forget which detectors
-    ``kernel.watchdog`` = 1 has to start again (``proc_watchdog_common``). So all three are written in one go, with no
-    reading in between.
+    The setting has three files. On kernels before 6.13, a reading of one file while all switches are off has a side
+    effect. The kernel forgets which detectors ``kernel.watchdog`` = 1 has to start again (``proc_watchdog_common``). So
+    all three files are written in one go, with no reading in between.
     """
 
     name = "watchdog"
@@ -59,10 +60,11 @@ class WatchdogSwitches(Kind):
 
 
 class DirtyLimit(Kind):
-    """Handle a limit on changed pages, as ``20%`` or a number of bytes: ``vm.dirty_ratio`` with ``vm.dirty_bytes``, or
-    the pair ``vm.dirty_background_…``.
+    """Handle a limit on changed pages of memory, as ``20%`` or a number of bytes.
 
-    Of each pair the kernel keeps one and sets the other to 0. The path is that of the ratio; 0 bytes cannot be written.
+    There are two such limits: the pair ``vm.dirty_ratio`` and ``vm.dirty_bytes``, and the pair
+    ``vm.dirty_background_…``. Of each pair the kernel keeps one value and sets the other to 0. The path is that of the
+    ratio; 0 bytes cannot be written.
     """
 
     name = "dirty-limit"
@@ -82,9 +84,9 @@ class DirtyLimit(Kind):
 
 
 class Unit(Kind):
-    """Handle a systemd unit, ``systemd(NAME.service)``: ``active`` or ``inactive``.
+    """Handle a systemd unit, ``systemd(NAME.service)``. The value is ``active`` or ``inactive``.
 
-    ``read`` looks at the links that systemd keeps for active units; ``write`` runs systemctl start or stop. A write
+    ``read`` looks at the links that systemd keeps for active units. ``write`` runs systemctl start or stop. A write
     does not change whether the unit starts at boot.
     """
 
@@ -104,7 +106,8 @@ class Unit(Kind):
 
 
 class Folder(Kind):
-    """Handle a folder of settings files: ``present`` or ``absent``. Only an empty folder can be made absent again."""
+    """Handle a folder of settings files. The value is ``present`` or ``absent``. Only an empty folder can be made
+    absent."""
 
     name = "folder"
     survives_boot = True
@@ -127,8 +130,8 @@ class Folder(Kind):
 
 
 class NextBoot(Kind):
-    """Handle a setting of the boot loader; the base of the kinds for boot loaders. The value is kernel parameters, ""
-    for none."""
+    """Handle a setting of the boot loader. This class is the base of the kinds for boot loaders. A value is kernel
+    parameters, "" for none."""
 
     survives_boot = True
     effect_after_boot = True
@@ -140,9 +143,9 @@ class NextBoot(Kind):
 
 
 class GrubDropIn(NextBoot):
-    """Handle kernel parameters in our own file under /etc/default/grub.d (Debian and its family).
+    """Handle kernel parameters in our own file under /etc/default/grub.d, on Debian and distributions made from it.
 
-    GRUB reads this folder after its own settings. The value is the parameters, "" where there is no such file. The file
+    GRUB reads this folder after its own settings. The value is the parameters, "" if there is no such file. The file
     appends to GRUB_CMDLINE_LINUX, so it replaces none of the host's parameters.
     """
 
@@ -165,10 +168,10 @@ class GrubDropIn(NextBoot):
 class Grubby(NextBoot):
     """Handle kernel parameters in all boot entries, by grubby(8): ``grubby(NAME)``, or ``grubby(NAME+NAME)``.
 
-    The parameters in one path are set together. The value is the parameters, "" where no entry has them. Where the
-    entries differ, ``read`` returns the values of all entries, with a reason. Entries can differ after a power cut,
-    because grubby writes one entry after the other. Newer versions of grubby first change GRUB's settings, from which
-    entries of new kernels are made. ``read`` includes these settings if they have one of the parameters.
+    The parameters in one path are set together. The value is the parameters, "" if no entry has them. If the entries
+    differ, ``read`` returns the values of all entries, with a reason. Entries can differ after a power cut, because
+    grubby writes one entry after the other. Newer versions of grubby first change GRUB's settings, from which entries
+    of new kernels are made. ``read`` includes these settings if they have one of the parameters.
     """
 
     name = "grubby"
@@ -210,7 +213,8 @@ class Grubby(NextBoot):
 
 
 def drop_in(parameters: str) -> str:
-    """Return the text of a drop-in file. Raise OSError (EINVAL) for anything but a plain list of parameters."""
+    """Return the text of a GRUB settings file that adds ``parameters``. Raise OSError (EINVAL) if ``parameters`` is not
+    a plain list of kernel parameters."""
     return (
         "# Written by jitter-workshop, whose restore removes it and runs update-grub.\n"
         f'{_APPEND}{checked_parameters(parameters)}"\n'
@@ -218,7 +222,8 @@ def drop_in(parameters: str) -> str:
 
 
 def parse_drop_in(text: str) -> str:
-    """Return the parameters from a file that ``drop_in`` wrote; for any other file "(changed by hand) …"."""
+    """Return the parameters in the text of a file that ``drop_in`` wrote. If the text has another form, return it with
+    "(changed by hand)" before it."""
     lines = [line.strip() for line in text.split("\n")]
     told = [line for line in lines if line and not line.startswith("#")]
     if len(told) == 1 and told[0].startswith(_APPEND) and told[0].endswith('"'):
@@ -230,7 +235,7 @@ def parse_drop_in(text: str) -> str:
 
 def checked_parameters(text: str) -> str:
     """Return ``text`` if its parameters hold only characters without meaning to a shell or to GRUB. Raise OSError
-    (EINVAL) for any other text."""
+    (EINVAL) if they hold others."""
     words = text.split(" ")
     if not all(word and _PARAMETER.issuperset(word) and word[0] not in "-=" for word in words) or len(text) > 1_024:
         raise OSError(errno.EINVAL, "these are not plain kernel parameters")
@@ -238,7 +243,7 @@ def checked_parameters(text: str) -> str:
 
 
 def unit_name(path: str) -> str:
-    """Return ``tuned.service`` for ``systemd(tuned.service)``. Raise OSError (EINVAL) for anything else."""
+    """Return ``tuned.service`` for ``systemd(tuned.service)``. Raise OSError (EINVAL) if the path has another form."""
     name = path.removeprefix("systemd(").removesuffix(")")
     if path != f"systemd({name})" or not name or not _UNIT.issuperset(name) or name.startswith("-"):
         raise OSError(errno.EINVAL, "this is not the name of a unit")
@@ -246,7 +251,7 @@ def unit_name(path: str) -> str:
 
 
 def parameter_names(path: str) -> list[str]:
-    """Return ``a`` and ``b`` for ``grubby(a+b)``. Raise OSError (EINVAL) for anything else."""
+    """Return ``a`` and ``b`` for ``grubby(a+b)``. Raise OSError (EINVAL) if the path has another form."""
     inner = path.removeprefix("grubby(").removesuffix(")")
     names = inner.split("+")
     if path != f"grubby({inner})" or not all(n and _PARAMETER.issuperset(n) and n[0] not in "-=" for n in names):
@@ -255,7 +260,7 @@ def parameter_names(path: str) -> list[str]:
 
 
 def of_names(line: str, names: list[str]) -> str:
-    """Return the words of a command line that are parameters of these names."""
+    """Return those words of the command line ``line`` that are parameters with one of ``names``, as one text."""
     return " ".join(word for word in split_words(line) if word.partition("=")[0] in names)
 
 

@@ -1,7 +1,7 @@
 """Define the kinds for settings of one task.
 
-A task is named by its number and its start time (field 22 of ``stat``, clock ticks since boot). So a later task with
-the same number is never changed (proc_pid_stat(5)).
+A path names a task by its number and its start time (field 22 of ``stat``, clock ticks since boot; proc_pid_stat(5)).
+So a later task that gets the same number is never changed.
 """
 
 from __future__ import annotations
@@ -32,26 +32,28 @@ _STATUS_BYTES = 16_384
 
 
 def affinity_call(tid: int, start_ticks: int) -> str:
-    """Return the ``path`` of a task's affinity."""
+    """Return the ``path`` that stands for a task's affinity. The path holds the task's number and its start time."""
     return f"sched_setaffinity({tid}@{start_ticks})"
 
 
 def remembers_wishes(root: HostRoot) -> bool:
-    """Return True if the kernel remembers the affinity that a user requested, besides the one in force.
+    """Return True if the kernel remembers the affinity that a user requested, besides the affinity in force.
 
-    Kernels from 6.2 on do so (``user_cpus_ptr``, kernel/sched/core.c). Earlier ones forget it when a partition is made
-    or removed.
+    Kernels from 6.2 on remember it (``user_cpus_ptr``, kernel/sched/core.c). Earlier kernels forget it when a partition
+    is made or removed.
     """
     return version_of(root.text("/proc/sys/kernel/osrelease") or "") >= (6, 2)
 
 
 def cgroup_call(tid: int, start_ticks: int) -> str:
-    """Return the ``path`` of a task's place among the version 1 cpusets."""
+    """Return the ``path`` that stands for a task's place among the version 1 cpusets. The path holds the task's number
+    and its start time."""
     return f"cgroup({tid}@{start_ticks})"
 
 
 def parse_call(path: str, call: str) -> tuple[int, int]:
-    """Return the task's number and start time in a path ``CALL(TID@START)``. Raise ValueError for any other path."""
+    """Return the task's number and start time in a path ``CALL(TID@START)``. Raise ValueError if the path has another
+    form."""
     inside = path.removeprefix(f"{call}(").removesuffix(")")
     tid, at, start = inside.partition("@")
     if path != f"{call}({inside})" or not at or not all(map(is_count, (tid, start))) or int(tid) < 1:
@@ -60,17 +62,18 @@ def parse_call(path: str, call: str) -> tuple[int, int]:
 
 
 def same_task(root: HostRoot, tid: int, start_ticks: int) -> bool:
-    """Return True if the task of this number is still the one that began at this time.
+    """Return True if the task with the number ``tid`` is still the task that began at ``start_ticks``.
 
-    Return False for a zombie, a task that has ended but whose parent has not waited for it: the kernel accepts writes
-    for it and does nothing.
+    Return False for a zombie, a task that has ended but whose parent has not waited for it. The kernel accepts writes
+    to a zombie's settings, and they have no effect.
     """
     task = parse_stat(root.text(f"/proc/{tid}/stat", _STAT_BYTES))
     return task is not None and task.start_ticks == start_ticks and not task.ended
 
 
 def task_name(root: HostRoot, path: str) -> str:
-    """Return the name of the task in a path ``CALL(TID@START)``; "" for any other path and for a task that ended."""
+    """Return the name of the task in a path ``CALL(TID@START)``. Return "" if the path has another form or the task has
+    ended."""
     try:
         tid, start = parse_call(path, path.partition("(")[0])
     except ValueError:
@@ -80,7 +83,7 @@ def task_name(root: HostRoot, path: str) -> str:
 
 
 class _OfTask(Kind):
-    """Handle a setting of one task; read and write it only while the task is still the same."""
+    """Handle a setting of one task. Read and write it only while the path's number still belongs to this task."""
 
     of_task = True
     call = ""
@@ -172,8 +175,8 @@ class Affinity(_OfTask, CpuList):
 
 
 class AffinityAcross(Affinity):
-    """Handle an affinity that another write of the plan overwrites: it is noted before, and written again after that
-    write.
+    """Handle an affinity that the kernel overwrites because of another write of the plan. It is noted before that
+    write, and written again after it.
 
     Kernels before 6.2 replace the mask of every task outside a partition when the partition is made or removed. Newer
     kernels replace only masks that no user set (kernel/cgroup/cpuset.c, ``update_tasks_cpumask``).
@@ -194,8 +197,8 @@ class IrqThread(AffinityAcross):
     self_moving = True
 
     def _write(self, writer: HostWriter, tid: int, value: str) -> None:
-        """Write the affinity, unless the interrupt may not use these CPUs any more: then the thread follows the
-        interrupt."""
+        """Write the affinity of an interrupt's thread. Skip the write if the interrupt may not use these CPUs any more:
+        the thread follows the interrupt."""
         task = read_task(writer.reader, tid)
         number = "" if task is None else task.name.removeprefix("irq/").partition("-")[0]
         interrupt = writer.reader.cpu_list(f"/proc/irq/{number}/smp_affinity_list") if number.isdecimal() else None
@@ -204,7 +207,8 @@ class IrqThread(AffinityAcross):
 
 
 class TaskCgroup(_OfTask):
-    """Handle the version 1 cpuset of a task: ``/`` or ``/name`` (Documentation/admin-guide/cgroup-v1/cpusets.rst)."""
+    """Handle the version 1 cpuset of a task. The value is ``/`` or ``/name``
+    (Documentation/admin-guide/cgroup-v1/cpusets.rst)."""
 
     name = "task-cgroup"
     call = "cgroup"

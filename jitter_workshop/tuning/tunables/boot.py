@@ -103,7 +103,8 @@ class RcuNocbs(BootParameter):
         return False, f"callbacks of CPU {host.hot - away} run on the same CPU, as softirqs"
 
     def _listed(self, host: Host) -> CpuSet:
-        """Return the CPUs that ``rcu_nocbs`` names; all possible CPUs if the parameter has no value."""
+        """Return the CPUs that the boot parameter ``rcu_nocbs`` names. If the parameter has no value, return all
+        possible CPUs."""
         line, last = host.command_line, last_cpu(host.root)
         if line.has("rcu_nocbs") and line.value("rcu_nocbs") is None and last is not None:
             return CpuSet.of(range(last + 1))

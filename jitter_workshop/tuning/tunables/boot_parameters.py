@@ -1,4 +1,4 @@
-"""Judge a boot parameter, stage it for the next boot by the host's own boot loader, and remove it again."""
+"""Judge a boot parameter, set it for the next boot by the host's own boot loader, and remove it again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 
 OWN_FILE = "zz-jitter-workshop-"
-"""Prefix of our drop-ins' names: they sort after the host's own."""
+"""Prefix of our settings files for GRUB. Files with this prefix sort after the host's own files, so GRUB reads them
+last."""
 
 _VARIABLES = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
 _NEXT = f"{ENVIRONMENT}(next_entry)"
@@ -34,9 +35,9 @@ class BootParameter(Tunable):
 
     ``names``: the names of the parameters. ``parameters`` gives their values for this host. ``in_effect`` returns True,
     with the reason, if the running kernel needs no change. ``word``: the whole parameter, if the same one is good on
-    every host. Then ``effect`` is the reason shown if the running kernel has it, ``no_effect`` if not. ``contested``:
-    no host is judged bad for lack of this parameter, and a plan has it only if the user names it. ``x86_only``: kernels
-    for other processors do not know the parameter.
+    every host. ``effect``: the reason shown if the running kernel has ``word``. ``no_effect``: the reason shown if it
+    does not. ``contested``: no host is judged bad for lack of this parameter, and a plan has it only if the user names
+    it. ``x86_only``: kernels for other processors do not know the parameter.
     """
 
     when: ClassVar[When] = "boot"
@@ -65,7 +66,7 @@ class BootParameter(Tunable):
     def parameters(self, host: Host, value: str | None) -> str:
         """Return the wanted words of the command line, such as ``isolcpus=managed_irq,domain,2-3``.
 
-        Raise Unavailable if the parameter makes no sense on this host, UsageError for an invalid value.
+        Raise Unavailable if the parameter makes no sense on this host. Raise UsageError for an invalid value.
         """
         return self.word
 
@@ -136,7 +137,7 @@ class BootParameter(Tunable):
         raise Unavailable(by_hand(loader, wanted), info=True)
 
     def writes_once(self, host: Host, value: str | None) -> Sequence[Write]:
-        """Return the writes that make our own entry in GRUB's menu and choose it for the next boot only."""
+        """Return the writes that make our own entry in GRUB's menu, and make GRUB boot this entry next time only."""
         wanted = self._known(host, value)
         if self._has(host, value, wanted) or self._staged(host) == wanted:
             return ()
@@ -159,7 +160,8 @@ class BootParameter(Tunable):
         ]
 
     def once(self, host: Host) -> str:
-        """Return these parameters, with their values in our entry for one boot; "" if the entry has none of them."""
+        """Return the part of our menu entry for one boot that sets these parameters, as text; "" if the entry sets none
+        of them."""
         return " ".join(word for word in host.own_entry[1] if word.partition("=")[0] in self.names)
 
     def this_boot_only(self, host: Host) -> bool:
@@ -168,8 +170,11 @@ class BootParameter(Tunable):
         return bool(once) and once == self.given(host.command_line) and not self._staged(host)
 
     def _known(self, host: Host, value: str | None) -> str:
-        """Return ``parameters(host, value)``, and raise its errors; raise Unavailable where the kernel does not know
-        the names."""
+        """Return the wanted words of the command line, as ``parameters`` returns them.
+
+        Raise the errors of ``parameters``. Raise Unavailable if the parameters exist only on x86 and the processor is
+        another one.
+        """
         if self.x86_only:
             only_on_x86(host)
         return self.parameters(host, value)
@@ -180,7 +185,8 @@ class BootParameter(Tunable):
         return good or self.given(host.command_line) == wanted
 
     def given(self, line: CommandLine) -> str | None:
-        """Return these parameters, with their values in the running kernel's line; None if it has none of them."""
+        """Return the part of the running kernel's command line that sets these parameters, as text; None if it sets
+        none of them."""
         return given(line.parameters, self.names)
 
     def _drop_in(self, host: Host, wanted: str) -> list[Write]:
@@ -206,7 +212,8 @@ class BootParameter(Tunable):
         return [*folder, Write(path, before.text, wanted, "grub", then="update-grub")]
 
     def _staged(self, host: Host) -> str:
-        """Return the parameters that are set for the next boot, in our own drop-in or in grubby's entries, or ""."""
+        """Return the parameters that are set for the next boot, in our own settings file for GRUB or in grubby's
+        entries. Return "" if none are set."""
         if host.boot_loader.means == "grub-dropin":
             return kind_of("grub").read(host.root, f"{GRUB_DROPINS}/{OWN_FILE}{self.id}.cfg").text or ""
         if host.boot_loader.means == "grubby":
@@ -217,13 +224,14 @@ class BootParameter(Tunable):
     # For subclasses -----------------------------------------------------------------------------------------------
 
     def hot_list(self, host: Host) -> str:
-        """Return the hot CPUs as a list. Raise Unavailable where no CPU is hot, or no other CPU would be left."""
+        """Return the hot CPUs as a list such as ``2-3``. Raise Unavailable if no CPU is hot, or no housekeeping CPU
+        would be left."""
         self.housekeeping_list(host)
         return str(host.hot)
 
     def housekeeping_list(self, host: Host) -> str:
-        """Return the housekeeping CPUs as a list. Raise Unavailable where no CPU is hot, or no housekeeping CPU is
-        left."""
+        """Return the housekeeping CPUs as a list such as ``0-1``. Raise Unavailable if no CPU is hot, or no
+        housekeeping CPU would be left."""
         if not len(host.hot):
             raise Unavailable("no CPU is hot")
         if not len(host.housekeeping):
@@ -232,15 +240,19 @@ class BootParameter(Tunable):
 
 
 def given(parameters: Sequence[tuple[str, str | None]], names: Sequence[str]) -> str | None:
-    """Return those of ``parameters`` that have one of ``names``, as text (the kernel treats ``-`` and ``_`` alike)."""
+    """Return those of ``parameters`` that have one of ``names``, as text; None if there are none. The characters ``-``
+    and ``_`` in names count as the same, as in the kernel."""
     wanted = {name.replace("-", "_") for name in names}
     found = [(n, v) for n, v in parameters if n.replace("-", "_") in wanted]
     return " ".join(n if v is None else f"{n}={v}" for n, v in found) or None
 
 
 def other_settings(host: Host, names: Sequence[str]) -> tuple[str, str] | None:
-    """Return the first of GRUB's settings files, except ours, that sets one of these parameters, and the parameters as
-    text; None if no file does."""
+    """Return a pair: the path of a settings file of GRUB that sets one of these parameters, and the part that sets
+    them.
+
+    Files that this tool wrote are ignored. The first other file that sets one is taken. Return None if no file does.
+    """
     drop_ins = [n for n in host.root.list_dir(GRUB_DROPINS) if n.endswith(".cfg") and not n.startswith(OWN_FILE)]
     for path in (GRUB_SETTINGS, *(f"{GRUB_DROPINS}/{name}" for name in drop_ins)):
         values = parse_assignments(host.root.text(path) or "")
@@ -252,7 +264,8 @@ def other_settings(host: Host, names: Sequence[str]) -> tuple[str, str] | None:
 
 
 def by_hand_once(loader: BootLoader, parameters: str) -> str:
-    """Return manual steps to boot once with ``parameters``, for a boot loader that this tool cannot use for one boot.
+    """Return manual steps to boot once with ``parameters``. The steps are for a boot loader that this tool cannot set
+    up for one boot.
 
     Return "" for GRUB with a menu of its own. Sources: grubby(8), bootctl(1).
     """
@@ -271,7 +284,8 @@ def by_hand_once(loader: BootLoader, parameters: str) -> str:
 
 
 def by_hand(loader: BootLoader, parameters: str) -> str:
-    """Return a sentence with the parameters and their place, for a boot loader that this tool cannot change."""
+    """Return a sentence that tells the user where to write ``parameters``, for a boot loader that this tool cannot
+    change."""
     if loader.means == "none":
         return f"ask the administrator who starts this machine to add '{parameters}'; {loader.reason}"
     return f"add '{parameters}' to the kernel's line by hand; {loader.reason}"

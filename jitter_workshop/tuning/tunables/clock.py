@@ -14,14 +14,15 @@ _READ_IN_USER_SPACE = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_
 """Clock sources that a program reads without entering the kernel."""
 
 _WATCHED_PACKAGES = 4
-"""Up to this number of packages, the kernel (from 6.3) trusts the firmware's claim that their TSCs agree."""
+"""The largest number of processor packages for which the kernel (from 6.3) trusts the firmware's claim that their TSCs
+agree."""
 
 
 class ClockSource(Tunable):
     """Handle the clock source.
 
-    The risk is medium: afterwards all time on the host comes from another counter. The kernel offers the TSC only while
-    it trusts the TSC, and changes to another clock when its watchdog finds a fault.
+    The risk is medium, because after a change all time on the host comes from another counter. The kernel offers the
+    TSC only while it trusts the TSC. When its watchdog finds a fault, the kernel changes to another clock.
     """
 
     id = "clock-source"
@@ -96,7 +97,8 @@ class TscWatchdog(Observed):
 
 
 def _clock(host: Host) -> tuple[Clocksource, str]:
-    """Return the clock sources and the name of the current one. Raise Unavailable where the kernel shows none."""
+    """Return the clock sources and the name of the current one. Raise Unavailable if the kernel shows no clock
+    source."""
     clock = read_clocksource(host.root, host.identity)
     if clock.current is None:
         raise Unavailable("this kernel does not show its clock source")

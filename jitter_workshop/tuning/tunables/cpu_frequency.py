@@ -17,7 +17,8 @@ _UNCORE = f"{CPU_DIR}/intel_uncore_frequency"
 _MIN_PERCENT = f"{CPU_DIR}/intel_pstate/min_perf_pct"
 BOOST = f"{CPU_DIR}/cpufreq/boost"
 NO_TURBO = f"{CPU_DIR}/intel_pstate/no_turbo"
-"""The switches of boost for all CPUs: BOOST is the general one (1: on), NO_TURBO that of intel_pstate (1: off)."""
+"""The files that switch boost for all CPUs. BOOST is the general file (1: boost is on). NO_TURBO is the file of the
+driver intel_pstate (1: boost is off)."""
 
 _TUNERS = ("tuned", "power-profiles-daemon", "tlp", "thermald")
 
@@ -26,10 +27,10 @@ _FORCING_DRIVERS = ("intel_pstate", "amd-pstate-epp")
 
 
 class Governor(Settings):
-    """Handle the governor, which also sets the energy preference under drivers that choose frequencies themselves.
+    """Handle the governor. Drivers that choose frequencies themselves also change the energy preference with it.
 
-    When the old governor is restored, intel_pstate also restores the old preference; on several kernels amd-pstate does
-    not. So the preference is a change of its own, which is written first and restored last.
+    When the old governor is restored, intel_pstate also restores the old preference. On several kernels, amd-pstate
+    does not. So the preference is a change of its own, which is written first and restored last.
     """
 
     id = "governor"
@@ -115,7 +116,8 @@ class EnergyPreference(Settings):
 
 
 class EnergyBias(Settings):
-    """Handle the energy bias. A reading interrupts the CPU, so only status, plan and apply read it, once each."""
+    """Handle the energy bias. A reading interrupts the CPU, so only status, plan and apply read the bias, once for each
+    CPU."""
 
     id = "epb"
     title = "Energy bias"
@@ -148,10 +150,10 @@ class EnergyBias(Settings):
 
 
 class MinFrequency(Settings):
-    """Handle the lowest frequency of the hot CPUs; VALUE ``all`` also raises intel_pstate's limit for all CPUs.
+    """Handle the lowest frequency of the hot CPUs. VALUE ``all`` also raises intel_pstate's limit for all CPUs.
 
-    By default only the hot CPUs' own limits are raised. The effective limit is the higher one of policy and driver, so
-    intel_pstate's limit for all CPUs at once (``min_perf_pct``) would only add heat on the other CPUs.
+    By default only the hot CPUs' own limits are raised. The effective limit is the higher of two limits, the policy's
+    and the driver's. So a raised driver's limit (``min_perf_pct``) would only add heat on the other CPUs.
     """
 
     id = "min-frequency"
@@ -298,7 +300,8 @@ def hot_policies(host: Host) -> Sequence[FrequencyPolicy]:
 
 
 def _boost_switches(host: Host) -> list[tuple[str, bool, bool]]:
-    """Return the files that switch boost as (path, True if boost is on, True if the file's 1 means off).
+    """Return a triple for each file that switches boost: its path, True if boost is on, and True if a 1 in the file
+    means off.
 
     The hot CPUs' own switches are preferred. They work only while the switch for all CPUs is on.
     """

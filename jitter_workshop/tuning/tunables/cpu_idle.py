@@ -33,7 +33,7 @@ DEVICE = "/dev/cpu_dma_latency"
 
 @dataclass(frozen=True, slots=True)
 class _DeepState:
-    """Hold an idle state of a hot CPU that takes longer to leave than the limit allows."""
+    """Hold an idle state of a hot CPU that the CPU needs too long to leave, compared with the accepted limit."""
 
     cpu: int
     name: str
@@ -80,7 +80,7 @@ class IdleStates(Settings):
 
 
 class PmQosFd(Tunable):
-    """Handle a latency limit for every CPU. Without VALUE the limit is the default of ``idle-states``."""
+    """Handle a latency limit for every CPU. Without VALUE, the limit is the default of the tunable ``idle-states``."""
 
     id = "pm-qos-fd"
     title = "Latency limit for all CPUs"
@@ -119,8 +119,8 @@ class PmQosFd(Tunable):
 
 
 class PmQosResume(Settings):
-    """Handle one CPU's own limit, which no process has to hold. The kernel reads ``n/a`` as "no latency is accepted"
-    and ``0`` as "any latency is accepted"."""
+    """Handle the latency limit of a single CPU, which lasts without a process that holds it. The kernel reads ``n/a``
+    as "no latency is accepted" and ``0`` as "any latency is accepted"."""
 
     id = "pm-qos-resume"
     title = "Latency limit of each hot CPU"
@@ -205,10 +205,10 @@ class HaltPoll(Tunable):
 
 
 def _deep_states(tunable: Tunable, host: Host, value: str | None) -> list[_DeepState]:
-    """Return the states of the hot CPUs that take longer to leave than ``value`` µs.
+    """Return the idle states of the hot CPUs that take longer to leave than ``value`` µs.
 
-    The first state of each CPU stays, because a CPU must have one. Raise Unavailable where the hot CPUs have no idle
-    states.
+    The first state of each CPU is not among them, because a CPU must have one state. Raise Unavailable if the hot CPUs
+    have no idle states.
     """
     limit_us = int(whole_number(tunable, value, 0, 1_000_000))
     found: list[_DeepState] = []
@@ -232,8 +232,11 @@ def _deep_states(tunable: Tunable, host: Host, value: str | None) -> list[_DeepS
 
 
 def _limited(host: Host, polls: bool) -> CpuSet:
-    """Return the hot CPUs to limit. ``polls``: True if the limit makes an idle CPU poll. Then the siblings that stay
-    idle are left out, because a polling CPU takes execution units from the other thread of its core."""
+    """Return the hot CPUs whose latency is to be limited. ``polls``: True if the limit makes an idle CPU poll.
+
+    With ``polls``, hot CPUs that stay idle are left out. A polling CPU takes execution units from the other thread of
+    its core.
+    """
     return host.hot - host.hot_siblings if polls else host.hot
 
 
@@ -258,7 +261,7 @@ def _shallow(host: Host, disabled: bool) -> str:
 
 
 def _check_device(host: Host) -> None:
-    """Raise Unavailable where there is no device to hold."""
+    """Raise Unavailable if this host has no device by which a process can hold a latency limit."""
     if host.root.recorded:
         raise Unavailable("a recorded host has no device to hold")
     if host.root.reading(DEVICE, 4).reason == "no such file":

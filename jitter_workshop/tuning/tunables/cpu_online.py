@@ -111,7 +111,8 @@ class Smt(Tunable):
 
 
 class Hotplug(Tunable):
-    """Take hot CPUs offline and bring them back. The host does not show this afterwards, so the state is never *ok*."""
+    """Take hot CPUs offline and bring them back. The host does not show afterwards that this was done, so the state is
+    never *ok*."""
 
     id = "hotplug"
     title = "Hot CPUs taken offline and back"
@@ -143,7 +144,8 @@ class Hotplug(Tunable):
         ]
 
     def _check(self, host: Host) -> CpuSet:
-        """Return the CPUs that take over the work. Raise Unavailable where no hot CPU can go offline."""
+        """Return the CPUs that take over the work while the hot CPUs are offline. Raise Unavailable if no hot CPU can
+        go offline."""
         rest = left_for_the_rest(host)
         if not _removable(host, host.hot):
             raise Unavailable(f"CPU {host.hot} cannot be taken offline on this host")
@@ -156,13 +158,17 @@ class Hotplug(Tunable):
 
 
 def _siblings(host: Host) -> CpuSet:
-    """Return the CPUs of hot cores on which no latency-critical thread runs. These CPUs may be hot or not."""
+    """Return the CPUs of hot cores on which no latency-critical thread runs. Some of these CPUs may be hot
+    themselves."""
     return host.siblings | host.hot_siblings
 
 
 def _spare_siblings(host: Host) -> CpuSet:
-    """Return the siblings that can go offline. Raise Unavailable if no sibling can, if an isolated cpuset has one of
-    these siblings, or if no housekeeping CPU would stay."""
+    """Return the siblings that can go offline.
+
+    Raise Unavailable if no sibling can go offline, if an isolated cpuset has one of them, or if no housekeeping CPU
+    would stay. Also raise it if the only hot core is needed whole, for two threads that exchange messages.
+    """
     both, siblings = _shared(host), _siblings(host)
     if both and not host.hot_siblings:
         raise Unavailable(f"CPU {both} are the only hot core, and two threads that exchange messages need both")
@@ -191,5 +197,5 @@ def _online_path(cpu: int) -> str:
 
 
 def _shared(host: Host) -> CpuSet:
-    """Return the hot CPUs that share a core with another hot one."""
+    """Return the hot CPUs that share a core with another hot CPU."""
     return CpuSet.of(cpu for cpu in host.hot if len(host.core(cpu) & host.hot) > 1)

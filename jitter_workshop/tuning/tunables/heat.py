@@ -1,4 +1,4 @@
-"""Define the reports on heat, on throttling, and on interrupts by the firmware."""
+"""Define the tunables that are only reported: heat, throttling, and interrupts by the firmware."""
 
 from __future__ import annotations
 

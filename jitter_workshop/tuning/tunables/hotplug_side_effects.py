@@ -40,10 +40,11 @@ OWNS = (
 
 
 def displaced(host: Host, leaving: CpuSet, stay: CpuSet) -> list[Write]:
-    """Return the writes that save settings from being lost when the CPUs ``leaving`` go offline, one or all at a time.
+    """Return the writes that save settings which the kernel loses when the CPUs ``leaving`` go offline, one by one or
+    all at a time.
 
-    Settings that would lose all their CPUs are moved to ``stay``. Raise Unavailable where a version 1 cpuset would be
-    left without a CPU.
+    A setting that would lose all its CPUs is moved to the CPUs ``stay``. Raise Unavailable if a version 1 cpuset would
+    be left without a CPU.
     """
     in_sets = list(_cpusets(host, leaving))
     known = {write.path for write in in_sets}
@@ -68,7 +69,7 @@ def _interrupts(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
 
 
 def _queues(host: Host) -> Iterator[Write]:
-    """Yield the writes for the CPUs that send through each queue of a virtio card."""
+    """Yield writes to the masks of the CPUs that send through each queue of a virtio network card."""
     for device in host.root.list_dir(_NET):
         if "DRIVER=virtio_net" not in (host.root.text(f"{_NET}/{device}/device/uevent") or "").split():
             continue
@@ -99,9 +100,10 @@ def _tasks(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
 
 
 def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
-    """Yield the writes for version 1 cpusets that have a CPU in ``leaving``, inner cpusets first.
+    """Yield the writes for version 1 cpusets that have a CPU in ``leaving``, inner cpusets before outer ones.
 
-    Before each cpuset come its tasks whose own affinity the kernel overwrites (``setting_types.tasks.AffinityAcross``).
+    The writes for a cpuset follow those for its tasks whose own affinity the kernel overwrites
+    (``setting_types.tasks.AffinityAcross``).
     """
     sets = find_cpusets(host.root)
     if sets is None or sets.version != 1:
@@ -132,7 +134,7 @@ def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
 
 
 def _folders(host: Host, folder: str, depth: int) -> Iterator[tuple[str, int]]:
-    """Yield every group below ``folder`` with its depth, inner ones before outer ones."""
+    """Yield every control group below ``folder`` with its depth, inner groups before outer groups."""
     for name in host.root.list_dir(folder):
         inner = f"{folder}/{name}"
         if depth <= _MAX_DEPTH + 1 and host.root.is_dir(inner):

@@ -165,12 +165,16 @@ class IrqAffinity(Settings):
         return "" if value == "all" else super().stays(host, value)
 
     def held(self, host: Host) -> str:
-        """Return the reason if most interrupts that arrived on the hot CPUs since boot cannot be moved; else ""."""
+        """Return the reason why the change has little effect: most interrupts that arrived on the hot CPUs since boot
+        cannot be moved. Return "" if they can be moved."""
         return self._busy(host, self.settings(host, None))
 
     def _busy(self, host: Host, settings: Sequence[Setting]) -> str:
-        """Return a sentence with the busiest interrupts on the hot CPUs, if most that arrived there since boot cannot
-        be moved; else "". ``settings``: those of :meth:`settings`."""
+        """Return a sentence with the busiest interrupts on the hot CPUs, if most interrupts that arrived there since
+        boot cannot be moved; "" otherwise.
+
+        ``settings``: the settings that :meth:`settings` returned.
+        """
         if not any(setting.refuses for setting in settings):
             return ""
         table = read_interrupts(host.root)
@@ -194,11 +198,10 @@ class IrqAffinity(Settings):
 
 
 def refuses(irq: Irq) -> str:
-    """Return the reason for which the kernel will not move this interrupt, judged by its name; "" if no reason is
-    known.
+    """Return the reason why the kernel will not move this interrupt, judged by its name; "" if no reason is known.
 
-    Managed interrupts (``IRQD_AFFINITY_MANAGED``) are not marked in /proc; the queues of block devices are known to be
-    managed.
+    The kernel does not mark managed interrupts (``IRQD_AFFINITY_MANAGED``) in /proc. The queues of block devices are
+    known to be managed.
     """
     name = irq.name
     device, _, queue = name.partition("q")
@@ -216,7 +219,8 @@ def _number(path: str) -> int:
 
 
 def in_cpus(mask: str) -> str:
-    """Return the CPUs of a mask, such as ``CPUs 0-1`` for ``3``. Return any other text unchanged."""
+    """Return the CPUs of a hex mask in words, such as ``CPUs 0-1`` for ``3``. If the text is not a mask, return it
+    unchanged."""
     try:
         cpus = CpuSet.parse_mask(mask)
     except ValueError:
@@ -225,7 +229,7 @@ def in_cpus(mask: str) -> str:
 
 
 def mask_like(cpus: CpuSet, like: str) -> str:
-    """Return ``cpus`` as a hex mask that is as long as ``like``, a mask that the kernel wrote."""
+    """Return ``cpus`` as a hex mask with as many digits as ``like``, a mask that the kernel wrote."""
     full = cpus.to_mask(groups=like.count(",") + 1)
     short = full[-len(like) :] if like else full
     return short if CpuSet.parse_mask(short) == cpus else full

@@ -27,10 +27,10 @@ from jitter_workshop.tuning.setting_types.tasks import affinity_call, cgroup_cal
 from jitter_workshop.tuning.switched import Switched
 
 GROUP = "jitter-workshop"
-"""The name of our version 2 group. For version 1 there are two cpusets, with the suffixes ``-hot`` and ``-rest``."""
+"""The name of our version 2 group. Version 1 has two cpusets with this name and the suffixes ``-hot`` and ``-rest``."""
 
 _PLACES = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpuset")
-"""Mount points of the cgroup hierarchies on known distributions; nothing is written to other places."""
+"""Mount points of the cgroup hierarchies on known distributions. This tool writes to no hierarchy in another place."""
 
 _KTHREADD = 2
 
@@ -100,8 +100,8 @@ class Isolation(Tunable):
     # Obstacles ----------------------------------------------------------------------------------------------------
 
     def _check(self, host: Host, sets: Cpusets | None) -> Cpusets:
-        """Return the hierarchy to use. Raise Unavailable if there is none, or another program's group prevents
-        isolation."""
+        """Return the cgroup hierarchy to use. Raise Unavailable if there is no hierarchy, or if another program's group
+        prevents isolation."""
         if sets is None:
             raise Unavailable(
                 "no cgroup hierarchy with the cpuset controller is visible here; the boot parameter isolcpus= "
@@ -136,11 +136,11 @@ class Isolation(Tunable):
     # Version 1 ----------------------------------------------------------------------------------------------------
 
     def _sets(self, host: Host, sets: Cpusets) -> list[Write]:
-        """Return the writes that make two cpusets, the first for the hot CPUs and the second for the rest. The writes
+        """Return the writes that make two cpusets, the first for the hot CPUs and the second for all others. The writes
         also move every movable task into the second cpuset.
 
-        Without load balancing in the top cpuset, tasks outside both would stay on their current CPUs. So this balancing
-        is switched off last and on again first (``ordering``).
+        Load balancing in the top cpuset is switched off last and on again first (``ordering``). Without balancing,
+        tasks outside both cpusets would stay on their current CPUs.
         """
         root, where = host.root, sets.where
         hot, rest = f"{where}/{GROUP}-hot", f"{where}/{GROUP}-rest"
@@ -162,7 +162,8 @@ class Isolation(Tunable):
 
 
 def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
-    """Return how another program's group prevents the kernel from isolating the hot CPUs; "" if no group does."""
+    """Return in words how another program's group prevents the kernel from isolating the hot CPUs; "" if no group
+    prevents it."""
     named = f"the control group '{group.name}'"
     if version == 1:
         if group.balanced and group.effective & hot:
@@ -179,8 +180,8 @@ def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
 
 
 def _all_unbalanced(host: Host, sets: Cpusets | None) -> bool:
-    """Return True if version 1 balances no tasks between the CPUs that are not hot: load balancing is off in the top
-    cpuset, and no other cpuset balances these CPUs."""
+    """Return True if cgroup version 1 balances no tasks between the CPUs that are not hot. This is so if load balancing
+    is off in the top cpuset, and no other cpuset balances these CPUs."""
     if sets is None or sets.version != 1 or host.root.integer(f"{sets.where}/cpuset.sched_load_balance") != 0:
         return False
     balanced = CpuSet.of(c for group in read_groups(host.root, sets) if group.balanced for c in group.effective)
@@ -188,7 +189,8 @@ def _all_unbalanced(host: Host, sets: Cpusets | None) -> bool:
 
 
 def own_group(root: HostRoot, sets: Cpusets) -> Group | None:
-    """Return the group of isolated CPUs that this tool has made; None if there is none, or if it isolates nothing."""
+    """Return the group of isolated CPUs that this tool has made; None if there is no such group, or if it isolates no
+    CPUs."""
     folder = f"{sets.where}/{GROUP}" if sets.version == 2 else f"{sets.where}/{GROUP}-hot"
     if folder.rpartition("/")[0] not in (_PLACES[:2] if sets.version == 2 else _PLACES[2:]):
         return None
@@ -200,9 +202,12 @@ def own_group(root: HostRoot, sets: Cpusets) -> Group | None:
 
 
 def _narrow(host: Host) -> Iterable[tuple[Task, CpuSet]]:
-    """Yield each thread whose affinity the kernel overwrites when a partition is made or ends, with that affinity.
-    These are the threads that may not use all online CPUs. Where a CPU is offline, kernels before 6.2 overwrite every
-    thread's affinity with the online CPUs. Threads that refuse to be bound are left out."""
+    """Yield pairs of a thread and its affinity: all threads whose affinity the kernel overwrites when a partition is
+    made or ends.
+
+    These are the threads that may not use all online CPUs. If a CPU is offline, kernels before 6.2 overwrite every
+    thread's affinity with the online CPUs. Threads that refuse to be bound are left out.
+    """
     # CPUs that the same plan takes offline leave after the partition is made.
     online = host.root.cpu_list(f"{CPU_DIR}/online") or host.online
     present = host.root.cpu_list(f"{CPU_DIR}/present") or online
@@ -216,10 +221,10 @@ def _narrow(host: Host) -> Iterable[tuple[Task, CpuSet]]:
 
 
 def _movable_threads(root: HostRoot) -> Iterable[tuple[Task, str]]:
-    """Yield threads that the kernel lets into a cpuset below the top, with the cpuset that they are in.
+    """Yield pairs of a thread and its current cpuset: all threads that the kernel lets into a cpuset below the top.
 
-    The kernel refuses threads of its own that are bound to a CPU, and kthreadd, whose children would all start there
-    (kernel/cgroup/cgroup.c).
+    The kernel refuses its own threads that are bound to a CPU. It also refuses kthreadd, whose children would all start
+    in that cpuset (kernel/cgroup/cgroup.c).
     """
     for task in each_thread(root):
         if task.fixed or task.tid == _KTHREADD:
@@ -242,8 +247,8 @@ def _kept(threads: Iterable[tuple[Task, CpuSet]], host: Host) -> list[Write]:
 
 
 def _governor_threads(host: Host) -> list[Write]:
-    """Return writes that bind schedutil threads again: kernels before 6.2 unbind them when a partition is made or
-    removed."""
+    """Return writes that bind schedutil threads again. Kernels before 6.2 unbind these threads when a partition is made
+    or removed; later kernels need no writes."""
     if remembers_wishes(host.root):
         return []
     kind = kind_of("governor-thread")
@@ -261,9 +266,9 @@ def _governor_threads(host: Host) -> list[Write]:
 
 
 def _off_hot(allowed: CpuSet, host: Host) -> CpuSet:
-    """Return the CPUs of a mask that are not hot, or other CPUs if the mask has only hot ones.
+    """Return the CPUs in ``allowed`` that are not hot, if possible those that share no core with a hot one.
 
-    CPUs that share no core with a hot one are preferred.
+    If all CPUs in ``allowed`` are hot, return other CPUs in their place.
     """
     return allowed & host.housekeeping or allowed & host.not_hot or host.instead_of(allowed)
 
@@ -271,9 +276,9 @@ def _off_hot(allowed: CpuSet, host: Host) -> CpuSet:
 def lost_to_others(root: HostRoot, switched: Switched, returning: CpuSet) -> list[tuple[Task, CpuSet, CpuSet]]:
     """Return threads that lack CPUs because another program's partition changed while we had CPUs offline.
 
-    Only kernels before 6.2 have such threads. Each thread comes with the mask that it should have and its current one.
-    ``returning``: CPUs that are brought online. Such a thread is recognised by its mask: exactly the current CPUs of
-    the top group.
+    Only kernels before 6.2 have such threads. The result is triples: the thread, the mask that it should have, and its
+    current mask. ``returning``: CPUs that are brought online. A thread is recognised by its current mask: exactly the
+    CPUs of the top group.
     """
     if not (switched.others or switched.gone) or not returning or remembers_wishes(root):
         return []
@@ -288,10 +293,12 @@ def lost_to_others(root: HostRoot, switched: Switched, returning: CpuSet) -> lis
 def lost_at_the_end(root: HostRoot, switched: Switched, returning: CpuSet) -> list[tuple[Task, CpuSet, CpuSet]]:
     """Return threads whose affinity the kernel overwrites when a partition ends.
 
-    Each thread comes with the affinity that it should have and the one that it will get. The threads are those that got
-    a narrower affinity after the partition was made. Before 6.2, these are also threads that could use CPUs which are
-    offline when the partition ends. ``switched``: our changes to CPUs and cpusets. ``returning``: CPUs that are brought
-    online before the partition ends.
+    The result is triples: the thread, the affinity that it should have, and the affinity that the kernel will give it.
+    The threads are those that got a narrower affinity after the partition was made. On kernels before 6.2, threads are
+    added that could use a CPU which is offline when the partition ends.
+
+    ``switched``: our changes to CPUs and cpusets. ``returning``: CPUs that are brought online before the partition
+    ends.
     """
     online = (root.cpu_list(f"{CPU_DIR}/online") or CpuSet()) | returning
     present = root.cpu_list(f"{CPU_DIR}/present") or online
@@ -319,6 +326,6 @@ def _inside(root: HostRoot, task: Task) -> bool:
 
 
 def _write(root: HostRoot, path: str, after: str, kind: str, new: str = "") -> Write:
-    """Return a write to a setting. ``new``: the value to record as ``before`` where the setting does not exist yet or
-    is empty."""
+    """Return a write of ``after`` to a setting. ``new``: the value to record as ``before`` if the setting does not
+    exist yet or is empty."""
     return Write(path, kind_of(kind).read(root, path).text or new, after, kind)

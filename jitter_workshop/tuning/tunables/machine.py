@@ -183,8 +183,10 @@ class HypervisorState(Tunable):
 
 
 _STEAL_PERCENT = 0.01
-"""The least steal, in percent of the time since boot, that counts as bad (100 µs in each second). A smaller share may
-come from one moment at boot, which says nothing of the host now."""
+"""The least steal that counts as bad, in percent of the time since boot: 100 µs in each second.
+
+A smaller share may come from one moment at boot, and says nothing of the host now.
+"""
 
 
 class Steal(Tunable):

@@ -17,7 +17,7 @@ _VM = "/proc/sys/vm"
 _THP = "/sys/kernel/mm/transparent_hugepage"
 _WRITEBACK_MASK = "/sys/devices/virtual/workqueue/writeback/cpumask"
 _LOCKED_ENOUGH = 64 << 20
-"""Number of bytes that a measuring child process locks, with room to spare."""
+"""The least limit on locked memory that is enough, in bytes. A measuring child process locks less than this."""
 
 
 class StatInterval(OneFile):
@@ -306,7 +306,7 @@ class MemoryNodes(Observed):
 
 
 def _swap_areas(host: Host) -> int | None:
-    """Return the number of swap areas; None where /proc/swaps is not a table."""
+    """Return the number of swap areas; None if /proc/swaps is not a table."""
     heading, *rows = (host.root.text("/proc/swaps") or "").split("\n")
     if not heading.startswith("Filename"):
         return None

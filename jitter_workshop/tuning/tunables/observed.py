@@ -91,7 +91,8 @@ _FLAW_STATES = {
     "KVM: Vulnerable": "vulnerable",
     "Processor vulnerable": "vulnerable",
 }
-"""The first words of the kernel's text on a flaw (ABI/testing/sysfs-devices-system-cpu, vulnerabilities)."""
+"""The first words of the kernel's text on a flaw of the processor → this tool's word
+(ABI/testing/sysfs-devices-system-cpu, vulnerabilities)."""
 
 
 class Mitigations(Observed):
@@ -178,6 +179,6 @@ class SplitLock(Observed):
 
 
 def _state(text: str) -> str:
-    """Return the state of one of the processor's vulnerabilities. The kernel's own ``Unknown:`` and any unexpected text
-    are ``unknown``."""
+    """Return the state of one of the processor's vulnerabilities, from the kernel's text. The state is ``unknown`` for
+    the kernel's own ``Unknown:`` and for any unexpected text."""
     return next((state for beginning, state in _FLAW_STATES.items() if text.startswith(beginning)), "unknown")

@@ -1,4 +1,4 @@
-"""Find every tunable by its class: a new tunable is a class in one of these modules."""
+"""Find every tunable by its class. A new tunable is a class in a module that this file lists."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HEADINGS = {
 
 
 def heading(tunable: Tunable) -> str:
-    """Return the heading above a tunable's line."""
+    """Return the heading above a tunable's line in ``status``."""
     family = type(tunable).__module__.rpartition(".")[2]
     return HEADINGS.get(family, family)
 
@@ -57,10 +57,10 @@ def tunables() -> tuple[Tunable, ...]:
 
 
 def find(tunable_id: str, also: Sequence[str] = ()) -> Tunable:
-    """Return the tunable of this id, with or without ``boot:`` before the id of a boot parameter.
+    """Return the tunable with this id. The id of a boot parameter may begin with ``boot:`` or lack this prefix.
 
-    Raise UsageError for an unknown id; the advice names the most similar known word. ``also``: words that the caller
-    knows besides ids.
+    Raise UsageError for an unknown id; the advice names the most similar known word. ``also``: further words, besides
+    ids, that the caller knows.
     """
     for tunable in tunables():
         if tunable_id == tunable.id or (tunable.when == "boot" and tunable_id == f"boot:{tunable.id}"):
@@ -77,9 +77,11 @@ def find(tunable_id: str, also: Sequence[str] = ()) -> Tunable:
 
 
 def parse_wanted(words: Sequence[str], also: Sequence[str] = ()) -> tuple[Wanted, ...]:
-    """Parse words ``ID`` and ``ID=VALUE`` of a command line; ``once:`` before an id sets a boot parameter for one boot.
+    """Return the tunables that words ``ID`` and ``ID=VALUE`` of a command line name. A prefix ``once:`` of an id sets a
+    boot parameter for one boot.
 
-    Raise UsageError for unknown ids, for a value where none is taken, and for one id twice with different values.
+    Raise UsageError for an unknown id, for a value of a tunable that takes none, and for one id with two different
+    values.
     """
     wanted: dict[str, Wanted] = {}
     for word in words:
@@ -99,7 +101,7 @@ def parse_wanted(words: Sequence[str], also: Sequence[str] = ()) -> tuple[Wanted
 
 
 def for_one_boot(wanted: Sequence[Wanted]) -> tuple[Wanted, ...]:
-    """Return ``wanted`` with its boot parameters set for the next boot only. Raise UsageError if it has no boot
+    """Return ``wanted`` with its boot parameters set for the next boot only. Raise UsageError if ``wanted`` has no boot
     parameter."""
     made = tuple(Wanted(one.id, one.value, once=find(one.id).when == "boot") for one in wanted)
     if not any(one.once for one in made):

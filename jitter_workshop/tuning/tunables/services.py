@@ -10,7 +10,7 @@ from jitter_workshop.tuning.base import Observed, Tunable, Unavailable, Write
 from jitter_workshop.tuning.context import Host
 
 _APART = ("irqbalance",)
-"""Tuners that have their own tunable."""
+"""The services that rewrite settings and have a tunable of their own."""
 
 _ONCE = ("cpupower", "rtirq", "laptop-mode", "tlp")
 """Services that set their values once and exit. No process keeps running, but a stop of the service undoes them."""

@@ -43,13 +43,14 @@ class OneFile(Settings):
         return read_value(host.root, self.file, self.kind, self.absent)
 
     def best(self, host: Host, current: str) -> str:
-        """Return the good value for this host, or ``current`` if that is good too. Raise Unavailable if no value is
-        better."""
+        """Return the good value for this host, or ``current`` if the current value is good, too. Raise Unavailable if
+        no value is better."""
         assert self.default is not None
         return self.default
 
     def asked(self, host: Host, value: str) -> str:
-        """Return the file's value for ``ID=value``. Raise UsageError for an invalid value."""
+        """Return the value to write to the file if the user asked for ``ID=value``. Raise UsageError for an invalid
+        value."""
         return one_of(self, value, self.allowed) if self.allowed else whole_number(self, value, *self.bounds)
 
 
@@ -79,13 +80,15 @@ class TradeOff(OneFile):
 
 
 def needs_value(tunable: Tunable) -> Unavailable:
-    """Return the Unavailable error for an ``ID`` that was asked for without ``=VALUE``."""
+    """Return the error for a tunable that was asked for as ``ID``, without the ``=VALUE`` that it needs."""
     return Unavailable(f"neither value is better for all: write {tunable.id}=VALUE ({tunable.values})", info=True)
 
 
 def read_value(root: HostRoot, path: str, kind: str = "number", absent: str = "there is no such file") -> str:
-    """Return the file's value, one line that can be shown and compared. Raise Unavailable with ``absent``, or the
-    reason."""
+    """Return the value of a file: one line that can be shown and compared.
+
+    Raise Unavailable if the file cannot be read. The message is ``absent`` if there is no such file, else the reason.
+    """
     reading = kind_of(kind).read(root, path)
     if reading.text is None:
         if reading.reason == "no such file":
@@ -101,14 +104,15 @@ def read_value(root: HostRoot, path: str, kind: str = "number", absent: str = "t
 
 
 def not_permitted(root: HostRoot) -> str:
-    """Return the reason why a file that exists may not be read."""
+    """Return the reason to show if a file exists but may not be read."""
     if os.geteuid() == 0 and not root.recorded:
         return "not permitted, even to root (by a lockdown or a container)"
     return "only root can read this file"
 
 
 def without_debugfs(root: HostRoot) -> str:
-    """Return the reason shown for a setting in debugfs if debugfs is not mounted; "" if it is."""
+    """Return the reason why a setting in debugfs cannot be seen: debugfs is not mounted. Return "" if debugfs is
+    mounted."""
     folder = "/sys/kernel/debug"
     mounts = root.text("/proc/self/mountinfo", 16 << 20) or ""
     if not mounts or any(line.split()[4:5] == [folder] for line in mounts.splitlines()):
@@ -124,8 +128,8 @@ def number_of(text: str) -> int:
 
 
 def whole_number(tunable: Tunable, value: str | None, low: int, high: int) -> str:
-    """Return VALUE (None: the default) if it is a whole number from ``low`` to ``high``. Raise UsageError for any other
-    value."""
+    """Return VALUE if it is a whole number from ``low`` to ``high``; if VALUE is None, return the default. Raise
+    UsageError for any other VALUE."""
     text = (tunable.default if value is None else value) or ""
     number = parse_integer(text)
     if number is None or not low <= number <= high:
@@ -136,7 +140,8 @@ def whole_number(tunable: Tunable, value: str | None, low: int, high: int) -> st
 
 
 def one_of(tunable: Tunable, value: str | None, allowed: Sequence[str]) -> str:
-    """Return VALUE (None: the default) if it is one of the words ``allowed``. Raise UsageError for any other value."""
+    """Return VALUE if it is one of the words ``allowed``; if VALUE is None, return the default. Raise UsageError for
+    any other VALUE."""
     text = (tunable.default if value is None else value) or ""
     if text not in allowed:
         raise UsageError(f"{tunable.id} cannot be '{printable(text, 40)}'", f"VALUE is one of: {', '.join(allowed)}")

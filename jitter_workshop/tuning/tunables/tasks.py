@@ -64,11 +64,12 @@ class KernelThreads(Settings):
 
 
 def _whose(name: str, after: str, host: Host) -> str:
-    """Return a sentence that names a kernel thread and, if it belongs to a memory node, the effect of the change.
+    """Return a sentence that names a kernel thread. If the thread belongs to a memory node, the sentence also tells the
+    effect of the change.
 
-    The kernel binds such threads to the CPUs of their node, and again whenever one of these CPUs comes online
-    (``kswapd_cpu_online``, ``kcompactd_cpu_online``; newer kernels: ``kthreads_online_cpu``). Where the whole node is
-    kept clear, they reclaim memory from another node.
+    The kernel binds a thread of a memory node to the node's CPUs, and again whenever one of these CPUs comes online
+    (``kswapd_cpu_online``, ``kcompactd_cpu_online``; newer kernels: ``kthreads_online_cpu``). If the whole node is kept
+    clear, its threads reclaim memory from another node's CPUs.
     """
     found = _PER_NODE.fullmatch(name)
     home = host.nodes.get(int(found[1])) if found is not None else None

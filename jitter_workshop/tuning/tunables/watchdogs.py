@@ -142,7 +142,8 @@ class Tracing(Settings):
 
 
 def _instances(root: HostRoot, folder: str) -> list[Setting]:
-    """Return settings for the active tracers and switches of other trace buffers."""
+    """Return settings for the tracers that are active, and the switches that are on, in trace buffers other than the
+    main one."""
     found: list[Setting] = []
     for name in root.folders(f"{folder}/instances")[:_MAX_INSTANCES]:
         place = f"{folder}/instances/{name}"

@@ -54,7 +54,7 @@ class WorkqueueMask(Settings):
 
 
 def _setting(host: Host, path: str, cpus: CpuSet, text: str, kind: str) -> Setting:
-    """Return a setting whose wanted mask has none of the CPUs that work is kept off. A mask without such CPUs is
-    unchanged."""
+    """Return the setting of a workqueue mask. Its wanted mask is the current one without the CPUs that work is kept
+    off."""
     wanted = mask_like(host.instead_of(cpus), text) if cpus & host.kept_clear else text
     return Setting(path, text, wanted, kind)
