@@ -1,1 +1,2 @@
-"""Read a host from one root: sysfs and /proc, live or recorded; no function here writes to it."""
+"""Read a host's files in sysfs and /proc below one root, on the live host or in a recording. No function here writes to
+the host."""

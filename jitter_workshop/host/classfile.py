@@ -26,8 +26,8 @@ from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.text import USER, clean
 
 GROUP = "jitterlab"
-"""The name of a group and of a user. Members of the group may connect to the services of a class host. The service
-of the board does not need root's rights and runs as this user."""
+"""The name of a group, and also of a user. Members of the group may connect to the services of a class host. The
+service of the board runs as the user, because it does not need root's rights."""
 STUDENTS = "students"
 ANY = "*"
 PRESETS = ("quick", "standard", "long")
@@ -42,8 +42,8 @@ _ADVICE = "docs/teaching.md shows a complete class file"
 
 @dataclass(frozen=True, slots=True)
 class ClassFile:
-    """Hold a class file. ``hot_cpus``: the CPUs that students measure on and change. ``chapters``: ids, () = the whole
-    course. ``may_apply``: user name or ``students`` → ids of tunables or ``*``."""
+    """Hold the contents of a class file. ``hot_cpus``: the CPUs that students measure on and change. ``chapters``: ids
+    of chapters, () for the whole course. ``may_apply``: user name or ``students`` → ids of tunables, or ``*``."""
 
     name: str
     hot_cpus: CpuSet
@@ -54,17 +54,17 @@ class ClassFile:
     may_apply: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def instructs(self, user: str) -> bool:
-        """Return True if a user of this name is an instructor; root always is."""
+        """Return True if the user with this name is an instructor. Root is always an instructor."""
         return user == "root" or user in self.instructors
 
     def allowed(self, user: str) -> tuple[str, ...]:
-        """Return the ids of tunables, or ``*``, that a student of this name may apply."""
+        """Return the tunables that the student with this name may apply: ids, or ``*``."""
         return self.may_apply.get(user, self.may_apply.get(STUDENTS, ()))
 
 
 def is_name(word: object) -> bool:
-    """Return True if a word can be a user's name or an id: 1 to 64 visible characters, without blanks, ``/``, ``:``,
-    commas, quotes and backslashes."""
+    """Return True if a word can be a user's name or an id. It must have 1 to 64 visible characters; blanks, ``/``,
+    ``:``, commas, quotes and backslashes are not allowed."""
     return (
         isinstance(word, str)
         and 0 < len(word) <= USER
@@ -74,8 +74,11 @@ def is_name(word: object) -> bool:
 
 
 def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
-    """Return the class that a file describes. An unknown key is refused, because a misspelt limit would be no limit.
-    ``where``: the file's name for messages. Raise UsageError for an invalid file."""
+    """Return the rules in the bytes of a class file. ``where``: the file's name for messages.
+
+    Raise UsageError if the file is invalid. A file with an unknown key is invalid, because a misspelt limit would be no
+    limit.
+    """
     import tomllib
 
     if len(data) > MAX_BYTES:
@@ -101,7 +104,8 @@ def parse_class(data: bytes, where: str = "the class file") -> ClassFile:
 
 
 def _problem(found: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the first error in a class file's table, with advice; two empty texts if there is none."""
+    """Return the first error in the table of a class file, and an advice. Return two empty texts if there is no
+    error."""
     for key in sorted(found.keys() - _FORMS.keys()):
         return f"unknown key '{clean(key, 40)}'", f"use one of {', '.join(_FORMS)}"
     for key, value in found.items():
@@ -156,5 +160,5 @@ _FORMS: dict[str, tuple[Callable[[object], object], str]] = {
     "preset": (PRESETS.__contains__, f"one of {', '.join(PRESETS)}"),
     "may_apply": (_is_table, "a table with lines such as students = [ids]"),
 }
-"""The keys of a class file. Each key has a check and the required form in words. The check returns a true value if the
-key's value fits."""
+"""Key of a class file → a check of the key's value, and the required form in words. The check returns a true value if
+the form is right."""

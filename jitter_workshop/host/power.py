@@ -1,9 +1,11 @@
 """Read the power source, temperatures, and how often and how long heat slowed the processor down.
 
 Sources: Documentation/ABI/testing/sysfs-class-power, Documentation/driver-api/thermal/sysfs-api.rst,
-hwmon/sysfs-interface.rst, and for throttling (thermal_throttle) ABI/testing/sysfs-devices-system-cpu. Reading some
-sensors interrupts their CPU, so never read them during a block. Sensors of disks are not read at all: each reading is a
-command to the disk, which may wake it. Only Intel processors count throttling; AMD, ARM and guests show nothing.
+hwmon/sysfs-interface.rst, and for throttling (thermal_throttle) ABI/testing/sysfs-devices-system-cpu.
+
+To read some sensors, the kernel interrupts their CPU, so never read sensors during a block of a run. Sensors of disks
+are not read at all: each reading is a command to the disk, which may wake it. Only Intel processors count throttling;
+AMD, ARM and guests show nothing.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ _FOLDER = "/sys/class/power_supply"
 
 
 def read_on_battery(root: HostRoot) -> bool | None:
-    """Return True if the machine itself runs on its battery. Return None if the host shows no power supply (most
-    desktops, servers and guests). Batteries of mice and keyboards (scope ``Device``) do not count."""
+    """Return True if the machine itself runs on its battery, False if it does not. Return None if the host shows no
+    power supply, as most desktops, servers and guests. Batteries of mice and keyboards (scope ``Device``) do not
+    count."""
     mains: list[bool] = []
     discharging: list[bool] = []
     for name in root.list_dir(_FOLDER):
@@ -45,7 +48,8 @@ def read_on_battery(root: HostRoot) -> bool | None:
 
 
 _PLAUSIBLE_CELSIUS = (-40.0, 150.0)
-"""Range of valid temperatures: sensors that are not connected report values such as -273 °C or 255 °C."""
+"""Lowest and highest temperature, in °C, that count as valid. Sensors that are not connected report values such as -273
+°C or 255 °C."""
 
 _CPU_SENSORS = ("coretemp", "k10temp", "k8temp", "zenpower", "x86_pkg_temp", "cpu", "soc", "tctl", "package")
 _DISK_CHIPS = ("nvme", "drivetemp")
@@ -58,8 +62,8 @@ def _of_cpu(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """Hold one temperature. ``name``: the zone's type, or chip and label. ``celsius``: None if unknown; ``reason`` says
-    why."""
+    """Hold one temperature. ``name``: the thermal zone's type, or the chip and the label of a hwmon sensor.
+    ``celsius``: the temperature, None if unknown. ``reason``: why ``celsius`` is None."""
 
     name: str
     source: str
@@ -68,15 +72,17 @@ class Sensor:
 
     @property
     def of_cpu(self) -> bool:
-        """Return True if the sensor's name is that of a processor's sensor."""
+        """Return True if the sensor's name is a known name of processors' sensors."""
         return _of_cpu(self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Thermal:
-    """Hold the temperatures of a host, by its zones and by the processor's hwmon chips. Other hwmon chips are included
-    only if no sensor is a processor's. ``throttle_events``: how often heat slowed down cores and packages since boot;
-    None if the host does not count this (AMD, ARM, guests)."""
+    """Hold the temperatures of a host: those of thermal zones, and those of the processor's hwmon chips.
+
+    Other hwmon chips are included only if no sensor is a processor's. ``throttle_events``: how often heat slowed down
+    cores and packages since boot; None if the host does not count this (AMD, ARM, guests).
+    """
 
     zones: tuple[Sensor, ...] = ()
     sensors: tuple[Sensor, ...] = ()
@@ -84,7 +90,8 @@ class Thermal:
 
     @property
     def hottest_celsius(self) -> float | None:
-        """Return the highest temperature of the processor's sensors, else of all sensors; None where there is none."""
+        """Return the highest temperature of the processor's sensors. If the processor has none, return the highest of
+        all sensors; None without any temperature."""
         known = [s for s in (*self.zones, *self.sensors) if s.celsius is not None]
         chosen = [s for s in known if s.of_cpu] or known
         return max((s.celsius for s in chosen if s.celsius is not None), default=None)
@@ -92,9 +99,11 @@ class Thermal:
 
 @dataclass(frozen=True, slots=True)
 class Throttling:
-    """Hold how often heat slowed down cores and packages since boot. The threads of a core share a count, which is
-    added once. ``core_ms`` / ``package_ms``: time spent throttled; None if the kernel (before 5.6) does not count this
-    time."""
+    """Hold how often heat slowed down cores and packages since boot.
+
+    The threads of a core share one count, which is added once. ``core_ms``, ``package_ms``: the time for which they
+    were slowed down, None if the kernel (before 5.6) does not count this time.
+    """
 
     core_events: int
     package_events: int
@@ -108,22 +117,21 @@ class Throttling:
 
 @dataclass(slots=True)
 class _Group:
-    """Hold the largest count among the threads of one core, or of one package; all of these threads count the same
-    events.
-    """
+    """Hold the largest count of throttling among the threads of one core, or of one package. All these threads count
+    the same events, so their counts are not added."""
 
     events: int = 0
     milliseconds: int | None = None
 
 
 def read_thermal(root: HostRoot) -> Thermal:
-    """Read zones, hwmon chips and throttle counters."""
+    """Return the temperatures of zones and hwmon chips, and the throttle counters."""
     found, throttling = read_temperatures(root), read_throttling(root)
     return Thermal(found.zones, found.sensors, None if throttling is None else throttling.events)
 
 
 def read_temperatures(root: HostRoot) -> Thermal:
-    """Read zones and hwmon chips, but not the throttle counters of each CPU."""
+    """Return the temperatures of zones and hwmon chips. The throttle counters of the CPUs are not read."""
     zones = tuple(
         _sensor(root, root.word(f"{folder}/type") or f"thermal_zone{n}", f"{folder}/temp")
         for n, folder in root.numbered("/sys/class/thermal", "thermal_zone")
@@ -132,9 +140,8 @@ def read_temperatures(root: HostRoot) -> Thermal:
 
 
 def read_throttling(root: HostRoot, cpus: CpuSet | None = None) -> Throttling | None:
-    """Return the counters of ``cpus``, or of all CPUs; None if none of these CPUs has counters. Two files are
-    read for each CPU, and further files only for a CPU that throttled.
-    """
+    """Return the throttle counters of ``cpus``, or of all CPUs for None. Return None if none of these CPUs has such
+    counters. Two files are read for each CPU, and more files only for a CPU that was throttled."""
     cores: dict[str, _Group] = {}
     packages: dict[str, _Group] = {}
     folders = root.numbered(CPU_DIR, "cpu") if cpus is None else [(cpu, f"{CPU_DIR}/cpu{cpu}") for cpu in cpus]
@@ -154,7 +161,8 @@ def read_throttling(root: HostRoot, cpus: CpuSet | None = None) -> Throttling | 
 
 
 def parse_millicelsius(text: str | None) -> float | None:
-    """Return thousandths of a degree as °C; None for anything but a plausible temperature of a running machine."""
+    """Return a temperature in °C from a text in thousandths of a degree. Return None if the text is no plausible
+    temperature of a running machine."""
     number = parse_integer(text)
     if number is None:
         return None

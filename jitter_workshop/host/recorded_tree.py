@@ -1,10 +1,11 @@
-"""Find files in a recorded tree without ever leaving it, and read its description of itself.
+"""Find files in a recorded tree without ever leaving the tree, and read the tree's description of itself.
 
 A tree is untrusted data. Links in it are followed only inside it: an absolute link starts again at the tree's top, and
-a link that leads out is refused. Most paths contain no link; then one openat2(2) with RESOLVE_BENEATH and
-RESOLVE_NO_SYMLINKS is enough. All other paths (and all paths where openat2 is missing) are walked component by
-component. The description (``RECORDING.json`` at the top, written by ``record-host``) can only restrict files (mark one
-as not permitted, or as read-only), never add any; invalid entries are ignored.
+a link that leads out is refused. Most paths contain no link, and one openat2(2) with RESOLVE_BENEATH and
+RESOLVE_NO_SYMLINKS opens them. All other paths are walked component by component, and without openat2 all paths are.
+
+The description is ``RECORDING.json`` at the top, which ``record-host`` writes. It can only restrict files: mark a file
+as not permitted, or as read-only. It never adds a file. Invalid entries of it are ignored.
 """
 
 from __future__ import annotations
@@ -28,19 +29,20 @@ _TOP = os.O_PATH | os.O_CLOEXEC | os.O_DIRECTORY
 
 _OPENAT2 = 437
 _OPENAT2_MACHINES = ("x86_64", "aarch64", "riscv64", "ppc64le", "ppc64", "s390x", "loongarch64", "armv7l", "i686")
-"""The architectures on which openat2(2) has this number."""
+"""The architectures on which the system call openat2(2) has the number that this module uses."""
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x08
 
 Opener = Callable[[int, str], int]
-"""The function that opens a path: (folder's descriptor, path below it) → an O_PATH descriptor. It raises OSError."""
+"""A function that opens a path: (descriptor of a folder, path below the folder) → O_PATH descriptor of the file. It
+raises OSError."""
 
 
 class PathRefused(Exception):
-    """Signal that a path in a recorded tree is not followed; the message is the reason that the reader gets."""
+    """Signal that a path in a recorded tree is not followed. The message is the reason, for the user."""
 
 
 class Tree:
-    """Hold a recorded tree below ``top``, a real path."""
+    """Hold a recorded tree. ``top``: the tree's folder, as a path without links."""
 
     def __init__(self, top: str) -> None:
         self._top = top
@@ -59,8 +61,11 @@ class Tree:
 
     def look(self, path: str) -> int:
         """Return an O_PATH descriptor of the file or folder that ``path`` names inside the tree, never of a link. The
-        caller closes it. Raise OSError if the path cannot be opened, ValueError for an impossible path, PathRefused for
-        a path that leads out of the tree or in a circle."""
+        caller closes the descriptor.
+
+        Raise OSError if the path cannot be opened, ValueError for an impossible path, PathRefused for a path that leads
+        out of the tree or in a circle.
+        """
         if self._opener is not None:
             try:
                 return self._opener(self._descriptor, path.lstrip("/") or ".")
@@ -111,8 +116,8 @@ class Tree:
 
 
 def _find_opener() -> Opener | None:
-    """Return a function that calls openat2(2) by its number, as the C libraries have no function for it; None if
-    unavailable."""
+    """Return a function that opens paths by openat2(2); None if openat2 is not available. The function makes the system
+    call by its number, because C libraries have no function for it."""
     if os.uname().machine not in _OPENAT2_MACHINES:
         return None
     try:
@@ -144,16 +149,19 @@ def _find_opener() -> Opener | None:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Hold the needed part of a recording's description. ``not_permitted``: files that existed and could not be read
-    for lack of rights. ``read_only``: files that no user could write on that host; the copied files do not have that
-    mode."""
+    """Hold the part of a recording's description that readers need.
+
+    ``not_permitted``: files that existed, but could not be read for lack of rights. ``read_only``: files that no user
+    could write on the recorded host; their copies in the tree do not have that mode.
+    """
 
     not_permitted: frozenset[str] = frozenset()
     read_only: frozenset[str] = frozenset()
 
 
 def parse_recording(text: str | None) -> Recording | None:
-    """Parse the text of RECORDING.json; return None if it is missing or does not describe a recording."""
+    """Return the description in the text of RECORDING.json. Return None if the text is missing or does not describe a
+    recording."""
     if not text:
         return None
     # Imported here, because only a recorded tree needs this module.

@@ -1,8 +1,8 @@
 """Read a host from one root: ``/``, or a folder that holds a recorded tree.
 
-On ``/`` a reading is an open, a read and a close. A recorded tree is untrusted data: links in it are followed only
+On ``/`` a reading is an open, a read and a close. A recorded tree is untrusted data. Links in it are followed only
 inside it (see ``recorded_tree``), only regular files are opened, and nothing is read beyond a limit. A reading that
-fails returns a reason, and never raises an exception.
+fails returns no value, and never raises an exception.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 
 MAX_BYTES = 1 << 20
-"""Largest file that is read; /proc/interrupts on hosts with hundreds of CPUs needs this much."""
+"""Size in bytes of the largest file that is read. On hosts with hundreds of CPUs /proc/interrupts needs this much."""
 
 _Answer = TypeVar("_Answer")
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -45,22 +45,23 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class TextReading:
-    """Hold a file's text (stripped), or None and the reason."""
+    """Hold the text of a file without white space at its ends; None if it cannot be read, with the reason."""
 
     text: str | None
     reason: str = ""
 
 
 def printable(text: str, limit: int = 120) -> str:
-    """Return ``text`` on one line without control characters, cut to ``limit``: names from a host are untrusted."""
+    """Return ``text`` on one line without control characters, cut to ``limit`` characters. Use it for names from a
+    host, which are untrusted."""
     words = "".join(c if c.isprintable() else " " for c in text[: limit * 8]).split()
     line = " ".join(words)
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 class HostRoot:
-    """Read a Linux host below ``root``. Paths are those of the host, as ``/proc/stat``; the leading slash may be
-    missing."""
+    """Read the files of a Linux host below ``root``. Paths are those on the host, such as ``/proc/stat``; the leading
+    slash may be missing."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self.root = root
@@ -74,12 +75,12 @@ class HostRoot:
         return f"HostRoot({self._top!r})"
 
     def text(self, path: str, limit: int = MAX_BYTES) -> str | None:
-        """Return the file's text without surrounding white space and NULs; None if it cannot be read (see
-        ``reading``)."""
+        """Return the file's text without white space and NULs at its ends. Return None if the file cannot be read;
+        :meth:`reading` also gives the reason."""
         return self.reading(path, limit).text
 
     def reading(self, path: str, limit: int = MAX_BYTES) -> TextReading:
-        """Return the file's text, or the reason why there is none.
+        """Return the file's text, or None with the reason why there is no text.
 
         Bytes that are not UTF-8 are replaced. A file of more than ``limit`` bytes is refused, because half a table is
         worse than none.
@@ -87,27 +88,29 @@ class HostRoot:
         return self._read(path, limit, whole=True)
 
     def head(self, path: str, limit: int) -> str | None:
-        """Return the first ``limit`` bytes as text.
+        """Return the text of the first ``limit`` bytes of a file; None if the file cannot be read.
 
-        Use it for files such as /proc/cpuinfo, where each further page is work for the kernel (some kernels interrupt
-        each CPU to print it).
+        Use it for files such as /proc/cpuinfo, where each further page is work for the kernel: to print the page, some
+        kernels interrupt each CPU.
         """
         return self._read(path, limit, whole=False).text
 
     def raw(self, path: str, limit: int = MAX_BYTES) -> bytes | None:
-        """Return the file's bytes, for compressed files; None if it cannot be read or is larger than ``limit``."""
+        """Return the bytes of a file, such as a compressed one. Return None if the file cannot be read or is larger
+        than ``limit`` bytes."""
         return self._bytes(path, limit, whole=True)[0]
 
     def integer(self, path: str) -> int | None:
-        """Return the file's one whole decimal number; None if it holds anything else or cannot be read."""
+        """Return the whole decimal number that is a file's only content. Return None if the file holds anything else or
+        cannot be read."""
         return parse_integer(self.text(path))
 
     def cpu_list(self, path: str) -> CpuSet | None:
-        """Return the file's CPU list; None if it cannot be read or is not a list."""
+        """Return the CPUs in a file with a CPU list. Return None if the file cannot be read or holds no CPU list."""
         return CpuSet.if_list(self.text(path))
 
     def cpu_mask(self, path: str) -> CpuSet | None:
-        """Return the file's CPU mask; None if it cannot be read or is not a mask."""
+        """Return the CPUs in a file with a CPU mask. Return None if the file cannot be read or holds no CPU mask."""
         text = self.text(path)
         try:
             return None if text is None else CpuSet.parse_mask(text)
@@ -124,17 +127,19 @@ class HostRoot:
         return tuple(printable(word, 40) for word in (self.text(path) or "").split()[:32])
 
     def list_dir(self, path: str) -> tuple[str, ...]:
-        """Return the sorted names in a folder, () if it is missing or cannot be read."""
+        """Return the sorted names of a folder's entries; () if the folder is missing or cannot be read."""
         return self._about(path, lambda place: tuple(sorted(os.listdir(place))), ())  # noqa: PTH208 - hot path
 
     def folders(self, path: str) -> tuple[str, ...]:
-        """Return the sorted names of the folders in a folder, without links to folders; () if it cannot be read."""
+        """Return the sorted names of the folders in a folder. Links to folders are left out. Return () if the folder
+        cannot be read."""
         return self._about(path, _folders, ())
 
     def numbered(self, path: str, prefix: str, digits: int = 6) -> tuple[tuple[int, str], ...]:
-        """Return the entries ``prefix`` + number of a folder in number order, as (number, full path): cpu0, policy4, …
+        """Return the entries of a folder whose names are ``prefix`` and a number, such as cpu0 or policy4. Return them
+        as (number, full path), in the order of the numbers.
 
-        Entries with more than ``digits`` digits are left out.
+        Entries whose number has more than ``digits`` digits are left out.
         """
         found: list[tuple[int, str]] = []
         for name in self.list_dir(path):
@@ -144,12 +149,12 @@ class HostRoot:
         return tuple(sorted(found))
 
     def is_dir(self, path: str) -> bool:
-        """Return True if ``path`` is a folder (links followed)."""
+        """Return True if ``path`` is a folder, or a link to a folder."""
         return self._about(path, os.path.isdir, False)
 
     def writable(self, path: str) -> bool | None:
-        """Return True if the file's mode lets some user write to it; None if the file is missing. A write may still
-        fail."""
+        """Return True if the file's mode lets some user write to it, False if not; None if the file is missing. A write
+        may fail even if the result is True."""
         mode = self._about(path, lambda place: os.stat(place).st_mode, None)  # noqa: PTH116 - hot path
         if mode is None or not self.recorded:
             return None if mode is None else mode & 0o222 != 0
@@ -157,16 +162,16 @@ class HostRoot:
 
     @property
     def recording(self) -> Recording | None:
-        """Return a recorded tree's description of itself; None on a live host and for a tree without one."""
+        """Return the description that a recorded tree has of itself. Return None on a live host, and for a tree without
+        a description."""
         if self.recorded and not self._recording_read:
             self._recording_read = True
             self._recording = parse_recording(self.text(FILE_NAME, MAX_RECORDING_BYTES))
         return self._recording
 
     def _about(self, path: str, ask: Callable[[str], _Answer], nothing: _Answer) -> _Answer:
-        """Return the result of ``ask`` for a file or folder, by a path that never leaves the tree. Return ``nothing``
-        where it is missing or refused.
-        """
+        """Call ``ask`` with a path to a file or folder that never leaves the tree, and return its answer. Return
+        ``nothing`` if the file or folder is missing or refused."""
         try:
             if not self.recorded:
                 return ask("/" + path.lstrip("/"))
@@ -185,7 +190,8 @@ class HostRoot:
         return TextReading(data.decode("utf-8", errors="replace").strip(" \t\r\n\f\v\0"))
 
     def _bytes(self, path: str, limit: int, *, whole: bool) -> tuple[bytes | None, str]:
-        """Return the contents, or None and the reason."""
+        """Return (the contents of a file, ""), or (None, the reason). ``whole``: True refuses a file of more than
+        ``limit`` bytes; False returns its first ``limit`` bytes."""
         status = None
         try:
             if self.recorded:
@@ -217,15 +223,15 @@ class HostRoot:
 
 
 def parse_integer(text: str | None) -> int | None:
-    """Return a whole decimal number with an optional sign, of at most 20 digits; None for anything else."""
+    """Return a whole decimal number with at most 20 digits and an optional sign. Return None for any other text."""
     if text is None:
         return None
     return int(text) if is_count(text[1:] if text[:1] in ("-", "+") else text) else None
 
 
 def line_value(text: str | None, key: str) -> str:
-    """Return the text behind ``key:`` on the first line that begins with it; "" if no line does. Only a newline ends a
-    line: a task's name may hold other line separators."""
+    """Return the text behind ``key:`` on the first line that begins with ``key:``; "" if no line does. Only a newline
+    ends a line, because a task's name may hold other line separators."""
     for line in (text or "").split("\n"):
         name, colon, value = line.partition(":")
         if colon and name.strip() == key:
@@ -234,12 +240,16 @@ def line_value(text: str | None, key: str) -> str:
 
 
 def is_count(word: str) -> bool:
-    """Return True for a whole decimal number without a sign, of at most 20 digits."""
+    """Return True if the word is a whole decimal number without a sign, of at most 20 digits."""
     return word.isascii() and word.isdigit() and len(word) <= 20
 
 
 def _contents(file: int, limit: int, whole: bool, known: os.stat_result | None) -> tuple[bytes | None, str]:
-    """Read an open file. ``known``: the file's status, if it was checked before and its size can be trusted."""
+    """Return (the contents of an open file, ""), or (None, the reason).
+
+    ``whole``: True refuses a file of more than ``limit`` bytes; False returns its first ``limit`` bytes. ``known``: the
+    file's status, if the caller has checked it and its size can be trusted; else None.
+    """
     status = os.fstat(file) if known is None else known
     if not stat.S_ISREG(status.st_mode):
         return None, "a folder, not a file" if stat.S_ISDIR(status.st_mode) else "not a regular file"

@@ -1,8 +1,8 @@
 """Find services that rewrite settings, and services that take CPU time unexpectedly.
 
-Services are found by the names of their tasks. (A task chooses its own name, so the name is a hint, not a proof.) On a
-host with systemd they are also found by the active units: each has a link in /run/systemd/units, so no program is
-asked.
+Services are found by the names of their tasks. A task chooses its own name, so the name is a hint and no proof. On a
+host with systemd, services are also found by the active units. Each active unit has a link in /run/systemd/units, so no
+program needs to be asked.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ Kind = Literal["tuner", "load"]
 UNITS_DIR = "/run/systemd/units"
 _LINK = "invocation:"
 _COMM_LENGTH = 15
-"""Length to which the kernel cuts a task's name (TASK_COMM_LEN − 1)."""
+"""The length to which the kernel cuts a task's name (TASK_COMM_LEN − 1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownService:
-    """Describe a known service.
+    """Describe a service that this tool knows.
 
-    ``name``: its common name. ``tasks``: the names of its tasks. ``unit``: its systemd unit. ``kind``: ``tuner``
-    changes settings that this tool changes too, ``load`` only takes time. ``does``: its work in a few words.
+    ``name``: its common name. ``tasks``: the names of its tasks. ``unit``: its systemd unit. ``kind``: ``tuner`` for a
+    service that changes settings which this tool changes too, ``load`` for a service that only takes time. ``does``:
+    its work in a few words.
     """
 
     name: str
@@ -77,7 +78,7 @@ KNOWN: tuple[KnownService, ...] = (
     _known("pcp", "load", "samples the whole host periodically", "pmlogger", "pmcd", unit="pmcd.service"),
     _known("node-exporter", "load", "reads the whole host when asked", "node_exporter", "prometheus-node"),
 )
-"""The known services. Each is found by a task's name, by its active unit, or by both."""
+"""The services that this tool knows. A service is found by a task's name, by its active systemd unit, or by both."""
 
 SERVICE_TASKS: frozenset[str] = frozenset(task for service in KNOWN for task in service.tasks)
 SERVICE_UNITS: frozenset[str] = frozenset(service.unit for service in KNOWN)
@@ -85,8 +86,11 @@ SERVICE_UNITS: frozenset[str] = frozenset(service.unit for service in KNOWN)
 
 @dataclass(frozen=True, slots=True)
 class RunningService:
-    """Hold a known service that runs. ``pids``: its processes, () if only its unit is active (some services do their
-    work and exit). ``unit_active``: True if its systemd unit is active, None on a host without systemd."""
+    """Hold a known service that runs on this host.
+
+    ``pids``: its processes. ``pids`` is () if only the unit is active: some services do their work and exit.
+    ``unit_active``: True if its systemd unit is active, None on a host without systemd.
+    """
 
     service: KnownService
     pids: tuple[int, ...]
@@ -99,8 +103,8 @@ class RunningService:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Hold the known services that run. ``running``: the services in the order of ``KNOWN``, tuners first. ``systemd``:
-    True if systemd runs this host. ``init``: the name of process 1, None if it cannot be read."""
+    """Hold the known services that run on this host. ``running``: these services in the order of ``KNOWN``, tuners
+    first. ``systemd``: True if systemd runs this host. ``init``: the name of process 1, None if it cannot be read."""
 
     running: tuple[RunningService, ...]
     systemd: bool
@@ -115,14 +119,13 @@ class Services:
         return tuple(s for s in self.running if s.service.kind == "load")
 
     def find(self, name: str) -> RunningService | None:
-        """Return a running service by its name."""
+        """Return the running service with this name; None if it does not run."""
         return next((s for s in self.running if s.name == name), None)
 
 
 def read_services(root: HostRoot, tasks: Iterable[Task] | None = None) -> Services:
-    """Return the known services that run. ``tasks``: all processes, if the caller has read them already; /proc is then
-    not read again.
-    """
+    """Return the known services that run on this host. ``tasks``: all processes, if the caller has read them already;
+    otherwise /proc is read."""
     init = read_init(root)
     systemd = runs_systemd(root, init)
     pids: dict[str, list[int]] = {}
@@ -139,15 +142,16 @@ def read_services(root: HostRoot, tasks: Iterable[Task] | None = None) -> Servic
 
 
 def read_init(root: HostRoot) -> str | None:
-    """Return the name of process 1."""
+    """Return the name of process 1; None if it cannot be read."""
     return root.word("/proc/1/comm")
 
 
 def runs_systemd(root: HostRoot, init: str | None) -> bool:
-    """Return True if process 1 is systemd, by its name and by the folder that it makes at boot (sd_booted(3))."""
+    """Return True if process 1 is systemd. Both its name and the folder that systemd makes at boot must be there
+    (sd_booted(3))."""
     return init == "systemd" and root.is_dir("/run/systemd/system")
 
 
 def active_units(root: HostRoot) -> frozenset[str]:
-    """Return the names of systemd's active units; empty if its links cannot be listed."""
+    """Return the names of systemd's active units. Return an empty set if the links to the units cannot be listed."""
     return frozenset(name.removeprefix(_LINK) for name in root.list_dir(UNITS_DIR) if name.startswith(_LINK))

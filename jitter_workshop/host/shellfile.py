@@ -9,8 +9,11 @@ _NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 
 
 def parse_assignments(text: str) -> dict[str, str]:
-    """Return the assignments of a settings file; if a name occurs twice, the last value counts. Other lines are left
-    out. Quotes are removed. ``NAME+=value`` appends, as in GRUB's settings. Never raise an error."""
+    """Return the assignments in a settings file: name → value.
+
+    If a name occurs twice, the last value counts. ``NAME+=value`` appends to the value so far, as in GRUB's settings.
+    Quotes are removed, and lines of any other form are left out. Never raise an error.
+    """
     values: dict[str, str] = {}
     for line in text.split("\n"):
         name, equals, rest = line.strip().removeprefix("export ").partition("=")
@@ -24,7 +27,8 @@ def parse_assignments(text: str) -> dict[str, str]:
 
 
 def unquote(text: str) -> str:
-    """Return one shell word without its quotes; a comment after it is dropped, an open quote ends at the line's end."""
+    """Return the first shell word of a text, without its quotes. A comment after the word is dropped. A quote that is
+    not closed ends at the line's end."""
     out: list[str] = []
     quote = ""
     position = 0

@@ -21,14 +21,17 @@ from jitter_workshop.model.host import HostSummary, Topology
 
 _TRADE_MARKS = r"(?i)\((?:R|TM|C)\)"
 _SALES_TALK = r"\s+(?:@.*|\d+-Core Processor.*|with .*Graphics.*|Processor)$|(?<!Virtual) CPU\b"
-"""These expressions are compiled when a processor's name is first shown. The line of a guest shows no processor's
-name."""
+"""Expression for the parts of a processor's name that say nothing, such as its clock rate. It is compiled when a
+processor's name is first shown; a guest shows no processor's name."""
 
 
 def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
-    """Return the summary of a host; everything is read once. ``notes`` has the reason for each field that is None, and
-    for some empty lists. ``topology``: the CPUs, if they are known already. Temperatures are read, so do not call this
-    during a block."""
+    """Return the summary of a host; each file is read once.
+
+    ``notes`` of the result has the reason for each field that is None, and for some empty lists. ``topology``: the
+    host's CPUs, if the caller knows them; otherwise they are read. Temperatures are read, too, so do not call this
+    function during a block of a run.
+    """
     identity = read_cpu_identity(root)
     hypervisor = read_hypervisor(root, identity)
     kernel = read_kernel(root, identity)
@@ -75,8 +78,8 @@ def summarise(root: HostRoot, topology: Topology | None = None) -> HostSummary:
 
 
 def host_line(summary: HostSummary, hot: tuple[int, ...] = ()) -> str:
-    """Return the host in one line, most important first; unknown parts are left out. ``hot``: the CPUs that run the
-    measured threads, () if none are chosen yet."""
+    """Return one line that describes the host, the most important part first. Unknown parts are left out. ``hot``: the
+    CPUs that run the measured threads, () if none are chosen yet."""
     return " · ".join(part for part in _line_parts(summary, hot) if part)
 
 
@@ -143,7 +146,7 @@ def _notes(
     thermal: Thermal,
     limits: Limits,
 ) -> dict[str, str]:
-    """Return the reason for each field that is None or empty."""
+    """Return the reason for each field of the summary that is None or empty: field → reason."""
     notes: dict[str, str] = {}
     if summary.hypervisor is None:
         known = "not a virtual machine" if hypervisor.guest is False else "not known whether this is a virtual machine"

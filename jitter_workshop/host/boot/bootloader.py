@@ -1,4 +1,4 @@
-"""Find the boot loader, and the way to add a kernel parameter so that it can be removed again.
+"""Find the host's boot loader, and a way to add a kernel parameter that can be taken back later.
 
 Sources: GRUB's manual (/etc/default/grub, and on Debian its drop-in folder), grubby(8), the Boot Loader Specification
 (/boot/loader/entries), os-release(5). No program is run: only files are read.
@@ -28,17 +28,19 @@ _LINE_FILES = {
     "/boot/syslinux/syslinux.cfg": "syslinux",
     "/etc/zipl.conf": "zipl",
 }
-"""Files with the kernel's parameters, and the boot loader that reads each of them."""
+"""File with the kernel's parameters → the boot loader that reads this file, in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class BootLoader:
-    """Hold the boot loader of a host.
+    """Hold the boot loader of a host. ``means`` says how this tool adds kernel parameters:
 
-    ``means``: how this tool adds kernel parameters. ``grub-dropin``: it writes a file in GRUB_DROPINS and runs
-    update-grub. ``grubby``: it runs grubby. ``by-hand``: the user adds the parameters; ``reason`` says where. ``none``:
-    no one can add parameters here; ``reason`` says where they are set. ``name``: the boot loader's name for display, ""
-    for none.
+    * ``grub-dropin``: the tool writes a file in GRUB_DROPINS and runs update-grub.
+    * ``grubby``: the tool runs grubby.
+    * ``by-hand``: the user adds the parameters; ``reason`` says where.
+    * ``none``: nobody can add parameters on this host; ``reason`` says where they are set.
+
+    ``name``: the boot loader's name for display, "" for none.
     """
 
     means: Means
@@ -47,8 +49,8 @@ class BootLoader:
 
 
 def read_families(root: HostRoot) -> tuple[str, ...]:
-    """Return the distribution's id, such as ``ubuntu``, then the ids of the distributions that it is based on, nearest
-    first. Return () if the host has no os-release."""
+    """Return ids of distributions, such as ``("ubuntu", "debian")``: first this host's, then those that it is based on,
+    nearest first. Return () if the host has no os-release."""
     for path in _OS_RELEASE:
         text = root.text(path)
         if text is not None:
@@ -58,8 +60,11 @@ def read_families(root: HostRoot) -> tuple[str, ...]:
 
 
 def read_boot_loader(root: HostRoot) -> BootLoader:
-    """Find the boot loader by its files. A folder that only root can list (/boot on some hosts) counts as missing. The
-    result may then be ``by-hand`` or ``none``, which is safe: this tool then writes nothing."""
+    """Return the host's boot loader, found by its files.
+
+    A folder that only root can list (/boot on some hosts) counts as missing. Then ``means`` may be ``by-hand`` or
+    ``none``. This is safe, because the tool then writes nothing.
+    """
     families = read_families(root)
     if any(present(root, mark) for mark in _CONTAINER_MARKS):
         reason = "this is a container or its image: the kernel's parameters are set outside of it, where it is started"
@@ -86,5 +91,5 @@ def read_boot_loader(root: HostRoot) -> BootLoader:
 
 
 def present(root: HostRoot, path: str) -> bool:
-    """Return True if a file exists and may be read, also if it is empty."""
+    """Return True if a file exists and can be read, even if it is empty."""
     return root.head(path, 1) is not None

@@ -15,9 +15,13 @@ _WORD = re.compile(r"""(?:[^" \t\n\r\v\f]|"[^"]*"?)+""")
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """Hold the parameters in their given order, as (name, value); a value is None where there was no ``=``. Text after
-    `` -- `` is for init and is dropped. ``text``: the line as the kernel shows it; None if it cannot be read, and
-    ``reason`` then says why. The line is untrusted: it has to be cleaned before it is shown."""
+    """Hold the kernel's boot parameters as (name, value), in their given order. A value is None if the parameter has no
+    ``=``.
+
+    Text after `` -- `` is for init and is left out. ``text``: the whole line as the kernel shows it, None if it cannot
+    be read. ``reason``: why ``text`` is None. ``text`` must be cleaned before it is shown, because the host may not be
+    trusted.
+    """
 
     parameters: tuple[tuple[str, str | None], ...]
     text: str | None
@@ -28,33 +32,38 @@ class CommandLine:
         return bool(self.values(name))
 
     def value(self, name: str) -> str | None:
-        """Return the parameter's last value, which is the effective one for most parameters; None if it is absent or
-        has no value."""
+        """Return the parameter's last value, which is the effective one for most parameters. Return None if the
+        parameter is missing or has no value."""
         found = self.values(name)
         return found[-1] if found else None
 
     def values(self, name: str) -> tuple[str | None, ...]:
-        """Return all values of the parameter. Hyphens and underscores in names count as equal, as in the kernel."""
+        """Return all values of the parameter, in their order. Hyphens and underscores in the name count as equal, as in
+        the kernel."""
         wanted = name.replace("-", "_")
         return tuple(value for key, value in self.parameters if key.replace("-", "_") == wanted)
 
     def cpus(self, name: str, last: int | None = None) -> CpuSet | None:
-        """Return the CPU list in the parameter's last value; None if there is no value, or the value is not a list.
-        ``last``: the largest possible CPU number, for lists with ``N`` or ``all``."""
+        """Return the CPUs in the parameter's last value. Return None if the parameter has no value, or the value is not
+        a CPU list.
+
+        ``last``: the largest possible CPU number, for lists with ``N`` or ``all``.
+        """
         return CpuSet.if_list(self.value(name), last)
 
 
 @dataclass(frozen=True, slots=True)
 class Isolcpus:
-    """Hold the parameter ``isolcpus``: its CPUs, and its flags that the kernel knows. ``flags``: ``domain`` if no flag
-    was given. ``cpus``: None if the list or a flag is malformed; the kernel then ignores the parameter."""
+    """Hold the boot parameter ``isolcpus``. ``flags``: the flags that the kernel knows; ``domain`` alone if no flag was
+    given. ``cpus``: the parameter's CPUs. They are None if the list or a flag is malformed, because the kernel then
+    ignores the parameter."""
 
     flags: tuple[str, ...]
     cpus: CpuSet | None
 
 
 def read_command_line(root: HostRoot) -> CommandLine:
-    """Return the running kernel's parameters."""
+    """Return the boot parameters of the running kernel, or of the recorded one."""
     reading = root.reading(PATH)
     if reading.text is None:
         return CommandLine((), None, f"{PATH}: {reading.reason}")
@@ -62,8 +71,11 @@ def read_command_line(root: HostRoot) -> CommandLine:
 
 
 def parse_command_line(text: str) -> tuple[tuple[str, str | None], ...]:
-    """Return the parameters of a line as (name, value). The line is split as in the kernel: at white space outside
-    quotes. Double quotes cannot be escaped and are not part of the value. A lone ``--`` ends the kernel's part."""
+    """Return the boot parameters in a line as (name, value).
+
+    The line is split as the kernel splits it: at white space outside double quotes. Double quotes cannot be escaped and
+    are not part of a value. A lone ``--`` ends the kernel's parameters.
+    """
     found: list[tuple[str, str | None]] = []
     for word in split_words(text):
         if word == "--":
@@ -85,12 +97,14 @@ def parse_command_line(text: str) -> tuple[tuple[str, str | None], ...]:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a line, with their quotes."""
+    """Return the words of a line of boot parameters. Quotes stay in the words."""
     return _WORD.findall(text)
 
 
 def parse_isolcpus(value: str, last: int | None = None) -> Isolcpus:
-    """Parse ``[flag,…]LIST``; the flags are ``nohz``, ``domain`` and ``managed_irq``."""
+    """Return the CPUs and flags in a value of ``isolcpus``, which has the form ``[flag,…]LIST``. The flags are
+    ``nohz``, ``domain`` and ``managed_irq``. ``last``: the largest possible CPU number, for lists with ``N`` or
+    ``all``."""
     flags: list[str] = []
     rest = value
     # To the kernel, a word at the beginning is a flag, even ``all`` and ``N``.

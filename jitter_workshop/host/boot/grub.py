@@ -1,12 +1,12 @@
 """Parse GRUB's menu as grub-mkconfig writes it, and read and change GRUB's environment block.
 
-An entry for one boot has to be a copy of the default entry. No tool of GRUB finds or copies that entry: grub-reboot
-only chooses among existing entries. So this module finds the default entry. No code is run, and nothing is guessed: an
-unknown construct raises :class:`NotUnderstood` with the reason.
+A new menu entry for one boot has to be a copy of the default entry. No tool of GRUB finds or copies the default entry:
+grub-reboot only chooses among existing entries. So this module finds the default entry itself. It runs no code of the
+menu and guesses nothing: an unknown construct raises :class:`NotUnderstood` with the reason.
 
 GRUB keeps a few variables in the 1,024 bytes of its environment block from one boot to the next. GRUB can only
-overwrite the disk blocks of the file, so the file must keep its size and its place. (grub-editenv empties the file
-first.)
+overwrite the disk blocks of the file with this block, so the file must keep its size and its place. (grub-editenv
+empties the file first.)
 
 Sources: GNU GRUB manual, "Shell-like scripting", "Simple configuration handling" and "Environment block".
 """
@@ -26,14 +26,18 @@ _BETWEEN = ("then", "else", "elif", "do")
 _WITH_BLOCK = ("menuentry", "submenu", "function")
 _LINUX = ("linux", "linux16", "linuxefi")
 _FUNCTIONS = ("load_video", "gfxmode", "recordfail", "savedefault")
-"""Functions that the distributions' menus define and their entries call."""
+"""Functions that the menus of distributions define, and that the entries of these menus call."""
 
 _IN_ENTRY = (
     *("[", "test", "true", "insmod", "set", "unset", "export", "echo", *_FUNCTIONS, *_LINUX),
     *("search", "search_fs_uuid", "search_label", "cryptomount", "initrd", "initrd16", "initrdefi", "devicetree"),
 )
-"""Commands allowed in an entry that starts Linux, as grub-mkconfig and the distributions' additions write such entries.
-None of them starts another system. ``savedefault``, which makes an entry the default, is left out of our copy."""
+"""Commands that may be in a menu entry that starts Linux. grub-mkconfig and the additions of distributions write such
+entries.
+
+None of these commands starts another system. ``savedefault`` makes an entry the default, so our copy of an entry leaves
+it out.
+"""
 
 _ID_OPTIONS = ("--id", "$menuentry_id_option", "${menuentry_id_option}")
 _CUSTOM = ("$prefix/custom.cfg", "${prefix}/custom.cfg", "${config_directory}/custom.cfg")
@@ -44,27 +48,31 @@ _TOKEN = r"""(?xs)
       | (?P<brace> [{}] )
       | (?P<word> (?: [^ \t\r\n;{}|&<>'"\\$] | \\[^\n] | '[^']*' | "(?:[^"\\]|\\.)*" | \$\{[^}]*\} | \$(?!\{) )+ )
       | (?P<other> . )"""
-"""The tokens of a menu. (These expressions are compiled at their first use: ``status`` seldom needs them.)"""
+"""Expression for the tokens of a menu. It is compiled at its first use, because ``status`` seldom needs it."""
 _QUOTED = r"""(?s)'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|([^'"\\]+|\\)"""
-"""The parts of a word: in single quotes, in double quotes, escaped, plain."""
+"""Expression for the parts of a word of a menu: in single quotes, in double quotes, escaped, plain."""
 _SAVEDEFAULT = r"(?m)^([ \t\r]*)savedefault(?=[ \t\r]*$)"
 
 ENVIRONMENT_SIZE = 1024
 _SECTOR = 512
-"""Size of a sector, which a disk writes whole or not at all; many disks have larger sectors, no disk has smaller ones.
-"""
+"""Size of a disk's sector in bytes. A disk writes a sector whole or not at all. Many disks have larger sectors, and no
+disk has smaller ones."""
 _HEADER = b"# GRUB Environment Block\n"
 
 
 class NotUnderstood(Exception):
-    """Signal that this tool does not understand GRUB's menu, and so does not change it; the message is the reason."""
+    """Signal that this tool does not understand GRUB's menu, and therefore does not change it. The message is the
+    reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Hold one command of a menu. ``words``: as written, with quotes. ``end``: the position behind the command.
-    ``block``: the commands between its braces. ``inside``: start and end of the text between them. ``conditional``:
-    GRUB may skip the command when it reads the menu."""
+    """Hold one command of a menu.
+
+    ``words``: the command's words as written, with quotes. ``end``: the position behind the command. ``block``: the
+    commands between the command's braces. ``inside``: start and end of the text between these braces. ``conditional``:
+    True if GRUB may skip the command.
+    """
 
     words: tuple[str, ...]
     end: int
@@ -75,9 +83,11 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class MenuEntry:
-    """Hold an entry that starts a Linux kernel. ``body``: the text between its braces, without ``savedefault``. ``at``:
-    the position in ``body`` where a parameter is added. ``arguments``: the words after ``linux`` as written: the
-    kernel, then its parameters."""
+    """Hold a menu entry that starts a Linux kernel.
+
+    ``body``: the text between the entry's braces, without ``savedefault``. ``at``: the position in ``body`` where a
+    parameter is added. ``arguments``: the words after ``linux`` as written: the kernel's file, then its parameters.
+    """
 
     title: str
     body: str
@@ -86,20 +96,20 @@ class MenuEntry:
 
     @property
     def summary(self) -> str:
-        """Return a line such as ``'Debian GNU/Linux': /boot/vmlinuz-6.1.0-1-amd64 root=… ro quiet``."""
+        """Return the entry in one line, such as ``'Debian GNU/Linux': /boot/vmlinuz-6.1.0-1-amd64 root=… ro quiet``."""
         return f"'{self.title}': {' '.join(self.arguments)}"
 
 
 def default_entry(text: str, saved: str) -> MenuEntry:
-    """Return the entry that GRUB boots by default. ``text``: the menu. ``saved``: the variable ``saved_entry`` of the
-    environment block, "" for none. Raise NotUnderstood for an unknown construct."""
+    """Return the entry that GRUB boots by default. ``text``: the whole menu. ``saved``: the variable ``saved_entry`` of
+    GRUB's environment block, "" for none. Raise NotUnderstood if the menu has an unknown construct."""
     commands = parse(text)
     return entry_of(text, _find(commands, _default(commands, saved)))
 
 
 def takes_next_entry(commands: Sequence[Command]) -> bool:
-    """Return True if the menu boots ``next_entry`` of the environment block once, and clears this variable first.
-    grub-mkconfig (00_header) writes such menus since GRUB 2.00, also without GRUB_DEFAULT=saved."""
+    """Return True if the menu boots the entry ``next_entry`` of GRUB's environment block once, and clears the variable
+    first. Menus of grub-mkconfig (00_header) do so since GRUB 2.00, even without GRUB_DEFAULT=saved."""
     words = [command.words for command in commands]
     steps = [("set", 'default="${next_entry}"'), ("set", "next_entry="), ("save_env", "next_entry")]
     starts = [n for n in range(len(words)) if words[n : n + 3] == steps]
@@ -112,8 +122,8 @@ def reads_custom(commands: Sequence[Command]) -> bool:
 
 
 def entry_of(text: str, command: Command) -> MenuEntry:
-    """Return the entry of ``command``, a ``menuentry`` in ``text``. Raise NotUnderstood if the entry does more than
-    start one kernel."""
+    """Return the entry that the command ``menuentry`` in the menu ``text`` defines. Raise NotUnderstood if the entry
+    does more than start one kernel."""
     title = literal(command.words[1]) or ""
     named = f"the default entry '{printable(title, 60)}'"
     for other in (c.words[0] for c in command.block if c.words[0] not in _IN_ENTRY):
@@ -135,7 +145,7 @@ def entry_of(text: str, command: Command) -> MenuEntry:
 
 
 def literal(word: str) -> str | None:
-    """Return a word's text without its quotes; None if it contains a variable."""
+    """Return the text of a word of the menu without its quotes; None if the word contains a variable."""
     found = []
     for single, double, escaped, plain in re.findall(_QUOTED, word):
         if "$" in plain or "$" in re.sub(r"\\.", "", double, flags=re.DOTALL):
@@ -163,7 +173,8 @@ def _no_others(commands: Sequence[Command]) -> None:
 
 
 def _default(commands: Sequence[Command], saved: str) -> str:
-    """Return the default that the menu sets if no entry is chosen for one boot: a number, an id or a title."""
+    """Return the number, id or title of the entry that the menu boots by default. Raise NotUnderstood if the menu sets
+    no default, more than one, or a computed one."""
     if any(command.words[0].startswith("default=") for command in commands):
         raise NotUnderstood("GRUB's menu changes its default in a later line")
     settings = [word for command in commands if command.words[0] == "set" for word in command.words[1:]]
@@ -179,8 +190,8 @@ def _default(commands: Sequence[Command], saved: str) -> str:
 
 
 def _find(commands: Sequence[Command], default: str) -> Command:
-    """Return the entry named by ``default``: a number, an id or a title, or several as in ``1>2``. ``>`` leads into a
-    submenu; ``>>`` is a literal ``>``."""
+    """Return the command of the menu entry that ``default`` names by number, id or title. A path such as ``1>2`` names
+    entry 2 of submenu 1; ``>>`` is a literal ``>``. Raise NotUnderstood if there is no such entry."""
     *menus, last = (part.replace("\0", ">") for part in default.replace(">>", "\0").split(">"))
     for name, kind in [*((menu, "submenu") for menu in menus), (last, "menuentry")]:
         _no_others(commands)
@@ -192,7 +203,7 @@ def _find(commands: Sequence[Command], default: str) -> Command:
 
 
 def _one(entries: Sequence[Command], name: str) -> Command:
-    """Return the entry whose number, id or title is ``name``."""
+    """Return the entry whose number, id or title is ``name``. Raise NotUnderstood if there is none."""
     number = int(name) if name.isascii() and name.isdigit() and len(name) <= 6 else None
     if number is None and name[:1].isdigit():
         raise NotUnderstood(f"GRUB's default '{printable(name, 60)}' begins with a digit, but is not a number")
@@ -206,7 +217,7 @@ def _one(entries: Sequence[Command], name: str) -> Command:
 
 
 def _names(entry: Command) -> tuple[str, ...]:
-    """Return an entry's title and id."""
+    """Return the title of a menu entry, followed by its id if it has one."""
     title = literal(entry.words[1]) if len(entry.words) > 1 else None
     if title is None or entry.words[1][0] in "-$":
         raise NotUnderstood("an entry of GRUB's menu has no fixed title")
@@ -220,13 +231,14 @@ def _names(entry: Command) -> tuple[str, ...]:
 
 
 def parse(text: str) -> tuple[Command, ...]:
-    """Return the commands of a menu or of a part of one, including those inside an ``if``. Raise NotUnderstood for an
-    unknown construct."""
+    """Return the commands of a menu or of a part of a menu, including commands inside an ``if``. Raise NotUnderstood if
+    there is an unknown construct."""
     return _block(re.finditer(_TOKEN, text), nested=False, conditional=False)[0]
 
 
 def _block(tokens: Iterator[re.Match[str]], *, nested: bool, conditional: bool) -> tuple[tuple[Command, ...], int]:
-    """Return the commands up to the end of a block, and the position of its closing brace."""
+    """Return the commands from here to the end of a block, and the position of the block's closing brace. ``nested``:
+    False for the whole menu, which has no closing brace. ``conditional``: True if GRUB may skip the block."""
     found: list[Command] = []
     words: list[str] = []
     end = depth = 0
@@ -263,8 +275,8 @@ _UNEXPECTED = {"\\": "a line that continues in the next one"} | dict.fromkeys("'
 
 
 def variables(block: bytes) -> dict[str, str]:
-    """Return the block's variables, name → value. Raise ValueError with the reason if ``grub-editenv`` would not write
-    such a block."""
+    """Return the variables of GRUB's environment block, name → value. Raise ValueError with the reason if ``block`` is
+    not as ``grub-editenv`` writes it."""
     found = {}
     for line in _lines(block):
         name, equals, value = line.partition(b"=")
@@ -274,8 +286,12 @@ def variables(block: bytes) -> dict[str, str]:
 
 
 def with_variable(block: bytes, name: str, value: str) -> bytes:
-    """Return the block with one variable set, or without it where ``value`` is "". Raise ValueError as ``variables``
-    does, or if the value would have to be escaped or does not fit."""
+    """Return GRUB's environment block with the variable ``name`` set to ``value``, or without this variable if
+    ``value`` is "".
+
+    Raise ValueError if ``variables`` cannot read the block, if the value would have to be escaped, or if it does not
+    fit.
+    """
     key = f"{name}=".encode()
     if "\n" in value or "\\" in value:
         raise ValueError("the value has a character that GRUB would have to escape")
@@ -289,8 +305,8 @@ def with_variable(block: bytes, name: str, value: str) -> bytes:
 
 
 def torn_by_a_cut(old: bytes, new: bytes) -> bool:
-    """Return True if a power cut during the write of ``new`` over ``old`` could leave a mix of both. This is so if they
-    differ in both sectors."""
+    """Return True if a power cut during the write of ``new`` over ``old`` could leave a mix of both. A mix is possible
+    if ``old`` and ``new`` differ in both sectors of the block."""
     starts = range(0, ENVIRONMENT_SIZE, _SECTOR)
     return sum(old[at : at + _SECTOR] != new[at : at + _SECTOR] for at in starts) > 1
 

@@ -1,10 +1,10 @@
-"""Check whether GRUB here can boot an entry once, and read the file that holds our entry.
+"""Check if GRUB on this host can boot a menu entry once, and read the file that holds this tool's entry.
 
-GRUB boots ``next_entry`` of its environment block once, and clears this variable before the kernel starts. So the boot
-after the entry's boot is a normal one, even if the entry's boot fails. GRUB can clear the variable only where it can
+GRUB boots the entry ``next_entry`` of its environment block once, and clears this variable before the kernel starts. So
+the boot after that is a normal boot, even if the entry's boot fails. GRUB can clear the variable only where it can
 write: on a plain disk and a file system without checksums (GNU GRUB manual, "Environment block"). Our entry is a copy
 of the default entry with more parameters. It is in the file ``custom.cfg``, which the menu reads (grub-mkconfig's
-41_custom). Only files are read.
+41_custom). This module only reads files.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _DISKS = ("sd", "vd", "hd", "xvd", "nvme", "mmcblk")
 
 @dataclass(frozen=True, slots=True)
 class OwnEntry:
-    """Hold our entry in ``custom.cfg``. ``copy``: the copied entry without our parameters. ``summary``: one line about
-    it. ``added``: our parameters."""
+    """Hold this tool's menu entry in ``custom.cfg``. ``copy``: the default entry from which it was made, without our
+    parameters. ``summary``: one line about the entry. ``added``: our parameters."""
 
     copy: MenuEntry
     summary: str
@@ -40,9 +40,12 @@ class OwnEntry:
 
 @dataclass(frozen=True, slots=True)
 class OneBoot:
-    """Hold the answer to the question whether GRUB can boot an entry once. ``reason``: why GRUB cannot boot an entry
-    once, "" if it can. ``folder``: GRUB's folder. ``entry``: the menu's default entry. ``next_entry``: the entry that
-    is already chosen for the next boot, "" for none. ``shut``: only root can read the files needed for the answer."""
+    """Hold the answer to the question if GRUB can boot an entry once.
+
+    ``reason``: why GRUB cannot do this, "" if it can. ``folder``: GRUB's folder. ``entry``: the menu's default entry.
+    ``next_entry``: the entry that is already chosen for the next boot, "" for none. ``shut``: True if only root can
+    read the files that are needed for the answer.
+    """
 
     folder: str = ""
     entry: MenuEntry | None = None
@@ -52,9 +55,9 @@ class OneBoot:
 
 
 def own_entry(root: HostRoot, folder: str) -> OwnEntry | None:
-    """Return our entry in this folder's ``custom.cfg``; None where there is no such file.
+    """Return this tool's menu entry in the file ``custom.cfg`` of a folder; None if there is no such file.
 
-    Raise NotUnderstood where the file holds anything else, or cannot be read.
+    Raise NotUnderstood if the file holds anything but this entry, or cannot be read.
     """
     path = f"{folder}/{CUSTOM}"
     reading = root.reading(path, 65_536)
@@ -69,7 +72,8 @@ def own_entry(root: HostRoot, folder: str) -> OwnEntry | None:
 
 
 def render(copy: MenuEntry, added: tuple[str, ...], summary: str) -> str:
-    """Return the text of ``custom.cfg``: the entry ``copy`` with the parameters ``added`` behind its own."""
+    """Return the text of a ``custom.cfg`` with one menu entry. ``copy``: the default entry. ``added``: the parameters
+    that are put behind the entry's own. ``summary``: one line about the entry."""
     more = "".join(f" {word}" for word in added)
     what = f": {' '.join(added)}" if added else ""
     return (
@@ -94,8 +98,8 @@ def one_boot(root: HostRoot) -> OneBoot:
 
 
 def next_entry(root: HostRoot, folder: str) -> str:
-    """Return the entry that GRUB will boot once at the next start; "" for the default entry. Raise NotUnderstood if
-    GRUB's environment block cannot be read."""
+    """Return the entry that GRUB will boot once, at the next start; "" if GRUB will boot the default entry. Raise
+    NotUnderstood if GRUB's environment block cannot be read."""
     return _environment(root, folder).get("next_entry", "")
 
 
@@ -141,7 +145,8 @@ def _environment(root: HostRoot, folder: str) -> dict[str, str]:
 
 
 def _can_be_forgotten(root: HostRoot, folder: str) -> None:
-    """Raise NotUnderstood if GRUB cannot write to its environment block. GRUB would then boot our entry every time."""
+    """Raise NotUnderstood if GRUB cannot write to its environment block. Such a GRUB cannot forget the chosen entry,
+    and would boot it at each start."""
     mount = _mount_of(root, folder)
     if mount is None:
         raise NotUnderstood(f"the disk of {folder} is not known")
@@ -163,8 +168,8 @@ def _can_be_forgotten(root: HostRoot, folder: str) -> None:
 
 
 def _mount_of(root: HostRoot, folder: str) -> tuple[str, str, str] | None:
-    """Return the device number, options and file system of the mount that holds a folder; None if unknown (man 5
-    proc)."""
+    """Return the device number, the options and the file system of the mount that holds a folder; None if they are
+    unknown (man 5 proc)."""
     best = found = None
     for line in (root.text(_MOUNTS) or "").split("\n"):
         fields, dash, rest = line.partition(" - ")
@@ -179,7 +184,8 @@ def _mount_of(root: HostRoot, folder: str) -> tuple[str, str, str] | None:
 
 
 def _parse_own(text: str) -> OwnEntry | None:
-    """Return our entry from a file that is exactly as ``render`` writes it; None for any other text."""
+    """Return this tool's menu entry from the text of ``custom.cfg``. Return None if the text is not exactly as
+    ``render`` writes it."""
     lines = text.split("\n", 3)
     if len(lines) < 4 or lines[0] != _HEAD or not lines[1].startswith(_COPY):
         return None

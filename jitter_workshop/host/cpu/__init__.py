@@ -1,1 +1,2 @@
-"""Read the processor: topology, clock, frequency, idle states, isolation, time since boot."""
+"""Read what the processor tells about itself: topology, clock, frequency, idle states, isolation, and CPU times since
+boot."""

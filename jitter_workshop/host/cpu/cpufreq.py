@@ -15,9 +15,12 @@ POLICY_DIR = f"{CPU_DIR}/cpufreq"
 
 @dataclass(frozen=True, slots=True)
 class FrequencyPolicy:
-    """Hold one policy. Frequencies are in Hz. ``min_hz``/``max_hz``: the limits set now. ``hardware_*``: the limits of
-    the hardware. ``epp``: energy-performance preference. ``own_boost``: True if the policy's own switch allows boost. A
-    value that the driver does not show is None. ``folder``: the policy's folder, where settings are written."""
+    """Hold one frequency policy of the kernel.
+
+    Frequencies are in Hz. ``min_hz``, ``max_hz``: the limits set now. ``hardware_*``: the limits of the hardware.
+    ``epp``: the energy-performance preference. ``own_boost``: True if the policy's own switch allows boost. ``folder``:
+    the policy's folder, where settings are written. A value that the driver does not show is None.
+    """
 
     folder: str
     driver: str | None
@@ -33,8 +36,8 @@ class FrequencyPolicy:
 
 
 def read_governors(root: HostRoot) -> tuple[str, ...]:
-    """Return the governors that the policies use, each once and sorted; () for none. One file is read for each
-    policy."""
+    """Return the governors that the frequency policies use, each once and sorted; () for none. One file is read for
+    each policy."""
     found = (_name(root, f"{folder}/scaling_governor") for _, folder in root.numbered(POLICY_DIR, "policy"))
     return tuple(sorted({governor for governor in found if governor is not None}))
 
@@ -58,15 +61,17 @@ def read_policy(root: HostRoot, folder: str) -> FrequencyPolicy:
 
 
 def read_current_hz(root: HostRoot, cpu: int) -> int | None:
-    """Return the frequency of one CPU as the kernel knows it now; None if the kernel does not show it. On x86 hardware
-    the kernel computes the frequency from counted cycles. On other hardware it shows the requested frequency
-    (cpufreq.rst, scaling_cur_freq)."""
+    """Return the present frequency of one CPU in Hz; None if the kernel does not show it.
+
+    On x86 hardware the kernel computes the frequency from counted cycles. On other hardware it shows the requested
+    frequency (cpufreq.rst, scaling_cur_freq).
+    """
     return _hz(root, f"{CPU_DIR}/cpu{cpu}/cpufreq/scaling_cur_freq")
 
 
 def policy_folders(root: HostRoot, cpus: CpuSet) -> dict[str, CpuSet]:
-    """Return the policies that govern ``cpus``, in number order: folder → the part of ``cpus`` that the policy
-    governs."""
+    """Return the frequency policies that govern ``cpus``, in the order of their numbers: policy's folder → the CPUs of
+    ``cpus`` that it governs."""
     found: dict[str, CpuSet] = {}
     left = set(cpus)
     numbers = dict(root.numbered(POLICY_DIR, "policy"))
@@ -84,13 +89,13 @@ def policy_folders(root: HostRoot, cpus: CpuSet) -> dict[str, CpuSet]:
 
 
 def read_related(root: HostRoot, folder: str) -> CpuSet:
-    """Return all CPUs of a policy, including offline ones."""
+    """Return all CPUs of the frequency policy in a folder, including offline ones."""
     return _cpus(root, f"{folder}/related_cpus") or _cpus(root, f"{folder}/affected_cpus")
 
 
 def epb_path(cpu: int) -> str:
-    """Return the file of one CPU's energy-performance bias: from 0 (performance) to 15 (saving power)
-    (intel_epb.rst)."""
+    """Return the path of the file with one CPU's energy-performance bias. The bias goes from 0 (performance) to 15
+    (saving power) (intel_epb.rst)."""
     return f"{CPU_DIR}/cpu{cpu}/power/energy_perf_bias"
 
 
@@ -101,13 +106,15 @@ def read_epb(root: HostRoot, cpu: int) -> int | None:
 
 
 def _name(root: HostRoot, path: str) -> str | None:
-    """Return a file's name, or None: a driver without a value writes ``<unknown>`` or ``<unsupported>``."""
+    """Return the name in a file. Return None if there is no file, or if the driver wrote ``<unknown>`` or
+    ``<unsupported>`` because it has no value."""
     text = root.word(path)
     return text if text and not text.startswith("<") else None
 
 
 def _cpus(root: HostRoot, path: str) -> CpuSet:
-    """Return CPUs from a list of cpufreq, which puts blanks between the numbers, unlike the rest of the kernel."""
+    """Return the CPUs in a list of cpufreq. Such a list has blanks between the numbers, unlike the kernel's other CPU
+    lists."""
     try:
         return CpuSet.parse_words(root.text(path) or "")
     except ValueError:

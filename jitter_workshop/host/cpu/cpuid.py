@@ -1,7 +1,7 @@
 """Ask the processor itself for the hypervisor's signature (CPUID leaf 0x40000000 of x86).
 
-The kernel shows this leaf in no file that an ordinary user may read. So this module runs the instruction, as any
-program may (Intel SDM volume 2; Documentation/virt/kvm/x86/cpuid.rst for the leaf).
+The kernel shows this leaf in no file that an ordinary user may read. So this module executes the instruction CPUID, as
+any program may (Intel SDM volume 2; Documentation/virt/kvm/x86/cpuid.rst for the leaf).
 """
 
 from __future__ import annotations
@@ -30,8 +30,11 @@ _CODE = bytes.fromhex(
 
 @functools.cache
 def hypervisor_signature() -> str:
-    """Return the signature, at most 12 characters; "" on other processors, and where this process may not make memory
-    executable. Call it only in a guest: without a hypervisor the leaf means nothing."""
+    """Return the hypervisor's signature, at most 12 characters. Return "" on a processor other than x86, or if this
+    process may not make memory executable.
+
+    Call this function only in a guest: without a hypervisor the leaf means nothing.
+    """
     if os.uname().machine != "x86_64":
         return ""
     try:

@@ -17,9 +17,12 @@ IDLE_DIR = f"{CPU_DIR}/cpuidle"
 
 @dataclass(frozen=True, slots=True)
 class ResumeLatency:
-    """Hold the limit on the wake-up time of one CPU. ``text``: the file's text. ``limit_us``: 0 if no latency at all is
-    accepted (the file has ``n/a``); None if there is no limit (the file has 0) or no file. ``reason``: why ``text`` is
-    None."""
+    """Hold the limit on the wake-up time of one CPU.
+
+    ``text``: the text of the kernel's file. ``limit_us``: the limit in µs; 0 if the file has ``n/a``, which means that
+    no latency at all is accepted. It is None if the file has 0, which means no limit, or if there is no file.
+    ``reason``: why ``text`` is None.
+    """
 
     text: str | None
     limit_us: int | None
@@ -27,19 +30,22 @@ class ResumeLatency:
 
 
 def read_idle_driver(root: HostRoot) -> str | None:
-    """Return the idle driver; None where the kernel has no cpuidle or uses no driver."""
+    """Return the name of the idle driver; None if the kernel has no cpuidle or uses no driver."""
     name = root.word(f"{IDLE_DIR}/current_driver")
     return None if name == "none" else name
 
 
 def state_folders(root: HostRoot, cpu: int) -> tuple[tuple[int, str], ...]:
-    """Return the folders of a CPU's idle states, shallowest first, as (index, path)."""
+    """Return the folders of a CPU's idle states as (index, path), the shallowest state first."""
     return root.numbered(f"{CPU_DIR}/cpu{cpu}/cpuidle", "state")
 
 
 def read_exit_latencies(root: HostRoot, cpus: Iterable[int]) -> dict[str, int] | None:
-    """Return the exit latency in µs that each idle state of these CPUs promises, by the state's folder; None where one
-    of the CPUs shows no idle state. A latency that cannot be read counts as 0. Latencies do not change."""
+    """Return the exit latency in µs that each idle state of these CPUs promises: folder of the state → latency.
+
+    Return None if one of the CPUs shows no idle state. A latency that cannot be read counts as 0. Latencies do not
+    change while the host runs.
+    """
     folders: dict[str, int] = {}
     for cpu in cpus:
         states = state_folders(root, cpu)
@@ -50,25 +56,30 @@ def read_exit_latencies(root: HostRoot, cpus: Iterable[int]) -> dict[str, int] |
 
 
 def read_idle_use(root: HostRoot, latencies: Mapping[str, int]) -> tuple[int, int]:
-    """Return how often the idle states in these folders were entered since boot, and the sum of the exit latencies that
-    they promise, in µs. A state that cannot be read counts as never entered. ``latencies``: folder → µs."""
+    """Return two sums over idle states since boot: the number of entries, and the promised exit latencies of all these
+    entries in µs.
+
+    ``latencies``: folder of an idle state → its exit latency in µs. A state that cannot be read counts as never
+    entered.
+    """
     used = {folder: root.integer(f"{folder}/usage") or 0 for folder in latencies}
     return sum(used.values()), sum(times * latencies[folder] for folder, times in used.items())
 
 
 def parse_disable(value: int | None) -> bool | None:
-    """Return True if the user disabled an idle state (bit 0 of its file; bit 1 means that the driver disabled it)."""
+    """Return True if the user disabled an idle state, by the number in the state's file ``disable``: bit 0 is the
+    user's, bit 1 the driver's. Return None for no number."""
     return None if value is None else value & 1 == 1
 
 
 def resume_latency_path(cpu: int) -> str:
-    """Return the file that limits how long one CPU may take to wake."""
+    """Return the path of the file that limits how long one CPU may take to wake."""
     return f"{CPU_DIR}/cpu{cpu}/power/pm_qos_resume_latency_us"
 
 
 def read_resume_latency(root: HostRoot, cpu: int) -> ResumeLatency:
-    """Read the limit on one CPU's wake-up time, in µs. In the file ``0`` means no limit; with ``n/a`` the CPU never
-    sleeps."""
+    """Return the limit on one CPU's wake-up time, in µs. In the kernel's file ``0`` means no limit; ``n/a`` means that
+    the CPU never sleeps."""
     reading = root.reading(resume_latency_path(cpu))
     if reading.text is None:
         return ResumeLatency(None, None, reading.reason)

@@ -24,25 +24,25 @@ _ARM_PARTS = {
     "0xd49": "Neoverse-N2",
     "0xd4f": "Neoverse-V2",
 }
-"""ARM's own cores by part number (MIDR_EL1); arm64 kernels print no name."""
+"""Part number of ARM's own cores (MIDR_EL1) → the core's name. The kernels of arm64 print only the number."""
 
 
 @dataclass(frozen=True, slots=True)
 class CpuIdentity:
-    """Hold the processor's identity. ``flags``: the flags of an x86 processor; None on other processors, or without
-    /proc/cpuinfo."""
+    """Hold the processor's identity. ``flags``: the flags of an x86 processor. ``flags`` is None on other processors,
+    or without /proc/cpuinfo."""
 
     model: str | None
     flags: frozenset[str] | None
     architecture: str | None
 
     def has(self, flag: str) -> bool | None:
-        """Return True if the flag is set; None where there are no x86 flags."""
+        """Return True if the processor has the x86 flag, False if not; None if no x86 flags are known."""
         return None if self.flags is None else flag in self.flags
 
 
 def read_cpu_identity(root: HostRoot) -> CpuIdentity:
-    """Return the identity of the first CPU; the device tree's model is used where the CPU has no name."""
+    """Return the identity of the first CPU. If the CPU has no name, its name is the model in the device tree."""
     identity = parse_cpuinfo(root.head("/proc/cpuinfo", _HEAD_BYTES))
     if identity.model is None:
         model = root.word("/proc/device-tree/model", 80)
@@ -51,7 +51,7 @@ def read_cpu_identity(root: HostRoot) -> CpuIdentity:
 
 
 def parse_cpuinfo(text: str | None) -> CpuIdentity:
-    """Parse the first CPU's entry; if a key occurs twice, the first value counts."""
+    """Return the identity in the first CPU's entry of /proc/cpuinfo. If a key occurs twice, the first value counts."""
     values: dict[str, str] = {}
     for line in (text or "").split("\n"):
         key, colon, value = line.partition(":")
@@ -72,8 +72,8 @@ _FOLDER = "/sys/devices/system/clocksource/clocksource0"
 
 @dataclass(frozen=True, slots=True)
 class Clocksource:
-    """Hold the clock source. ``current``: the clock that the kernel uses now, None if not shown. ``constant_tsc``,
-    ``nonstop_tsc``: CPU flags; None on processors without x86 flags."""
+    """Hold the kernel's clock source. ``current``: the clock that the kernel uses now, None if the kernel does not show
+    it. ``constant_tsc``, ``nonstop_tsc``: True if the CPU has the flag; None on processors without x86 flags."""
 
     current: str | None
     available: tuple[str, ...]
@@ -82,14 +82,17 @@ class Clocksource:
 
     @property
     def tsc_trusted(self) -> bool:
-        """Return True if the kernel uses the TSC, and the CPU has the flags of a TSC that keeps its rate and never
-        stops. On processors without these flags only the first condition is checked. The kernel stops using the TSC
-        when its watchdog finds a fault."""
+        """Return True if the kernel uses the TSC, and the CPU's flags say that the TSC keeps its rate and never stops.
+
+        On processors without x86 flags only the first condition is checked. The kernel stops using the TSC when its
+        watchdog finds a fault in it.
+        """
         return self.current == "tsc" and self.constant_tsc is not False and self.nonstop_tsc is not False
 
 
 def read_clocksource(root: HostRoot, identity: CpuIdentity | None = None) -> Clocksource:
-    """Read the clock source. ``identity``: the CPU's identity, if known; otherwise it is read."""
+    """Return the kernel's clock source. ``identity``: the CPU's identity, if the caller knows it; otherwise it is
+    read."""
     cpu = identity if identity is not None else read_cpu_identity(root)
     return Clocksource(
         current=root.word(f"{_FOLDER}/current_clocksource"),

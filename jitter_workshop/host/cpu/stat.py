@@ -1,10 +1,13 @@
-"""Read each CPU's time since boot: by use (steal included), and the time that its tasks ran and waited.
+"""Read how each CPU spent its time since boot (steal included), and how long tasks ran and waited on it.
 
-/proc/stat: proc(5), Documentation/filesystems/proc.rst. /proc/schedstat: Documentation/scheduler/sched-stats.rst;
-kernels with CONFIG_SCHEDSTATS show it to every user. This file counts in ns of the run queue's clock (the document's
-"jiffies" were right before 2.6.23). The kernel adds a task's time only when the task gets or leaves the CPU, so a
-reading lacks the time since then. A thread's own figures (/proc/PID/task/TID/schedstat, CONFIG_SCHED_INFO) are read by
-the thread (``jw_thread_usage``).
+/proc/stat: proc(5), Documentation/filesystems/proc.rst.
+
+/proc/schedstat: Documentation/scheduler/sched-stats.rst; kernels with CONFIG_SCHEDSTATS show it to every user. It
+counts in ns of the run queue's clock (the document's word "jiffies" was right before 2.6.23). The kernel adds a task's
+time only when the task gets or leaves the CPU, so a reading lacks the time since then.
+
+The figures of a single thread (/proc/PID/task/TID/schedstat, CONFIG_SCHED_INFO) are read by the thread itself
+(``jw_thread_usage``).
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ _SCHEDSTAT_FIELDS = 9
 
 @dataclass(frozen=True, slots=True)
 class CpuTimes:
-    """Hold the ticks of one CPU since boot, in the kernel's order; fields that an old kernel lacks are 0."""
+    """Hold the ticks that one CPU spent in each way since boot, in the kernel's order. Fields that an old kernel lacks
+    are 0."""
 
     user: int = 0
     nice: int = 0
@@ -38,20 +42,23 @@ class CpuTimes:
 
     @property
     def tasks(self) -> int:
-        """Return the ticks that tasks took, in their programs and in the kernel."""
+        """Return the ticks in which the CPU ran tasks, both in their programs and in the kernel."""
         return self.user + self.nice + self.system
 
     @property
     def total(self) -> int:
-        """Return the sum of all ticks. Guest time is not added, because user time includes it."""
+        """Return the sum of the CPU's ticks. Guest time is not added separately, because user time includes it."""
         return self.tasks + self.idle + self.iowait + self.irq + self.softirq + self.steal
 
 
 @dataclass(frozen=True, slots=True)
 class CpuStat:
-    """Hold the figures in /proc/stat. ``per_cpu``: online CPUs only. ``steal_available``: True if any steal was ever
-    counted, False if the host is known not to be a guest, None (unknown) in a guest that shows 0 everywhere. (Every
-    kernel prints a steal column, which stays 0 if the hypervisor gives no steal clock.)"""
+    """Hold the figures in /proc/stat.
+
+    ``per_cpu``: figures of each online CPU. ``steal_available``: True if any steal was ever counted; False if the host
+    is known not to be a guest; None (unknown) in a guest that shows 0 everywhere. The column of steal alone proves
+    nothing: every kernel prints it, and it stays 0 if the hypervisor gives no steal clock.
+    """
 
     per_cpu: dict[int, CpuTimes] = field(default_factory=dict)
     ticks_per_second: int = 100
@@ -60,12 +67,12 @@ class CpuStat:
 
     @property
     def tick_ns(self) -> int:
-        """Return the length of a tick in ns: 10 ms on nearly every kernel (USER_HZ)."""
+        """Return the length of a tick of /proc/stat in ns: 10 ms on nearly every kernel (USER_HZ)."""
         return 1_000_000_000 // self.ticks_per_second
 
     @property
     def why_no_steal(self) -> str:
-        """Return why the steal is unknown, if ``steal_between`` returns None."""
+        """Return the reason why the steal is unknown. The reason applies if ``steal_between`` returns None."""
         if self.reason:
             return self.reason
         if self.steal_available is False:
@@ -74,8 +81,8 @@ class CpuStat:
 
     @property
     def steal_percent(self) -> float | None:
-        """Return the share of all CPU time since boot that the hypervisor gave to others, in percent; None without a
-        steal clock."""
+        """Return the share of CPU time since boot, in percent, in which the hypervisor ran something else. Return None
+        without a steal clock."""
         total = sum(t.total for t in self.per_cpu.values())
         if self.steal_available is not True or not total:
             return None
@@ -84,9 +91,11 @@ class CpuStat:
 
 @dataclass(frozen=True, slots=True)
 class Schedstat:
-    """Hold the times of all tasks on a CPU since boot, or between two readings. ``ran_ns``: time on the CPU.
-    ``waited_ns``: time in its queue, runnable but not running (the run delay). ``timeslices``: how often a task got the
-    CPU."""
+    """Hold the scheduler's sums over all tasks of a CPU, since boot or between two readings.
+
+    ``ran_ns``: time on the CPU. ``waited_ns``: time in the CPU's queue, runnable but not running (the run delay).
+    ``timeslices``: how often a task got the CPU.
+    """
 
     ran_ns: int
     waited_ns: int
@@ -95,14 +104,16 @@ class Schedstat:
 
 @dataclass(frozen=True, slots=True)
 class CpuSchedstats:
-    """Hold the figures of each CPU in /proc/schedstat. ``reason``: why ``per_cpu`` is empty."""
+    """Hold the figures of each CPU in /proc/schedstat. ``reason``: why there are no figures, if ``per_cpu`` is
+    empty."""
 
     per_cpu: dict[int, Schedstat] = field(default_factory=dict)
     reason: str = ""
 
 
 def read_stat(root: HostRoot, guest: bool | None = None) -> CpuStat:
-    """Read /proc/stat. ``guest``: True in a virtual machine, None if unknown; this decides ``steal_available``."""
+    """Return the figures in /proc/stat. ``guest``: True in a virtual machine, None if unknown; it decides
+    ``steal_available``."""
     reading = root.reading("/proc/stat", _LARGE_TABLE_BYTES)
     if reading.text is None:
         return CpuStat(reason=f"/proc/stat: {reading.reason}")
@@ -110,9 +121,12 @@ def read_stat(root: HostRoot, guest: bool | None = None) -> CpuStat:
 
 
 def steal_between(earlier: CpuStat, later: CpuStat, cpus: Iterable[int] | None = None) -> int | None:
-    """Return the steal of ``cpus`` in ns between two readings, a multiple of ``later.tick_ns``. ``cpus``: None = all.
-    Return None if it is not known that there is a steal clock, or if a reading lacks a CPU. A hypervisor may lower the
-    counter; this counts as no steal."""
+    """Return the steal of ``cpus`` between two readings in ns, a multiple of ``later.tick_ns``. ``cpus``: None means
+    all CPUs.
+
+    Return None if it is not known that the host counts steal, or if a reading lacks a CPU. A CPU whose counter became
+    smaller, as some hypervisors make it, adds no steal.
+    """
     chosen = tuple(later.per_cpu if cpus is None else cpus)
     if later.steal_available is not True or any(c not in later.per_cpu or c not in earlier.per_cpu for c in chosen):
         return None
@@ -121,7 +135,7 @@ def steal_between(earlier: CpuStat, later: CpuStat, cpus: Iterable[int] | None =
 
 
 def parse_stat(text: str, guest: bool | None = None, ticks_per_second: int = 100) -> CpuStat:
-    """Parse /proc/stat. Damaged lines are left out. Never raise an error."""
+    """Return the figures in the text of /proc/stat. Damaged lines are left out. Never raise an error."""
     per_cpu = {cpu: CpuTimes(*numbers) for cpu, numbers in _rows(text, 4, _FIELDS)}
     stolen = any(t.steal for t in per_cpu.values())
     return CpuStat(
@@ -133,7 +147,7 @@ def parse_stat(text: str, guest: bool | None = None, ticks_per_second: int = 100
 
 
 def cpu_schedstats(root: HostRoot) -> CpuSchedstats:
-    """Read each CPU's figures in /proc/schedstat."""
+    """Return each CPU's figures in /proc/schedstat."""
     reading = root.reading("/proc/schedstat", _LARGE_TABLE_BYTES)
     if reading.text is None:
         return CpuSchedstats(reason=f"/proc/schedstat: {reading.reason}")
@@ -141,8 +155,8 @@ def cpu_schedstats(root: HostRoot) -> CpuSchedstats:
 
 
 def parse_cpu_schedstats(text: str) -> CpuSchedstats:
-    """Parse /proc/schedstat: the last three of the nine numbers after ``cpuN``. Other lines, such as domains, are left
-    out."""
+    """Return each CPU's figures in the text of /proc/schedstat. They are the last three of the nine numbers after
+    ``cpuN``. Lines that are not about a CPU are left out."""
     first = text.partition("\n")[0].split()
     if len(first) != 2 or first[0] != "version" or not is_count(first[1]):
         return CpuSchedstats(reason="/proc/schedstat shows no version")
@@ -154,8 +168,8 @@ def parse_cpu_schedstats(text: str) -> CpuSchedstats:
 
 
 def _rows(text: str, least: int, most: int) -> Iterator[tuple[int, list[int]]]:
-    """Yield each CPU with the first ``most`` numbers of its row; rows with fewer than ``least`` numbers are left
-    out."""
+    """Yield (CPU, the first ``most`` numbers of its row) for each row of a text. Rows with fewer than ``least`` numbers
+    are left out."""
     for line in text.split("\n"):
         name, *words = line.split(None, most + 1)[: most + 1] or ("",)
         number = name.removeprefix("cpu")
@@ -165,7 +179,7 @@ def _rows(text: str, least: int, most: int) -> Iterator[tuple[int, list[int]]]:
 
 
 def schedstat_between(earlier: Schedstat | None, later: Schedstat | None) -> Schedstat | None:
-    """Return the difference between two readings; None if one of them is missing."""
+    """Return the difference between two readings; None if one of the two is None."""
     if earlier is None or later is None:
         return None
     return Schedstat(

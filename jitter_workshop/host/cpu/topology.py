@@ -1,4 +1,5 @@
-"""Read CPUs, cores, packages, nodes and caches, and the CPUs without load balancing or without a tick.
+"""Read the host's CPUs, cores, packages, nodes and caches. Also read which CPUs have no load balancing, and which have
+no tick.
 
 Sources: Documentation/admin-guide/cputopology.rst, sysfs-devices-system-cpu; for isolation kernel-parameters.txt
 (isolcpus, nohz_full) and cgroup-v2.rst (cpuset.cpus.partition). The kernel does not show core and package of an offline
@@ -24,19 +25,19 @@ PARTITIONS = ("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup/unified/cpu
 UNKNOWN = -1
 
 _EFFICIENCY_SHARE = 0.75
-"""A CPU below this share of the largest capacity is an efficiency core. The capacities of cores of one kind differ by
-less."""
+"""A CPU whose capacity is below this share of the largest capacity is an efficiency core. The capacities of two cores
+of the same kind differ by less."""
 
 _SIZE = re.compile(r"(\d{1,12})([KMG]?)B?")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def read_topology(root: HostRoot) -> Topology:
-    """Return all CPUs that are present, including offline ones.
+    """Return all CPUs that are present, including offline ones, and what they share.
 
-    ``allowed``: on the live host, the CPU is in this process's affinity mask and in its cgroup's cpuset; in a recorded
-    tree, it is online. A tree without CPUs gives an empty topology. Properties that a group of CPUs shares (a core, a
-    package, a cache) are read once, from the first CPU of the group.
+    On the live host, a CPU is ``allowed`` if it is in this process's affinity mask and in its cgroup's cpuset. In a
+    recorded tree, each online CPU is ``allowed``. A tree without CPUs gives an empty topology. Properties that a group
+    of CPUs shares (a core, a package, a cache) are read once, from the first CPU of the group.
     """
     folders = dict(root.numbered(CPU_DIR, "cpu"))
     online = online_cpus(root, folders)
@@ -64,14 +65,17 @@ def read_topology(root: HostRoot) -> Topology:
 
 
 def read_memory_nodes(root: HostRoot) -> dict[int, CpuSet]:
-    """Return the CPUs of each online memory node, by its number and in that order; a node may have memory only, and no
-    CPUs. Return {} if the kernel was built without NUMA. Source: Documentation/ABI/stable/sysfs-devices-node."""
+    """Return node number → its CPUs for each online memory node, in the order of the numbers. A node may have memory
+    and no CPUs.
+
+    Return {} if the kernel was built without NUMA. Source: Documentation/ABI/stable/sysfs-devices-node.
+    """
     return {n: root.cpu_list(f"{folder}/cpulist") or CpuSet() for n, folder in root.numbered(NODE_DIR, "node")}
 
 
 def online_cpus(root: HostRoot, folders: dict[int, str]) -> CpuSet:
-    """Return the online CPUs by the kernel's list; without a list by each CPU's own file. A CPU without this file is
-    online (CPU 0 often has none). ``folders``: CPU number → its folder."""
+    """Return the online CPUs by the kernel's list. If there is no list, read each CPU's own file instead; a CPU without
+    this file is online (CPU 0 often has none). ``folders``: CPU number → folder of the CPU."""
     listed = root.cpu_list(f"{CPU_DIR}/online")
     if listed is not None and len(listed):
         return listed
@@ -79,8 +83,8 @@ def online_cpus(root: HostRoot, folders: dict[int, str]) -> CpuSet:
 
 
 def allowed_cpus(root: HostRoot, online: CpuSet) -> CpuSet:
-    """Return the online CPUs that this process may run on; in a recorded tree all online CPUs, because this process
-    runs on another host."""
+    """Return the online CPUs that this process may run on. In a recorded tree return all online CPUs, because this
+    process runs on another host."""
     if root.recorded:
         return online
     try:
@@ -94,7 +98,8 @@ def allowed_cpus(root: HostRoot, online: CpuSet) -> CpuSet:
 
 
 def parse_size(text: str | None) -> int | None:
-    """Return a cache size in bytes from ``32K`` or ``2M``, as sysfs writes it."""
+    """Return a cache size in bytes from a text such as ``32K`` or ``2M``, as sysfs writes it. Return None for any other
+    text."""
     match = _SIZE.fullmatch(text or "")
     return int(match[1]) * _UNITS[match[2]] if match else None
 
@@ -105,8 +110,11 @@ def topology_path(cpu: int, name: str) -> str:
 
 
 def _shared(root: HostRoot, online: CpuSet, names: tuple[str, ...]) -> dict[int, CpuSet]:
-    """Return for each online CPU the group of CPUs with which it shares a resource. A group is read from its first CPU,
-    in the first of the files ``names`` that exists. CPUs without such a file are left out."""
+    """Return online CPU → the group of CPUs with which it shares a resource.
+
+    ``names``: files that name the group; the first one that exists is read, for the first CPU of each group. CPUs
+    without such a file are left out.
+    """
     found: dict[int, CpuSet] = {}
     known = frozenset(online)
     for cpu in online:
@@ -121,8 +129,8 @@ def _shared(root: HostRoot, online: CpuSet, names: tuple[str, ...]) -> dict[int,
 
 
 def _list_of(root: HostRoot, cpu: int, names: tuple[str, ...]) -> CpuSet | None:
-    """Return the list in the first of the files ``names`` that a CPU has; None if that list is missing, damaged, or
-    without this CPU."""
+    """Return the CPU list in the first of the files ``names`` that a CPU has. Return None if this list is missing or
+    damaged, or does not contain the CPU."""
     for name in names:
         group = root.cpu_list(topology_path(cpu, name))
         if group is not None:
@@ -133,8 +141,8 @@ def _list_of(root: HostRoot, cpu: int, names: tuple[str, ...]) -> CpuSet | None:
 def _ids(
     root: HostRoot, online: CpuSet, name: str, siblings: dict[int, CpuSet], lists: tuple[str, ...] = ()
 ) -> dict[int, int]:
-    """Return each CPU's id in the file ``name``. All CPUs of a core share the id; so do all CPUs that a file in
-    ``lists`` names."""
+    """Return online CPU → the id in its file ``name``, such as the number of its package. The id is read once for all
+    CPUs of a core, and for all CPUs that a file in ``lists`` names."""
     found: dict[int, int] = {}
     known = frozenset(online)
     for cpu in online:
@@ -150,7 +158,7 @@ def _ids(
 
 
 def _capacities(root: HostRoot, folders: dict[int, str], siblings: dict[int, CpuSet]) -> dict[int, int | None]:
-    """Return ``cpu_capacity`` of every CPU; {} if the first CPU has no such file."""
+    """Return CPU → its ``cpu_capacity``, None where it cannot be read. Return {} if the first CPU has no such file."""
     found: dict[int, int | None] = {}
     for number, folder in folders.items():
         if number in found:
@@ -164,8 +172,8 @@ def _capacities(root: HostRoot, folders: dict[int, str], siblings: dict[int, Cpu
 
 
 def _core_types(root: HostRoot, capacities: dict[int, int | None], online: frozenset[int]) -> dict[int, str]:
-    """Return each CPU's kind of core, {} if all are of one kind. Intel's hybrid CPUs show the kind by the PMU, others
-    by the capacity."""
+    """Return CPU → its kind of core; {} if all cores are of one kind. Intel's hybrid processors show the kind by the
+    PMU, other processors by the capacity."""
     performance = root.cpu_list("/sys/devices/cpu_core/cpus") or CpuSet()
     efficiency = root.cpu_list("/sys/devices/cpu_atom/cpus") or CpuSet()
     efficiency |= root.cpu_list("/sys/devices/cpu_lowpower/cpus") or CpuSet()
@@ -179,8 +187,11 @@ def _core_types(root: HostRoot, capacities: dict[int, int | None], online: froze
 
 
 def _caches(root: HostRoot, online: CpuSet, siblings: dict[int, CpuSet]) -> tuple[Cache, ...]:
-    """Return all caches. A CPU is skipped if it shares all caches of its core's first CPU. A cache is not read again if
-    another CPU's cache of the same index already lists this CPU."""
+    """Return all caches of the online CPUs, each once.
+
+    Two rules save readings. A CPU is skipped if it shares all caches of its core's first CPU. A cache is not read again
+    if a cache of the same index of another CPU already lists this CPU.
+    """
     found: dict[tuple[int, str, CpuSet], Cache] = {}
     mine: dict[int, list[Cache]] = {}
     placed: dict[tuple[int, ...], dict[tuple[int, int], Cache]] = {}
@@ -215,9 +226,12 @@ def _cache(root: HostRoot, folder: str, cpu: int) -> Cache | None:
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """Hold the CPUs that the kernel isolates now. ``boot``: CPUs isolated by isolcpus. ``partitions``: CPUs isolated at
-    run time, by cgroup partitions or the cpusets of version 1. ``nohz_full``: CPUs without a tick while they run one
-    task. A list that the kernel does not show is None."""
+    """Hold the CPUs that the kernel isolates now.
+
+    ``boot``: CPUs isolated by isolcpus. ``partitions``: CPUs isolated at run time, by cgroup partitions or the cpusets
+    of version 1. ``nohz_full``: CPUs without a tick while they run one task. A field is None if the kernel does not
+    show its list.
+    """
 
     boot: CpuSet | None
     partitions: CpuSet | None
@@ -225,12 +239,12 @@ class Isolation:
 
     @property
     def isolated(self) -> CpuSet:
-        """Return all CPUs that the load balancer leaves alone, as far as the kernel shows them."""
+        """Return all CPUs that the scheduler's load balancer leaves alone, as far as the kernel shows them."""
         return (self.boot or CpuSet()) | (self.partitions or CpuSet())
 
 
 def read_isolation(root: HostRoot) -> Isolation:
-    """Read the three lists of isolated CPUs. Without nohz_full the kernel writes ``(null)``, which counts as an empty
+    """Return the three lists of isolated CPUs. A kernel without nohz_full writes ``(null)``, which counts as an empty
     list."""
     partitions = next((found for path in PARTITIONS if (found := root.cpu_list(path)) is not None), None)
     if partitions is None and (sets := find_cpusets(root)) is not None:
@@ -239,6 +253,7 @@ def read_isolation(root: HostRoot) -> Isolation:
 
 
 def last_cpu(root: HostRoot) -> int | None:
-    """Return the largest possible CPU number, which a list may write as ``N``; None where it is not shown."""
+    """Return the largest possible CPU number; None if the kernel does not show it. CPU lists may write this number as
+    ``N``."""
     possible = root.cpu_list(f"{CPU_DIR}/possible")
     return possible.cpus[-1] if possible else None

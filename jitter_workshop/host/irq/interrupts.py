@@ -1,7 +1,7 @@
 """Read /proc/interrupts and /proc/softirqs: how often each source interrupted each CPU (proc(5)).
 
-The header of interrupts names the online CPUs, the header of softirqs all possible CPUs. So a column is found by its
-name, never by its position.
+The header of /proc/interrupts names the online CPUs, the header of /proc/softirqs all possible CPUs. So a CPU's column
+is found by the name in the header, never by its position.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.run import Counter
 
 TIMER_IRQS = ("arch_timer", "riscv-timer")
-"""The ends of the names of the CPU's own timer on ARM and RISC-V, where the timer is an interrupt like others."""
+"""Endings of the names under which the CPU's own timer appears on ARM and RISC-V. There the timer is an interrupt with
+a number, like a device's."""
 _LARGE_TABLE_BYTES = 32 << 20
 _WRAP = 1 << 32
 _TRIGGER = re.compile(r"[\d\s]*-?(?:edge|level|fasteoi|handler|event|virq|ipi|pirq)", re.IGNORECASE)
@@ -22,9 +23,9 @@ _TRIGGER = re.compile(r"[\d\s]*-?(?:edge|level|fasteoi|handler|event|virq|ipi|pi
 
 @dataclass(frozen=True, slots=True)
 class CounterTable(Mapping[str, Counter]):
-    """Map keys (``LOC``, ``36``, ``NET_RX``) to rows.
+    """Hold a table of counters: key of a row (``LOC``, ``36``, ``NET_RX``) → the counts of each CPU.
 
-    ``totals``: rows that the kernel does not split by CPU (``ERR``, ``MIS``). ``reason`` says why there are no rows.
+    ``totals``: rows that the kernel does not split by CPU (``ERR``, ``MIS``). ``reason``: why there are no rows.
     """
 
     rows: dict[str, Counter] = field(default_factory=dict)
@@ -41,9 +42,9 @@ class CounterTable(Mapping[str, Counter]):
         return len(self.rows)
 
     def minus(self, earlier: CounterTable) -> CounterTable:
-        """Return the counts since ``earlier``: the rows that grew, with all their CPUs.
+        """Return the counts since the table ``earlier``: only rows that grew, with the counts of all their CPUs.
 
-        A row or a CPU that is new counts from 0. The kernel's 32-bit counters may wrap in between.
+        A row or a CPU that ``earlier`` lacks counts from 0. A counter of 32 bits may have wrapped since ``earlier``.
         """
         grown: dict[str, Counter] = {}
         for key, row in self.rows.items():
@@ -56,10 +57,10 @@ class CounterTable(Mapping[str, Counter]):
 
 
 def growth(before: int, after: int) -> int:
-    """Return how much a 32-bit counter grew.
+    """Return how much a counter of 32 bits grew from ``before`` to ``after``.
 
-    A smaller number is a wrap if ``before`` was in the upper half of the range and ``after`` in the lower half.
-    Otherwise the counter started again from 0.
+    If ``after`` is smaller, the counter wrapped if ``before`` was in the upper half of the range and ``after`` is in
+    the lower half. Otherwise it started again from 0.
     """
     if after >= before:
         return after - before
@@ -69,7 +70,8 @@ def growth(before: int, after: int) -> int:
 
 
 def is_timer(key: str, name: str) -> bool:
-    """Return True if a row of /proc/interrupts counts the CPU's own timer: ``LOC`` on x86, or a name of TIMER_IRQS."""
+    """Return True if a row of /proc/interrupts counts the CPU's own timer. ``key``: the row's key, ``LOC`` on x86.
+    ``name``: the row's name, which ends like a name of TIMER_IRQS on other processors."""
     return key == "LOC" or name.endswith(TIMER_IRQS)
 
 
@@ -79,7 +81,7 @@ def read_interrupts(root: HostRoot) -> CounterTable:
 
 
 def read_interrupts_text(root: HostRoot) -> TextReading:
-    """Return the text of /proc/interrupts, for ``parse_counters`` and ``parse_irq_names``."""
+    """Return the text of /proc/interrupts, for both ``parse_counters`` and ``parse_irq_names``."""
     return root.reading("/proc/interrupts", _LARGE_TABLE_BYTES)
 
 
@@ -97,7 +99,8 @@ def _read(root: HostRoot, path: str) -> CounterTable:
 
 
 def parse_counters(text: str) -> CounterTable:
-    """Parse the text of /proc/interrupts or /proc/softirqs. Damaged rows are left out. Never raise an error."""
+    """Return the counters in the text of /proc/interrupts or /proc/softirqs. Damaged rows are left out. Never raise an
+    error."""
     header, _, body = text.lstrip("\n").partition("\n")
     cpus = _header_cpus(header)
     rows: dict[str, Counter] = {}
@@ -120,7 +123,7 @@ def parse_counters(text: str) -> CounterTable:
 
 
 def _header_cpus(header: str) -> tuple[str, ...]:
-    """Return the CPU numbers of ``CPU0 CPU2 …`` as text, () where the line is not a header."""
+    """Return the CPU numbers in a header line ``CPU0 CPU2 …``, as texts; () if the line is not a header."""
     cpus: list[str] = []
     for word in header.split():
         number = word.removeprefix("CPU")
@@ -131,9 +134,10 @@ def _header_cpus(header: str) -> tuple[str, ...]:
 
 
 def parse_irq_names(text: str) -> dict[int, str]:
-    """Return the devices that use each numbered interrupt, "" for an unused one. Incomplete rows are left out.
+    """Return interrupt number → the devices that use it, "" for an unused interrupt. Incomplete rows of the text are
+    left out.
 
-    The counts are skipped, not parsed: with 512 CPUs and 2,000 interrupts they are a million numbers.
+    The counts are skipped, not parsed: with 512 CPUs and 2,000 interrupts there are a million of them.
     """
     header, _, body = text.lstrip("\n").partition("\n")
     columns = len(_header_cpus(header))
@@ -162,16 +166,16 @@ def _are_counts(words: list[str]) -> bool:
 
 
 def _name(key: str, described: str) -> str:
-    """Return the description of a row with a name, or the devices of a row with a number (without devices: its chip and
-    trigger)."""
+    """Return the name of a row of /proc/interrupts. For a named key return the row's description. For a number return
+    the devices, or without devices the interrupt's chip and trigger."""
     if not key.isdigit():
         return printable(described) or key
     return _devices(described) or printable(described) or key
 
 
 def _devices(described: str) -> str:
-    """Return the devices in a row's description, which follow two spaces after chip and trigger; "" for an unused
-    interrupt."""
+    """Return the devices in the description of a row of /proc/interrupts; "" for an unused interrupt. The devices
+    follow chip and trigger, after two spaces."""
     parts = re.split(r"\s{2,}", described.strip())
     if len(parts) > 1 and not _TRIGGER.fullmatch(parts[-1]):
         return printable(parts[-1])

@@ -1,9 +1,9 @@
 """Read the CPUs at which each interrupt may arrive, and the CPUs at which it arrives now
 (Documentation/core-api/irq/irq-affinity.rst, proc(5)).
 
-One small file is read for each interrupt; a host may have thousands of interrupts. irqbalance's settings file names the
-CPUs that irqbalance leaves alone, the banned CPUs (irqbalance(1)). Without this setting irqbalance bans isolated and
-tickless CPUs. The command line and the socket of irqbalance are not read.
+One small file is read for each interrupt; a host may have thousands of interrupts. irqbalance's settings file can name
+the CPUs that irqbalance leaves alone, the banned CPUs (irqbalance(1)). If the file does not name them, irqbalance bans
+isolated and tickless CPUs. irqbalance's command line and socket are not read.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ IRQ_DIR = "/proc/irq"
 DEFAULT_AFFINITY = f"{IRQ_DIR}/default_smp_affinity"
 
 _IRQBALANCE_FILES = ("/etc/default/irqbalance", "/etc/sysconfig/irqbalance", "/etc/irqbalance.env")
-"""irqbalance's settings file on Debian, on Fedora and SUSE, and on Arch."""
+"""Paths of irqbalance's settings file: on Debian, on Fedora and SUSE, and on Arch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Irq:
     """Hold one interrupt. ``name``: the devices that use it, "" for none. ``affinity``: the CPUs at which it may
-    arrive. ``reason``: why ``affinity`` is None."""
+    arrive. ``reason``: why ``affinity`` is None, if it is."""
 
     number: int
     name: str
@@ -33,14 +33,15 @@ class Irq:
 
     @property
     def path(self) -> str:
-        """Return the file that holds (and sets) the affinity as a CPU list."""
+        """Return the path of the file that holds the interrupt's affinity as a CPU list. A write to this file sets the
+        affinity."""
         return affinity_path(self.number)
 
 
 @dataclass(frozen=True, slots=True)
 class IrqBalanceSettings:
-    """Hold irqbalance's settings. ``path``: the settings file, None where there is none. ``banned``: the banned CPUs,
-    None if the file names no CPUs. ``reason``: why a line in the file could not be understood."""
+    """Hold irqbalance's settings. ``path``: the settings file, None if there is none. ``banned``: the banned CPUs, None
+    if the file names no CPUs. ``reason``: why a line of the file could not be understood, "" if all lines could."""
 
     path: str | None
     banned: CpuSet | None
@@ -48,17 +49,18 @@ class IrqBalanceSettings:
 
     def bans(self, default: CpuSet) -> CpuSet:
         """Return the CPUs that irqbalance leaves alone. ``default``: the isolated and tickless CPUs, which irqbalance
-        bans without a setting."""
+        bans if no setting names other CPUs."""
         return default if self.banned is None else self.banned
 
 
 def affinity_path(number: int) -> str:
-    """Return the file that holds (and sets) an interrupt's affinity as a CPU list."""
+    """Return the path of the file that holds an interrupt's affinity as a CPU list. A write to this file sets the
+    affinity."""
     return f"{IRQ_DIR}/{number}/smp_affinity_list"
 
 
 def read_irqs(root: HostRoot) -> tuple[Irq, ...]:
-    """Return all interrupts in number order, () where the kernel shows none."""
+    """Return all interrupts in the order of their numbers; () if the kernel shows none."""
     names = parse_irq_names(read_interrupts_text(root).text or "")
     sets: dict[str, CpuSet | None] = {}
     return tuple(
@@ -68,26 +70,28 @@ def read_irqs(root: HostRoot) -> tuple[Irq, ...]:
 
 
 def read_movable(root: HostRoot, number: int) -> bool | None:
-    """Return False if the kernel shows that an interrupt's affinity cannot be changed; None if nothing shows it. The
-    kernel refuses a new affinity for managed interrupts, and for some interrupts of the chipset. Newer kernels such as
-    6.18 show the file of such an interrupt as read-only; older kernels show it as writable, and a write fails with
-    EIO."""
+    """Return False if the kernel shows that an interrupt's affinity cannot be changed; None if nothing shows this.
+
+    The kernel refuses a new affinity for managed interrupts, and for some interrupts of the chipset. Newer kernels such
+    as 6.18 show the file of such an interrupt as read-only. Older kernels show it as writable, and a write fails with
+    EIO.
+    """
     return False if root.writable(affinity_path(number)) is False else None
 
 
 def read_effective(root: HostRoot, number: int) -> CpuSet | None:
-    """Return the CPUs at which an interrupt arrives now; None where the kernel does not show them (before 4.13)."""
+    """Return the CPUs at which an interrupt arrives now; None if the kernel does not show them (before 4.13)."""
     return root.cpu_list(f"{IRQ_DIR}/{number}/effective_affinity_list")
 
 
 def read_default_affinity(root: HostRoot) -> CpuSet | None:
-    """Return the affinity that new interrupts get; None where it is not shown."""
+    """Return the CPUs at which a new interrupt may arrive; None if the kernel does not show them."""
     return root.cpu_mask(DEFAULT_AFFINITY)
 
 
 def read_irqbalance_settings(root: HostRoot) -> IrqBalanceSettings:
-    """Read irqbalance's first settings file that exists. A CPU list in this file overrides a mask, the older form, as
-    in irqbalance itself."""
+    """Return the settings in irqbalance's first settings file that exists. If the file has both a CPU list and a mask
+    (the older form), the list counts, as in irqbalance itself."""
     for path in _IRQBALANCE_FILES:
         text = root.text(path)
         if text is None:
@@ -108,8 +112,8 @@ def read_irqbalance_settings(root: HostRoot) -> IrqBalanceSettings:
 
 
 def _cpus(root: HostRoot, path: str, known: dict[str, CpuSet | None]) -> tuple[CpuSet | None, str]:
-    """Return (the CPUs in a file, "") or (None, the reason). ``known``: text → CPUs, because many interrupts share a
-    list."""
+    """Return (the CPUs in a file, "") or (None, the reason why they are not known). ``known``: text of such a file →
+    its CPUs. It saves parsing, because many interrupts have the same text."""
     reading = root.reading(path)
     if reading.text is None:
         return None, reading.reason

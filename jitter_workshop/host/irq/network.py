@@ -1,4 +1,4 @@
-"""Read network cards: the CPUs that handle their packets, and how soon cards interrupt.
+"""Read network cards: the CPUs that handle their packets, and the settings that delay their interrupts.
 
 Sources: Documentation/networking/scaling.rst, napi.rst, ABI/testing/sysfs-class-net. Addresses are never read.
 """
@@ -15,13 +15,15 @@ NET_DIR = "/sys/class/net"
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """Hold one network card.
+    """Hold one network card. A field is None if the kernel does not show it.
 
-    ``node``: the card's memory node, None = no particular node. ``defer_hard_irqs``: the number of empty polls before
-    the card's interrupt is switched on again. ``gro_flush_timeout_ns``: the time between these polls. ``threaded``:
-    True if a kernel thread polls the card. None = not shown. ``queues``: the file that steers a queue → its CPUs. The
-    file is ``rps_cpus`` (CPUs that share the work of receiving) or ``xps_cpus`` (CPUs that send through this queue); no
-    CPUs = no steering. Queues whose mask cannot be read are left out (a card with one transmit queue shows none).
+    ``node``: the card's memory node, None also for no particular node. ``defer_hard_irqs``: the number of empty polls
+    before the card's interrupt is switched on again. ``gro_flush_timeout_ns``: the time between two of these polls.
+    ``threaded``: True if a kernel thread polls the card.
+
+    ``queues``: file that steers a queue → the CPUs in this file, no CPUs for no steering. The file is ``rps_cpus``
+    (CPUs that share the work of receiving) or ``xps_cpus`` (CPUs that send through this queue). A queue whose mask
+    cannot be read is left out; a card with one transmit queue shows no mask for it.
     """
 
     name: str
@@ -34,8 +36,11 @@ class Interface:
 
 
 def read_interfaces(root: HostRoot, *, queues: bool = True) -> tuple[Interface, ...]:
-    """Return the cards by name, without bridges, tunnels and loopback: a host of containers has thousands of such
-    interfaces. ``queues=False`` leaves the queues unread: a card may have a queue for each CPU."""
+    """Return the network cards in the order of their names. Bridges, tunnels and loopback are left out, because a host
+    of containers has thousands of such interfaces.
+
+    ``queues``: False leaves the queues unread, because a card may have a queue for each CPU.
+    """
     return tuple(
         _interface(root, name, f"{NET_DIR}/{name}", queues)
         for name in root.list_dir(NET_DIR)
@@ -59,8 +64,8 @@ def _interface(root: HostRoot, name: str, folder: str, queues: bool) -> Interfac
 
 
 def _queues(root: HostRoot, folder: str) -> dict[str, CpuSet]:
-    """Return the file that steers a queue → the CPUs of the queue, receiving queues first. ``folder``: the interface's
-    folder."""
+    """Return file that steers a queue → the CPUs in this file, receiving queues first. ``folder``: the folder of the
+    network card."""
     found: dict[str, CpuSet] = {}
     for prefix, file in (("rx-", "rps_cpus"), ("tx-", "xps_cpus")):
         for _, queue in root.numbered(f"{folder}/queues", prefix):

@@ -1,1 +1,1 @@
-"""Read the kernel's release and configuration, and find the hypervisor below it."""
+"""Read the kernel's release and configuration, and find the hypervisor that runs this host."""

@@ -1,13 +1,13 @@
-"""Find out if this is a virtual machine, and which hypervisor runs it.
+"""Find out if this host is a virtual machine, and which hypervisor runs it.
 
-x86 processors carry the ``hypervisor`` flag in a guest (CPUID leaf 1, ECX bit 31). The name comes from /sys/hypervisor,
-from clock sources that only one hypervisor offers, from the DMI strings or the device tree.
+x86 processors carry the ``hypervisor`` flag in a guest (CPUID leaf 1, ECX bit 31). The hypervisor's name comes from
+/sys/hypervisor, from clock sources that only one hypervisor offers, from the DMI strings, or from the device tree.
 
-QEMU either uses KVM to run a guest, or emulates the guest's processors (TCG); the guest's hardware looks the same in
+QEMU either uses KVM to run a guest, or emulates the guest's processors (TCG). The guest's hardware looks the same in
 both cases. KVM is proven by its clock, its PTP clock (drivers/ptp/ptp_kvm_common.c), stolen time, the product name that
 QEMU puts into the DMI strings of an arm64 guest, and its signature in a leaf of CPUID. TCG is proven by the name of its
-own processor and by its signature. A practice machine says itself which of the two it is, by a word on its kernel's
-command line. Without any of these the hypervisor is unknown, and ``doubt`` says so.
+own processor and by its signature. A practice machine names KVM or TCG itself, by a word on its kernel's command line.
+Without any of these signs the hypervisor is unknown, and ``doubt`` says so.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _CLOCKS = {
 }
 _PTP = "/sys/class/ptp"
 _STEAL = 8
-"""Column of stolen time in the first line of /proc/stat; the first word is ``cpu``."""
+"""Index of the word with stolen time in the first line of /proc/stat. The word at index 0 is ``cpu``."""
 
 QEMU = "QEMU"
 PRACTICE_WORD = "practice.accelerator"
-"""The parameter on the kernel's command line of a practice machine; its value is one of ``ACCELERATORS``. The kernel
-ignores a word with a dot: it takes the word for a module's parameter (init/main.c, unknown_bootoption)."""
+"""The boot parameter by which a practice machine names its accelerator; its value is one of ``ACCELERATORS``. The
+kernel ignores it, because a name with a dot could belong to a module (init/main.c, unknown_bootoption)."""
 ACCELERATORS = ("tcg", "kvm")
 _DMI_WORDS = (
     ("vmware", "VMware"),
@@ -48,7 +48,7 @@ _DMI_WORDS = (
     ("openstack", "KVM"),
     ("qemu", QEMU),
 )
-"""Words in vendor or product strings, the most specific first."""
+"""Words in vendor or product strings, each with the hypervisor that they prove. The most specific words come first."""
 
 
 _DOUBTS = {
@@ -56,16 +56,20 @@ _DOUBTS = {
     None: "either an emulation by QEMU or a guest of KVM: this host does not show which",
     False: "",
 }
-"""The doubt about times in a guest of QEMU. Key: True if its processors are emulated, None if unknown."""
+"""Reasons to doubt the times in a guest of QEMU. Key: True if the guest's processors are emulated, None if this is
+unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hypervisor:
-    """Hold the hypervisor. ``guest``: True in a virtual machine, None if unknown. ``name``: None on bare metal;
-    ``unknown hypervisor`` in a guest that does not show the name. ``source``: the file or flag that is the evidence.
-    ``doubt``: a reason to doubt the times measured in this guest, in words; "" for none. ``emulated``: True if the
-    processors are a program, None if unknown. ``accelerator``: that of a practice machine, one of ``ACCELERATORS``;
-    "" on any other host."""
+    """Hold the hypervisor of a host.
+
+    ``guest``: True in a virtual machine, None if unknown. ``name``: the hypervisor's name; None on bare metal,
+    ``unknown hypervisor`` in a guest that does not show the name. ``source``: the file or flag that proves the name.
+    ``doubt``: a reason to doubt the times measured in this guest, "" for none. ``emulated``: True if the guest's
+    processors are a program, None if unknown. ``accelerator``: one of ``ACCELERATORS`` in a practice machine, "" on any
+    other host.
+    """
 
     guest: bool | None
     name: str | None
@@ -76,7 +80,8 @@ class Hypervisor:
 
 
 def read_hypervisor(root: HostRoot, identity: CpuIdentity | None = None) -> Hypervisor:
-    """Find the hypervisor. ``identity``: the CPU's identity, if known; otherwise /proc/cpuinfo is read for it."""
+    """Return the host's hypervisor. ``identity``: the CPU's identity, if the caller knows it; otherwise /proc/cpuinfo
+    is read for it."""
     cpu = identity if identity is not None else read_cpu_identity(root)
     vendor, product = (root.word(f"{_DMI}/{name}", 60) or "" for name in ("sys_vendor", "product_name"))
     flag = cpu.has("hypervisor")
@@ -101,7 +106,8 @@ def read_hypervisor(root: HostRoot, identity: CpuIdentity | None = None) -> Hype
 
 
 def read_mark(root: HostRoot) -> str:
-    """Return the mark of what is measured on this host (``model.host.mark_of``); "" for none."""
+    """Return the mark that figures measured on this host get, such as ``emulated`` (``model.host.mark_of``); "" for
+    none."""
     found = read_hypervisor(root)
     return mark_of({"emulated": found.emulated, "accelerator": found.accelerator})
 
@@ -123,8 +129,8 @@ def _signature(root: HostRoot) -> str:
 
 
 def _signed(root: HostRoot, named: str | None, source: str) -> tuple[str | None, str]:
-    """Return the hypervisor's name and the evidence for it: the processor's signature, if this signature is known, else
-    ``named`` and ``source``."""
+    """Return the hypervisor's name, and the evidence for it. If the processor gives a known signature, name and
+    evidence come from the signature; else they are ``named`` and ``source``."""
     from jitter_workshop.host.cpu import cpuid
 
     signature = _signature(root)
@@ -133,8 +139,10 @@ def _signed(root: HostRoot, named: str | None, source: str) -> tuple[str | None,
 
 
 def _emulated(named: str | None, cpu: CpuIdentity, evidence: str) -> bool | None:
-    """Return True if QEMU emulates the processors, False if they are real, None if that is unknown. ``evidence``: a
-    practice machine's accelerator, or the source of the hypervisor's name."""
+    """Return True if QEMU emulates this host's processors, False if the processors are real, None if that is unknown.
+
+    ``evidence``: the accelerator that a practice machine names, or the source of the hypervisor's name ``named``.
+    """
     if named is None:
         return None
     if named != QEMU:
@@ -165,8 +173,8 @@ def _name(root: HostRoot, vendor: str, product: str) -> tuple[str | None, str]:
 
 
 def _proven(root: HostRoot, name: str, source: str) -> tuple[str, str]:
-    """Return the hypervisor's name and the evidence for it. The name QEMU becomes KVM if the guest has a feature that
-    only KVM provides."""
+    """Return the hypervisor's name, and the evidence for it. If ``name`` is QEMU and the guest has a feature that only
+    KVM provides, the returned name is KVM."""
     if name != QEMU:
         return name, source
     for clock in root.list_dir(_PTP)[:16]:

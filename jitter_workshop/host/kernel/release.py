@@ -18,8 +18,8 @@ _BOOT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Hold the running kernel's identity. ``version``: the build line of ``uname -v``. ``realtime``: True if the kernel
-    was built with PREEMPT_RT, None if unknown."""
+    """Hold the running kernel's identity. ``version``: its build line, as ``uname -v`` prints it. ``realtime``: True if
+    the kernel was built with PREEMPT_RT, None if unknown."""
 
     hostname: str
     release: str
@@ -31,28 +31,31 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class KernelConfig:
-    """Hold the configuration that the running kernel was built with. ``path``: the file that was read. ``text``: its
-    contents; None if no file could be read, and ``path`` then names two places where it could be."""
+    """Hold the configuration that the running kernel was built with.
+
+    ``path``: the file that was read. ``text``: the file's contents, None if no file could be read. ``path`` then names
+    two places where such a file could be.
+    """
 
     path: str
     text: bytes | None
 
     def value(self, option: str) -> str | None:
-        """Return the value of ``CONFIG_`` + ``option`` (``y``, ``m``, a number, a string in quotes). Return None if the
-        option is not set, or no configuration can be read."""
+        """Return the value of the option ``CONFIG_`` + ``option``: ``y``, ``m``, a number, or a string in quotes.
+        Return None if the option is not set, or no configuration can be read."""
         if self.text is None:
             return None
         _, found, after = (b"\n" + self.text).partition(f"\nCONFIG_{option}=".encode())
         return printable(after.partition(b"\n")[0].decode("utf-8", "replace"), 200) if found else None
 
     def lacks(self, option: str) -> bool:
-        """Return True if the kernel is known to have been built without an option."""
+        """Return True if the configuration can be read and does not have the option."""
         return self.text is not None and self.value(option) is None
 
 
 def read_kernel(root: HostRoot, identity: CpuIdentity | None = None) -> Kernel:
-    """Read the running kernel's identity, or the recorded one's. ``identity``: the CPU's identity, if known; otherwise
-    it is read."""
+    """Return the identity of the running kernel, or of the recorded one. ``identity``: the CPU's identity, if the
+    caller knows it; otherwise it is read."""
     version = root.word("/proc/sys/kernel/version", 200) or ""
     boot_id = root.text("/proc/sys/kernel/random/boot_id") or ""
     return Kernel(
@@ -66,15 +69,15 @@ def read_kernel(root: HostRoot, identity: CpuIdentity | None = None) -> Kernel:
 
 
 def version_of(release: str) -> tuple[int, int]:
-    """Return a release's first two numbers: (6, 12) for ``6.12.9-amd64``; (0, 0) if it does not begin with two
-    numbers."""
+    """Return the first two numbers of a kernel's release: (6, 12) for ``6.12.9-amd64``. Return (0, 0) if the release
+    does not begin with two numbers."""
     found = re.match(r"(\d{1,4})\.(\d{1,4})", release)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def read_kernel_config(root: HostRoot, release: str) -> KernelConfig:
-    """Return the running kernel's own configuration. It is read from /proc/config.gz (a kernel with
-    CONFIG_IKCONFIG_PROC), else from the distribution's copy in /boot or in the modules' folder."""
+    """Return the configuration that the running kernel was built with. It is read from /proc/config.gz, which kernels
+    with CONFIG_IKCONFIG_PROC have, else from the distribution's copy in /boot or in the modules' folder."""
     own = "/proc/config.gz"
     copies = (f"/boot/config-{release}", f"/lib/modules/{release}/config", f"/usr/lib/modules/{release}/config")
     text = inflated(root.raw(own))
@@ -88,16 +91,20 @@ def read_kernel_config(root: HostRoot, release: str) -> KernelConfig:
 
 
 def read_tick_hz(root: HostRoot, release: str) -> tuple[int | None, str]:
-    """Return CONFIG_HZ and the file that holds it; None and the names of the files if none can be read."""
+    """Return CONFIG_HZ, and the path of the file that holds it. If no file can be read, return None and the names of
+    the files."""
     config = read_kernel_config(root, release)
     rate = parse_integer(config.value("HZ"))
     return (rate if rate is not None and 0 < rate < 100_000 else None), config.path
 
 
 def preemption(version: str) -> str | None:
-    """Return the preemption named in the build line; None where there is no build line. The result is ``PREEMPT_RT``,
-    ``PREEMPT_DYNAMIC``, ``PREEMPT_LAZY``, ``PREEMPT`` (full) or ``none``. A PREEMPT_DYNAMIC kernel shows its current
-    choice in /sys/kernel/debug/sched/preempt, which is not read here."""
+    """Return the kind of preemption that the kernel's build line names; None if there is no build line.
+
+    The result is ``PREEMPT_RT``, ``PREEMPT_DYNAMIC``, ``PREEMPT_LAZY``, ``PREEMPT`` (full) or ``none``. A
+    PREEMPT_DYNAMIC kernel shows its current choice in /sys/kernel/debug/sched/preempt, which this function does not
+    read.
+    """
     if not version:
         return None
     if _PREEMPT_RT.search(version):
@@ -110,8 +117,8 @@ def preemption(version: str) -> str | None:
 
 
 def inflated(data: bytes | None) -> bytes | None:
-    """Return the contents of gzip data, cut to 2 MiB (no kernel configuration is larger); None if the data is not
-    gzip."""
+    """Return the decompressed contents of gzip data, cut to 2 MiB, because no kernel configuration is larger. Return
+    None if the data is not gzip."""
     if data is None:
         return None
     try:
@@ -121,16 +128,16 @@ def inflated(data: bytes | None) -> bytes | None:
 
 
 def _realtime(root: HostRoot, version: str) -> bool | None:
-    """Return True for a real-time kernel, None if there is no build line. Not every real-time kernel
-    has the file /sys/kernel/realtime; without this file the build line decides."""
+    """Return True if the file /sys/kernel/realtime or the build line shows a real-time kernel. Return None if there is
+    neither sign nor build line. Not every real-time kernel has the file."""
     if root.integer("/sys/kernel/realtime") == 1 or _PREEMPT_RT.search(version):
         return True
     return False if version else None
 
 
 def _architecture(root: HostRoot, identity: CpuIdentity | None) -> str:
-    """Return the machine type from /proc/sys/kernel/arch (since 6.1), else this process's, else a guess from
-    /proc/cpuinfo."""
+    """Return the machine type, such as ``x86_64``. It comes from /proc/sys/kernel/arch (since 6.1), else from this
+    process, else from /proc/cpuinfo as a guess."""
     told = root.word("/proc/sys/kernel/arch", 20)
     if told:
         return told

@@ -1,7 +1,7 @@
-"""Unpack a recording in one file: a tar archive (plain, gzip or xz) of the folder that ``record-host`` wrote.
+"""Unpack a recording that is one file: a tar archive (plain, gzip or xz) of the folder that ``record-host`` wrote.
 
-An archive is untrusted data: only folders and plain files are taken out of it, below one new folder, and only as many
-as a recording may have.
+An archive is untrusted data. Only folders and plain files are taken out of it, below one new folder, and no more of
+them than a recording may have.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ MAX_MEMBERS = 400_000
 
 
 def unpacked(archive: Path, cache: Path) -> Path:
-    """Return the folder with the recording in ``archive``; unpack the archive below ``cache`` on the first call. The
-    archive may also hold the recording inside a single folder. Raise HostError where the file is not an archive, holds
-    anything but folders and plain files, or is too large."""
+    """Return the folder with the recording in ``archive``. The first call unpacks the archive below ``cache``.
+
+    The archive may hold the recording directly, or inside a single folder. Raise HostError if the file is not an
+    archive, holds anything but folders and plain files, or is too large.
+    """
     try:
         if archive.stat().st_size > MAX_PACKED_BYTES:
             raise HostError(f"{archive} is too large for a recording (at most {MAX_PACKED_BYTES >> 20} MiB)")
@@ -59,8 +61,8 @@ def _top(folder: Path) -> Path:
 
 
 def _unpack(archive: Path, into: Path) -> None:
-    """Unpack ``archive``. Raise HostError if it is not a recording; OSError, EOFError or ValueError if it cannot be
-    unpacked."""
+    """Unpack ``archive`` into the folder ``into``. Raise HostError if the archive is not a recording. Raise OSError,
+    EOFError or ValueError if it cannot be unpacked."""
     import lzma
     import tarfile
     import zlib

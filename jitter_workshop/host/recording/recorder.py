@@ -1,7 +1,7 @@
-"""Record a host: note each file as the readers read it, then write all of them below a folder.
+"""Record a host: note each file when a reader of the host reads it, then write all noted files below a folder.
 
-So a recording holds only the files that the readers need, and reading it gives the same answers as the host. The module
-``recording_filter`` decides which contents may be kept.
+So a recording holds only the files that the readers need, and the readers get the same answers from it as from the
+host. The module ``recording_filter`` decides which contents may be kept.
 """
 
 from __future__ import annotations
@@ -28,14 +28,18 @@ _MAX_FILES = 400_000
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHANGED = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ)
-"""Errors from a host that changed while it was read (a file that became a folder), and from impossible file names."""
+"""Error numbers that do not stop a recording. They come from a host that changed while it was read (a file became a
+folder), or from file names that the target cannot have."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordingReport:
-    """Report the written files. ``left_out``: files that were read and must not be in a recording. ``not_permitted``:
-    files that could not be read for lack of rights. ``too_large``: files that are larger than their reader accepts.
-    ``changed``: files that could not be written, because the host changed meanwhile."""
+    """Report which files a recording has.
+
+    ``left_out``: files that were read, but must not be in a recording. ``not_permitted``: files that could not be read
+    for lack of rights. ``too_large``: files that are larger than their reader accepts. ``changed``: files that could
+    not be written, because the host changed meanwhile.
+    """
 
     folder: str
     files: int
@@ -47,7 +51,7 @@ class RecordingReport:
 
 
 class RecordingRoot(HostRoot):
-    """Read a host, and note every requested file and folder with its contents."""
+    """Read a host like ``HostRoot``, and note each requested file and folder with its contents."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         super().__init__(root)
@@ -98,22 +102,22 @@ class RecordingRoot(HostRoot):
             self.folders_seen[key] = tuple(dict.fromkeys((*self.folders_seen.get(key, ()), *names)))
 
     def peek(self, path: str) -> bytes | None:
-        """Return a file's bytes, and do not note the file."""
+        """Return a file's bytes without noting the file for the recording."""
         return super()._bytes(path, MAX_BYTES, whole=True)[0]
 
     def peek_is_dir(self, path: str) -> bool:
-        """Return True if the path is a folder, and do not note the folder."""
+        """Return True if the path is a folder, without noting the folder for the recording."""
         return super().is_dir(path)
 
 
 def write_recording(
     root: RecordingRoot, target: Path, facts: dict[str, object], scrubber: Scrubber | None = None
 ) -> RecordingReport:
-    """Write everything that ``root`` noted below ``target``, a folder that does not exist yet or is empty.
+    """Write everything that ``root`` noted below ``target``, a folder that is empty or does not exist yet.
 
-    ``facts`` go into ``RECORDING.json``, which is written last: a folder without it is not a complete recording. Raise
-    HostError for a target that cannot be used, or when nothing was read. On any other failure the written files are
-    removed; if they cannot be removed, the error says so.
+    ``facts``: fields for ``RECORDING.json``. This file is written last, so a folder without it is no complete
+    recording. ``scrubber``: decides what is kept. Raise HostError if the target cannot be used, or if nothing was read.
+    After any other failure the written files are removed; if they cannot be removed, the error says so.
     """
     cleaner = scrubber if scrubber is not None else Scrubber()
     if not root.files:
@@ -132,7 +136,7 @@ def write_recording(
 
 
 def _take(target: Path) -> bool:
-    """Make the folder, or check that it is empty. Return True if it was made."""
+    """Make the folder ``target``, or check that it is empty. Return True if this call made the folder."""
     try:
         os.mkdir(target, 0o777)  # noqa: PTH102 - pathlib would follow a link made meanwhile
         return True
@@ -189,9 +193,11 @@ def _write_all(root: RecordingRoot, target: Path, facts: dict[str, object], clea
 
 
 def _folders(root: RecordingRoot, cleaner: Scrubber, kept: dict[str, bytes]) -> Iterator[str]:
-    """Yield every folder that has to exist: each folder that was read, and each folder in its listing. A listed file
-    that was never read is added to ``kept`` as an empty file, outside /proc and /sys: only its existence can matter
-    there."""
+    """Yield every folder of the recording: each folder that was read, and each folder in the listing of such a folder.
+
+    A file that is only in a listing is added to ``kept`` as an empty file, because its existence may matter. In /proc
+    and /sys no file is added in this way.
+    """
     for folder, names in root.folders_seen.items():
         where = cleaner.path(folder)
         if where is None:
@@ -209,8 +215,8 @@ def _folders(root: RecordingRoot, cleaner: Scrubber, kept: dict[str, bytes]) -> 
 
 
 def _find_kernel_threads(root: RecordingRoot, cleaner: Scrubber) -> None:
-    """Note in ``cleaner`` which recorded tasks are kernel threads. Their names may be kept: they describe work, not
-    people."""
+    """Note in ``cleaner`` which recorded tasks are kernel threads. The names of kernel threads may be kept, because
+    they describe work and not people."""
     tasks = {"/".join(path.split("/")[:3]) for path in root.files if path.startswith("/proc/")}
     for folder in tasks:
         if folder.removeprefix("/proc/").isdigit():
@@ -221,7 +227,8 @@ def _find_kernel_threads(root: RecordingRoot, cleaner: Scrubber) -> None:
 
 
 def _write_tree(top: int, kept: dict[str, bytes], folders: set[str]) -> list[str]:
-    """Write folders and files; return the files that did not fit in the tree."""
+    """Write folders and files below ``top``. ``kept``: path → content. Return the paths that could not be written,
+    because the host changed while it was read."""
     by_folder: dict[str, list[str]] = {folder: [] for folder in folders}
     for path in kept:
         by_folder.setdefault(path.rpartition("/")[0] or "/", []).append(path)
@@ -246,7 +253,8 @@ def _write_tree(top: int, kept: dict[str, bytes], folders: set[str]) -> list[str
 
 
 def _open_folder(top: int, folder: str) -> int:
-    """Open the folder below ``top``; make it where it is missing. A link in its place is not followed."""
+    """Return a descriptor of the folder below ``top``; make the folder if it is missing. A link in its place is not
+    followed."""
     current = os.dup(top)
     for name in folder.split("/"):
         if not name:
@@ -266,7 +274,8 @@ def _write_file(folder: int, name: str, data: bytes) -> None:
 
 
 def _remove(target: Path, *, folder_too: bool) -> bool:
-    """Remove the written files. Return True if something is left."""
+    """Remove everything in ``target``, and ``target`` itself if ``folder_too``. Return True if something could not be
+    removed."""
     try:
         if folder_too:
             shutil.rmtree(target)

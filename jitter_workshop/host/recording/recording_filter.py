@@ -1,8 +1,8 @@
-"""Decide which contents may be kept in a recording, by rules for paths; everything else is left out.
+"""Decide which contents may be kept in a recording, by rules for paths. What no rule keeps is left out.
 
-Always left out: process arguments and environments, MAC and IP addresses, serial numbers, and the host's name unless
-requested. Names of user tasks become ``task``. Addresses and long identifiers are replaced by invented ones. A
-replacement is the same in file names and contents, so that the recorded files still fit together.
+Always left out are process arguments and environments, MAC and IP addresses, and serial numbers. The host's name is
+left out unless it is requested. Names of user tasks become ``task``. Addresses and long identifiers are replaced by
+invented ones. A replacement is the same in file names and contents, so that the recorded files still fit together.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ voluntary_ctxt_switches nonvoluntary_ctxt_switches
 """
 _STATUS_KEPT = frozenset(_STATUS_WORDS.split())
 _STAT_ADDRESSES = (*range(26, 31), 35, *range(45, 52))
-"""Fields of proc_pid_stat(5) that are addresses in the task's memory or in the kernel."""
+"""Numbers of the fields of proc_pid_stat(5) that are addresses in the task's memory or in the kernel."""
 
 _MOUNTS_KEPT = frozenset({"cgroup", "cgroup2", "proc", "sysfs", "debugfs", "tracefs", "resctrl"})
 _CONFIG_LINE = re.compile(r"(?:CONFIG_\w+=[ymn0-9]\w*|# CONFIG_\w+ is not set)")
@@ -56,8 +56,8 @@ transparent_hugepage tsc tsx tsx_async_abort watchdog_thresh workqueue.default_a
 workqueue.power_efficient workqueue.unbound_cpus
 """
 _PARAMETERS_KEPT = frozenset([*_PARAMETER_WORDS.split(), PRACTICE_WORD])
-"""Boot parameters that this program reads or explains, with underscores for hyphens. No value of them can be a person's
-name."""
+"""Boot parameters that this program reads or explains, written with underscores instead of hyphens. No value of such a
+parameter can be a person's name."""
 
 _PARAMETER_FAMILIES = ("rcutree.", "rcupdate.", "haltpoll.")
 _BARE_WORD = re.compile(r"[a-z][a-z0-9_.-]{0,60}", re.IGNORECASE)
@@ -72,7 +72,8 @@ _LONG_HEX = re.compile(rf"(?<![{_HEX}])[{_HEX}]{{32,128}}(?![{_HEX}])")
 _IPV4 = re.compile(r"(?<![\d.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\d.])")
 _IPV6_LIKE = re.compile(rf"(?<![{_HEX}:.])[{_HEX}]{{0,4}}(?::[{_HEX}.]*){{2,8}}(?![{_HEX}:])")
 _USER_UNIT = re.compile(r"(?<![\w-])user@[^/\s.]*[^/\s.\d][^/\s.]*")
-"""The unit of a user's service manager; a user's number may be kept, a user's name may not."""
+"""Match the systemd unit of a user's service manager with a user's name in it. The number of a user may be kept, the
+name may not."""
 
 _GROUPS = re.compile(r"/sys/fs/(?:cgroup|resctrl)(?:/|$)")
 _GROUP_FILE = re.compile(
@@ -80,14 +81,15 @@ _GROUP_FILE = re.compile(
     r"|cfs_quota_us|cfs_period_us|cpus\.\w+|mems\.\w+)|unified|cpuset|cpu,cpuacct|schemata|cpus_list"
 )
 _NAMED_BY_PEOPLE = re.compile(r"/(?:sys/class/net|proc/irq/\d+|boot/loader/entries|(?:usr/)?lib/modules)")
-"""Folders, besides control groups, whose entries have names given by people. All other names are the kernel's own: a
-host that is called ``vm`` keeps its ``/proc/sys/vm``."""
+"""Match folders, besides control groups, in which people give the names. All other names in a path are the kernel's
+own: on a host that is called ``vm`` the folder ``/proc/sys/vm`` is kept."""
 
 _KERNEL_WORDS = re.compile(
     r"/proc/(?:sys/|(?:cpuinfo|loadavg|meminfo|schedstat|softirqs|stat|vmstat|zoneinfo)$)"
     r"|/sys/(?!class/dmi/|devices/virtual/dmi/)"
 )
-"""Files in which a word that equals the host's name is still the kernel's word, such as ``cpu`` in /proc/stat."""
+"""Match files whose words are the kernel's own. Such a word is kept even if it equals the host's name, such as ``cpu``
+in /proc/stat."""
 
 _SERIAL = re.compile(r"(serial(?:[ _-]?(?:number|no))?[ \t]*[:=][ \t]*)\S+", re.IGNORECASE)
 
@@ -95,18 +97,21 @@ Cleaner = Callable[["Scrubber", str, str], str | None]
 
 
 class Scrubber:
-    """Clean one host's paths and contents. ``hostname``: the host's name to keep; None = a placeholder replaces it.
-    ``secret``: the host's name to replace wherever it occurs (cgroups of containers are named after their host)."""
+    """Clean the paths and contents of one host's files.
+
+    ``hostname``: the host's name if it is to be kept; None replaces it by a placeholder. ``secret``: the host's name if
+    it is to be replaced wherever it occurs, because cgroups of containers are named after their host.
+    """
 
     def __init__(self, hostname: str | None = None, secret: str = "") -> None:
         self.hostname = hostname
         self._secret = re.compile(rf"(?<![\w-]){re.escape(secret)}(?![\w-])") if len(secret) > 1 else None
         self._stand_ins: dict[str, str] = {}
         self.kernel_threads: set[str] = set()
-        """The folders (``/proc/2``) of kernel threads; the names of these threads may be kept."""
+        """The folders of kernel threads, such as ``/proc/2``. The names of these threads may be kept."""
 
     def path(self, path: str) -> str | None:
-        """Return the path under which a file or folder is kept; None where it is left out."""
+        """Return the path under which a file or folder is kept; None if it is left out."""
         if ".." in path.split("/"):
             return None
         names = [name for name in path.split("/") if name]
@@ -117,7 +122,7 @@ class Scrubber:
         return "/" + "/".join(self.identifiers(name, host=_is_given(names, n)) for n, name in enumerate(names))
 
     def contents(self, path: str, data: bytes) -> bytes | None:
-        """Return the part of a file's contents that is kept; None where nothing may be kept."""
+        """Return the part of a file's contents that is kept; None if nothing of it may be kept."""
         if self.path(path) is None:
             return None
         if path == "/proc/config.gz":
@@ -133,16 +138,18 @@ class Scrubber:
         return None
 
     def listed(self, folder: str, name: str) -> bool:
-        """Return True if a name in a folder may be kept. systemd's links name every mount and user of a host, so
-        only the links of known services may be kept."""
+        """Return True if the entry ``name`` of a folder may be kept. Of systemd's links only those of known services
+        may be kept, because the links name every mount and user of a host."""
         if folder == "/run/systemd/units":
             return name.removeprefix("invocation:") in SERVICE_UNITS
         return True
 
     def identifiers(self, text: str, *, addresses: bool = True, host: bool = True) -> str:
-        """Return text without MAC and IP addresses, UUIDs, long hexadecimal identifiers and serial numbers.
-        ``addresses=False``: keep text that looks like an IP address, because it is a version. ``host=False``: keep a
-        word that equals the host's name, because it is the kernel's word."""
+        """Return the text without MAC and IP addresses, UUIDs, long hexadecimal identifiers and serial numbers.
+
+        ``addresses``: False keeps words that look like an IP address, for a text where such a word is a version.
+        ``host``: False keeps a word that equals the host's name, for a text where such a word is the kernel's.
+        """
         if self._secret is not None and host:
             text = self._secret.sub(HIDDEN_NAME, text)
         text = _USER_UNIT.sub(rf"user@{REMOVED}", text)
@@ -156,8 +163,8 @@ class Scrubber:
         return _SERIAL.sub(rf"\g<1>{REMOVED}", text)
 
     def task_name(self, path: str, name: str) -> str:
-        """Return a task's name if the task is a kernel thread, a known service or init; else ``task``. ``path``: one of
-        its files."""
+        """Return the name of a task if the task is a kernel thread, a known service or init; else ``task``. ``path``:
+        the path of one of the task's files."""
         folder = "/".join(path.split("/")[:3])
         known = folder in self.kernel_threads or name in SERVICE_TASKS or (folder == "/proc/1" and name in _INITS)
         return self.identifiers(name) if known else OTHER_TASK
@@ -170,8 +177,8 @@ class Scrubber:
 
 
 def kernel_command_line(scrubber: Scrubber, line: str) -> str:
-    """Return a kernel's command line: known parameters as they are, other parameters without their values, and no
-    parameters for init."""
+    """Return a kernel's command line as it may be kept: known parameters unchanged, other parameters without their
+    values. Parameters for init are left out."""
     kept: list[str] = []
     for word in split_words(line):
         if word == "--":
@@ -198,8 +205,8 @@ def _is_ipv6(word: str) -> bool:
 
 
 def _task_file_kept(names: list[str]) -> bool:
-    """Return True if a recording may keep a file of /proc. Below /proc/PID and /proc/self only files that show where
-    and how a task runs are kept."""
+    """Return True if a recording may keep this file of /proc. Of the files of a process, only those that show where and
+    how a task runs may be kept. ``names``: the parts of the path."""
     if names[1] in ("self", "thread-self"):
         return len(names) == 3 and names[2] in _SELF_FILES
     if names[1].isdigit():
@@ -210,7 +217,8 @@ def _task_file_kept(names: list[str]) -> bool:
 
 
 def _is_given(names: list[str], n: int) -> bool:
-    """Return True if part ``n`` of a path may come from the host's name; False for a name that the kernel gives."""
+    """Return True if part ``n`` of a path may be a name that people gave; False if the kernel gives this name.
+    ``names``: the parts of the path."""
     folder = "/" + "/".join(names[:n])
     if _GROUPS.match(folder):
         return not _GROUP_FILE.fullmatch(names[n])
@@ -248,7 +256,8 @@ def _sched(scrubber: Scrubber, path: str, text: str) -> str:
 
 
 def _mountinfo(scrubber: Scrubber, _path: str, text: str) -> str:
-    """Keep only the kernel's own file systems: the others name servers, users and containers."""
+    """Return the lines of mountinfo about the kernel's own file systems. Other lines are left out, because they name
+    servers, users and containers."""
     kept = [line for line in text.split("\n") if line.partition(" - ")[2].split(" ")[0] in _MOUNTS_KEPT]
     return scrubber.identifiers("\n".join([*kept, ""]))
 
@@ -287,7 +296,8 @@ def _boot_entry(scrubber: Scrubber, _path: str, text: str) -> str:
 
 
 def _config(_scrubber: Scrubber, _path: str, text: str) -> str:
-    """Keep only options that are switches or numbers: a string may hold a command line or a path."""
+    """Return the options of a kernel configuration that are switches or numbers. Strings are left out, because a string
+    may hold a command line or a path."""
     return "".join(f"{line}\n" for line in text.split("\n") if _CONFIG_LINE.fullmatch(line))
 
 
@@ -319,4 +329,5 @@ _RULES: tuple[tuple[re.Pattern[str], Cleaner], ...] = tuple(
         (r"/(?:boot|efi|usr/s?bin|s?bin|run|etc/zipl\.conf$|\.dockerenv$)", lambda own, path, text: ""),
     )
 )
-"""The first matching pattern decides; a path without a match is left out."""
+"""Pattern of a path → the function that cleans the contents of such a file. The first matching pattern decides. A path
+that no pattern matches is left out."""

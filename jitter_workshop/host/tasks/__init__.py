@@ -1,1 +1,1 @@
-"""Read tasks, their limits, their control groups and cpusets."""
+"""Read tasks, their limits, their control groups and their cpusets."""

@@ -1,8 +1,8 @@
-"""Read this process's cgroup: CPU bandwidth limit, throttling and cpuset.
+"""Read the control group of this process: its limit on CPU bandwidth, how often the limit stopped it, and its cpuset.
 
 Sources: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/cpusets.rst, Documentation/scheduler/sched-bwc.rst. A
-limit on a group above also throttles, so every level up to the mount point is read. Levels above the mount point
-(outside a container) cannot be seen.
+limit on a group above also stops this process, so every level up to the mount point is read. Inside a container, the
+levels above the mount point cannot be seen.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ _MAX_DEPTH = 64
 
 @dataclass(frozen=True, slots=True)
 class Cgroup:
-    """Hold the CPU limits of this process's cgroup. ``version``: the version of the hierarchy with the cpu controller.
+    """Hold the CPU limits of this process's control group.
 
-    ``quota_us`` / ``period_us``: the tightest bandwidth limit of all levels, both None if there is none.
-    ``nr_throttled``: how often the groups of all levels were throttled since they were made, None if not shown.
-    ``cpuset``: CPUs that the group may use, None if no cpuset controller shows them. ``stat_paths``: the files that
+    ``version``: the version of the cgroup hierarchy with the cpu controller. ``quota_us``, ``period_us``: the tightest
+    bandwidth limit of all levels, both None if there is no limit. ``nr_throttled``: how often the groups of all levels
+    were throttled since they were made, None if not shown.
+
+    ``cpuset``: the CPUs that the group may use, None if no cpuset controller shows them. ``stat_paths``: the files that
     ``read_throttled`` reads again. ``reason``: why nothing could be read.
     """
 
@@ -37,7 +39,7 @@ class Cgroup:
 
     @property
     def cpu_limit(self) -> float | None:
-        """Return the bandwidth limit in CPUs (1.5 = one and a half); None where there is none."""
+        """Return the bandwidth limit as a number of CPUs, such as 1.5 for one and a half; None if there is no limit."""
         if self.quota_us is None or not self.period_us:
             return None
         return self.quota_us / self.period_us
@@ -45,7 +47,8 @@ class Cgroup:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """Hold a line of /proc/self/cgroup: the controllers (none for version 2) and the path of the group."""
+    """Hold one line of /proc/self/cgroup: the controllers of a hierarchy (none for version 2), and the path of the
+    process's group in this hierarchy."""
 
     controllers: tuple[str, ...]
     path: str
@@ -53,8 +56,8 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """Hold a cgroup mount. ``where``: its mount point. ``controllers``: for version 1. ``top``: the hierarchy's folder
-    that is mounted."""
+    """Hold one mount of a cgroup hierarchy. ``where``: the mount point. ``controllers``: the hierarchy's controllers,
+    for version 1. ``top``: the folder of the hierarchy that is mounted there."""
 
     version: int
     where: str
@@ -63,7 +66,8 @@ class Mount:
 
 
 def read_cgroup(root: HostRoot) -> Cgroup:
-    """Read the limits of the calling process (in a recorded tree: of the process that recorded it)."""
+    """Return the CPU limits of the calling process. In a recorded tree return those of the process that recorded the
+    host."""
     own = root.reading("/proc/self/cgroup")
     if own.text is None:
         return Cgroup(None, reason=f"/proc/self/cgroup: {own.reason}")
@@ -88,28 +92,32 @@ def read_cgroup(root: HostRoot) -> Cgroup:
 
 
 def read_throttled(root: HostRoot, cgroup: Cgroup) -> int | None:
-    """Read ``nr_throttled`` again, from one small file for each level; None if it is not shown."""
+    """Return the present sum of ``nr_throttled``, read from one small file for each level. Return None if the kernel
+    does not show it."""
     stops = (read_stops(root, path.removesuffix("/cpu.stat")) for path in cgroup.stat_paths)
     counts = [found[0] for found in stops if found is not None]
     return sum(counts) if counts else None
 
 
 def cpu_groups(root: HostRoot, pid: int) -> tuple[int, tuple[str, ...]] | None:
-    """Return the version of the hierarchy with the cpu controller, and the folders of a process's group in it and of
-    all groups above; None if they cannot be read."""
+    """Return the version of the cgroup hierarchy with the cpu controller, and a process's groups in it.
+
+    The groups are folders: first the process's own group, then all groups above it. Return None if they cannot be read.
+    """
     memberships = parse_memberships(root.text(f"/proc/{pid}/cgroup") or "")
     return _levels("cpu", memberships, parse_mounts(root.text("/proc/self/mountinfo", 16 << 20) or ""))
 
 
 def read_limit(root: HostRoot, version: int, levels: tuple[str, ...]) -> tuple[int, int] | None:
-    """Return the tightest bandwidth limit of some groups, as quota and period in µs; None if there is none."""
+    """Return the tightest bandwidth limit of the groups ``levels``, as (quota, period) in µs; None if no group has a
+    limit."""
     limits = [found for level in levels if (found := _limit(root, version, level))]
     return min(limits, default=None, key=lambda one: one[0] / one[1])
 
 
 def read_stops(root: HostRoot, folder: str) -> tuple[int, int | None] | None:
-    """Return how often a group was throttled and for how many ns, since it was made; None for a group without such
-    counters. The time is None where the kernel does not show it."""
+    """Return how often a group was throttled since it was made, and for how many ns. The time is None if the kernel
+    does not show it. Return None if the group has no such counters."""
     lines = (line.partition(" ") for line in (root.text(f"{folder}/cpu.stat") or "").split("\n"))
     found: dict[str, int] = {}
     for key, _, number in lines:
@@ -123,7 +131,7 @@ def read_stops(root: HostRoot, folder: str) -> tuple[int, int | None] | None:
 
 
 def parse_memberships(text: str) -> tuple[Membership, ...]:
-    """Parse /proc/self/cgroup, with lines ``ID:CONTROLLERS:PATH``."""
+    """Return the memberships in the text of /proc/self/cgroup, which has lines ``ID:CONTROLLERS:PATH``."""
     found: list[Membership] = []
     for line in text.split("\n"):
         parts = line.split(":", 2)
@@ -133,7 +141,8 @@ def parse_memberships(text: str) -> tuple[Membership, ...]:
 
 
 def parse_mounts(text: str) -> tuple[Mount, ...]:
-    """Parse the cgroup mounts in /proc/self/mountinfo (proc_pid_mountinfo(5)); later mounts hide earlier ones."""
+    """Return the cgroup mounts in the text of /proc/self/mountinfo (proc_pid_mountinfo(5)). A later mount hides an
+    earlier one at the same place."""
     found: dict[str, Mount] = {}
     for line in text.split("\n"):
         left, dash, right = line.partition(" - ")
@@ -149,7 +158,8 @@ def parse_mounts(text: str) -> tuple[Mount, ...]:
 
 
 def parse_cpu_max(text: str | None) -> tuple[int, int] | None:
-    """Return ``cpu.max`` (version 2), ``QUOTA|max PERIOD`` in µs, as (quota, period); None where there is no limit."""
+    """Return (quota, period) from the text of ``cpu.max`` in version 2: ``QUOTA|max PERIOD``, both in µs. Return None
+    if there is no limit."""
     words = (text or "").split()
     if not 1 <= len(words) <= 2:
         return None
@@ -159,8 +169,11 @@ def parse_cpu_max(text: str | None) -> tuple[int, int] | None:
 def _levels(
     controller: str, memberships: tuple[Membership, ...], mounts: tuple[Mount, ...]
 ) -> tuple[int, tuple[str, ...]] | None:
-    """Return version and folders (own first, mount point last) of the hierarchy with ``controller``; None if there is
-    none."""
+    """Return the version of the cgroup hierarchy with ``controller``, and the process's groups in it.
+
+    The groups are folders: the process's own group first, the mount point last. Return None if no hierarchy has the
+    controller.
+    """
     for member in memberships:
         if controller not in member.controllers:
             continue
@@ -175,10 +188,10 @@ def _levels(
 
 
 def _way_up(mount: Mount, path: str) -> tuple[str, ...]:
-    """Return the folders from ``path`` up to the mount point.
+    """Return the folders from ``path`` up to the mount point, the folder of ``path`` first.
 
-    For a path outside the mounted part (another cgroup namespace) this is only the mount point, the nearest visible
-    folder.
+    If ``path`` is outside the mounted part, as in another cgroup namespace, return only the mount point. The mount
+    point is then the nearest visible folder.
     """
     top = mount.top.rstrip("/")
     inside = path.removeprefix(top) if path == top or path.startswith(top + "/") else ""
@@ -197,12 +210,14 @@ def _limit(root: HostRoot, version: int, level: str) -> tuple[int, int] | None:
 
 
 def _positive(quota: int | None, period: int | None) -> tuple[int, int] | None:
-    """Return (quota, period) if both are positive, else None: ``max`` and −1 mean no limit."""
+    """Return (quota, period) if both are positive. Else return None: the kernel's ``max`` and −1 mean that there is no
+    limit."""
     return (quota, period) if quota is not None and period is not None and quota > 0 and period > 0 else None
 
 
 def _cpuset(root: HostRoot, levels: tuple[int, tuple[str, ...]] | None) -> CpuSet | None:
-    """Return the effective CPUs of the nearest group that shows them; None if no group does."""
+    """Return the effective CPUs of the nearest group that shows them; None if no group does. ``levels``: version of the
+    hierarchy, and folders of the process's groups."""
     if levels is None:
         return None
     names = ("cpuset.cpus.effective",) if levels[0] == 2 else ("cpuset.effective_cpus", "cpuset.cpus")

@@ -1,4 +1,4 @@
-"""Find the cpuset hierarchy of this host, and the CPUs of its groups.
+"""Find the cgroup hierarchy of this host that has the cpuset controller, and the CPUs of its groups.
 
 Sources: Documentation/admin-guide/cgroup-v2.rst, "Cpuset"; Documentation/admin-guide/cgroup-v1/cpusets.rst.
 """
@@ -15,8 +15,11 @@ _MOUNTINFO_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Cpusets:
-    """Hold the hierarchy with the cpuset controller. ``version``: 1 or 2. ``where``: the mount point. ``top``: the
-    hierarchy's folder that is mounted there. ``top`` is ``/`` unless a container sees only a part of the hierarchy."""
+    """Hold the cgroup hierarchy with the cpuset controller.
+
+    ``version``: 1 or 2. ``where``: the mount point. ``top``: the folder of the hierarchy that is mounted there; it is
+    ``/`` unless a container sees only a part of the hierarchy.
+    """
 
     version: int
     where: str
@@ -25,11 +28,11 @@ class Cpusets:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Hold one group below the top.
+    """Hold one group of the cpuset hierarchy, not the top one.
 
-    ``cpus``: the requested CPUs, empty for none. ``effective``: the CPUs that the group has. ``partition``: its state
-    in version 2, None if not shown. ``exclusive_file``: True on kernels (6.7 and newer) where a partition may take CPUs
-    that a sibling has only requested. ``balanced``: ``sched_load_balance`` in version 1.
+    ``cpus``: the requested CPUs, empty for none. ``effective``: the CPUs that the group has. ``partition``: the state
+    of its partition in version 2, None if not shown. ``exclusive_file``: True on kernels (6.7 and newer) where a
+    partition may take CPUs that a sibling has only requested. ``balanced``: ``sched_load_balance`` in version 1.
     """
 
     name: str
@@ -42,7 +45,8 @@ class Group:
 
 
 def find_cpusets(root: HostRoot) -> Cpusets | None:
-    """Return the hierarchy of version 2 if its top offers the cpuset controller, else that of version 1, else None."""
+    """Return the cpuset hierarchy of version 2 if its top offers the cpuset controller, else the one of version 1.
+    Return None if the host has neither."""
     mounts = parse_mounts(root.text("/proc/self/mountinfo", _MOUNTINFO_BYTES) or "")
     for mount in mounts:
         if mount.version == 2 and "cpuset" in (root.text(f"{mount.where}/cgroup.controllers") or "").split():
@@ -54,7 +58,7 @@ def find_cpusets(root: HostRoot) -> Cpusets | None:
 
 
 def read_groups(root: HostRoot, sets: Cpusets) -> tuple[Group, ...]:
-    """Return the groups directly below the top that have the cpuset controller."""
+    """Return the groups directly below the top of the cpuset hierarchy that have the cpuset controller."""
     return tuple(
         group
         for name in root.list_dir(sets.where)
@@ -63,7 +67,8 @@ def read_groups(root: HostRoot, sets: Cpusets) -> tuple[Group, ...]:
 
 
 def read_group(root: HostRoot, sets: Cpusets, folder: str) -> Group | None:
-    """Return one group; None where it does not exist or lacks the controller."""
+    """Return the group in a folder of the cpuset hierarchy; None if the group does not exist or lacks the cpuset
+    controller."""
     cpus = root.cpu_list(f"{folder}/cpuset.cpus")
     if cpus is None:
         return None
@@ -88,15 +93,16 @@ def read_group(root: HostRoot, sets: Cpusets, folder: str) -> Group | None:
 
 
 def path_of(sets: Cpusets, memberships: str) -> str | None:
-    """Return the path of a task's group in this hierarchy, None if the task has no group there. ``memberships``: the
-    text of ``/proc/PID/cgroup``."""
+    """Return the path of a task's group in the cpuset hierarchy; None if the task has no group in it. ``memberships``:
+    the text of ``/proc/PID/cgroup``."""
     places = parse_memberships(memberships)
     found = (p.path for p in places if ("cpuset" in p.controllers if sets.version == 1 else not p.controllers))
     return next(found, None)
 
 
 def limited_by(root: HostRoot, sets: Cpusets, tid: int) -> Group | None:
-    """Return the nearest group, the task's own or one above it, that limits the task's CPUs; None if no group does."""
+    """Return the nearest group that limits the CPUs of the task ``tid``: the task's own group, or one above it. Return
+    None if no group limits them."""
     path = path_of(sets, root.text(f"/proc/{tid}/cgroup") or "") or "/"
     while path.strip("/"):
         group = read_group(root, sets, f"{sets.where}{path}")
@@ -107,9 +113,12 @@ def limited_by(root: HostRoot, sets: Cpusets, tid: int) -> Group | None:
 
 
 def isolated_at_run_time(root: HostRoot, sets: Cpusets | None) -> CpuSet:
-    """Return the CPUs of isolated partitions, also on kernels before 6.8, which have no list of them. In version 1 a
-    CPU is isolated if an unbalanced group has the CPU and no balanced group has it. While the top is balanced, no CPU
-    is isolated."""
+    """Return the CPUs that cpusets isolate at run time.
+
+    In version 2 these are the CPUs of isolated partitions. Kernels before 6.8 have no list of them, so their groups are
+    read. In version 1 a CPU is isolated if an unbalanced group has the CPU and no balanced group has it. While the top
+    group is balanced, no CPU is isolated.
+    """
     if sets is None:
         return CpuSet()
     listed = root.cpu_list(f"{sets.where}/cpuset.cpus.isolated") if sets.version == 2 else None

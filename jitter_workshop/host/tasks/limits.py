@@ -10,14 +10,17 @@ from jitter_workshop.model.record import dataclass
 
 _CAP_IPC_LOCK = 14
 _CAP_SYS_NICE = 23
-"""The number of a capability (linux/capability.h)."""
+"""The number of the capability CAP_SYS_NICE (linux/capability.h)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Hold soft limits. None = unlimited, or unknown if there is a ``reason``. ``may_lock``, ``may_schedule``: True if
-    this process has the capability that lifts the limit (CAP_IPC_LOCK, CAP_SYS_NICE; root in a container often lacks
-    them)."""
+    """Hold soft limits of this process. A limit is None if it is unlimited; with a ``reason``, None means that it is
+    unknown.
+
+    ``may_lock``: True if the process has CAP_IPC_LOCK, which lifts the limit on locked memory. ``may_schedule``: True
+    if it has CAP_SYS_NICE, which lifts the limit on real-time priority. Root in a container often lacks them.
+    """
 
     memlock_bytes: int | None
     rtprio: int | None
@@ -27,7 +30,8 @@ class Limits:
 
 
 def read_limits(root: HostRoot) -> Limits:
-    """Read this process's limits; in a recorded tree they are unknown, because another process made the recording."""
+    """Return the limits of this process. In a recorded tree they are unknown, because another process made the
+    recording."""
     if root.recorded:
         return Limits(None, None, False, False, "this is a recorded host: the limits of its users were not recorded")
     return Limits(
@@ -39,7 +43,7 @@ def read_limits(root: HostRoot) -> Limits:
 
 
 def _capable(root: HostRoot, number: int) -> bool:
-    """Return True if this process has a capability in effect (proc_pid_status(5): CapEff)."""
+    """Return True if this process has the capability ``number`` in effect (proc_pid_status(5): CapEff)."""
     with contextlib.suppress(ValueError):
         return bool(int(line_value(root.text("/proc/self/status"), "CapEff"), 16) >> number & 1)
     return False

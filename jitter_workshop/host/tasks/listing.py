@@ -15,8 +15,8 @@ from jitter_workshop.model.record import dataclass
 PF_WQ_WORKER = 0x0000_0020
 PF_KTHREAD = 0x0020_0000
 PF_NO_SETAFFINITY = 0x0400_0000
-"""Flags of ``include/linux/sched.h`` in field 9 of ``stat``; the kernel refuses sched_setaffinity for a task with
-0x04000000."""
+"""Bits of a task's flags in field 9 of its ``stat`` (``include/linux/sched.h``). The kernel refuses sched_setaffinity
+for a task with 0x04000000, PF_NO_SETAFFINITY."""
 
 _ENDED = ("Z", "X", "x")
 _STAT_BYTES = 4_096
@@ -25,9 +25,12 @@ _STATUS_BYTES = 16_384
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Hold one process or thread. ``start_ticks``: its start in clock ticks (usually 10 ms) since boot; together with
-    ``tid`` it is unique. ``flags``: the kernel's PF_ bits. ``cpu``: the CPU where it ran last. ``rt_priority``: 1 to
-    99, 0 for a task that is not real-time. ``threads``: the number of threads of its process."""
+    """Hold one process or thread.
+
+    ``start_ticks``: its start in clock ticks (usually of 10 ms) since boot; with ``tid`` it identifies the task.
+    ``flags``: the kernel's PF_ bits. ``cpu``: the CPU where it ran last. ``rt_priority``: 1 to 99, 0 for a task that is
+    not real-time. ``threads``: the number of threads of its process.
+    """
 
     tid: int
     pid: int
@@ -41,38 +44,42 @@ class Task:
 
     @property
     def kernel(self) -> bool:
-        """Return True for a kernel thread."""
+        """Return True if the task is a kernel thread."""
         return bool(self.flags & PF_KTHREAD)
 
     @property
     def fixed(self) -> bool:
-        """Return True if the kernel lets no user change the task's affinity, as for threads that belong to one CPU."""
+        """Return True if the kernel lets no user change the task's affinity, as for a kernel thread that belongs to one
+        CPU."""
         return bool(self.flags & PF_NO_SETAFFINITY)
 
     @property
     def ended(self) -> bool:
-        """Return True if the task no longer runs: it waits for its parent (``Z``) or is being removed (``X``). Its
-        settings cannot change."""
+        """Return True if the task no longer runs, so that its settings cannot change. It waits for its parent (``Z``)
+        or is being removed (``X``)."""
         return self.state in _ENDED
 
     @property
     def worker(self) -> bool:
-        """Return True for a worker of a workqueue; its affinity follows the masks of the workqueue."""
+        """Return True if the task is a worker of a workqueue. The affinity of such a worker follows the masks of the
+        workqueues."""
         return bool(self.flags & PF_WQ_WORKER)
 
     @property
     def folder(self) -> str:
-        """Return the task's folder below /proc."""
+        """Return the path of the task's folder in /proc."""
         return f"/proc/{self.pid}" if self.tid == self.pid else f"/proc/{self.pid}/task/{self.tid}"
 
 
 def task_ids(root: HostRoot) -> tuple[int, ...]:
-    """Return the process ids (thread group leaders; every kernel thread is one) in number order."""
+    """Return the ids of all processes in their order. These are the thread group leaders, and every kernel thread is
+    one."""
     return tuple(sorted(int(n) for n in root.list_dir("/proc") if n.isascii() and n.isdigit() and len(n) <= 10))
 
 
 def read_task(root: HostRoot, pid: int, tid: int | None = None) -> Task | None:
-    """Return one task, a process by ``pid`` or its thread ``tid``; None where it has ended or its line is damaged."""
+    """Return a task: the process ``pid``, or its thread ``tid``. Return None if the task has ended, or if its line in
+    ``stat`` is damaged."""
     path = f"/proc/{pid}/stat" if tid is None else f"/proc/{pid}/task/{tid}/stat"
     return parse_stat(root.text(path, _STAT_BYTES), pid)
 
@@ -80,7 +87,8 @@ def read_task(root: HostRoot, pid: int, tid: int | None = None) -> Task | None:
 def each_process(root: HostRoot) -> Iterator[Task]:
     """Yield every running process and every kernel thread. One file is read for each of them.
 
-    If the first thread of a process has ended and another one still runs, the process is yielded, too."""
+    A process is also yielded if its first thread has ended and another of its threads still runs.
+    """
     for pid in task_ids(root):
         task = read_task(root, pid)
         if task is not None and not (task.ended and task.threads < 2):
@@ -104,40 +112,43 @@ def each_thread(root: HostRoot) -> Iterator[Task]:
 
 
 def read_allowed_cpus(root: HostRoot, task: Task) -> CpuSet | None:
-    """Return the CPUs that a task may use, including offline ones; None if the task has ended."""
+    """Return the CPUs that a task may use, including offline CPUs; None if the task has ended."""
     return parse_allowed(root.text(f"{task.folder}/status", _STATUS_BYTES))
 
 
 def context_switches(root: HostRoot, pid: int) -> int | None:
-    """Return the sum of voluntary and involuntary switches of all threads that the process has now; None if no thread
-    can be read."""
+    """Return the number of context switches, voluntary and involuntary, of all threads that a process has now. Return
+    None if no thread can be read."""
     statuses = (root.text(f"/proc/{pid}/task/{tid}/status") for tid, _ in root.numbered(f"/proc/{pid}/task", ""))
     found = [switches for text in statuses if (switches := parse_switches(text)) is not None]
     return sum(found) if found else None
 
 
 def migrations(root: HostRoot, pid: int, tid: int) -> int | None:
-    """Return how often a thread was moved to another CPU. Return None if it has ended, or the kernel (without
-    CONFIG_SCHED_DEBUG) has no such file."""
+    """Return how often the scheduler moved a thread to another CPU. Return None if the thread has ended, or if the
+    kernel (without CONFIG_SCHED_DEBUG) does not show this number."""
     return parse_migrations(root.text(f"/proc/{pid}/task/{tid}/sched"))
 
 
 def parse_switches(text: str | None) -> int | None:
-    """Return the voluntary and involuntary switches of a ``status`` file; None where one of them is not shown."""
+    """Return the number of context switches, voluntary and involuntary, in the text of a ``status`` file. Return None
+    if one of both numbers is not shown."""
     voluntary, involuntary = (_value(text, f"{kind}_ctxt_switches") for kind in ("voluntary", "nonvoluntary"))
     return None if voluntary is None or involuntary is None else voluntary + involuntary
 
 
 def parse_migrations(text: str | None) -> int | None:
-    """Return ``se.nr_migrations`` of a ``sched`` file."""
+    """Return the number of migrations, ``se.nr_migrations``, in the text of a ``sched`` file; None if it is not
+    shown."""
     return _value(text, "se.nr_migrations")
 
 
 def parse_stat(text: str | None, pid: int | None = None) -> Task | None:
-    """Parse a ``stat`` line; the name is in parentheses and may itself contain blanks and parentheses.
+    """Return the task that a line of a ``stat`` file describes. The name in the line is in parentheses, and may itself
+    contain blanks and parentheses.
 
-    ``pid``: the process that the thread belongs to, None if the line is that of a process. Return None for any other
-    text.
+    ``pid``: the process that the thread belongs to; None if the line is that of a process. Return None if the text is
+    not such a line.
     """
     if text is None:
         return None
@@ -165,7 +176,8 @@ def parse_stat(text: str | None, pid: int | None = None) -> Task | None:
 
 
 def parse_allowed(text: str | None) -> CpuSet | None:
-    """Return ``Cpus_allowed_list`` of a ``status`` file; only a line that begins with it counts."""
+    """Return the CPUs in the line ``Cpus_allowed_list`` of a ``status`` file; None if there is no such line. The words
+    count only at a line's beginning."""
     _, found, rest = ("\n" + (text or "")).rpartition("\nCpus_allowed_list:")
     return CpuSet.if_list(rest.partition("\n")[0]) if found else None
 
@@ -175,6 +187,6 @@ def _number(text: str) -> int | None:
 
 
 def _value(text: str | None, key: str) -> int | None:
-    """Return the number behind ``key:`` in a file's text; only the first such line counts. Text inside a task's name
-    never counts."""
+    """Return the number behind ``key:`` in a file's text; None if no line begins with ``key:``. Only the first such
+    line counts, and text inside a task's name never does."""
     return _number(line_value(text, key))

@@ -1,8 +1,8 @@
 """Turn records of the kernel's trace into the events that :mod:`jitter_workshop.model.trace` defines.
 
-Kernel addresses become names here; no address leaves this module. The records are described in
-``include/trace/events/*.h`` of the kernel's sources. x86 has its own events for interrupt vectors and page faults. On
-arm64 the timer comes as an interrupt with a handler, and interrupts from other CPUs come as ``ipi:*``.
+This module replaces kernel addresses by names; no address leaves it. ``include/trace/events/*.h`` in the kernel's
+sources describes the records. x86 has its own events for interrupt vectors and page faults. On arm64 the timer comes as
+an interrupt with a handler, and interrupts from other CPUs come as ``ipi:*``.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ from jitter_workshop.host.trace.symbols import UNKNOWN, Symbols
 from jitter_workshop.model.trace import IN_IRQ, IN_SOFTIRQ, TraceEvent
 
 _HARDIRQ, _SOFTIRQ, _NMI = 0x08, 0x10, 0x40
-"""Bits of ``common_flags`` (``enum trace_flag_type``; the letters h, s and Z in Documentation/trace/ftrace.rst)."""
+"""Bits of a record's ``common_flags`` (``enum trace_flag_type``; the letters h, s and Z in
+Documentation/trace/ftrace.rst)."""
 
 MAX_NAME = 4096
 _NAMES_KEPT = 100_000
 _LOW, _HIGH = -(1 << 31), (1 << 31) - 1
 MAX_FRAMES = 64
 _TRACING = ("trace_event_raw_event_", "__traceiter_", "event_triggers_", "trace_event_buffer_")
-"""Beginnings of the names of functions that record the stack. These functions are innermost on every stack, and left
-out."""
+"""Beginnings of the names of functions that record a stack. Such functions are the innermost ones on every stack, so
+they are left out."""
 _LEFT_IDLE = 0xFFFF_FFFF
-"""``PWR_EVENT_EXIT``: the state of a CPU that leaves idle."""
+"""``PWR_EVENT_EXIT``: in the event ``cpu_idle``, the state of a CPU that leaves an idle state."""
 
 
 class Record:
-    """Hold the place of a record in its page, and the values common to its events."""
+    """Hold the place of a record in its page, and the values that all events of this record share."""
 
     __slots__ = ("cpu", "end", "flags", "page", "pid", "start", "ts")
 
@@ -47,26 +48,26 @@ class Record:
         self.pid = self.flags = 0
 
     def event(self, kind: str, *numbers: int, name: str = "", other: str = "") -> list[TraceEvent]:
-        """Return the one event of this record, with up to three ``numbers``. Numbers beyond 32 bits become the nearest
-        32-bit number."""
+        """Return a list with one event for this record, which has up to three ``numbers``. A number beyond 32 bits
+        becomes the nearest number of 32 bits."""
         a, b, c = (max(_LOW, min(_HIGH, value)) for value in (*numbers, 0, 0, 0)[:3])
         return [TraceEvent(self.ts, self.cpu, kind, self.pid, a, b, c, name, other, self.flags)]
 
 
 Build = Callable[[Record, tuple[Any, ...]], Iterable[TraceEvent]]
 Plan = tuple[tuple[str, ...], tuple[str, ...], Build]
-"""Three items: the names of the fields with numbers, the names of the fields with texts, and the function that makes
-events from the values of these fields."""
+"""The way to decode one event: names of the fields with numbers, names of the fields with texts, and the function that
+makes events from the values of these fields."""
 Maker = Callable[["Decoder", EventFormat], Plan]
 
 
 class Decoder:
-    """Decode events of one kernel; records of events that were not added are left out.
+    """Decode trace events of one kernel. Records of events that were not added are left out.
 
-    ``symbols``: the kernel's functions. ``cpus``: interrupts sent to these CPUs are reported, one event for each CPU.
-    ``strings``: address → text, for texts that records give by address (``printk_formats``). ``running``: the name of
-    work that has begun, because the record of its end may lack the name. ``switched``: CPU → time of its last thread
-    switch.
+    ``symbols``: the kernel's functions. ``cpus``: an interrupt that is sent to some of these CPUs becomes one event for
+    each of them. ``strings``: address → text, for texts that records give by address (``printk_formats``). ``running``:
+    names of the work that has begun, because the record of its end may lack the name. ``switched``: CPU → time of its
+    last thread switch.
     """
 
     def __init__(
@@ -87,8 +88,8 @@ class Decoder:
         self._number: Layout | None = None
 
     def add(self, title: str, text: str) -> None:
-        """Add ``system:name`` as its format file describes it. Raise ValueError where the event is unknown, or its
-        description lacks a needed field."""
+        """Add an event to those that are decoded. ``title``: its name as ``system:name``. ``text``: the contents of its
+        format file. Raise ValueError if the event is unknown, or if the file lacks a needed field."""
         maker = _maker(title)
         if maker is None:
             raise ValueError(f"{title} is not a known event")
@@ -98,7 +99,8 @@ class Decoder:
         self._number = self._number or Layout(event, ("common_type",))
 
     def events(self, page: bytes, cpu: int) -> Iterable[TraceEvent]:
-        """Return the events of one page of ``cpu``, in their order. Raise ValueError for a damaged page."""
+        """Return the events in one page of the trace of ``cpu``, in their order. Raise ValueError if the page is
+        damaged."""
         if self._number is None:
             return
         number, least = self._number.values, self._number.size
@@ -120,9 +122,8 @@ class Decoder:
             yield from build(record, tuple(values))
 
     def words(self, event: EventFormat, name: str) -> Callable[[Record, Any], str]:
-        """Return the function that reads a field's text. The text is in the field, elsewhere in its record, or a string
-        of the kernel.
-        """
+        """Return a function that reads the text of the field ``name`` from a record and the field's value. The text may
+        be in the field, elsewhere in the record, or among the kernel's strings."""
         field = wanted(event, name)
         if field.located:
             return lambda record, value: self._text(data(record, field, value))
@@ -131,7 +132,7 @@ class Decoder:
         return lambda record, value: self._strings.get(value, UNKNOWN)
 
     def _text(self, raw: bytes) -> str:
-        """Return a name that ends at its first NUL."""
+        """Return the text up to the first NUL of a field's bytes."""
         name = self._names.get(raw)
         if name is None:
             name = raw.split(b"\0", 1)[0][:MAX_NAME].decode("utf-8", "replace")
@@ -141,13 +142,14 @@ class Decoder:
 
 
 def data(record: Record, field: Field, value: Any) -> bytes:
-    """Return the bytes of a text or mask, from the field, or from the place to which the field points. Raise ValueError
-    if that place is outside the record."""
+    """Return the bytes of a field with a text or a mask. They are in the field itself, or at the place in the record to
+    which the field points. Raise ValueError if this place is outside the record."""
     return located(record.page, record.start, record.end, field, value) if field.located else bytes(value)
 
 
 def read_strings(text: str) -> dict[int, str]:
-    """Parse ``printk_formats``: lines ``0xADDRESS : "TEXT"``; other lines are left out."""
+    """Return address → text from the contents of ``printk_formats``, which has lines ``0xADDRESS : "TEXT"``. Lines of
+    any other form are left out."""
     found = {}
     for line in text.splitlines():
         address, colon, words = line.partition(" : ")
@@ -193,8 +195,8 @@ def _switch(decoder: Decoder, event: EventFormat) -> Plan:
 
 
 def _plain(kind: str, numbers: tuple[str, ...], text: str = "") -> Maker:
-    """Return a maker of events from the fields ``numbers`` of a record, in this order. The text of the record's field
-    ``text`` becomes the event's name."""
+    """Return a maker of events of the given kind. It takes the event's numbers from the fields ``numbers`` of a record,
+    and the event's name from the field ``text``."""
 
     def make(decoder: Decoder, event: EventFormat) -> Plan:
         words = decoder.words(event, text) if text else None
@@ -242,8 +244,8 @@ def _nmi(decoder: Decoder, event: EventFormat) -> Plan:
 
 
 def _begins(kind: str, function: str, token: str) -> Maker:
-    """Return a maker of events for the start of work. ``function``: the field with the function that does the work.
-    ``token``: a field that the record of the end has, too, with the same value."""
+    """Return a maker of events for the start of work. ``function``: the field that holds the function which does the
+    work. ``token``: a field that has the same value in the record of the work's end."""
 
     def make(decoder: Decoder, event: EventFormat) -> Plan:
         def build(record: Record, v: tuple[Any, ...]) -> Iterable[TraceEvent]:
@@ -256,8 +258,8 @@ def _begins(kind: str, function: str, token: str) -> Maker:
 
 
 def _ends(kind: str, function: str, token: str) -> Maker:
-    """Return a maker of events for the end of work (see ``_begins``). Newer kernels name the function in
-    this record, too."""
+    """Return a maker of events for the end of work; the parameters are those of ``_begins``. Only newer kernels name
+    the function in the record of the end."""
 
     def make(decoder: Decoder, event: EventFormat) -> Plan:
         says = function in event.fields

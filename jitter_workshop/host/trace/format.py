@@ -16,7 +16,8 @@ from jitter_workshop.model.record import dataclass
 
 MAX_FIELDS = 1000
 MAX_RECORD = 1 << 20
-"""Size limit for a record in bytes. A record is smaller than a sub-buffer, and sub-buffers have at most 512 KiB now."""
+"""Size limit for a record in bytes. No record reaches it: a record is smaller than a sub-buffer, and a sub-buffer has
+at most 512 KiB."""
 
 _INTEGERS = {(1, False): "B", (1, True): "b", (2, False): "H", (2, True): "h"}
 _INTEGERS |= {(4, False): "I", (4, True): "i", (8, False): "Q", (8, True): "q"}
@@ -26,8 +27,8 @@ _INTEGERS |= {(4, False): "I", (4, True): "i", (8, False): "Q", (8, True): "q"}
 class Field:
     """Hold one field of a record.
 
-    ``located``: ``__data_loc`` or ``__rel_loc`` where the field holds only the place and length of its data, "" where
-    it holds the data. ``array``: several values of the type ``kind``.
+    ``located``: ``__data_loc`` or ``__rel_loc`` if the field holds only the place and length of its data, "" if it
+    holds the data itself. ``array``: True if the field holds several values of the type ``kind``.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Field:
 
     @property
     def code(self) -> str:
-        """Return the field's code for :mod:`struct`: an integer, or for an array its bytes."""
+        """Return the field's code for :mod:`struct`: that of an integer, or for an array that of its bytes."""
         if self.array and not self.located:
             return f"{self.size}s"
         code = _INTEGERS.get((self.size, self.signed))
@@ -51,7 +52,8 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class EventFormat:
-    """Describe the records of one event. ``symbols``: number → name, from its print format (``{ 1, "TIMER" }``)."""
+    """Describe the records of one event. ``symbols``: number → its name, from the event's print format (``{ 1, "TIMER"
+    }``)."""
 
     name: str
     number: int
@@ -61,12 +63,13 @@ class EventFormat:
 
 @dataclass(frozen=True, slots=True)
 class PageFormat:
-    """Describe a sub-buffer, which is a page of the trace.
+    """Describe a sub-buffer, which is one page of the trace.
 
-    ``stamp``: the field with the time stamp. ``commit``: the field with the length of the data (and flags in the upper
-    bits). ``data_offset``, ``data_size``: place and size of the data. An entry in the data begins with 32 bits:
-    ``type_bits`` for its type or length, the rest for its time. ``padding``, ``time_extend`` and ``time_stamp`` are
-    types; smaller values are lengths in words.
+    ``stamp``: the field with the time stamp. ``commit``: the field with the length of the data, and with flags in its
+    upper bits. ``data_offset``, ``data_size``: place and size of the data.
+
+    An entry in the data begins with 32 bits: ``type_bits`` of them are for its type or length, the rest for its time.
+    ``padding``, ``time_extend`` and ``time_stamp`` are the numbers of types; smaller numbers are lengths in words.
     """
 
     stamp: Field
@@ -84,7 +87,8 @@ class PageFormat:
 
 
 def parse_event(text: str) -> EventFormat:
-    """Parse one ``format`` file. Raise ValueError if it is damaged."""
+    """Return the description of an event from the text of its ``format`` file. Raise ValueError if the text is
+    damaged."""
     name, number, fields, symbols = "", -1, {}, {}
     for line in text.splitlines():
         word, colon, rest = line.strip().partition(":")
@@ -107,7 +111,8 @@ def parse_event(text: str) -> EventFormat:
 
 
 def parse_page(header_page: str, header_event: str) -> PageFormat:
-    """Parse ``events/header_page`` with ``events/header_event``. Raise ValueError if one of them is damaged."""
+    """Return the description of a page from the texts of ``events/header_page`` and ``events/header_event``. Raise
+    ValueError if one of the texts is damaged."""
     fields = {}
     for line in header_page.splitlines():
         if line.strip().startswith("field"):
@@ -135,12 +140,14 @@ def parse_page(header_page: str, header_event: str) -> PageFormat:
 
 
 class Layout:
-    """Read several fields of an event's record at once: first those in ``numbers``, then those in ``texts``. A field
-    that holds its text gives bytes. A field that only points to its text, or to a string of the kernel, gives the
-    pointer as an int (see :func:`located`)."""
+    """Read several fields of an event's record at once: first the fields in ``numbers``, then those in ``texts``.
+
+    For a field that holds its text, the value is bytes. For a field that points to its text, or to a string of the
+    kernel, the value is the pointer as an int (see :func:`located`).
+    """
 
     def __init__(self, event: EventFormat, numbers: Sequence[str], texts: Sequence[str] = ()) -> None:
-        """Prepare the reading. Raise ValueError if the event lacks one of the fields."""
+        """Prepare the reading of these fields. Raise ValueError if the event lacks one of them."""
         fields = [wanted(event, name) for name in (*numbers, *texts)]
         for field in fields[: len(numbers)]:
             if field.array or field.located:
@@ -154,18 +161,18 @@ class Layout:
             at = field.offset + field.size
         self._struct = struct.Struct(code)
         self.size = self._struct.size
-        """Number of bytes that a record must have."""
+        """The number of bytes that a record must have at least."""
         places = [ordered.index(field) for field in fields]
         self._places = None if places == list(range(len(ordered))) else places
 
     def values(self, page: bytes, start: int) -> tuple[Any, ...]:
-        """Return the values of the record at ``start``."""
+        """Return the values of the fields of the record that begins at ``start`` in a page."""
         values = self._struct.unpack_from(page, start)
         return values if self._places is None else tuple([values[place] for place in self._places])
 
 
 def wanted(event: EventFormat, name: str) -> Field:
-    """Return a field by its name. Raise ValueError where the event has none."""
+    """Return the event's field with this name. Raise ValueError if the event has no such field."""
     field = event.fields.get(name)
     if field is None:
         raise ValueError(f"the event {event.name} has no field {name!r}")
@@ -173,10 +180,8 @@ def wanted(event: EventFormat, name: str) -> Field:
 
 
 def located(page: bytes, start: int, end: int, field: Field, value: int) -> bytes:
-    """Return the data that a ``__data_loc`` or ``__rel_loc`` field with ``value`` points to.
-
-    The record reaches from ``start`` to ``end``. Raise ValueError where the field points outside.
-    """
+    """Return the data to which a ``__data_loc`` or ``__rel_loc`` field points. ``value``: the field's value. ``start``,
+    ``end``: the record's positions in the page. Raise ValueError if the field points outside the record."""
     offset, length = value & 0xFFFF, value >> 16 & 0xFFFF
     if field.located == "__rel_loc":
         offset += field.offset + field.size
@@ -187,7 +192,7 @@ def located(page: bytes, start: int, end: int, field: Field, value: int) -> byte
 
 
 def _field(line: str) -> Field:
-    """Parse one line ``field:DECLARATION; offset:N; size:N; signed:N;``."""
+    """Return the field that a line ``field:DECLARATION; offset:N; size:N; signed:N;`` describes."""
     parts = {}
     for part in line.split(";"):
         word, colon, rest = part.strip().partition(":")
@@ -207,7 +212,8 @@ def _field(line: str) -> Field:
 
 
 def _symbols(text: str) -> dict[int, str]:
-    """Return the pairs ``{ NUMBER, "NAME" }`` of a print format; a number may be written ``(1 << 3)``."""
+    """Return number → name from the pairs ``{ NUMBER, "NAME" }`` of a print format. A number may be written as ``(1 <<
+    3)``."""
     found: dict[int, str] = {}
     for part in text.split("{")[1:]:
         number, comma, rest = part.partition(",")
@@ -232,19 +238,22 @@ def _number(text: str) -> int:
 
 
 _LENGTH = (1 << 27) - 1
-"""Mask of the length in the commit field. The bits above are flags: events were overwritten before they were read."""
+"""Mask of the length in a page's commit field. The bits above the mask are flags."""
 _MISSED = 1 << 31
-"""``RB_MISSED_EVENTS`` (kernel/trace/ring_buffer.c)."""
+"""``RB_MISSED_EVENTS`` (kernel/trace/ring_buffer.c): the flag that events were overwritten before they were read."""
 
 _STAMP_BITS = 59
-"""An absolute time stamp has 27 + 32 bits; the missing upper bits are taken from the time so far."""
+"""The number of bits of an absolute time stamp, 27 + 32. The missing upper bits are taken from the page's time so
+far."""
 _STAMP_TOP = ((1 << 64) - 1) >> _STAMP_BITS << _STAMP_BITS
 
 
 def records(page: bytes, form: PageFormat) -> Iterator[tuple[int, int, int]]:
-    """Yield (time stamp, start, end) for each record of one page. The stamp is in ticks of the trace's clock; ``start``
-    and ``end`` are positions in ``page``; ``end`` is the first position after the record and its padding to whole
-    words. Raise ValueError for a damaged page."""
+    """Yield (time stamp, start, end) for each record of one page.
+
+    The stamp is in ticks of the trace's clock. ``start`` and ``end`` are positions in ``page``; ``end`` is the first
+    position after the record and its padding to whole words. Raise ValueError if the page is damaged.
+    """
     if len(page) < form.data_offset:
         raise ValueError("a page of the trace is too short for its header")
     end = used_bytes(page, form)
@@ -258,12 +267,12 @@ def records(page: bytes, form: PageFormat) -> Iterator[tuple[int, int, int]]:
 
 
 def used_bytes(page: bytes, form: PageFormat) -> int:
-    """Return how many bytes of a page are in use, by its header. The page may have fewer if it is damaged."""
+    """Return the number of bytes of a page that are in use, by the page's header. A damaged page may be shorter."""
     return form.data_offset + _committed(page, form) % (_LENGTH + 1)
 
 
 def after_a_loss(page: bytes, form: PageFormat) -> bool:
-    """Return True if events that came just before a page were overwritten before they were read."""
+    """Return True if events were lost just before this page: they were overwritten before they were read."""
     return bool(_committed(page, form) & _MISSED)
 
 
@@ -318,7 +327,8 @@ def _entries(words: memoryview, form: PageFormat, now: int) -> Iterator[tuple[in
 
 
 def _absolute(stamp: int, now: int) -> int:
-    """Return an absolute stamp with its missing upper bits, taken from the time so far."""
+    """Return an absolute time stamp, completed by the upper bits that it lacks. ``now``: the time so far, which has
+    these bits."""
     top = now & _STAMP_TOP
     if not top:
         return stamp

@@ -17,14 +17,15 @@ _FUNCTIONS = ("T", "t", "W", "w")
 
 
 class Symbols:
-    """Hold the table of symbols.
+    """Hold the table of the kernel's symbols.
 
-    It is sorted once and parsed only for a lookup, because it has over a hundred thousand lines. ``reason``: why the
-    table has no names, "" if it has some.
+    The table is sorted once, and a line is parsed only for a lookup, because there are over a hundred thousand lines.
+    ``reason``: why the table has no names, "" if it has some.
     """
 
     def __init__(self, text: str | None, why: str = "") -> None:
-        """Take ``text``, the file's contents: lines ``ADDRESS TYPE NAME [MODULE]`` with addresses of one width."""
+        """Take the contents of /proc/kallsyms. ``text``: lines ``ADDRESS TYPE NAME [MODULE]`` with addresses of one
+        width, None if the file cannot be read. ``why``: the reason for None."""
         lines = (text or "").splitlines()
         self._width = width = len(lines[0].partition(" ")[0]) if lines else 0
         lines = [line for line in lines if line[width : width + 1] == " "]
@@ -40,15 +41,16 @@ class Symbols:
             self._lines = []
 
     def name(self, address: int) -> str:
-        """Return the function that holds ``address``; "?" where none is known, "" for 0."""
+        """Return the name of the function that contains ``address``. Return "?" if no function is known there, "" for
+        the address 0."""
         name = self._known.get(address)
         if name is None:
             name = self._known[address] = self._find(address)[0] if address else ""
         return name
 
     def name_and_offset(self, address: int) -> str:
-        """Return the function that holds ``address``, with the offset in it: ``do_syscall_64+0x82``; "?" where none is
-        known."""
+        """Return the name of the function that contains ``address``, and the offset in this function:
+        ``do_syscall_64+0x82``. Return "?" if no function is known there."""
         name, offset = self._find(address)
         return name if name == UNKNOWN else f"{name}+{offset:#x}"
 
@@ -70,7 +72,10 @@ class Symbols:
 
 
 def kernel_symbols(root: HostRoot) -> Symbols:
-    """Return the kernel's table of symbols, as far as this process may see it. The name of this function does not
-    begin with ``read_``: tests call each ``read_`` function on a recording, which has no kernel addresses."""
+    """Return the table of the kernel's symbols, as far as this process may see it.
+
+    The name of this Python function does not begin with ``read_``, because tests call each ``read_`` function on a
+    recording. A recording has no kernel addresses.
+    """
     reading = root.reading(KALLSYMS, MAX_BYTES)
     return Symbols(reading.text, reading.reason)
