@@ -38,7 +38,7 @@ class BootLoader:
     * ``grub-dropin``: the tool writes a file in GRUB_DROPINS and runs update-grub.
     * ``grubby``: the tool runs grubby.
     * ``by-hand``: the user adds the parameters; ``reason`` says where.
-    * ``none``: nobody can add parameters on this host; ``reason`` says where they are set.
+    * ``none``: parameters cannot be added on this host; ``reason`` says where they are set.
 
     ``name``: the boot loader's name for display, "" for none.
     """
