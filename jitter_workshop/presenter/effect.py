@@ -5,6 +5,7 @@ The line names its direction in a word, so that it can be read without colours.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -439,9 +440,9 @@ def _doubt(effect: Effect) -> str:
 
 
 def disturbed(seen: KnownRun) -> str:
-    """Return ``qemu (87 %) and 2 more``: other tasks on a run's CPUs, the busiest first; "" if there was none. Tasks
-    with the same name are added up. The trace of a run knows every task. Without a trace, only tasks that lived before
-    and after the run are known; then the text begins with "at least"."""
+    """Return ``qemu (87 % of a CPU) and 2 more``: other tasks on a run's CPUs, the busiest first; "" if there was none.
+    Tasks with the same name are added up. The trace of a run knows every task. Without a trace, only tasks that lived
+    before and after the run are known; then the text says that short-lived tasks are not counted."""
     together = _by_trace(seen)
     traced = together is not None
     if together is None:
@@ -451,9 +452,11 @@ def disturbed(seen: KnownRun) -> str:
     loads = sorted(together.items(), key=lambda load: -load[1])
     if not loads:
         return ""
-    named = ", ".join(f"{_task(name)} ({percent:.3g} %)" for name, percent in loads[:_NAMED])
+    of = itertools.chain([" of a CPU"], itertools.repeat(""))
+    shown = zip(loads[:_NAMED], of, strict=False)
+    named = ", ".join(f"{_task(name)} ({percent:.3g} %{whose})" for (name, percent), whose in shown)
     more = f" and {len(loads) - _NAMED} more" if len(loads) > _NAMED else ""
-    return f"{'' if traced else 'at least '}{named}{more}"
+    return f"{named}{more}{'' if traced else '; short-lived tasks not counted'}"
 
 
 def _task(name: str) -> str:

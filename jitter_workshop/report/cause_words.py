@@ -58,7 +58,7 @@ _OUR_OWN = " (our own thread)"
 _NO_TASK = {
     words.IDLE: "waking from idle",
     words.THROTTLED: "throttled while the CPU was idle",
-    words.MEASURED: "our own threads, which share a CPU",
+    words.MEASURED: "our own threads that share a CPU",
 }
 """Names of causes that have the kind ``task`` but are no task → their meanings."""
 _ABOUT = {

@@ -20,7 +20,7 @@ from tests import madeup
 
 COURSE = load_course(builtin_course())
 MS = 1_000_000
-SHARED = "our own threads, which share a CPU"
+SHARED = "our own threads that share a CPU"
 
 
 def chapter(ident: str) -> Chapter:

@@ -374,7 +374,7 @@ def test_measured_threads_that_share_a_cpu_are_one_cause() -> None:
         ("the measured threads", 179, 50),
         ("python", 114, 90),
     ]
-    assert seen.suspects[0].label == "our own threads, which share a CPU"
+    assert seen.suspects[0].label == "our own threads that share a CPU"
     found = judge(seen, "task:the measured threads")
     assert found is not None
     assert found.right

@@ -119,7 +119,8 @@ class PathList(Sheet):
             why = why if line.cell_len + 3 + len(why) <= room else why.partition(": ")[0]
             line.append(f"  {why}", "dim")
         elif entry.here:
-            line.append(f"  {_aside(entry):<{self._asides}} " if width >= _NARROW else "  ", "dim")
+            whole = self._titles + 2 + 2 + self._asides(whole=True) + 1 + _CHANCE_WIDTH <= room
+            line.append(f"  {_aside(entry, whole):<{self._asides(whole)}} " if width >= _NARROW else "  ", "dim")
             line.truncate(max(room - _CHANCE_WIDTH - 1, 1), ellipsis=True)
             line.append(" ")
             line.append(*CHANCES[entry.chance])
@@ -132,10 +133,9 @@ class PathList(Sheet):
             line.stylize("under")
         return line
 
-    @property
-    def _asides(self) -> int:
+    def _asides(self, whole: bool) -> int:
         """Return the width of the longest text behind a title, so that what the chapters can show forms a column."""
-        return max((len(_aside(entry)) for entry in self._entries if entry.here), default=0)
+        return max((len(_aside(entry, whole)) for entry in self._entries if entry.here), default=0)
 
     @property
     def _titles(self) -> int:
@@ -154,9 +154,13 @@ class PathList(Sheet):
                 self.post_message(self.Chosen())
 
 
-def _aside(entry: PathEntry) -> str:
-    """Return a chapter's minutes, or how far the learner has come in it."""
-    return "done" if entry.done else f"at {entry.next_step}" if entry.started else f"{entry.minutes} min"
+def _aside(entry: PathEntry, whole: bool) -> str:
+    """Return a chapter's minutes, or how far the learner has come in it. ``whole``: there is room for the step."""
+    if entry.done:
+        return "done"
+    if entry.started:
+        return f"at {entry.next_step}" if whole else "begun"
+    return f"{entry.minutes} min"
 
 
 class PathPane(Pane):

@@ -604,7 +604,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
 
     def action_boots(self) -> None:
         """Switch the plan of boot parameters between every boot and the next boot alone. The same key goes to the next
-        step in a hunt, and leaves the noise unnamed; on a page with more below it leaves the rest unread."""
+        step in a hunt, and leaves the noise unnamed; from a page it goes on, also if the rest is unread."""
         if self._page.to_name:
             self.action_without()
             return
@@ -619,6 +619,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         elif way is not None:
             boots.choose(once=not way.once)
             self._plan_anew()
+        elif self.now.only_reads:
+            self._enter()
         else:
             self.tell(keys_that_wait.NO_BOOT)
 
