@@ -23,9 +23,9 @@ GUTTER = 7
 LABELS_BELOW_FROM = 8
 """From this height on, the labels of x have a line of their own below the axis."""
 _MOST_STRETCH_OF_WHOLE = 1.4
-"""The largest factor by which an axis is stretched to give each decade a tick and the same, whole number of rows."""
+"""The largest factor by which an axis is stretched so that each decade has a tick and the same whole number of rows."""
 _MOST_STRETCH = 1.5
-"""The largest factor by which an axis is stretched to give it more ticks, if a decade has less than a row."""
+"""The largest factor by which an axis is stretched to get more ticks. It applies if a decade has less than one row."""
 _AT_A_TICK = 0.01
 WITHIN = 0.375
 """The distance of a cell's outer dots from its centre, as a share of a row: a cell has four rows of dots."""
@@ -35,8 +35,11 @@ Cell = tuple[str, Style]
 
 @dataclass(frozen=True, slots=True)
 class PlotFrame:
-    """Hold the size of the plot, and convert x and y to cells. The plot has ``columns`` × ``rows`` cells, beside a
-    gutter. x and y are log10; they fall on the centres of cells. ``units``: the units of x and of y."""
+    """Hold the size of the plot, and convert x and y to cells.
+
+    The plot has ``columns`` × ``rows`` cells, beside a gutter for labels. x and y are logarithms (log10); a position is
+    the centre of a cell. ``units``: the units of x and of y.
+    """
 
     columns: int
     rows: int
@@ -67,10 +70,13 @@ class PlotFrame:
 
 
 def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) -> scale.Ranges:
-    """Stretch the ranges a little, so that all decades have the same number of cells and each tick falls on a cell:
-    equal ratios of y have equal heights. Where whole rows for each decade would waste room, only each second decade
-    falls on a cell and has a tick; where a decade has less than a row, only each third or sixth decade may have a
-    tick. ``named``: each decade has a tick wherever it has a row, even if that wastes room."""
+    """Return the ranges, stretched a little, so that all decades have the same number of cells and each tick falls on a
+    cell. Then equal ratios of y have equal heights.
+
+    If whole rows for each decade would waste room, only every second decade falls on a cell and has a tick. If a decade
+    has less than a row, only every third or sixth decade may have a tick. ``named``: True gives each decade that has a
+    row a tick, even if that wastes room.
+    """
     across = ranges.x_high - ranges.x_low
     each = max((columns - 1) // across, 1)
     x_high = ranges.x_low + (columns - 1) / each
@@ -102,8 +108,8 @@ def _cells_a_decade(span: float, rows: int, named: bool) -> list[tuple[list[floa
 
 
 def _raised(ranges: scale.Ranges, cells: float, rows: int) -> tuple[float, float] | None:
-    """Return the ends of a y axis with ``cells`` rows for each decade, so that whole decades fall on cells; None if it
-    does not fit into ``rows``."""
+    """Return the ends of a y axis with ``cells`` rows for each decade, such that whole decades fall on cells. Return
+    None if this axis needs more than ``rows`` rows."""
     # A value is within a cell up to this share of a row beside the cell's centre. An empty bar is as long as its cell.
     within = 0.0 if ranges.y_low < 0 else WITHIN
     high = math.ceil(ranges.y_high * cells - within - 1e-9)
@@ -120,14 +126,14 @@ def _raised(ranges: scale.Ranges, cells: float, rows: int) -> tuple[float, float
 
 
 def _even_ticks(ends: tuple[float, float], cells: float) -> list[int]:
-    """Return the decades that fall on cells, with the least step that gives a whole number of rows."""
+    """Return the decades that fall on cells. They are as close together as a whole number of rows allows."""
     every = next(every for every in (1, 2, 3, 6) if abs(every * cells - round(every * cells)) < 1e-6)
     return [n for n in range(math.ceil(ends[0] - 1e-9), math.floor(ends[1] + 1e-9) + 1) if n % every == 0]
 
 
 def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
-    """Return one tick for each decade, or for each two, three or six decades: the closest ticks that are equally far
-    apart in rows."""
+    """Return the ticks of y: one for each decade, or one for each two, three or six decades. The ticks are equally far
+    apart in rows, and as close together as possible."""
     for every in (1, 2, 3, 6):
         ticks = scale.ticks(frame.units[1], frame.ranges.y_low, frame.ranges.y_high, every)
         gaps = {frame.row(a.position) - frame.row(b.position) for a, b in itertools.pairwise(ticks)}
@@ -137,8 +143,8 @@ def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
 
 
 def grid(frame: PlotFrame, labels: Sequence[scale.Tick], theme: Palette) -> list[list[Cell]]:
-    """Return the cells of the grid: faint lines at the ticks, or only dots at their crossings if there would be too
-    many lines or the theme has no faint colour."""
+    """Return the cells of the grid: faint lines at the ticks. There are only dots at the crossings of the lines if
+    there would be too many lines, or if the theme has no faint colour."""
     faint = plain_style(theme.grid, dim=True)
     empty: Cell = (" ", Style.null())
     cells = [[empty] * frame.columns for _ in range(frame.rows)]

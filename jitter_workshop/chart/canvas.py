@@ -65,10 +65,10 @@ PLAIN = "mono"
 _PLAIN_SIZE = (80, 28)
 _LEAST_COLUMNS = 20
 _NARROW = 40
-"""Below this width, figures are shown in place of the chart."""
+"""The width in columns below which figures are shown instead of the chart."""
 MOST_ROWS = 36
 _BELOW_A_CROWD = 3
-"""The number of lines of text below a chart with a crowd."""
+"""The number of lines of text below a chart of a crowd, which is many faint curves."""
 _DOT_GAP = 4.0
 _DOTS_ACROSS, _DOTS_DOWN = 2, 4
 _BRAILLE = 0x2800
@@ -92,18 +92,22 @@ def render(
     asked: float = 99.9,
     named: bool = False,
 ) -> Text:
-    """Draw curves over log-log axes in ``height`` lines of at most ``width`` columns.
+    """Draw curves over log-log axes in ``height`` lines of at most ``width`` columns. Below 24×4 the text has empty
+    lines only.
 
-    ``highlight``: the index of the curve that is drawn last and bright; None: all look alike. ``marks``: predictions,
-    as (percentile, ns). A line is solid where at least ten samples are beyond the percentile, else dotted. Below 24×4
-    the text has empty lines only. ``view``: another chart of the curves, with one path per curve and without marks;
-    None: value by percentile. ``crowd``: the first ``crowd`` curves are faint and have no marks. ``between``: the
-    indices of two curves, before and after a change. The space between both is filled: with the theme's ``good`` where
-    the second one is lower, with ``bad`` where it is higher (``░`` and ``▒`` without colours). A view with bars has no
-    such space. A cell that several curves cross shows the dots of all, and their colours take turns along the row.
+    A curve is solid where at least ten samples are beyond the percentile, else dotted. A cell that several curves cross
+    shows the dots of all of them, and their colours take turns along the row. A curve's sign stands at the figures of
+    the legend: p50, ``asked`` and the last point.
+
+    ``highlight``: the index of the curve that is drawn last and bright; None draws all alike. ``marks``: predictions,
+    as (percentile, ns). ``view``: another chart of the same curves, with one path per curve and without marks; None
+    means value by percentile. ``crowd``: the number of curves, from the first one on, that are faint and have no marks.
     ``gap``: the distance of two curves at a percentile, drawn as a line with its label. ``asked``: the percentile that
-    the legend shows. A curve's sign stands at the figures of the legend: p50, ``asked`` and the last point. ``named``:
-    each decade of the y axis is named wherever it has a row.
+    the legend shows. ``named``: True names each decade of the y axis that has a row.
+
+    ``between``: the indices of two curves, before and after a change. The space between both is filled: with the
+    theme's ``good`` where the second curve is lower, with ``bad`` where it is higher (``░`` and ``▒`` without colours).
+    A view with bars has no such space.
     """
     chosen = tuple(marks)
     palette = theme_named(theme)
@@ -192,8 +196,8 @@ def _fill(
 
 
 def _shared(drawn: Mapping[int, Mapping[tuple[int, int], int]], crowd: int) -> dict[tuple[int, int], list[int]]:
-    """Return the cells that have dots, each with its curves. Where a named curve runs, the crowd (the first ``crowd``
-    curves) is left out."""
+    """Return each cell that has dots, with the curves that cross it. ``crowd``: the number of curves, from the first
+    one on, that are left out of cells that another curve crosses."""
     found: dict[tuple[int, int], list[int]] = {}
     for i, dots in drawn.items():
         for cell in dots:
@@ -202,8 +206,8 @@ def _shared(drawn: Mapping[int, Mapping[tuple[int, int], int]], crowd: int) -> d
 
 
 def _dots(frame: PlotFrame, solid: int, path: Sequence[Point]) -> dict[tuple[int, int], int]:
-    """Return the dots of a curve by (column, row), as the bits of a braille character. ``solid``: the number of the
-    path's solid points; the others are dotted."""
+    """Return the dots of a curve: (column, row) of a cell → the cell's dots, as the bits of a braille character.
+    ``solid``: the number of points of the path that are drawn solid; the further points are dotted."""
     with _one_owner:
         figure = _figure(frame)
         line, tail = path[:solid], path[max(solid - 1, 0) :]
@@ -271,8 +275,8 @@ def _at(frame: PlotFrame, curve: PercentileCurve, path: Sequence[Point], asked: 
 
 
 def _spread(frame: PlotFrame, path: Sequence[Point], place: int, total: int) -> list[tuple[int, int]]:
-    """Return the cells for a curve's sign where the axis has no percentiles: at its end, and at regular distances.
-    Curves use different columns."""
+    """Return the cells for a curve's sign in a chart whose x axis has no percentiles: at the curve's end, and at
+    regular distances. Different curves use different columns."""
     stride = max(frame.columns // 4, 14)
     places = [(frame.column(path[-1][0]), frame.row(path[-1][1]))]
     column = round(stride * (place + 0.5) / total)
@@ -336,8 +340,8 @@ def printed(
 
 
 def output() -> tuple[Console, bool, int, int]:
-    """Return four values: the console of this program's output, True if it shows no colours, its columns, and its lines
-    (80×28 without a terminal)."""
+    """Return four values: the console for this program's output, True if it shows no colours, its columns, and its
+    lines (80×28 without a terminal)."""
     console = Console(highlight=False)
     width, height = shutil.get_terminal_size(_PLAIN_SIZE) if console.is_terminal else _PLAIN_SIZE
     return console, not console.is_terminal or console.is_dumb_terminal, width, height

@@ -30,8 +30,8 @@ _UPPER, _LOWER = "▀", "▄"
 
 
 def render(heat: Heat, width: int, height: int, theme: str = "dark") -> Text:
-    """Draw a heat map in ``height`` lines of at most ``width`` columns; the last two lines name the run and say what
-    the shades mean. Below 24×6 the text has empty lines only. ``theme``: as in ``canvas.render``."""
+    """Draw a heat map in ``height`` lines of at most ``width`` columns. The last two lines name the run, and tell what
+    the shades mean. Below 24×6 the text has empty lines only. ``theme``: the name of a palette, such as ``dark``."""
     return _render(heat, width, height, theme_named(theme), theme != PLAIN, current()).copy()
 
 

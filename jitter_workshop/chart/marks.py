@@ -1,8 +1,8 @@
 """Choose the characters in which charts draw dots: octants, braille or ASCII.
 
-All three have 2 × 4 dots in a cell. Octants (Unicode 16, U+1CD00…) fill the cell, so that a curve is a line; braille
-leaves gaps between dots, but nearly every font has it. Braille is used unless a terminal is known to draw octants
-(``chart.probe``) or the variable :data:`VARIABLE` names one of :data:`KINDS`.
+Each of the three kinds has 2 × 4 dots in a cell. Octants (Unicode 16, U+1CD00…) fill the cell, so that a curve is a
+line. Braille leaves gaps between dots, but nearly every font has it. Braille is used unless a terminal is known to draw
+octants (``chart.probe``), or the variable :data:`VARIABLE` names one of :data:`KINDS`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rich.text import Text
 DotKind = Literal["octants", "braille", "ascii"]
 KINDS: tuple[DotKind, ...] = get_args(DotKind)
 VARIABLE = "JITTER_WORKSHOP_MARKS"
-"""The environment variable that forces a kind."""
+"""The environment variable that forces one kind of characters."""
 
 # Patterns that Unicode had before its version 16, or keeps outside the block of octants. Bit n is octant n + 1: the
 # octants are numbered from left to right and from top to bottom (names list of Unicode 16, U+1CC00 to U+1CEBF).
@@ -29,7 +29,8 @@ _OLDER = {
 _FIRST_OCTANT = 0x1CD00
 _BRAILLE = 0x2800
 _OCTANT_OF_DOT = (0, 2, 4, 1, 3, 5, 6, 7)
-"""The octant of each bit of a braille character: braille counts its dots down the left side first."""
+"""The number of the octant for each bit of a braille character. The bits of braille go down the left column of dots
+first."""
 _UPPER, _LOWER = 0x01 | 0x02 | 0x08 | 0x10, 0x04 | 0x20 | 0x40 | 0x80
 _SPELLED = str.maketrans("┤│─└┬┴┈┊┼·╎×●■◆▲▼★○□◇△░▒▓█╱–…µ≈→≥", "+|-+++  +.|xo#@AV*0n<^.:+#/-.u~>>")
 """In ASCII the grid has only its crossings: its lines would look like the space between two curves."""
@@ -40,7 +41,8 @@ _chosen: DotKind = "braille"
 
 
 def _octants() -> str:
-    """Return the 256 characters by their filled octants."""
+    """Return the 256 characters for all combinations of filled octants, in the order of the numbers that the
+    combinations make."""
     free = iter(range(_FIRST_OCTANT, _FIRST_OCTANT + 256 - len(_OLDER)))
     return "".join(chr(_OLDER[n] if n in _OLDER else next(free)) for n in range(256))
 
@@ -49,13 +51,14 @@ OCTANTS = _octants()
 
 
 def current() -> DotKind:
-    """Return the kind that the user forces, else the kind chosen at the start, else braille."""
+    """Return the kind of characters to draw in: the kind that the user forces, else the kind chosen at the start, else
+    braille."""
     forced = os.environ.get(VARIABLE, "")
     return next((kind for kind in KINDS if kind == forced), _chosen)
 
 
 def choose(kind: DotKind) -> None:
-    """Draw in this kind from now on, unless the user forces another one."""
+    """Draw in this kind of characters from now on, unless the user forces another kind."""
     global _chosen
     _chosen = kind
 

@@ -27,7 +27,7 @@ _MOST_CLUSTERS = 6
 
 def render(matrix: Matrix, width: int, height: int, theme: str = "dark") -> Text:
     """Draw a matrix in at most ``height`` lines of at most ``width`` columns: a title, the cells, the times of the
-    shades, and the clusters. ``theme``: as in ``canvas.render``."""
+    shades, and the clusters. ``theme``: the name of a palette, such as ``dark``."""
     return _render(matrix, width, height, theme_named(theme), theme != PLAIN, current())
 
 
@@ -61,8 +61,8 @@ def _cut(text: str, room: int) -> str:
 
 
 def _labels(bins: tuple[Bin, ...], single: bool) -> list[str]:
-    """Return the names of the rows. Where rows stand for several CPUs, a name begins with the number of the row; the
-    columns have the same numbers."""
+    """Return the names of the rows. If a row stands for several CPUs, its name begins with the number of the row. The
+    columns then have these numbers as names."""
     if single:
         return [str(one.stands_for) for one in bins]
     digits = len(str(len(bins)))
@@ -70,7 +70,8 @@ def _labels(bins: tuple[Bin, ...], single: bool) -> list[str]:
 
 
 def _heads(cells: Grid, wide: int) -> str:
-    """Return the line above the columns: a name for each column for which there is room."""
+    """Return the line above the cells, with a name for each column that has room for it. ``wide``: the width of a
+    column."""
     names = [str(one.stands_for) if cells.single else str(number) for number, one in enumerate(cells.bins, 1)]
     line = ""
     for number, name in enumerate(names):

@@ -75,8 +75,8 @@ def probe(
 
 
 def _answer(source: int, target: int, limit_s: float) -> bytes:
-    """Return the terminal's answer up to the report of its cursor's place; only a part of it if the time is over
-    before."""
+    """Return the terminal's answer up to the report of its cursor's place. If the time limit passes before, return the
+    part that has come."""
     before = termios.tcgetattr(source)
     answer = b""
     try:

@@ -27,10 +27,11 @@ Mark = tuple[float, int]
 
 MARK_GLYPH = "×"
 FILLS = {True: "░", False: "▒"}
-"""The characters of the space between two curves, without colours: better, and worse."""
+"""The character that fills the space between two curves in a chart without colours. Key: True where the second curve is
+better."""
 TINTED_FILLS = {True: " ", False: "╱"}
-"""The characters of this space with colours. Where it is worse, it is also hatched, for people who see both tints as
-equal."""
+"""The character that fills the space between two curves in a chart with colours. Key: True where the second curve is
+better. The worse space is hatched, too, for people who see both tints as equal."""
 _TINT, _HATCH = 0.82, 0.62
 """The share of the background colour that is mixed into the tint of a filled space, and into its hatching."""
 _GLYPHS = ("●", "■", "◆", "▲", "▼", "★")
@@ -43,7 +44,8 @@ _LEAST_LABEL = 18
 """The least number of columns for the label of a published curve, beside its origin and its figures."""
 _VALUE = 8
 _GAP = 2
-"""The number of blanks between a curve's name and its figures. One more blank comes before each figure."""
+"""The number of blanks between a curve's name and its figures in the legend. Each figure has one more blank in
+front."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +81,9 @@ def fill_style(theme: Palette, better: bool) -> Style:
 
 
 def looks(curves: Sequence[PercentileCurve], theme: Palette, highlight: int | None, crowd: int = 0) -> list[CurveLook]:
-    """Return one look per curve, by its place among the measured, or among the published curves. If a curve is
-    highlighted, the other curves fade towards the background. ``crowd``: the first ``crowd`` curves are faint."""
+    """Return one look per curve. A look depends on the curve's place among the measured curves, or among the published
+    curves. If one curve is highlighted, the others fade towards the background. ``crowd``: the number of curves, from
+    the first one on, that are faint."""
     found: list[CurveLook] = []
     measured = published = 0
     faint = plain_style(theme.references[-1], dim=True)
@@ -161,13 +164,13 @@ def _figures(curve: PercentileCurve, asked: float) -> list[tuple[str, str]]:
 
 
 def _room(width: int, asked: float) -> int:
-    """Return the number of columns for a curve's name beside its three figures."""
+    """Return the number of columns that are left for a curve's name on a line of the legend with its three figures."""
     return max(width - 2 - _GAP - sum(len(head) + _VALUE + 2 for head, _ in names(asked)), 8)
 
 
 def _fits(curve: PercentileCurve, width: int, asked: float) -> bool:
-    """Return True if a curve fits on one line. A measured curve's label may be shortened. A published curve needs room
-    for the beginning of its label and for its whole origin."""
+    """Return True if a curve's entry in the legend fits on one line of ``width`` columns. A measured curve's label may
+    be shortened. A published curve needs room for the beginning of its label and for its whole origin."""
     return not curve.origin or min(len(curve.label), _LEAST_LABEL) + len(curve.origin) + 2 <= _room(width, asked)
 
 

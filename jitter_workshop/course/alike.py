@@ -1,4 +1,5 @@
-"""Find chapters that ask a learner the same question twice: the second time teaches nothing new."""
+"""Find chapters that ask the learner a question which an earlier chapter asks, too: such a question teaches nothing
+new."""
 
 from __future__ import annotations
 
@@ -40,8 +41,8 @@ def alike(chapters: Sequence[Chapter]) -> Iterator[tuple[int, Chapter]]:
 
 
 def recalled_twice(chapters: Sequence[Chapter]) -> Iterator[tuple[int, int, Chapter]]:
-    """Yield each recall question that has the same words as an earlier one: its chapter's index, its own index in that
-    chapter, and the chapter of the earlier one."""
+    """Yield each recall question that has the same words as an earlier one, as three values: the index of its chapter,
+    its own index in the chapter, and the chapter of the earlier question."""
     first: dict[str, Chapter] = {}
     for index, chapter in enumerate(chapters):
         for number, one in enumerate(chapter.recall):

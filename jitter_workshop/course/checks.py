@@ -18,7 +18,7 @@ from jitter_workshop.model.spec import Placement
 from jitter_workshop.stats.figures import KnownRun, counts_alone, figure
 
 _NO_CHANGE = ("slot", "label", "preset", "duration_s")
-"""Fields that are no change between two measurements, even if they differ."""
+"""Fields of a measurement in which two measurements may differ without being a change."""
 
 
 def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None = None) -> dict[str, bool]:
@@ -43,8 +43,8 @@ def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool]
 
 
 def _in_state(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None) -> bool:
-    """Return True if the second run was measured with the chapter's settings: set by this tool, or already present on
-    the host."""
+    """Return True if the second run was measured with the chapter's settings. This tool may have set them, or the host
+    may have had them before."""
     ids = {word.partition("=")[0] for word in chapter.tunables}
     run = runs.get("again")
     if not ids or run is None:
@@ -68,15 +68,15 @@ def _holds(chapter: Chapter, check: Check, runs: Mapping[str, Run]) -> bool:
 
 
 def _shows(check: Check, run: Run) -> bool:
-    """Return True if the run's figure is as small as the check asks for. Return True for a figure that this host does
-    not have, too."""
+    """Return True if a figure of the run is as small as the check asks for, or if this host does not have the
+    figure."""
     value = figure(check.figure or "").of(KnownRun(run))
     return value is None or value <= (check.at_most or 0.0)
 
 
 def _as_asked(asked: Measurement, run: Run) -> bool:
-    """Return True if a run measured the lesson's workload with the lesson's options. The learner may choose another
-    length, and another noise or none."""
+    """Return True if a run measured the workload of the lesson with the lesson's options. Its length, and its noise,
+    may be the learner's choice."""
     # Where the process may use only one CPU, spin replaces the ring.
     if run.workload != asked.workload and (asked.workload, run.workload) != ("ring", "spin"):
         return False
@@ -136,7 +136,9 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
 
 def differing(chapter: Chapter) -> str:
     """Return the fields by which a chapter's two measurements differ, such as ``sched_priority, memory``; "" for none.
-    A longer run alone is no change. Return "" for a hunt, too, because its noise is not a choice of the lesson."""
+
+    A different length alone is no change. Return "" for a hunt, too, because its noise is not a choice of the lesson.
+    """
     first, second = chapter.measurement("measure"), chapter.measurement("again")
     if first is None or second is None or chapter.hunt:
         return ""

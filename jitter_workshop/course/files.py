@@ -37,7 +37,7 @@ class Problem:
 
 @dataclass(slots=True)
 class Problems:
-    """Hold the mistakes found so far, at most ``MAX_PROBLEMS``."""
+    """Hold the mistakes in a course's files that were found so far, at most ``MAX_PROBLEMS``."""
 
     found: list[Problem] = field(default_factory=list)
 
@@ -54,7 +54,7 @@ class Problems:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'x'?`` if a known word is similar, else a list of the known words."""
+    """Return ``; did you mean 'x'?`` if a known word is similar to ``word``, else a list of the known words."""
     names = list(known)
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     if close:

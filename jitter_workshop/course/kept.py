@@ -41,7 +41,7 @@ def read(folder: Path) -> Course | None:
 
 
 def keep(folder: Path, course: Course) -> None:
-    """Keep a course that was read from a folder just now. Where nothing can be written, nothing is kept."""
+    """Write a course that was just read from a folder to the cache. Do nothing if the cache cannot be written."""
     with contextlib.suppress(SessionError, OSError):
         files.make_folder(paths.cache_dir())
         value = {"format_version": FORMAT_VERSION, "of": _marks(folder), "course": to_plain(course)}

@@ -100,8 +100,8 @@ def read_lesson(base: Path, folder: str, problems: Problems, known: Sequence[str
 
 
 def plan_in_apply(chapter: Chapter) -> Chapter:
-    """Return the chapter with its step ``plan``, which older lessons have, as a part of the step ``apply``: the page of
-    ``plan`` stands before that of ``apply``."""
+    """Return the chapter without its step ``plan``, which only older lessons have. The page of this step is put before
+    the page of the step ``apply``."""
     if "plan" not in chapter.steps:
         return chapter
     named: tuple[StepName, ...] = tuple("apply" if step == "plan" else step for step in chapter.steps)
@@ -117,7 +117,7 @@ def plan_in_apply(chapter: Chapter) -> Chapter:
 
 
 def check_version(table: Table) -> None:
-    """Add a mistake to the table's problems if the file has a newer format."""
+    """Add a mistake to the table's problems if the file has a newer format than this program knows."""
     version = table.integer("format_version", 1, 1_000_000)
     if version is not None and version != FORMAT_VERSION:
         table.wrong("format_version", f"format_version is {version}, but this workshop reads only {FORMAT_VERSION}")
@@ -359,7 +359,7 @@ def _answers(prediction: Table, kind: str, by: str | None) -> tuple[Answer, ...]
 
 
 def _either(words: Sequence[str]) -> str:
-    """Return ``"ratio" or "value"``."""
+    """Return the words in quotes, joined by ``or``: ``"ratio" or "value"``."""
     return " or ".join(f'"{word}"' for word in words)
 
 
@@ -370,7 +370,7 @@ def _grow(bounds: Sequence[float | None]) -> bool:
 
 
 def _recall(table: Table) -> tuple[RecallQuestion, ...]:
-    """Return the questions that later chapters ask about this one."""
+    """Return the recall questions of this chapter, which later chapters ask."""
     found: list[RecallQuestion] = []
     for inner in table.tables("recall", most=6):
         before = len(table.problems.found)

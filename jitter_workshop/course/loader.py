@@ -50,15 +50,17 @@ def load_course(folder: Path | None = None, *, keep: bool = False) -> Course:
 
 @functools.lru_cache(maxsize=1)
 def _builtin(folder: Path) -> tuple[Course, bool]:
-    """Return the built-in course, and True if it was kept by an earlier process. A process reads it once: an
-    installation does not change while a workshop runs."""
+    """Return the built-in course, and True if an earlier process had kept it in the cache.
+
+    A process reads the course once: an installation does not change while a workshop runs.
+    """
     course = kept.read(folder)
     return (course, True) if course is not None else (_whole(read_course()), False)
 
 
 @functools.lru_cache(maxsize=1)
 def _keep(folder: Path) -> None:
-    """Keep the built-in course, once in a process and its forks."""
+    """Keep the built-in course in the cache, at most once in a process and its forks."""
     kept.keep(folder, _builtin(folder)[0])
 
 

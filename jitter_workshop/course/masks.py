@@ -9,8 +9,9 @@ from jitter_workshop.model.picture import Mask
 from jitter_workshop.model.record import dataclass
 
 Slip = Literal["none", "unchanged", "empty", "inverted", "from the left", "shifted"]
-"""The slips: no bit taken out; no bit left; only the CPUs to take out are left; the digits counted from the left, over
-the whole mask or in each group; the zeros are too far left or right."""
+"""The slips by which a mask of CPUs becomes wrong. No bit was taken out, or no bit is left. Only the CPUs to take out
+are left. The digits were counted from the left, over the whole mask or in each group. The zeros are too far left or
+right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,8 @@ class MaskJudgement:
 
 
 def judge(wanted: Mask, answer: CpuSet) -> MaskJudgement:
-    """Judge ``answer``, the CPUs that the learner's mask names."""
+    """Return how a mask of CPUs differs from the wanted one, and by which slip. ``answer``: the CPUs that the learner's
+    mask names."""
     every = CpuSet.of(range(wanted.cpus))
     out = every - answer
     slip, places = _slip(wanted, answer & every, out)

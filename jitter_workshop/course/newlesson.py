@@ -28,8 +28,8 @@ _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*|\]')
 
 @dataclass(frozen=True, slots=True)
 class NewLesson:
-    """Hold the result: the new chapter's ``folder`` in the course's folder ``course``. ``listed``: course.toml now
-    lists the chapter. ``new_course``: course.toml was made, too."""
+    """Hold what was made: the new chapter's ``folder`` in the course's folder ``course``. ``listed``: True if
+    course.toml now lists the chapter. ``new_course``: True if course.toml is new, too."""
 
     course: str
     folder: str
@@ -86,7 +86,7 @@ def _title(ident: str) -> str:
 
 
 def _number(ident: str, course: Path) -> int:
-    """Return the number in front of the new folder's name: one more than all others."""
+    """Return the number for the name of the new folder: one more than the largest number of the course's folders."""
     with _explained("read", course):
         names = sorted(path.name for path in course.iterdir())
     taken = [name for name in names if name == ident or re.fullmatch(rf"[0-9]+-{ident}", name)]
@@ -159,8 +159,8 @@ def _inserted(text: str, start: int, folder: str) -> str | None:
 
 
 def _at(text: str, start: int, last: int, close: int, name: str) -> str:
-    """Insert a name into the list. ``last``: the end of the last name, or ``start`` if there is none. ``close``: the
-    closing bracket."""
+    """Return ``text`` with a name added to the list. ``last``: the end of the list's last name, or ``start`` for an
+    empty list. ``close``: the position of the closing bracket."""
     if last == start:
         return text[:start] + name + ("," if "\n" in text[start:close] else "") + text[start:]
     end = text.find("\n", last)

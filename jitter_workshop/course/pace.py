@@ -25,7 +25,7 @@ BOOT_S = 120.0
 HUNT_S = 120.0
 """Seconds to look for a hidden noise and to cure it."""
 LONGEST_STEP_S = 180.0
-"""The most time of a step of the built-in course, without its fixed time."""
+"""The most seconds that a step of the built-in course may take, without its fixed time such as a run."""
 ALLOWED_MIN, ALLOWED_SHARE = 1.0, 0.2
 """The most by which the ``minutes`` of a lesson may differ from the computed minutes: by one minute or by this share,
 whichever is more."""
@@ -45,7 +45,7 @@ class StepPace:
 
     @property
     def own_s(self) -> float:
-        """Return the seconds to read the step and to look at its screen."""
+        """Return the seconds that a learner needs to read the step and to look at its screen."""
         return self.words * 60 / WORDS_A_MINUTE + SCREEN_S
 
     @property

@@ -114,8 +114,8 @@ def by_program(task: PredictionTask, prediction: Prediction, parts: Mapping[str,
 
 
 def _decided(given: Answer, right: Answer, decided: str, others: str) -> PredictionOutcome:
-    """Return a judged choice. ``decided``: a sentence with the figure that decides. ``others``: sentences beside the
-    reason."""
+    """Return the judged choice of the learner. ``given``: the learner's answer. ``right``: the right answer.
+    ``decided``: a sentence with the figure that decides. ``others``: sentences on other figures."""
     text = f"You said: {_sentence(given.text)} "
     text += f"That is right. {decided}" if given is right else f"{decided} So the answer is: {_sentence(right.text)}"
     explanation = " ".join(filter(None, [others, right.explanation]))
@@ -134,8 +134,8 @@ def judged_by(task: PredictionTask, seen: KnownRun | None, before: KnownRun | No
 def _decide(
     task: PredictionTask, before: KnownRun, seen: KnownRun, shows: Shows | None
 ) -> tuple[Answer, str, str] | None:
-    """Return the answer that is right by these runs, the figure that decides, and the other figures, in words; None if
-    the runs do not have the figure."""
+    """Return three values: the answer that is right by these runs, the figure that decides in words, and the other
+    figures in words. Return None if the runs do not have the figure that decides."""
     return _fell_most(task, before, seen) if task.by == "falls" else _in_range(task, before, seen, shows)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from jitter_workshop.model.session import RecallBoxes, RecallCard
 
 WAITS = (1, 2, 4, 8, 16)
-"""The visits until a question comes back, by its box: the first one is box 1."""
+"""The number of visits until a question comes back, for each box from box 1 on."""
 AT_ONCE = 2
 """The largest number of questions at one visit."""
 
@@ -59,7 +59,8 @@ def _in_turns(first: Sequence[str], second: Sequence[str]) -> list[str]:
 
 
 def answered(boxes: RecallBoxes, key: str, right: bool) -> RecallBoxes:
-    """Return the boxes after an answer at the present visit."""
+    """Return the boxes after the question ``key`` was answered at the present visit. ``right``: True for a right
+    answer."""
     before = boxes.cards.get(key)
     box = min((before.box if before is not None else 1) + 1, len(WAITS)) if right else 1
     card = RecallCard(box, boxes.visits + WAITS[max(box, 1) - 1])
@@ -67,7 +68,7 @@ def answered(boxes: RecallBoxes, key: str, right: bool) -> RecallBoxes:
 
 
 def visited(boxes: RecallBoxes) -> RecallBoxes:
-    """Return the boxes after a visit."""
+    """Return the boxes after one more visit, which is a chapter's start at which questions are asked."""
     return dataclasses.replace(boxes, visits=boxes.visits + 1)
 
 

@@ -1,5 +1,5 @@
-"""Load scenarios: each is one file ``ID.toml`` in a folder. They are data; their programs run only in a practice
-machine."""
+"""Load scenarios. Each scenario is one file ``ID.toml`` in a folder. Scenarios are data, and their programs run only in
+a practice machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,19}")
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z][a-z0-9_]*)\}")
 _FILE = re.compile(r"/(sys|proc|dev|run)/[\x21-\x7e]+")
 _VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .,:_/-]{0,59}")
-"""The form of a value. Sentences contain the value, and programs for the shell get it as a variable."""
+"""The form of a value that a scenario draws. Sentences contain the value, and shell programs get it as a variable."""
 
 
 def load_scenarios(folder: Path | None = None) -> dict[str, Scenario]:
@@ -96,7 +96,7 @@ def _scenario(table: Table, ident: str) -> Scenario:
 
 
 def _values(table: Table) -> dict[str, tuple[str, ...]]:
-    """Return the names that are drawn, with the values of each."""
+    """Return name → its possible values, of which one is drawn when the scenario begins."""
     inner = table.table("values")
     found = {}
     for name in inner.data if inner is not None else ():

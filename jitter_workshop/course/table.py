@@ -33,8 +33,8 @@ _POSITION = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 
 @dataclass(slots=True)
 class Table:
-    """Hold one table. Each method that reads a key remembers the key; :meth:`finish` reports all other keys as
-    unknown."""
+    """Hold one table of a TOML file. Each method that reads a key remembers the key. :meth:`finish` then reports all
+    keys that no method has read as unknown."""
 
     source: SourceText
     problems: Problems
@@ -46,7 +46,7 @@ class Table:
         return line_of(key_lines(self.source.text), self.path if key is None else (*self.path, key))
 
     def wrong(self, key: str | None, message: str) -> None:
-        """Add a mistake at the line of a key (None: of the table)."""
+        """Add a mistake at the line of the key ``key``; None means the line of the table."""
         self.problems.add(self.source.file, self.line(key), message)
 
     def wrong_word(self, key: str, word: str, message: str) -> None:
@@ -106,7 +106,7 @@ class Table:
         return tuple(self._inner(v, (*self.path, key, i)) for i, v in enumerate(value or ()))
 
     def finish(self) -> None:
-        """Report each key that was not read."""
+        """Report each key of the table that no method has read as unknown."""
         for key in self.data:
             if key not in self.taken:
                 left = [k for k in self.taken if k not in self.data] or sorted(self.taken)
@@ -233,8 +233,8 @@ def _parts(dotted: str) -> tuple[str, ...]:
 
 
 def _enter(is_array: bool, parts: tuple[str, ...], counts: dict[KeyPath, int]) -> KeyPath:
-    """Return the key path of a table header; in the path, each name of an array of tables is followed by the table's
-    index."""
+    """Return the key path that a table's header names. In the path, the index of a table follows each name of an array
+    of tables."""
     path: KeyPath = ()
     for position, part in enumerate(parts):
         path = (*path, part)
@@ -247,7 +247,8 @@ def _enter(is_array: bool, parts: tuple[str, ...], counts: dict[KeyPath, int]) -
 
 
 def _after(line: str, open_quote: str, depth: int) -> tuple[str, int]:
-    """Return the quotes of a multi-line string and the depth of brackets that are open at the end of this line."""
+    """Return the quotes of a multi-line string that are open at the end of this line ("" for none), and the number of
+    open brackets."""
     rest = line
     if open_quote:
         _, closed, rest = line.partition(open_quote)

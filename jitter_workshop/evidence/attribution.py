@@ -35,14 +35,16 @@ to the hypervisor of 1 to 5 µs each. The limit is twice the longest such gap; a
 the trace did not record."""
 
 ARRIVAL_NS = 50_000
-"""The same limit for a gap that ends with an interrupt's first event, if no other cause of the gap is known. A guest's
-interrupt first goes to the hypervisor. A KVM guest's thread had gaps of 20 to 50 µs without an event: 35 to 51 % of
-them ended with an interrupt, where chance alone gives 1 to 2.5 %. So at most one gap in fifteen is named after an
-interrupt that came by chance. Beyond 50 µs it would be one in three (docs/attribution.md has the table)."""
+"""The limit AROUND_NS for a gap that ends with an interrupt's first event, if no other cause of the gap is known.
+
+A guest's interrupt first goes to the hypervisor. A KVM guest's thread had gaps of 20 to 50 µs without an event: 35 to
+51 % of them ended with an interrupt, where chance alone gives 1 to 2.5 %. So at most one gap in fifteen is named after
+an interrupt that came by chance. Beyond 50 µs it would be one in three (docs/attribution.md has the table).
+"""
 
 CATCH_UP_NS = 200
-"""The longest time in ns that a consumer needs for a message that has been waiting (20 to 100 ns, with the journaller's
-copy)."""
+"""The longest time in ns that a consumer of the ring needs to read a message that is waiting already. It takes 20 to
+100 ns, including the journaller's copy."""
 
 PRODUCER = "producer"
 _MIGRATION, _FAULT, _AROUND, _NO_EVENT = "migration", "page_fault", "around", "no_event"
@@ -81,9 +83,11 @@ def split(window: Window, timeline: Timeline) -> tuple[Piece, ...]:
 
 
 def _of_sender(window: Window, timeline: Timeline, around: int) -> tuple[Piece, ...] | None:
-    """Return the causes that delayed a message's producer, None if no event stopped the producer. These causes explain
-    a late message if nothing delayed the consumer: the producer was interrupted after it stamped the message and before
-    it published the message."""
+    """Return the causes that delayed a message's producer; None if no event stopped the producer.
+
+    These causes explain a late message that the consumer did not delay: something stopped the producer between its
+    stamp of the message and the publication of the message.
+    """
     producer = timeline.threads.get(PRODUCER)
     if producer is None or window.thread == PRODUCER or window.publish is None:
         return None
@@ -105,8 +109,8 @@ def _sender_stopped(window: Window, timeline: Timeline, hole: Piece) -> list[Pie
 
 
 def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list[Piece]:
-    """Return the window in pieces by the state of its thread. The kind ``hole`` means that, by the trace, the thread
-    ran or may have run."""
+    """Return the time of a window in pieces, by the state of its thread. The kind ``hole`` means that the thread ran or
+    may have run, by the trace."""
     found: list[Piece] = []
     at = window.start
     for stretch in thread.between(window.start, window.end) if thread is not None else ():
@@ -167,9 +171,8 @@ def by_state(thread: ThreadTrack, timeline: Timeline, start: int, end: int) -> I
 def _between_cpus(
     timeline: Timeline, thread: ThreadTrack | None, stretch: Stretch, low: int, high: int
 ) -> Iterator[Piece]:
-    """Yield the causes of the time in which the thread waits on the CPU to which it was moved. While another task or an
-    interrupt has that CPU, this is the cause, as for any thread that waits; while the CPU is free, the move is the
-    cause."""
+    """Yield the causes of the time in which a thread waits on the CPU to which it was moved. While another task or an
+    interrupt has this CPU, that is the cause. While the CPU is free, the move is the cause."""
     found: list[Piece] = []
     _on_cpu(found, timeline, thread, stretch.cpu, low, high)
     for piece in found:
@@ -187,8 +190,8 @@ def _on_cpu(
     runs: bool = False,
     idle: str = words.IDLE,
 ) -> None:
-    """Add to ``found`` the activity of CPU ``cpu`` from ``low`` to before ``high``. Time in which the thread itself ran
-    is a hole, all other activity is a cause. ``idle``: the name for time in which no task ran."""
+    """Add to ``found`` what CPU ``cpu`` did from ``low`` to before ``high``. Time in which the thread itself ran
+    becomes a hole; all other time has a cause. ``idle``: the name of the time in which no task ran."""
     track = timeline.cpus.get(cpu)
     if track is None:
         name = words.NOTHING if cpu in timeline.traced else words.NOT_TRACED
@@ -223,8 +226,8 @@ def _add(found: list[Piece], kind: str, name: str, start: int, end: int) -> None
 
 
 def _resolve(window: Window, timeline: Timeline, raw: list[Piece], around: int) -> tuple[Piece, ...]:
-    """Return the pieces with each hole named: by a page fault of the thread, by the event next to the hole, or as no
-    event."""
+    """Return the pieces of a window with a cause for each hole. The cause is a page fault of the thread, the event next
+    to the hole, or no event."""
     found: list[Piece] = []
     faulted: str | None = None
     raw = _with_faults(raw, timeline.threads.get(window.thread))
@@ -266,16 +269,16 @@ def _with_faults(raw: list[Piece], thread: ThreadTrack | None) -> list[Piece]:
 
 
 def _catches_up(window: Window, timeline: Timeline, raw: list[Piece], place: int) -> bool:
-    """Return True if the hole at ``place`` is the last piece, and the consumer read waiting messages in this hole after
-    a stop."""
+    """Return True if the hole at ``place`` is the last piece of the window, and the consumer used it to read messages
+    that had collected while it was stopped."""
     if window.publish is None or window.messages < 2 or place == 0 or place != len(raw) - 1:
         return False
     return timeline.rate.to_ns(raw[place].ticks) <= window.messages * CATCH_UP_NS
 
 
 def _neighbour(window: Window, timeline: Timeline, raw: list[Piece], place: int, around: int) -> str | None:
-    """Return the cause to which a short hole belongs: the longer one of its two neighbours. Return None for a long
-    hole."""
+    """Return the cause to which a short hole belongs: of the pieces before and after the hole, the longer one's. Return
+    None for a long hole."""
     hole = raw[place]
     if hole.ticks > around:
         return None

@@ -1,5 +1,5 @@
-"""Record the CPUs of the measured threads, and the other tasks and interrupts on these CPUs, from the trace of a run's
-blocks."""
+"""Record from the trace of a run's blocks on which CPUs the measured threads ran. Also record which other tasks and
+interrupts ran on these CPUs."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class _Stay:
 
 
 class Presence:
-    """Add up blocks. ``placed``: thread → the CPU to which the thread was pinned. It is used for a CPU without events,
-    because the trace does not say which thread ran there."""
+    """Add up the visits and stays of a run's blocks. ``placed``: thread → the CPU to which it was pinned. For a CPU
+    without events this CPU is used, because the trace does not say which thread ran there."""
 
     def __init__(self, placed: Mapping[str, int] | None = None) -> None:
         self._placed = dict(placed or {})
@@ -74,7 +74,8 @@ class Presence:
         self._empty = 0
 
     def add(self, timeline: Timeline, at_ns: int = 0) -> None:
-        """Add one block that began ``at_ns`` after the run's start. Only the time from its start to its end counts."""
+        """Add the timeline of one block that began ``at_ns`` after the run's start. Only the time from the block's
+        start to its end counts."""
         self._seconds.add(timeline, at_ns)
         start, end = timeline.start, timeline.end
         self._cpus |= timeline.traced
@@ -128,7 +129,8 @@ class Presence:
         return {name: len(every) for name, every in tids.items() if len(every) > 1}
 
     def _add_visits(self, timeline: Timeline) -> None:
-        """Add everything except the measured threads, the idle task and unknown time."""
+        """Add the visits of a timeline to the CPUs. The measured threads, the idle task and unknown time are no
+        visits."""
         start, end, rate = timeline.start, timeline.end, timeline.rate
         quiet = {thread.tid for thread in timeline.threads.values()} | {0}
         for cpu, track in timeline.cpus.items():
@@ -176,12 +178,13 @@ def add_frequencies(seen: dict[int, FrequencySeen], timeline: Timeline) -> None:
 
 
 def _most(counts: Mapping[_Key, int]) -> list[tuple[_Key, int]]:
-    """Return only the commonest entries, because there may be as many names as events."""
+    """Return the entries with the largest counts. The others are dropped, because there may be as many names as
+    events."""
     return heapq.nsmallest(_MOST_ROWS, counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def _plain(timeline: Timeline, cpu: int, low: int, high: int) -> int:
-    """Return the ticks from ``low`` to ``high`` in which a task had the CPU without an interruption."""
+    """Return the ticks from ``low`` to ``high`` in which a task had the CPU and was not interrupted."""
     track = timeline.cpus.get(cpu)
     taken = 0
     for segment in track.between(low, high) if track is not None else ():

@@ -24,8 +24,9 @@ CauseKey = tuple[str, str]
 
 
 class SplitStall(NamedTuple):
-    """Hold a stall in pieces. ``offset_ns``: the time from the block's start to the stall. ``edges_ns``: the start of
-    each piece and the end of the last one, counted from the stall's start: from 0 to ``duration_ns``."""
+    """Hold a stall, split into pieces by cause. ``offset_ns``: the time from the block's start to the stall's start.
+    ``edges_ns``: the start of each piece and the end of the last one, as times from the stall's start (0 to
+    ``duration_ns``)."""
 
     window: Window
     offset_ns: int
@@ -45,7 +46,7 @@ class SplitStall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExplainedBlock:
-    """Hold one block: its span of time, its timeline, and its stalls in pieces."""
+    """Hold one explained block: its span of time, its timeline, and its stalls split into pieces."""
 
     span: Span
     timeline: Timeline

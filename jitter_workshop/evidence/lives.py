@@ -31,7 +31,8 @@ class Life(NamedTuple):
 
 
 class Woke(NamedTuple):
-    """Hold a waking: the thread ``by`` on CPU ``cpu``, in an interrupt or a softirq if ``flags`` is not 0."""
+    """Hold one waking of a thread. ``by``: the thread that woke it. ``cpu``: the CPU where that happened. ``flags``:
+    not 0 if an interrupt or a softirq on this CPU did it."""
 
     by: int
     cpu: int
@@ -89,7 +90,8 @@ class Story:
         return call if call is not None else self._ended.get(tid)
 
     def woke(self, tid: int, low: int, high: int) -> tuple[int, Woke] | None:
-        """Return the last waking of a thread from ``low`` to before ``high``, as (time, waker); None for none."""
+        """Return the last waking of the thread ``tid`` from ``low`` to before ``high``, as (time, waker); None if there
+        is none."""
         wakings = self._woken.get(tid)
         if wakings is None:
             return None
@@ -205,7 +207,8 @@ class _Follower:
         self._known.add(tid)
 
     def _forked(self, tid: int, ts: int, cpu: int) -> None:
-        """Begin the life of a thread that a followed thread started. An ended thread may have had the same number."""
+        """Begin the life of a thread that a followed thread started. Its number may have belonged to a thread that has
+        ended."""
         if tid in self._alive:
             if ts <= self._start or tid not in self._story.first:
                 return  # it was started while the list of threads was read, which has it already

@@ -56,12 +56,13 @@ ORDINARY = 100
 OUTRANKED_NS = 1_000_000
 """The longest time for which an ordinary task keeps a real-time thread's CPU before the scheduler takes it away."""
 FAULT_NS = 100_000
-"""The longest time from a page fault to the sleep in which the thread waits for the page."""
+"""The longest time from a page fault to the sleep in which the thread waits for the page. A later sleep has another
+reason."""
 AT_ONCE_NS = 20_000
 """The longest time between two page faults that still counts as the length of the first one."""
 LEAST_FAULTS = 20
 MOST_FAULTS = 200_000
-"""The length of a fault is computed from at least and at most this number of such pairs of faults."""
+"""The least and the largest number of pairs of page faults from which the length of a fault is computed."""
 DEPTH = 3
 """The largest number of wakers that are listed for one wait."""
 LEAVES_IDLE_NS = 1_000_000
@@ -176,7 +177,7 @@ def _name(story: Story, tid: int) -> str:
 
 
 def _ran_of(timeline: Timeline, itself: Mapping[int, str]) -> int:
-    """Return how long the processes of ``itself`` had a CPU."""
+    """Return for how long the workshop's own processes, the keys of ``itself``, had a CPU."""
     return sum(
         segment.end - segment.start
         for track in timeline.cpus.values()
@@ -348,7 +349,8 @@ class _Thread:
             self._held.append((state, piece))
 
     def _outranks(self, piece: Piece) -> bool:
-        """Return True if this is a real-time thread, and its CPU had an ordinary task or no task."""
+        """Return True if this thread is real-time, and a piece of its wait shows an ordinary task or no task on its
+        CPU."""
         mine = self._story.priorities.get(self.life.tid, ORDINARY)
         there = self._track.between(piece.start, piece.start + 1)
         track = self._timeline.cpus.get(there[0].cpu) if there and mine < ORDINARY else None
@@ -383,7 +385,7 @@ class _Thread:
             heapq.heapreplace(self._longest, one)
 
     def _end_sleep(self) -> None:
-        """Add a sleep after its end."""
+        """Add a sleep of the thread to the sums, after the sleep's end."""
         if self._sleep is None:
             return
         (start, end), self._sleep = self._sleep, None
@@ -497,7 +499,7 @@ def _with_stops(waits: list[tuple[str, Piece]], stops: Stops, comes_on: list[int
 
 
 class _Tally:
-    """Add up the threads, and keep those that ran or were held up most."""
+    """Add up the times of a program's threads, and keep the threads that ran or were held up longest."""
 
     def __init__(self, start: int, top: int) -> None:
         self._start, self._top = start, top
@@ -578,8 +580,8 @@ def _taken(sums: Mapping[_Key, _Taken]) -> tuple[TimeTaken, ...]:
 
 
 def _waits(sums: Mapping[_WaitKey, _Taken]) -> tuple[Wait, ...]:
-    """Return the waits, those with the longest total time first. Waits beyond MOST_WAITS are added up without their
-    wakers."""
+    """Return the waits of a program, the one with the longest total time first. Waits beyond MOST_WAITS are added up
+    without their wakers."""
     found = sorted(
         (Wait(*key, one.count, one.total, one.worst) for key, one in sums.items()),
         key=lambda one: (-one.total_ns, one.kind, one.name, [(w.kind, w.name) for w in one.wakers]),

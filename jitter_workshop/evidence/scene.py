@@ -101,8 +101,8 @@ class Scene:
         self._flow = 0
         self._rename = rename
         self.label = cache(self._label)
-        """Return the label of a slice for a state and the kind and name of its cause. Equal labels are the same
-        object."""
+        """Return the label of a slice for three texts: a state, and the kind and name of its cause. Equal labels are
+        the same object."""
         self.deed = cache(self._deed)
 
     def named(self, kind: str, name: str) -> str:
@@ -125,7 +125,7 @@ class Scene:
         return Label(f"{shown} {verb} {whom}", (("by", shown), *((("cpu", cpu),) if cpu >= 0 else ())))
 
     def track(self, group: str, one: int | str, two: int = 0, *, name: str = "", order: int = 0) -> Track:
-        """Return a track; make it if there is none yet."""
+        """Return a track by its key; make the track at the first call. ``group``, ``one``, ``two``: the key."""
         key = (group, one, two)
         if key not in self.tracks:
             self.tracks[key] = Track(group, clean(name), order)
@@ -168,8 +168,8 @@ class Scene:
             yield Slice(ns(start), ns(end), label)
 
     def _taken(self, track: CpuTrack, timeline: Timeline, ns: Callable[[int], int]) -> Iterator[Slice]:
-        """Yield a slice for each interruption of a task: the innermost handler, softirq, timer or kernel work at each
-        time."""
+        """Yield a slice for each interruption of a task on a CPU. Its name is the innermost activity: a handler,
+        softirq, timer or kernel work."""
         label = self.label
         for segment in track.cut(timeline.start, timeline.end):
             if segment.kind not in (TASK, UNKNOWN):
@@ -226,7 +226,8 @@ def of_block(scene: Scene, block: ExplainedBlock, zero_ns: int) -> None:
 
 
 def _told(state: str, kind: str, name: str) -> tuple[str, ...]:
-    """Return a state of a thread in a scene, with its cause, for a piece of ``attribution.by_state``."""
+    """Return three texts for a piece of ``attribution.by_state``: the thread's state in a scene, and the kind and name
+    of its cause."""
     if state == ASLEEP:
         return (SLEEPING,)
     if kind == OWN:

@@ -12,7 +12,7 @@ from jitter_workshop.model.evidence import CpuLane, CpuSecond, InterferingTask
 
 SECOND_NS = 1_000_000_000
 CELLS = 50
-"""The parts of a second whose times are kept."""
+"""The number of equal parts of a second whose times are kept."""
 MOST_LANES = 8
 _CELL_NS = SECOND_NS // CELLS
 

@@ -39,7 +39,8 @@ _FUNCTION = -1
 
 
 class Frame(NamedTuple):
-    """Hold an entry whose exit has not come yet. ``number`` and ``raw`` identify its exit."""
+    """Hold an entry into an interrupt, softirq or function whose exit has not come yet. ``number`` and ``raw`` identify
+    its exit event."""
 
     kind: str
     number: int
@@ -49,8 +50,8 @@ class Frame(NamedTuple):
 
 
 class CpuState:
-    """Hold one CPU's state. ``tasks``: the stacks of all tasks, shared by the CPUs. ``serials``: yields a new number
-    for each stay."""
+    """Hold the state of one CPU. ``tasks``: the stacks of all tasks, which all CPUs share. ``serials``: yields a new
+    number for each stay of a task on a CPU."""
 
     def __init__(self, cpu: int, begin: int, tasks: defaultdict[int, list[Frame]], serials: Callable[[], int]) -> None:
         self.cpu = cpu
@@ -74,14 +75,14 @@ class CpuState:
         return self.current or -1 - self.cpu
 
     def run(self, pid: int, name: str) -> None:
-        """Make task ``pid`` the task on the CPU from now on."""
+        """Take note that task ``pid`` has the CPU from now on."""
         self.current = pid
         self.task_name = _task_name(pid, name)
         self.task_serial = self._serials()
         self.own()
 
     def own(self) -> None:
-        """Make the innermost entry the owner of the time from now on."""
+        """From now on, count the CPU's time for the innermost entry whose exit has not come."""
         stack = self.irqs or self._tasks.get(self.current or -1 - self.cpu)
         if stack:
             self.kind, _, _, self.name, self.serial = stack[-1]

@@ -35,7 +35,8 @@ _AROUND, _NO_EVENT = "around", "no_event"
 
 @dataclass(slots=True)
 class _Sums:
-    """Hold the sums of one cause. ``saved``: the messages that would not be late without this cause."""
+    """Hold the sums of one cause over all stalls. ``saved``: the number of late messages that would be in time without
+    this cause."""
 
     count: int = 0
     total_ns: int = 0
@@ -157,7 +158,7 @@ def candidates(run: Run) -> tuple[str, ...]:
 
 
 class _Worst:
-    """Keep the longest stalls so far, the longest first; of equal stalls the earlier one first."""
+    """Keep the longest stalls seen so far, the longest first. Of two equal stalls the earlier one comes first."""
 
     def __init__(self, top: int) -> None:
         self._top = max(top, 0)
@@ -200,7 +201,7 @@ def _causes(totals: _Totals, measured_ns: int, messages: int | None, threads: Ma
 
 
 def explained(block: ExplainedBlock, stall: SplitStall) -> ExplainedStall:
-    """Return one stall with its slices, CPUs, notes and stacks."""
+    """Return one stall in the form of the report: its slices, CPUs, notes and stacks."""
     parts = [Part(kind, name, ns) for (kind, name), ns in stall.parts().items()]
     return ExplainedStall(
         at_ns=block.span.start_ns + stall.offset_ns,

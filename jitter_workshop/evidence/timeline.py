@@ -69,8 +69,8 @@ def build(
 
 
 def _ends(names: Mapping[int, str], measured: frozenset[int], own: Collection[int]) -> dict[int, str]:
-    """Return pid → name with the ending of :func:`build`, for tasks that have the name of a measured thread or of the
-    workshop."""
+    """Return pid → the task's name with an ending that says whose task it is (see :func:`build`). Only tasks that are
+    called like a measured thread or like the workshop have an ending."""
     found: dict[int, str] = {}
     for pid, name in names.items():
         if name in MEASURED_THREADS and pid not in measured:
@@ -184,7 +184,8 @@ class _Builder:
                 state.unbalanced += 1
 
     def _first(self, event: EventFields) -> CpuState:
-        """Return the state of a CPU at its first event, which shows the task and the context until then."""
+        """Return the state of a CPU at its first event. The event shows which task ran until then, and in which
+        context."""
         _, cpu, kind, pid, _, _, _, _, other, flags = event
         state = self._states[cpu] = CpuState(cpu, self._begin, self._tasks, self._serials)
         state.first_flags = flags
@@ -194,7 +195,7 @@ class _Builder:
         return state
 
     def _resync(self, state: CpuState, event: EventFields) -> None:
-        """Handle an event whose task is not the CPU's current task: a switch is missing."""
+        """Handle an event whose task is not the CPU's current task: a switch between both is missing in the trace."""
         ts, cpu, _, pid, *_ = event
         if state.current in self._threads and self._threads[state.current].cpu == state.cpu:
             self._threads[state.current].lost_sight(state.since)

@@ -34,8 +34,8 @@ _HOUR_NS = 3_600_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """Hold a condition: at most ``most`` stalls of ``limit_ns`` or longer in ``for_ns`` of watched time. ``text``: the
-    condition as it was given."""
+    """Hold a condition on the stalls of a watch: at most ``most`` stalls of ``limit_ns`` or longer, in ``for_ns`` of
+    watched time. ``text``: the condition as the user wrote it."""
 
     text: str
     limit_ns: int
@@ -45,16 +45,16 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Hold the result of :func:`judge`. ``verdict``: ACCEPTED, REJECTED, or None if the data cannot decide. ``reason``:
-    a sentence."""
+    """Hold the result of :func:`judge`. ``verdict``: ACCEPTED, REJECTED, or None if the stalls cannot decide.
+    ``reason``: a sentence with the reason for the verdict."""
 
     verdict: str | None
     reason: str
 
 
 def length_ns(text: str) -> int:
-    """Convert a length of time, such as ``20us``, ``1.5 ms`` or ``12h``, to ns. Raise UsageError for any other text,
-    and for 0."""
+    """Return the ns in a text with a length of time, such as ``20us``, ``1.5 ms`` or ``12h``. Raise UsageError if the
+    text is no length of time, or if the length is 0."""
     found = _ONE.fullmatch(text.strip())
     ns = _ns(found[1], found[2]) if found is not None else 0
     if ns < 1:
@@ -65,7 +65,7 @@ def length_ns(text: str) -> int:
 
 
 def parse(text: str) -> Acceptance:
-    """Return the condition that a text states. Raise UsageError if the text states none."""
+    """Return the condition on stalls that a text states. Raise UsageError if the text does not state one."""
     words = " ".join(text.split())
     if found := _NONE_OF.fullmatch(words):
         limit, most, long = _ns(found[1], found[2]), 0, _ns(found[3], found[4])
@@ -79,9 +79,12 @@ def parse(text: str) -> Acceptance:
 
 
 def judge(condition: Acceptance, count: int, watched_ns: int) -> Judged:
-    """Judge a condition. ``count``: number of stalls of at least its ``limit_ns`` in ``watched_ns``. Too many stalls
-    reject the condition, however short ``watched_ns`` is. The condition is accepted only if its whole time was watched,
-    because stalls in the rest are not known."""
+    """Return the verdict on a condition. ``count``: the number of stalls of at least ``condition.limit_ns``.
+    ``watched_ns``: the time in which they were counted.
+
+    Too many stalls reject the condition, however short the watched time is. The condition is accepted only if its whole
+    time was watched, because stalls outside the watched time are not known.
+    """
     seen = f"{count:,} stall{'' if count == 1 else 's'} of {nice_ns(condition.limit_ns)} or longer"
     watched, wanted = nice_duration(watched_ns / 1e9), nice_duration(condition.for_ns / 1e9)
     if count > condition.most:

@@ -16,8 +16,8 @@ from jitter_workshop.stats.view import Point
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Hold the space between two paths where one of them is always below the other one. ``before``, ``after``: points
-    of both edges, from left to right, over the same range of x."""
+    """Hold a space between two paths, inside which the same path is always the lower one. ``before``, ``after``: the
+    points of both paths over this range of x, from left to right."""
 
     better: bool
     before: tuple[Point, ...]
@@ -55,8 +55,8 @@ def pieces(before: Sequence[Point], after: Sequence[Point]) -> tuple[Piece, ...]
 
 
 def _edge(path: Sequence[Point], start: float, end: float) -> tuple[float, float]:
-    """Return a path's heights at both ends of a range. No point of the path is inside the range. At a vertical step,
-    the height on the inner side of the range is taken."""
+    """Return a path's heights at both ends of a range of x. No point of the path lies inside the range. At a vertical
+    step, the height on the range's side of the step is returned."""
     at = bisect.bisect_right(path, start, key=lambda point: point[0]) - 1
     (x0, y0), (x1, y1) = path[at], path[at + 1]
     slope = (y1 - y0) / (x1 - x0)

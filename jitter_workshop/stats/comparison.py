@@ -18,7 +18,7 @@ from jitter_workshop.stats.scale import nice_ns, nice_number, times
 UNJUDGED = (
     "The times were measured on an emulated machine, so they mean nothing and are not judged; the counts are real."
 )
-"""The text of a comparison if one of its runs was made on an emulated machine."""
+"""The sentence that replaces judgements in a comparison if one of its runs was made on an emulated machine."""
 NO_PROOF = "Two single runs cannot prove anything: two runs of the same setup also differ."
 
 STALLS_PREFIX = "stalls_per_second_over_"
@@ -26,7 +26,7 @@ STOLEN = "stolen_ns_per_second"
 MAX = "max"
 
 WALL, USER, HELD_UP, MATCH, MEAN = "wall_time", "user_time", "held_up_time", "match", "mean"
-"""Measures of a command's run. Any other measure is a percentile of the command's own histogram."""
+"""Measures that a command's run can have. Any other name means a percentile of the histogram that the command wrote."""
 NS = "ns"
 """The unit of all times of a command."""
 
@@ -46,9 +46,12 @@ _TEXT_LINES, _TEXT_COLUMNS = 3, 76
 
 
 def differences(a: Run, b: Run) -> tuple[str, ...]:
-    """Return the reasons, in words, why two runs cannot be compared; () if there is none. They cannot be compared if
-    workload, pacing, interval, clock, payload, duty or pause differ, if one has a hand-off and the other a transit, or
-    if only one of them uses memory. Only the ring has a pacing; all workloads but spin have an interval."""
+    """Return the reasons, in words, why two runs cannot be compared; () if they can be.
+
+    Two runs cannot be compared if workload, pacing, interval, clock, payload, duty or pause differ, if only one of them
+    uses memory, or if one measured the hand-off and the other the transit. Only the ring has a pacing; all workloads
+    but spin have an interval.
+    """
     found: list[str] = []
     alike = a.workload == b.workload
     pacing = ("pacing", a.pacing, b.pacing)
@@ -88,8 +91,9 @@ def compare(a: Run, b: Run, metric: str | None = None) -> Comparison:
 
 
 def higher_at(comparison: Comparison, measure: str, tolerance: float = 0.0) -> bool | None:
-    """Return True if run B's value of a measure (``p99.9``, ``mean``, …) is more than ``tolerance`` above run A's (0.1
-    = 10 %). Return None if the comparison has no such row."""
+    """Return True if the measure of run B is more than ``tolerance`` above that of run A, False if it is not.
+    ``measure``: a row's name, such as ``p99.9`` or ``mean``. ``tolerance``: a share (0.1 = 10 %). Return None if the
+    comparison has no such row."""
     row = next((r for r in comparison.rows if r.measure == measure), None)
     if row is None or row.a is None or row.b is None:
         return None
@@ -118,8 +122,8 @@ def stall_measure(threshold_ns: int) -> str:
 
 
 def measure_name(measure: str) -> str:
-    """Return a row's name for people: ``stalls over 100 µs``, ``time stolen``, ``p99.9``. A name that is not known
-    (from an edited file) is returned unchanged."""
+    """Return the name of a comparison's row for people: ``stalls over 100 µs``, ``time stolen``, ``p99.9``. An unknown
+    name, as from an edited file, is returned unchanged."""
     threshold = measure.removeprefix(STALLS_PREFIX).removesuffix("_ns")
     if measure.startswith(STALLS_PREFIX) and threshold.isascii() and threshold.isdecimal() and len(threshold) < 19:
         return f"stalls over {nice_ns(int(threshold))}"
@@ -143,7 +147,8 @@ NEAR_MEANS = f"{NEAR}  the two values differ by less than one step of the clock"
 
 
 def ratio_told(row: ComparisonRow) -> str:
-    """Return a row's ratio for people; NEAR if its values differ by less than the clock's step."""
+    """Return the ratio of a comparison's row for people; NEAR if its two values differ by less than the clock's
+    step."""
     return NEAR if row.ratio == 1.0 and row.a != row.b else times(row.ratio)
 
 
@@ -201,8 +206,11 @@ def _jump_in_words(what: str, row: ComparisonRow | None, worth_saying: float, un
 
 
 def _stalls_in_words(a: Run, b: Run) -> str:
-    """Return in words how the rates of stalls differ. The threshold is the largest one up to 100 µs that a stall
-    reached. If there is none, it is the largest one of all that a stall reached."""
+    """Return a sentence on how the rates of stalls of two runs differ.
+
+    The threshold is the largest one up to 100 µs that any stall reached. If no stall reached such a threshold, it is
+    the largest of all thresholds that a stall reached.
+    """
     mine = {r.threshold_ns: r for r in a.stalls.rates}
     theirs = {r.threshold_ns: r for r in b.stalls.rates}
     thresholds = sorted(mine.keys() & theirs.keys(), key=lambda t: (t > _HEADLINE_NS, -t))
@@ -227,8 +235,8 @@ def _rate_in_words(x: StallRate, y: StallRate, a_s: float, b_s: float) -> str:
 
 
 def _tail_percentile(rows: dict[str, ComparisonRow], workload: str) -> str | None:
-    """Return p99.9, or the last known percentile if p99.9 is unknown. Use the last known one for ``spin``, too, which
-    reads the clock tens of millions of times a second."""
+    """Return the percentile to show as the tail: p99.9 if it is known, else the highest known percentile. For ``spin``
+    return the highest known one, because it reads the clock tens of millions of times a second."""
     first = () if workload == "spin" else ("p99.9",)
     return next((p for p in (*first, *(f"p{p}" for p in reversed(PERCENTILES))) if p in rows), None)
 
@@ -257,7 +265,7 @@ def _seconds(duration_s: float) -> str:
 
 
 def rate_in_words(run: Run) -> str:
-    """Return a sentence on how often an interval over the threshold occurs, with the 95 % limits of that rate; "" for a
+    """Return a sentence on the rate of intervals over the run's threshold, with the rate's 95 % limits. Return "" for a
     run of an older version, which has no limits."""
     stalls = run.stalls
     low, high = stalls.per_second_low, stalls.per_second_high

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram
 
 MAX_POINTS = 150
-"""The largest number of points of a curve. A screen cannot show more points apart, and more points take longer to
+"""The largest number of points of a curve. A screen cannot show more points separately, and they would take longer to
 draw."""
 
 SOLID_BEYOND = 10
@@ -123,13 +123,14 @@ def curve_from_percentiles(
 
 
 def curve_from_summary(label: str, summary: HistogramSummary) -> PercentileCurve:
-    """Return a coarse curve from a run's table of percentiles, for a run whose histogram cannot be read."""
+    """Return a coarse curve from the table of percentiles that a run keeps. Use it if the run's histogram cannot be
+    read."""
     return curve_from_percentiles(label, {"min": summary.min, **summary.percentiles, "max": summary.max}, summary.count)
 
 
 def _percentiles(count: int) -> list[float]:
-    """Return the percentiles of a curve's inner points: equal steps on the logarithmic axis, and those of a run's
-    table."""
+    """Return the percentiles of a curve's inner points: equal steps on the logarithmic axis, and the percentiles of a
+    run's table. ``count``: the number of samples, which limits them."""
     if count < 2:
         return []
     steps = MAX_POINTS - 1 - len(PERCENTILES)

@@ -1,6 +1,8 @@
-"""Compute the effect of time and of order over the rounds. It is shown with a verdict and does not change the verdict.
+"""Compute how time, and the order of the two runs of a round, affect the rounds of a proof. Both effects are shown with
+a verdict, and do not change it.
 
-With random orders neither effect can look like a change. They only make a change harder to see."""
+The orders of the rounds are random, so neither effect can look like a change. It can only make a change harder to see.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,12 @@ _FEWEST = 5
 
 
 def drift(line: MeasureLine, orders: Sequence[Order]) -> Drift:
-    """Compute the effects of time and of order. Kendall's test judges the trend of the rounds' levels. Wilcoxon's rank
-    sum compares the contributions of AB rounds with those of BA rounds; they differ if a second run differs from a
-    first run."""
+    """Return the effects of time and of order on one line of a proof.
+
+    Kendall's test judges if the rounds' levels have a trend. Wilcoxon's rank sum compares the contributions of rounds
+    in the order AB with those in the order BA. These contributions differ if a round's second run differs from its
+    first run.
+    """
     pairs = line.pairs
     if len(pairs.x) != len(orders):
         return Drift(
@@ -89,8 +94,11 @@ def _normal_p(distance: float, variance: float) -> float:
 
 
 def _second_over_first(pairs: Pairs, orders: Sequence[Order]) -> float | None:
-    """Return the ratio of a round's second run to its first run; None if it is not known. In AB rounds with/without is
-    change × order, in BA rounds it is change / order. So the result is the square root of (AB's ratio / BA's ratio)."""
+    """Return how many times larger a round's second run is than its first run; None if this is not known.
+
+    In rounds of the order AB, the ratio with/without is change × order. In rounds of the order BA it is change / order.
+    So the result is the square root of (AB's ratio / BA's ratio).
+    """
     ratios: list[float] = []
     for which in ("AB", "BA"):
         chosen = [i for i, order in enumerate(orders) if order == which]

@@ -29,13 +29,14 @@ from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, as_said, fi
 from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, of_run
 
 MOVED = 2.0
-"""A figure that differs by less than this factor is not called moved: two runs of one host differ by as much."""
+"""The least factor by which a figure must differ to be called moved. Two runs of the same setup differ by smaller
+factors."""
 ALIKE = 1.05
 """Two values whose ratio is below this are called the same."""
 LEAST_EVENTS = 10
 CHANCE = 3.0
-"""Two counts may differ by chance alone if their difference is below this number of its standard deviations (√ of the
-counts' sum)."""
+"""Two counts may differ by chance alone if their difference is less than this many of its standard deviations. The
+standard deviation is the square root of the sum of both counts."""
 
 _ALWAYS = ("50", "90", "99.9", "max", "stalls-1ms", "stalls-100us", "stalls-10us")
 _COUNTS = (
@@ -58,8 +59,8 @@ _TAIL = {"spin": "99.9999"}
 
 
 def tail_of(workload: str, asked: str | None = None) -> str:
-    """Return the percentile to judge a run by: ``asked``, the percentile that a lesson asks about; else the usual
-    percentile of the workload."""
+    """Return the percentile by which runs are judged. ``asked``: the percentile that a lesson asks about. Without it,
+    return the usual percentile of the workload."""
     return asked if asked in FIGURES else _TAIL.get(workload, "99.9")
 
 
@@ -103,14 +104,13 @@ def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked
 
 
 def _judges(of_chapter: Effect) -> bool:
-    """Return True if the chapter's figure can be better or worse, and moved by at least the factor that all figures
-    need."""
+    """Return True if a chapter's figure can be better or worse, and moved by at least the factor MOVED."""
     return of_chapter.sort != "cause" and of_chapter.factor >= MOVED
 
 
 def effect_on(name: str, before: KnownRun, after: KnownRun) -> Effect | None:
-    """Return the effect on the figure with this id, even if it has few samples; None where a run does not have the
-    figure."""
+    """Return the effect on the figure with this id, even if it has few samples; None if one of the runs does not have
+    the figure."""
     return _effect(figure(name), before, after, of_chapter=True)
 
 
@@ -126,7 +126,7 @@ def counted(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tu
 
 
 def _by_chance(one: Figure, before: KnownRun, after: KnownRun) -> bool:
-    """Return True if the figure is a rate of so few events that chance alone may explain its change."""
+    """Return True if the figure is a rate of so few events that its change may come from chance alone."""
     first, second = one.of(before), one.of(after)
     if one.unit != "a second" or first is None or second is None:
         return False
@@ -135,8 +135,9 @@ def _by_chance(one: Figure, before: KnownRun, after: KnownRun) -> bool:
 
 
 def _with_time(name: str, effect: Effect, before: KnownRun, after: KnownRun, *, by_chance: bool) -> Effect:
-    """Return the effect. It becomes neither better nor worse in two cases: chance alone may explain its counts, or the
-    number of stalls and the time that stalls took did not move in the same direction."""
+    """Return the effect, made neither better nor worse in two cases. In the first case, chance alone may explain its
+    counts (``by_chance``). In the second, the number of stalls and their total time did not move in the same
+    direction."""
     if by_chance:
         return dataclasses.replace(effect, direction="same")
     if name not in _RATES_OF_STALLS or effect.direction == "same":
@@ -151,8 +152,8 @@ def _largest(found: Iterable[Effect]) -> Effect | None:
 
 
 def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool = False) -> Effect | None:
-    """Return the effect on one figure; None where a run does not have the figure, or has too few events or samples.
-    ``of_chapter``: accept few events and few samples, because the lesson says what the figure means."""
+    """Return the effect on one figure; None if a run does not have the figure, or has too few events or samples.
+    ``of_chapter``: True accepts few events and samples, because the lesson says what the figure means."""
     first, second = one.of(before), one.of(after)
     if first is None or second is None:
         return None
@@ -197,7 +198,7 @@ def _marks(one: Figure, *runs: KnownRun) -> list[str]:
 
 
 def _values(one: Figure, before: KnownRun, after: KnownRun) -> tuple[str, str]:
-    """Return both values in words. If few stalls lie beyond a percentile, its value begins with the mark for few
-    stalls."""
+    """Return both values of a figure in words, before and after. A value begins with a mark if the figure is a
+    percentile and few stalls lie beyond it."""
     first, second = (FEW_STALLS if mark == FEW_STALLS else "" for mark in _marks(one, before, after))
     return f"{first}{one.shown(one.of(before))}", f"{second}{one.with_unit(one.of(after))}"

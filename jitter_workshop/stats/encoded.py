@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from jitter_workshop.stats.geometry import MAX_COUNTERS, Geometry, layout
 
 MAX_TOTAL = (1 << 63) - 1
-"""The largest count that a histogram can hold: Java's long."""
+"""The largest count that a histogram can hold, the largest long of Java."""
 
 _V0, _V1, _V2 = 0x1C849309, 0x1C849302, 0x1C849304
 _INNER_OF = {_V0: 0x1C849308, _V1: 0x1C849301, _V2: 0x1C849303}
@@ -31,7 +31,7 @@ _INNER_V0 = struct.Struct(">IIQQQ")
 _LAST_VARINT_BYTE = 8
 _TOO_MUCH = "the histogram has counters or counts beyond its limits"
 _PLAIN_CHEAPER = 8
-"""Plain counters are read about this many times faster than packed ones."""
+"""The factor by which plain counters are faster to read than packed counters, about."""
 
 
 class Budget:
@@ -60,8 +60,8 @@ class Inner:
 
 
 def counts(text: str | bytes, budget: Budget) -> tuple[Geometry, dict[int, int]]:
-    """Return the geometry, and index → count of the counters that are not zero. Raise ValueError for a text that is
-    damaged, too large or not a histogram, and for one that exceeds the budget."""
+    """Return the geometry of an encoded histogram, and index → count of the counters that are not zero. Raise
+    ValueError if the text is damaged, too large or not a histogram, or exceeds the budget."""
     inner = unwrap(text, budget)
     space = layout(inner.lowest, inner.highest, inner.digits)
     packed = inner.version == 2
@@ -97,8 +97,8 @@ def unwrap(text: str | bytes, budget: Budget | None = None) -> Inner:
 
 
 def varints(body: bytes) -> Iterator[int]:
-    """Yield ZigZag LEB128 numbers, at most nine bytes each: counts, or negative runs of zero counters. Raise ValueError
-    if the last number is cut off."""
+    """Yield the ZigZag LEB128 numbers in ``body``, at most nine bytes each. A positive number is a count, a negative
+    one a run of zero counters. Raise ValueError if the last number is cut off."""
     number, shift = 0, 0
     for byte in body:
         if shift == 7 * _LAST_VARINT_BYTE:
@@ -115,8 +115,8 @@ def varints(body: bytes) -> Iterator[int]:
 
 
 def _decompressed(raw: bytes, header: struct.Struct, version: int) -> bytes:
-    """Return the decompressed header and counters. Raise ValueError for damaged data and for more bytes than the
-    header's counters can need."""
+    """Return the decompressed header and counters. Raise ValueError if the data is damaged, or has more bytes than the
+    counters named in the header can need."""
     unpacker = zlib.decompressobj()
     try:
         head = unpacker.decompress(raw, header.size)

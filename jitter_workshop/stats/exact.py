@@ -15,7 +15,8 @@ from statistics import NormalDist
 CONFIDENCE = 0.95
 
 FLIP_GROUPS = 16
-"""The largest number of groups of contributions whose signs are flipped together. 2^16 ways to flip are enough."""
+"""The largest number of groups of contributions. The signs of a group are flipped together. 2^16 ways to flip are
+enough."""
 
 _STEPS = 200
 _CLOSE = 1e-13
@@ -50,8 +51,8 @@ def poisson_limits(count: int, confidence: float = CONFIDENCE) -> tuple[float, f
 
 
 def rate_limits(count: int, duration_s: float, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
-    """Return the limits of the rate a second, for ``count`` events in ``duration_s``; None if ``duration_s`` is not
-    positive."""
+    """Return the lower and upper limit of a rate per second, for ``count`` events in ``duration_s``. Return None if
+    ``duration_s`` is not positive."""
     if duration_s <= 0:
         return None
     low, high = poisson_limits(count, confidence)
@@ -92,12 +93,16 @@ def binomial_two_sided(count: float, total: float, share: float) -> float:
 
 
 def flip_p(contributions: Sequence[float]) -> float:
-    """Return the share of all sign flips whose sum is at least as far from zero as the sum seen; 1.0 if all
-    contributions are 0. If chance alone decided which run of a round was "with", the sum would be at least this far
-    from zero in this share of cases (Fisher, The Design of Experiments, 1935, §21). The result is exact: the sums of
-    all flips of each half are listed, and the pairs of sums are counted. More than :data:`FLIP_GROUPS` contributions
-    are flipped in groups. These flips form an algebraic group, so the test stays exact (Hemerik and Goeman, TEST 27,
-    2018) at the cost of a little power."""
+    """Return the two-sided p of the sign-flip test: the share of all sign flips whose sum is at least as far from zero
+    as the actual sum. Return 1.0 if all contributions are 0.
+
+    If chance alone decided which run of a round was "with", the sum would be at least this far from zero in this share
+    of cases (Fisher, The Design of Experiments, 1935, §21).
+
+    The result is exact: the sums of all flips of each half are listed, and the pairs of sums are counted. More than
+    :data:`FLIP_GROUPS` contributions are flipped in groups. These flips form an algebraic group, so the test stays
+    exact (Hemerik and Goeman, TEST 27, 2018), at the cost of a little power.
+    """
     parts = _grouped([c for c in contributions if c])
     seen = abs(math.fsum(parts))
     hair = _HAIR * math.fsum(abs(c) for c in parts)
@@ -165,9 +170,12 @@ def _continued_fraction(first: float, terms: Iterator[tuple[float, float]]) -> f
 
 
 def solve(falling: Callable[[float], float], wanted: float, low: float, high: float) -> float:
-    """Return the argument between ``low`` and ``high`` at which the function ``falling`` has the value ``wanted``, or
-    the end that comes nearest (Ridders, IEEE Transactions on Circuits and Systems 26, 1979: a tenth of the calls that
-    halving takes)."""
+    """Return the argument between ``low`` and ``high`` at which the function ``falling`` has the value ``wanted``. If
+    there is none, return the end that comes nearest.
+
+    The method is Ridders' (IEEE Transactions on Circuits and Systems 26, 1979). It needs a tenth of the calls that
+    halving needs.
+    """
     above, below = falling(low) - wanted, falling(high) - wanted
     if above <= 0 or below >= 0:
         return low if above <= 0 else high

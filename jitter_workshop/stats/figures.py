@@ -36,7 +36,7 @@ class KnownRun:
 
     @property
     def timeless(self) -> bool:
-        """Return True if the times of the run mean nothing, because its machine was emulated."""
+        """Return True if the times of the run mean nothing because it was made on an emulated machine."""
         return self.emulated or self.run.mark == EMULATED
 
 
@@ -54,15 +54,16 @@ class Figure:
     traced: bool = False
 
     def of(self, seen: KnownRun) -> float | None:
-        """Return the value in a run, None where the run does not have it. A run on an emulated machine has no figure
-        that depends on times."""
+        """Return the figure's value in a run; None if the run does not have it. For a run on an emulated machine, a
+        figure that depends on times is None."""
         if seen.timeless and not counts_alone(self):
             return None
         return self.read(seen) if seen.recorded is None else seen.recorded.get(self.id)
 
     @property
     def headline(self) -> str:
-        """Return the title with a capital letter, to begin a sentence. A title such as p99.9 stays as it is."""
+        """Return the figure's title with a capital letter, for the beginning of a sentence. A title such as p99.9 is
+        returned unchanged."""
         return self.title if self.title[1:2].isdigit() else f"{self.title[0].upper()}{self.title[1:]}"
 
     def shown(self, value: float | None) -> str:
@@ -103,7 +104,7 @@ def _one_event(seen: KnownRun) -> float:
 
 
 def _one_stall(seen: KnownRun) -> float:
-    """Return the rate per second of a single stall or preemption, over the time to which the run's rates of stalls
+    """Return the rate per second of one single event in a run. The time is the one to which the run's rates of stalls
     refer."""
     return 1 / seen.run.rated_s if seen.run.rated_s > 0 else 1.0
 
@@ -117,7 +118,8 @@ def _slept(run: Run) -> int | None:
 
 
 def _summed(field: str) -> Callable[[Run], int | None]:
-    """Return a function that adds up a count of all measured threads; None if the count of a thread is missing."""
+    """Return a function that returns the sum of a count over all measured threads of a run. The function returns None
+    if the count of a thread is missing. ``field``: the name of the count."""
 
     def added(run: Run) -> int | None:
         counts = [getattr(thread, field) for thread in run.threads]
@@ -141,15 +143,15 @@ def _without_a_switch(seen: KnownRun) -> float | None:
 
 
 def _slowest_block(seen: KnownRun) -> float | None:
-    """Return the frequency of the fastest block divided by that of the slowest; None if it is known for fewer than two
-    blocks."""
+    """Return the frequency of a run's fastest block divided by the frequency of its slowest block. Return None if fewer
+    than two blocks have a known frequency."""
     known = [block.core_hz for block in seen.run.blocks if block.core_hz]
     return max(known) / min(known) if len(known) > 1 else None
 
 
 def _on_hot(of_softirqs: bool, wanted: Callable[[str], bool]) -> Callable[[Run], int | None]:
-    """Return a function that adds up the counters with a ``wanted`` name on the hot CPUs; None where the threads are
-    bound to no CPU, so that no CPU is hot."""
+    """Return a function that adds up counters of a run on the hot CPUs. ``wanted``: tells by its name if a counter
+    belongs to the sum. The function returns None if threads are bound to no CPU, because no CPU is hot then."""
 
     def added(run: Run) -> int | None:
         counters = run.softirqs if of_softirqs else run.interrupts
@@ -256,15 +258,17 @@ def figure(ident: str) -> Figure:
 
 
 _CHOSEN = ("cpu-hz", "idle-exit")
-"""Figures that the kernel chooses: the frequency that it set, and the exit latency, by the firmware's table, of the
-idle states that it entered."""
+"""Figures that the kernel decides by itself: the frequency that it set, and the exit latency (by the firmware's table)
+of the idle states that it entered."""
 _BY_TIMES = ("stalls-1ms", "stalls-100us", "stalls-10us", "stalls-unswitched")
 
 
 def counts_alone(one: Figure) -> bool:
-    """Return True for a figure that does not depend on times: a number of events, or a choice of the kernel. On an
-    emulated machine only such figures mean something. A number of stalls is not such a figure, because it depends on
-    the stalls' lengths."""
+    """Return True if the figure does not depend on times: it is a number of events, or a choice of the kernel.
+
+    On an emulated machine only such figures mean something. A number of stalls depends on the stalls' lengths, so it is
+    not such a figure.
+    """
     return one.id in _CHOSEN or (one.unit == "a second" and one.id not in _BY_TIMES)
 
 
@@ -287,17 +291,17 @@ def ratio(one: Figure, before: KnownRun, after: KnownRun, *, rises: bool = False
 
 
 LENGTHS = 0.99
-"""This share of a wanted factor is enough. The lengths of two runs differ by up to 1 %, so the rates of three events
-and of one event can have a ratio of 2.99."""
+"""The share of a wanted factor that is enough. The lengths of two runs differ by up to 1 %, so the rates of three
+events and of one event can have a ratio of 2.99."""
 
 
 def as_said(shows: Shows, before: KnownRun, after: KnownRun) -> tuple[float | None, bool]:
-    """Return the factor by which a chapter's figure moved, as :func:`ratio` does, and True if it moved as far as the
-    chapter says."""
+    """Return two values: the factor by which a chapter's figure moved (see :func:`ratio`), and True if the figure moved
+    as far as the chapter says."""
     factor = ratio(figure(shows.figure), before, after, rises=shows.rises)
     return factor, factor is not None and factor >= shows.at_least * LENGTHS
 
 
 def moved(one: Figure, before: KnownRun, after: KnownRun) -> str:
-    """Return ``The thread preempted: 129.6 → 5.4 a second.``"""
+    """Return a sentence on a figure in two runs, such as ``The thread preempted: 129.6 → 5.4 a second.``"""
     return f"{one.headline}: {one.change(one.of(before), one.of(after))}."

@@ -1,4 +1,4 @@
-"""Judge a gate: find out if a run's value of one measure is too far above the baseline's value."""
+"""Judge a gate: find out if one measure of a run is too far above the baseline's value of this measure."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class GateVerdict:
-    """Hold a gate's verdict on one run. ``stalls_beyond``: the number of distinct stalls behind the run's figure, if a
-    verdict would need more stalls; None if there are enough, or if stalls do not matter."""
+    """Hold a gate's verdict on one run. ``stalls_beyond``: the number of distinct stalls behind the run's figure, if it
+    is too small for a verdict. It is None if it is large enough, or if stalls do not matter."""
 
     run: str
     label: str

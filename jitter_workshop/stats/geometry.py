@@ -44,7 +44,7 @@ class Geometry:
         return ((bucket + 1) << self.sub_bucket_half_count_magnitude) + sub_bucket - self.sub_bucket_half_count
 
     def bins(self, counted: Iterable[tuple[int, int]]) -> list[Bin]:
-        """Return the bins of (counter's index, samples) pairs."""
+        """Return one :class:`Bin` for each pair (index of a counter, number of samples)."""
         magnitude, half, unit = self.sub_bucket_half_count_magnitude, self.sub_bucket_half_count, self.unit_magnitude
         found: list[Bin] = []
         for index, samples in counted:
@@ -75,8 +75,8 @@ def counters_needed(lowest: int, highest: int, digits: int) -> int:
 
 
 def layout(lowest: int, highest: int, digits: int) -> Geometry:
-    """Return the geometry of a histogram from its three settings, the same as Java's HdrHistogram uses. Raise
-    ValueError for settings that make no sense or need more than :data:`MOST_COUNTERS` counters."""
+    """Return the geometry of a histogram with these three settings, as Java's HdrHistogram computes it. Raise
+    ValueError if the settings make no sense, or need more than :data:`MOST_COUNTERS` counters."""
     if not 0 <= digits <= 5 or lowest < 1 or not 2 * lowest <= highest < 1 << 63:
         raise ValueError(f"a histogram cannot have this range: {lowest} to {highest}, {digits} digits")
     length = counters_needed(lowest, highest, digits)

@@ -51,7 +51,8 @@ class Heat:
 
     @property
     def edges_s(self) -> tuple[float, ...]:
-        """Return the start of each block and the end of the last one, in s. A pause belongs to the block before it."""
+        """Return the start of each block, and as the last value the end of the last block, in s. A pause belongs to the
+        block before it."""
         return (*self.starts_s, self.end_s)
 
     def by_block(self, rows: int, low: float, high: float) -> tuple[tuple[float, ...], ...]:
@@ -98,13 +99,14 @@ def heat(label: str, blocks: Iterable[Interval]) -> Heat:
 
 
 def bounds(most: float, levels: int) -> tuple[int, ...]:
-    """Return the least count of each shade, for at most ``levels`` shades. The counts grow by equal ratios from 1 to
-    ``most``."""
+    """Return the least count of each shade, for at most ``levels`` shades. Each is larger than the one before by the
+    same factor, from 1 to ``most``."""
     return tuple(dict.fromkeys(max(math.floor(most ** (n / levels) + 1e-9), 1) for n in range(levels)))
 
 
 def level(count: float, limits: Sequence[int]) -> int:
-    """Return the shade of a count: 0 = nothing was counted; a count between 0 and 1 has the first shade."""
+    """Return the number of the shade for a count: 0 if nothing was counted, 1 for a count between 0 and 1. ``limits``:
+    the least count of each shade."""
     if count <= 0:
         return 0
     return max(sum(limit <= count for limit in limits), 1)
@@ -125,8 +127,11 @@ def loud_blocks(blocks: Sequence[Block]) -> tuple[Block, ...]:
 
 
 def _bars(bins: Sequence[Bin]) -> tuple[tuple[int, float], ...]:
-    """Return (bar, count). A counter that is wider than a bar has its samples divided among the bars that it covers;
-    else there would be gaps between short times. Any other counter belongs to the bar in which its middle lies."""
+    """Return (bar, count) for the counters of a block.
+
+    A counter that is wider than a bar has its samples divided among the bars that it covers, because gaps between short
+    times would appear otherwise. Any other counter belongs to the bar in which its middle lies.
+    """
     found: dict[int, float] = {}
     for low, high, samples in bins:
         first, last = (math.log10(max(value, 1)) * PER_DECADE for value in (low, high + 1))

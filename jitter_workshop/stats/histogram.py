@@ -27,7 +27,8 @@ DIGITS = 3
 """The workshop's geometry: 1 ns to 60 s with three significant digits (27,648 counters)."""
 
 MAX_CORRECTIONS = 10_000_000
-"""The largest number of steps of one correction. A correction with this number of steps takes seconds."""
+"""The largest number of steps of one correction for coordinated omission. A correction with this many steps takes
+seconds."""
 
 _HIGHEST_LIMIT = 1 << 62
 
@@ -88,9 +89,12 @@ def add(into: HdrHistogram, other: HdrHistogram) -> None:
 
 
 def corrected(histogram: HdrHistogram, interval_ns: int) -> HdrHistogram:
-    """Return a copy to which value - interval, value - 2 intervals, … down to the interval are added for each value
-    above ``interval_ns`` (HdrHistogram's ``copyCorrectedForCoordinatedOmission``). Raise ValueError for an interval
-    below 1 ns, and if more than ten million steps are needed."""
+    """Return a copy of the histogram that is corrected for coordinated omission.
+
+    For each value above ``interval_ns``, value - interval, value - 2 intervals, … down to the interval are added
+    (HdrHistogram's ``copyCorrectedForCoordinatedOmission``). Raise ValueError if the interval is below 1 ns, or if more
+    than ten million steps are needed.
+    """
     if interval_ns < 1:
         raise ValueError("the expected interval must be at least 1 ns")
     found = non_zero(histogram)
@@ -137,7 +141,7 @@ def non_zero(histogram: HdrHistogram) -> list[Bin]:
 
 
 def samples_needed(percentile: str) -> int:
-    """Return the number of samples that a percentile needs: 1/(1-p), so 1,000 for ``99.9``."""
+    """Return the number of samples without which a percentile is not known: 1/(1-p), such as 1,000 for ``99.9``."""
     beyond = 1 - Fraction(percentile) / 100
     return -(-beyond.denominator // beyond.numerator)
 
@@ -149,8 +153,8 @@ def rank_of(percentile: float, total: int) -> int:
 
 
 def percentile_values(bins: list[Bin], wanted: tuple[str, ...] = PERCENTILES) -> dict[str, int | None]:
-    """Return the value at each percentile as HdrHistogram defines it: the highest value that shares a counter with the
-    sample at that rank. None where there are fewer samples than 1/(1-p)."""
+    """Return percentile → value, as HdrHistogram defines it: the highest value that shares a counter with the sample at
+    the percentile's rank. The value is None if there are fewer samples than 1/(1-p)."""
     total = sum(b.samples for b in bins)
     ranks = {p: rank_of(float(p), total) for p in wanted}
     values: dict[str, int | None] = dict.fromkeys(wanted)

@@ -33,12 +33,12 @@ class Ratio(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Hold an axis from 1/``reach`` to ``reach``."""
+    """Hold a logarithmic axis of ratios, from 1/``reach`` to ``reach``."""
 
     reach: float
 
     def position(self, ratio: float) -> float:
-        """Return the position of a ratio, 0 to 1."""
+        """Return the position of a ratio on the axis, 0 at the left end to 1 at the right end."""
         if ratio <= 0:
             return 0.0
         if math.isinf(ratio):
@@ -47,7 +47,7 @@ class Axis:
 
     @property
     def band(self) -> tuple[float, float]:
-        """Return the ends of the band of no change, ±10 %."""
+        """Return the positions of both ends of the band of no change, ±10 %."""
         return self.position(1 / (1 + NO_CHANGE_WITHIN)), self.position(1 + NO_CHANGE_WITHIN)
 
     @property
@@ -71,7 +71,7 @@ class Strip:
 
 
 def axis_of(rows: Iterable[Ratio]) -> Axis:
-    """Return the narrowest axis that has room for nearly all ends of the intervals."""
+    """Return the narrowest axis of REACHES that has room for nearly all ends of the rows' intervals."""
     wanted = [abs(math.log(end)) for row in rows for end in (row.low, row.high) if end is not None and end > 0]
     wanted.sort()
     far = wanted[max(math.ceil(len(wanted) * _SHARE) - 1, 0)] if wanted else 0.0

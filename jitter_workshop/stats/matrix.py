@@ -38,7 +38,7 @@ class Grid:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Return the times of the lightest and of the darkest shade."""
+        """Return the times in ns of the lightest shade and of the darkest shade."""
         values = [ns for row in self.cells for ns in row if ns is not None] or [1.0]
         return min(values), max(max(values), min(values) * LEAST_RATIO)
 
@@ -87,7 +87,8 @@ def _bins(matrix: Matrix, most: int) -> Iterator[Bin]:
 
 
 def level(ns: float, ends: tuple[float, float], levels: int) -> int:
-    """Return the shade of a time, 1 for the shortest, ``levels`` for the longest; equal ratios are equal steps."""
+    """Return the number of the shade of a time: 1 for the shortest times, ``levels`` for the longest. Equal ratios of
+    times are equal steps. ``ends``: the times of the first and the last shade."""
     low, high = ends
     place = math.log(max(ns, low) / low) / math.log(high / low)
     return min(1 + math.floor(place * levels), levels)

@@ -55,11 +55,12 @@ def holm(ps: Sequence[float], weights: Sequence[float] | None = None) -> list[fl
 
 
 def adjust(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[float]:
-    """Return Holm's p of each line. The primary line gets half of the error rate, and the other lines share the other
-    half.
+    """Return each line's p for a change, adjusted by Holm's method. The primary line gets half of the error rate, and
+    the other lines share the other half.
 
     A line with so few events that it can never be significant gets no share, and its p is 1.0 (Tarone, Biometrics 46,
-    1990). Lines without a verdict because of a gate do get a share, because they are shown."""
+    1990). A line that a gate keeps from a verdict gets a share, because it is shown.
+    """
     counted = [i for i, line in enumerate(shown) if can_claim(line)]
     first = primary(shown)
     others = sum(i != first for i in counted)

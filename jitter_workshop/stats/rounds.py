@@ -23,8 +23,8 @@ from jitter_workshop.stats.stalls import union
 
 PERCENTILES = ("50", "99", "99.9", "99.99")
 PERCENTILES_OF_SPIN = ("99.999", "99.9999")
-"""The percentiles for ``spin``, which reads the clock tens of millions of times a second: lower percentiles show the
-clock alone."""
+"""The percentiles that are judged for ``spin``. It reads the clock tens of millions of times a second, so lower
+percentiles show only the clock's own cost."""
 
 _UNGATED = 99.0
 _STEPS_NS = {USER: 1_000.0}
@@ -69,8 +69,8 @@ def figure_rounds(measure: str, unit: str, found: Iterable[tuple[Order, float, f
 
 
 def side_of_figure(figure: Figure) -> Side:
-    """Return a side that has a command's figure and nothing else. Raise ValueError for a figure that is not a number of
-    zero or more."""
+    """Return one side of a round, with a command's figure and nothing else. Raise ValueError if the figure is not a
+    number of zero or more."""
     if not (math.isfinite(figure.value) and figure.value >= 0):
         raise ValueError("a figure must be a finite number, zero or more")
     return Side("", 0.0, 0, (), 0.0, {}, {}, None, 0, figure)
@@ -93,7 +93,7 @@ def stalls_beyond(run: Run, value_ns: int) -> int:
 
 
 def main_stalls(run: Run) -> tuple[Stall, ...]:
-    """Return the listed stalls of the main histogram's thread."""
+    """Return the stalls in the run's list that belong to the main histogram's thread."""
     return tuple(s for s in run.stalls.worst if s.thread == run.main_thread)
 
 
@@ -168,8 +168,9 @@ def _rate(side: Side, threshold_ns: int) -> StallRate:
 
 
 def _at_equal_time(rounds: Sequence[Round], events: Callable[[Side], float]) -> Pairs:
-    """Return the events of each round, scaled to the time of its shorter run. So the length of a run changes neither
-    its number of stalls nor its weight."""
+    """Return the pairs of events without and with the change, one for each round. The events of the longer run are
+    scaled to the time of the shorter run. So the length of a run changes neither its number of stalls nor its
+    weight."""
 
     def scaled(side: Side, other: Side) -> float:
         return events(side) * min(side.duration_s, other.duration_s) / side.duration_s if side.duration_s > 0 else 0.0
@@ -273,7 +274,7 @@ def _geometric(values: Sequence[float]) -> float | None:
 
 
 def _sums(rounds: Sequence[Round], amount: Callable[[Side], float]) -> tuple[float, float]:
-    """Return the sum of an amount over all rounds, without the change and with it."""
+    """Return two sums of an amount over all rounds: of the runs without the change, and of the runs with it."""
     return math.fsum(amount(r.without) for r in rounds), math.fsum(amount(r.with_it) for r in rounds)
 
 

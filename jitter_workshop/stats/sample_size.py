@@ -16,7 +16,7 @@ from jitter_workshop.stats.curve import SOLID_BEYOND
 from jitter_workshop.stats.rounds import main_stalls, stalls_beyond
 
 MANY_ROUNDS = 1_000
-"""The largest number of rounds to recommend: more rounds are no useful advice."""
+"""The largest number of rounds to recommend: to recommend more would be no useful advice."""
 
 _POWER = 0.9
 
@@ -119,8 +119,10 @@ def of_run(run: Run) -> dict[str, str]:
 
 
 def of_standings(found: Iterable[Standing], threshold_ns: int) -> dict[str, str]:
-    """Return percentile → mark, by samples and by distinct stalls. Stalls do not matter for a value below
-    ``threshold_ns``, the length from which the run counts stalls."""
+    """Return percentile → mark, by the number of samples and of distinct stalls beyond each percentile.
+
+    Stalls do not matter for a value below ``threshold_ns``, because the run counts only stalls from this length on.
+    """
     marks = {}
     for one in found:
         few = one.solid and not one.proof and float(one.percentile) > _RARE
@@ -130,13 +132,14 @@ def of_standings(found: Iterable[Standing], threshold_ns: int) -> dict[str, str]
 
 
 def of_curve(shown: RunCurve) -> dict[str, str]:
-    """Return the marks of a curve in a chart: the marks of the curve's run; for a curve without a run, marks by its
-    number of samples."""
+    """Return percentile → mark for a curve in a chart. A curve that belongs to a run has the run's marks; any other
+    curve has marks by its number of samples."""
     return of_run(shown.run) if shown.run is not None else of_count(shown.curve.count)
 
 
 def marked(cells: Iterable[str], marks: Iterable[str], between: str = " ") -> list[str]:
-    """Return each cell with its mark appended, or with a blank if the mark is ""."""
+    """Return the cells, each with its mark, or with a blank if the mark is "". ``between``: the text between cell and
+    mark."""
     return [f"{cell}{between}{mark or ' '}" for cell, mark in zip(cells, marks, strict=True)]
 
 

@@ -13,7 +13,7 @@ from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.record import dataclass
 
 X_LIMIT = 12.0
-"""The right end of every curve: 10^12 samples."""
+"""The right end of every chart's x axis, as a logarithm: 10^12 samples."""
 
 _STEP = 0.25
 _MARGIN = 0.1
@@ -93,7 +93,7 @@ def nice_number(value: float) -> str:
 
 
 def as_told(value: float) -> float:
-    """Return a number, rounded as :func:`nice_number` shows it: 1.0245 becomes 1.02."""
+    """Return the number that :func:`nice_number` shows for ``value``: 1.0245 becomes 1.02."""
     return float(nice_number(value).replace(",", ""))
 
 

@@ -32,13 +32,13 @@ from jitter_workshop.stats.verdicts import by_how_much, span_told
 
 LEAST_PAIRS = 12
 FEW = 8
-"""Up to this number of settings, all are proven without a choice before."""
+"""Up to this number of settings, all settings are proven, without pairs that choose among them."""
 LEAST_CHOSEN = 4
 _SHARE = 5
 _SWEEPS = 8
 _STEP = 0.2
 _FARTHEST = 3.0
-"""The largest log ratio (20×) by which a pair is adjusted for another setting."""
+"""The largest log ratio by which a pair is adjusted for the effect of another setting: a ratio of 20×."""
 
 Arms = tuple[tuple[int, ...], tuple[int, ...]]
 """The settings that are on in the first run of a pair, and in the second."""
@@ -71,7 +71,7 @@ def proofs_needed(settings: int) -> int:
 
 
 def one_by_one(settings: int) -> int:
-    """Return the number of runs that a proof of each setting alone would take."""
+    """Return the number of runs that separate proofs would take, one proof for each setting."""
     return 2 * ENOUGH_ROUNDS * settings
 
 
@@ -120,8 +120,11 @@ class _Seen:
     signs: Mapping[int, tuple[int, ...]]
 
     def of(self, setting: int, others: Mapping[int, float], rates: Mapping[int, float] | None = None) -> Pairs:
-        """Return the pairs as (without, with) ``setting``. ``others``: log ratios of other settings, whose effects are
-        subtracted. ``rates``: the change of each of these log ratios per unit of the log ratio of ``setting``."""
+        """Return the pairs as (figure without ``setting``, figure with it).
+
+        ``others``: other setting → its log ratio, whose effect is subtracted. ``rates``: other setting → the change of
+        its log ratio per unit of the log ratio of ``setting``.
+        """
         x, y, signs = self.base.x, self.base.y, self.signs[setting]
 
         def of_others(effects: Mapping[int, float]) -> list[float]:
@@ -141,8 +144,8 @@ class _Seen:
         )
 
     def fitted(self, settings: Iterable[int], known: Mapping[int, float] | None = None) -> dict[int, float]:
-        """Return the log ratio of each of these settings, with the effects of the others subtracted. ``known``: log
-        ratios of further settings, which are subtracted as they are."""
+        """Return setting → its log ratio, estimated together with the log ratios of all other ``settings``. ``known``:
+        further setting → a log ratio that is subtracted as it is."""
         found, known = dict.fromkeys(settings, 0.0), dict(known or {})
         for _ in range(_SWEEPS if len(found) > 1 else len(found)):
             for n in found:
@@ -152,8 +155,8 @@ class _Seen:
         return found
 
     def tested(self, setting: int, settings: Sequence[int]) -> Pairs:
-        """Return the pairs for the test of ``setting``, one of ``settings``. The effects of the others are estimated
-        without the knowledge in which runs ``setting`` was on, so the test is exact."""
+        """Return the pairs for the test of ``setting``, which is one of ``settings``. The effects of the other settings
+        are estimated without using in which runs ``setting`` was on, so the test is exact."""
         return self.of(setting, self.fitted(n for n in settings if n != setting))
 
     def estimated(self, setting: int, together: Mapping[int, float]) -> Pairs:
@@ -177,7 +180,8 @@ def _seen(pairs: Sequence[ScreenedPair], settings: Iterable[int], measure: str, 
 
 
 def _as_rounds(pairs: Sequence[ScreenedPair]) -> list[Round]:
-    """Return pairs as rounds of a proof: the first run of each pair takes the place of the run without the change."""
+    """Return the pairs in the form of a proof's rounds. The first run of a pair takes the place of the run without the
+    change."""
     return [Round("AB", one.first.side, one.second.side) for one in pairs]
 
 

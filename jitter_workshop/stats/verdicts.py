@@ -31,7 +31,7 @@ from jitter_workshop.stats.sample_size import MANY_ROUNDS, rounds_needed
 from jitter_workshop.stats.scale import about_times, nice_ns, times
 
 _WHOLE = 1.95
-"""A change by this factor or more is shown as a factor, a smaller change in percent."""
+"""The least factor of a change that is told as a factor. A smaller change is told in percent."""
 _NAMED = 2
 """The largest number of lines with the opposite verdict that a headline names."""
 _SMALL = f", proven to be less than ±{NO_CHANGE_WITHIN * 100:.0f} %"
@@ -110,8 +110,11 @@ def _needed(line: MeasureLine, rounds: int, p_to_reach: float, p_for_no_change: 
 
 
 def _headline(rows: Sequence[Verdict], first: int) -> Headline:
-    """Return the line ``first`` if it claims a change, else the first line that claims one, else the line ``first``.
-    The text also names proven changes in the other direction."""
+    """Return the headline of a judgement.
+
+    It is about the line ``first`` if that line claims a change, else about the first line that claims one, else about
+    the line ``first``. Its text also names proven changes in the other direction.
+    """
     if not rows:
         return Headline("", "cannot_tell", "The runs of these rounds have no measure in common.")
     row = next((r for r in (rows[first], *rows) if r.verdict in ("lower", "higher")), rows[first])
@@ -181,8 +184,8 @@ def headline_in_words(first: Verdict, rows: Sequence[Verdict]) -> str:
 
 
 def worst_in_words(rounds: Sequence[Round]) -> str:
-    """Return a sentence on the longest stall without the change, the longest stall with it, and the seconds measured;
-    "" for a command, whose stalls are not known."""
+    """Return a sentence on the longest stall without the change, the longest one with it, and the measured seconds.
+    Return "" for a command, because its stalls are not known."""
     if rounds[0].without.figure is not None:
         return ""
     said = []
@@ -194,8 +197,8 @@ def worst_in_words(rounds: Sequence[Round]) -> str:
 
 
 def rarer_than(seconds: float) -> str:
-    """Return in words the 95 % upper limit of the rate if no event was seen in T = ``seconds``: 3/T (Hanley and
-    Lippman-Hand, JAMA 1983)."""
+    """Return the 95 % upper limit of a rate in words, if no event was seen in ``seconds``. The limit is 3 / ``seconds``
+    (Hanley and Lippman-Hand, JAMA 1983)."""
     return f"rarer than one in {seconds / poisson_limits(0)[1]:,.3g} s"
 
 
@@ -234,7 +237,7 @@ def _size(row: Verdict) -> float:
 
 
 def _tells_alone(low: float, high: float | None) -> bool:
-    """Return True if a line with this interval would have a verdict if it were the only line."""
+    """Return True if a line with this interval would have a verdict if it were the only line of the proof."""
     band = 1 + NO_CHANGE_WITHIN
     return low > 1 or (high is not None and (high < 1 or (low >= 1 / band and high <= band)))
 

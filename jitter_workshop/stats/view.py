@@ -22,7 +22,8 @@ PER_DECADE = 20
 different bars."""
 
 _FLOOR = 0.5
-"""The height of an empty bar. A logarithmic axis has no zero, so an empty bar is half as high as a count of one."""
+"""The height of an empty bar. A logarithmic axis has no zero, so the bar is drawn half as high as a bar of one
+value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +59,16 @@ def percentiles(curves: Sequence[PercentileCurve], marks: Iterable[Point] = ()) 
 
 
 def tight(view: View, marks: Iterable[Point] = ()) -> scale.Ranges:
-    """Return the ranges of a view of percentiles without its margins of y, so that each decade has more room."""
+    """Return the ranges of a view of percentiles without free space above and below the curves, so that each decade has
+    more room."""
     ys = [y for path in view.paths for _, y in path] + [scale.y_of_ns(value_ns) for _, value_ns in marks]
     low, high = min(ys, default=0.0), max(ys, default=0.0)
     return replace(view.ranges, y_low=low, y_high=high) if high - low >= scale.LEAST_DECADES else view.ranges
 
 
 def signs(curve: PercentileCurve, path: Sequence[Point], told: Iterable[float | None]) -> list[Point]:
-    """Return the places of a curve's sign in the view of percentiles: its end, and the figures that its legend tells.
-    ``told``: their percentiles; None for the maximum, which is the end."""
+    """Return the points at which a curve's sign stands in the view of percentiles: the curve's end, and the figures in
+    its legend. ``told``: the percentiles of these figures; None means the maximum, which is the end."""
     if not path:
         return []
     (first, _), (end, _) = path[0], path[-1]
