@@ -1,8 +1,9 @@
-"""Turn the stamps of one block into histograms, stalls and residence (the arithmetic is in ``native/digest.c``).
+"""Turn the time stamps of one block of a run into histograms, stalls and residence (the arithmetic is in
+``native/digest.c``).
 
-The returned block has no time, no thread usage and no counters: its workload adds these. All functions work on arrays
-from any source: entry 0 is the last unrecorded message, the reference for the first interval, and entries 1 … n are the
-block's messages.
+The returned block has no times of its own, no thread usage and no counters: its workload adds them. All functions work
+on arrays from any source. Entry 0 of an array is the last unrecorded message, the reference for the first interval.
+Entries 1 … n are the block's messages.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _CPUS = 65_536
 
 
 class Recorder:
-    """Hold a histogram that native code counts into."""
+    """Hold a histogram whose counters native code writes."""
 
     def __init__(self, histogram: Any = None) -> None:
         self.histogram = histogram if histogram is not None else histograms.new_histogram()
@@ -76,11 +77,13 @@ def thresholds(threshold_ns: int) -> tuple[int, ...]:
 def ring_block(
     clock: Any, spec: RunSpec, index: int, count: int, ready: Any, producer: Stamps, consumers: Mapping[str, Stamps]
 ) -> BlockDone:
-    """Digest a block of the ring with ``count`` messages, at least 1. ``clock``: a ``jw_clock *``. ``ready``
-    (``uint64_t *``, ticks): when each message was ready, before it was copied; ``producer``: when it was published.
-    ``consumers``: ``accumulator`` and, where there is one, ``journaller``. Transit begins when a message is ready,
-    hand-off when it is published; stalls are late transits. Raise MeasureError for a block without messages, or without
-    enough memory."""
+    """Return the figures of a block of the ring with ``count`` messages, at least 1.
+
+    ``clock``: a ``jw_clock *``. ``ready`` (``uint64_t *``, ticks): when each message was ready, before it was copied.
+    ``producer``: when each message was published. ``consumers``: the stamps of ``accumulator`` and, if there is one, of
+    ``journaller``. Transit begins when a message is ready, hand-off when it is published; stalls are late transits.
+    Raise MeasureError for a block without messages, or without enough memory.
+    """
     if count < 1:
         raise MeasureError("a block ended before its first message")
     start = int(producer.times[0])
@@ -116,7 +119,8 @@ def ring_block(
 def spin_block(
     clock: Any, spec: RunSpec, index: int, result: Any, table: Any, table_len: int, gaps: Any, by_cpu: Any
 ) -> BlockDone:
-    """Digest a block of the sampler: ``result`` (``jw_spin_result``), the table of small gaps, the log of long gaps."""
+    """Return the figures of a block of the sampler. ``result``: a ``jw_spin_result``. ``table``: the table of small
+    gaps, with ``table_len`` entries. ``gaps``: the log of long gaps."""
     spin_gap = Recorder()
     lib.jw_digest_gaps(clock, table, table_len, gaps, result.gaps, spin_gap.native)
     stalls = _two_pass(
@@ -137,7 +141,8 @@ def spin_block(
 
 
 def wakeup_block(clock: Any, spec: RunSpec, index: int, count: int, due: Stamps, woken: Stamps) -> BlockDone:
-    """Digest a block of the sleeping thread: its timers' due times and its clock readings. ``count``: its wake-ups."""
+    """Return the figures of a block of ``wakeup``. ``count``: the number of wake-ups. ``due``: the times at which the
+    timers were due. ``woken``: the clock readings of the woken thread."""
     latency = Recorder()
     lib.jw_digest_transit(clock, due.times, woken.times, count, latency.native)
     start, end = int(woken.times[0]), int(woken.times[count])
@@ -149,8 +154,10 @@ def wakeup_block(clock: Any, spec: RunSpec, index: int, count: int, due: Stamps,
 def ack_block(
     clock: Any, spec: RunSpec, index: int, sent: int, answered: int, sender: Stamps, receiver: Stamps
 ) -> BlockDone:
-    """Digest a block of the receiver. ``sent``: the number of segments. ``answered``: the number of the receiver's
-    stamps, one before each ACK. Raise MeasureError if ``answered`` is 0.
+    """Return the figures of a block of ``ack``.
+
+    ``sent``: the number of segments. ``answered``: the number of the receiver's stamps, one before each ACK. Raise
+    MeasureError if ``answered`` is 0.
 
     A stall is an interval between two ACKs that reaches the threshold; its length is the whole interval. Only the
     receiver's stalls are counted. The sender's stalls are listed too, because a receiver cannot answer a segment that
@@ -212,8 +219,8 @@ NO_STALLS = NativeStalls(ffi.NULL, 0)
 
 
 def totals(threshold_ns: int, one: NativeStalls, other: NativeStalls = NO_STALLS) -> tuple[StallTotal, ...]:
-    """Return the number and the length of stalls by threshold. A stall that both threads had at the same time counts
-    once."""
+    """Return the number and the total length of stalls, by threshold. ``one``, ``other``: the stalls of two threads.
+    Stalls of both threads at the same time count once."""
     limits = thresholds(threshold_ns)
     counts = ffi.new("int64_t[]", len(limits))
     stolen_ns = ffi.new("int64_t[]", len(limits))
@@ -240,8 +247,8 @@ def unlisted(stalls: Mapping[str, NativeStalls], listed: int) -> int:
 
 
 def _top(stalls: NativeStalls, listed: int) -> Sequence[Any]:
-    """Return the longest stalls of one thread. A thread may have a million, so only the listed ones become Python
-    objects."""
+    """Return the longest stalls of one thread. Only ``listed`` of them become Python objects, because a thread may have
+    a million."""
     if stalls.count <= listed:
         return [stalls.items[i] for i in range(stalls.count)]
     order = sorted(
@@ -251,7 +258,8 @@ def _top(stalls: NativeStalls, listed: int) -> Sequence[Any]:
 
 
 def _two_pass(find: Callable[[Any, int], int]) -> NativeStalls:
-    """Call native code twice: for the number of stalls, then for all of them."""
+    """Return the stalls that native code finds. ``find`` is called twice: first for the number of stalls, then to fill
+    an array of this size."""
     count = int(find(ffi.NULL, 0))
     if count == 0:
         return NO_STALLS

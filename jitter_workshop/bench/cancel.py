@@ -16,8 +16,8 @@ _CANCEL = b"c"
 
 
 class CancelToken:
-    """Hold one run's stop button. The runner waits on :meth:`fileno` together with the child's output, so no timer is
-    needed.
+    """Hold the stop button of one run. The runner waits on :meth:`fileno` together with the child's output, so no timer
+    is needed.
 
     All methods may be called from any thread and from a signal handler. A token serves one run. If it is pressed before
     the run begins, the run stops at once.
@@ -30,11 +30,12 @@ class CancelToken:
 
     @property
     def reason(self) -> str | None:
-        """Return why the run is to stop; None while it may go on."""
+        """Return the reason why the run has to stop; None if the run may go on."""
         return self._reason
 
     def cancel(self, reason: str = "cancelled") -> None:
-        """Stop the run; finished blocks are kept. The first reason counts."""
+        """Ask the run to stop; its finished blocks are kept. If this is called several times, the first reason
+        counts."""
         if self._reason is None:
             self._reason = reason
         self._press(_CANCEL)
@@ -49,13 +50,13 @@ class CancelToken:
         return self._reader
 
     def take_suspend(self) -> bool:
-        """Return True if :meth:`suspend` was called since the last call."""
+        """Return True if :meth:`suspend` was called since the last call of this method."""
         with contextlib.suppress(BlockingIOError):
             return _SUSPEND in os.read(self._reader, 4096)
         return False
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait up to ``timeout_s`` for a request; return True if the run is to stop."""
+        """Wait up to ``timeout_s`` for a stop or a suspension. Return True if the run has to stop."""
         if self._reason is None and timeout_s > 0:
             poller = select.poll()
             poller.register(self._reader, select.POLLIN)
@@ -63,7 +64,7 @@ class CancelToken:
         return self._reason is not None
 
     def close(self) -> None:
-        """Close the pipe; the token does nothing from now on."""
+        """Close the token's pipe. After this call all methods of the token do nothing."""
         self._finalizer()
 
     def _press(self, key: bytes) -> None:
@@ -99,8 +100,11 @@ def stopped_by_signals(token: CancelToken) -> Iterator[list[int]]:
 
 
 def stop_this_process() -> None:
-    """Stop this process, all its threads, until SIGCONT. The signal is sent to the calling thread: if it were sent to
-    the process, another thread might take it (signal(7)), and the calling thread would run on for a while."""
+    """Stop this process, with all its threads, until SIGCONT comes.
+
+    The signal is sent to the calling thread. If it were sent to the process, another thread might take it (signal(7)),
+    and the calling thread would run on for a while.
+    """
     signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 

@@ -21,7 +21,8 @@ NOTICED_S = 0.03
 
 UNNAMED_PERCENT = 2.0
 UNNAMED_S = 0.1
-"""Time of unnamed tasks is reported only above both limits: less time may come from the kernel's counting in ticks."""
+"""The least CPU time, in seconds, of tasks without a name that is reported. Their share of the time must be above
+UNNAMED_PERCENT, too. Less time may come from the kernel's counting in ticks."""
 
 _NAMED = 10
 
@@ -145,7 +146,7 @@ def _processes() -> list[tuple[tuple[int, float], float, int | None, str, int]]:
 
 
 def _family(parents: dict[int, int]) -> set[int]:
-    """Return the pids of this process and all its descendants."""
+    """Return the process ids of this process and of all its descendants. ``parents``: process id → its parent's id."""
     ours = {os.getpid()}
     grown = True
     while grown:

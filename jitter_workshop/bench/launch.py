@@ -36,7 +36,7 @@ NOISE = "jitter_workshop.bench.noise"
 MATRIX = "jitter_workshop.bench.matrixchild"
 MEASURING = "the measuring process"
 NOISY = "the noise process"
-"""The names of the two children in sentences about them."""
+"""The names that the two children have in sentences: the measuring process and the noise process."""
 
 _BOOTSTRAP = (
     "import json, runpy, sys; "
@@ -58,7 +58,7 @@ def command(module: str, *arguments: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment variables that a child gets: a few of this process's own."""
+    """Return the environment variables for a child: only a few of this process's variables."""
     return {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
 
 
@@ -73,9 +73,12 @@ class Event:
 
 class Child:
     """Start a child process with pipes for stdin, stdout and stderr. At the end of a ``with`` block the child is always
-    ended and reaped. ``name``: the child's name in messages. ``refusal``: the error to raise if the child reports that
-    it cannot go on. ``variables``: its environment, None for :func:`environment`. ``files``: open files that the child
-    inherits, with the same descriptor numbers."""
+    ended and reaped.
+
+    ``name``: the child's name in messages. ``refusal``: the type of the error to raise if the child reports that it
+    cannot go on. ``variables``: the child's environment, None for :func:`environment`. ``files``: open files that the
+    child inherits, with the same descriptor numbers.
+    """
 
     def __init__(
         self,
@@ -179,7 +182,7 @@ class Child:
         return status
 
     def kill(self, patience_s: float = 0.0) -> None:
-        """End the child and reap it, as :meth:`end` does; do nothing if it was ended before."""
+        """End the child and reap it, as :meth:`end` does. Do nothing if the child was ended before."""
         if not self._stdout.closed:
             self.end(patience_s=patience_s)
 

@@ -25,10 +25,11 @@ from jitter_workshop.errors import BusyError, UsageError, WaitStopped
 from jitter_workshop.model.text import clean
 
 TURN_VARIABLE = "JITTER_WORKSHOP_TURN"
-"""The environment variable that names another turn than the host's, so that tests do not queue behind a real run."""
+"""The environment variable that names a turn to use instead of the host's turn. With it, tests do not queue behind a
+real run."""
 
 ADVICE = "try again when that run has ended"
-"""Advice that holds everywhere; each caller adds its own way to queue."""
+"""Advice that fits every caller whose turn is taken. Each caller adds its own way to queue."""
 
 LONGEST_NAME = 107
 """The largest number of bytes in a turn's name: an address has 108, and the first one says that the name is abstract
@@ -42,7 +43,8 @@ _UCRED = struct.Struct("3i")
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Hold the process that has the turn. ``doing``: its command line, "" where this process may not see it."""
+    """Hold the process that has the turn to measure. ``doing``: the process's command line, "" if this process may not
+    see it."""
 
     pid: int
     uid: int
@@ -155,7 +157,8 @@ def _sleep(seconds: float, cancel: CancelToken | None) -> None:
 
 
 def _heed(cancel: CancelToken | None, what: str) -> None:
-    """Act on a pressed token: stop this process until SIGCONT, or end the wait by WaitStopped."""
+    """Act on a token if it was pressed: stop this process until SIGCONT for a suspension, or raise WaitStopped for a
+    stop."""
     if cancel is not None and cancel.take_suspend():
         stop_this_process()
     if cancel is not None and cancel.reason is not None:
@@ -163,7 +166,8 @@ def _heed(cancel: CancelToken | None, what: str) -> None:
 
 
 def _command_line(pid: int) -> str:
-    """Return the command line of a process, with folders left out; "" where it may not be seen."""
+    """Return the command line of a process, without the folders in its paths. Return "" if this process may not see
+    it."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes()[:4096].decode(errors="replace").split("\0")
     except OSError:

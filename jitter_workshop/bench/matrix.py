@@ -33,7 +33,8 @@ _USUAL_S = 0.0012
 _READY_WITHIN_S = 60.0
 
 Told = Callable[[int, int], None]
-"""The function that is called with the number of finished measurements and the number of all."""
+"""A function that is called as the measurement goes on. Its arguments are the number of finished measurements, and the
+number of all measurements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ def run(
 
 
 def _batches(pairs: Sequence[Pair], chance: random.Random) -> list[list[Pair]]:
-    """Return the pairs of all passes in the order in which they are measured."""
+    """Return the pairs of all passes in random order, in batches that are measured one after the other."""
     batches = []
     for _ in range(PASSES):
         order = list(pairs)

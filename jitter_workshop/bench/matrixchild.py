@@ -25,7 +25,8 @@ _TRIES = 2
 
 
 def measure(parent: Parent, order: LineOrder) -> None:
-    """Answer orders until the parent sends ``end``. ``order``: the first one."""
+    """Measure the pairs in each order of the parent, and answer it, until the parent sends ``end``. ``order``: the
+    first order."""
     clock = calibrate(HostRoot())
     parent.say("ready", clock.describe(None, None))
     taken: Counter[int] = Counter()
@@ -40,8 +41,8 @@ def measure(parent: Parent, order: LineOrder) -> None:
 
 
 def times(clock: object, order: LineOrder, taken: Counter[int]) -> LineTimes:
-    """Measure each pair once. ``taken``: for each CPU, the number of pairs in a row in which a thread did not get this
-    CPU. This function updates the numbers."""
+    """Measure each pair of an order once, and return the times. ``taken``: CPU → the number of pairs in a row in which
+    a thread did not get this CPU. This function updates ``taken``."""
     found = ffi.new("double *")
     measured: list[float | None] = []
     why = ""

@@ -32,7 +32,8 @@ OFFSET_ROUNDS = 2_000
 """The largest number of times that the clocks of two CPUs are compared, to find their offset."""
 
 _SOURCES: dict[str, int] = {"tsc": lib.JW_CLOCK_TSC, "arch_sys_counter": lib.JW_CLOCK_CNTVCT}
-"""Clocksources of the kernel whose counter can be read directly; every other one goes through clock_gettime."""
+"""The kernel's clock source → the counter that can be read directly in its place. Every other clock source is read by
+clock_gettime."""
 _TRACED = (lib.JW_CLOCK_TSC,)
 """Counters that are also a clock of the kernel's trace (``x86-tsc``). The trace has no clock for the counter of arm64,
 but it has CLOCK_MONOTONIC everywhere (``mono``; Documentation/trace/ftrace.rst, trace_clock)."""
@@ -85,7 +86,8 @@ class TickClock:
 
 
 def bracket(source: int, posix_clock: int) -> Any:
-    """Read the counter ``source`` and a POSIX clock at the same moment. Return both as a ``jw_bracket *``."""
+    """Read the counter ``source`` and the clock ``posix_clock`` at the same moment. Return both values as a
+    ``jw_bracket *``."""
     found = ffi.new("jw_bracket *")
     check(lib.jw_clock_bracket(source, posix_clock, found), "the clock could not be compared with the kernel's clock")
     return found
@@ -100,8 +102,8 @@ def new_clock(source: int, rate_hz: int) -> Any:
 
 
 def choose_source(kernel: Clocksource, traced: bool) -> int:
-    """Return the counter that the kernel itself keeps time by, if programs can read it directly, else
-    ``clock_gettime``. ``traced``: True to return a counter only if the kernel's trace can use it as well."""
+    """Return the counter by which the kernel itself keeps time, if programs can read it directly. Else return
+    ``clock_gettime``. ``traced``: True accepts only a counter that the kernel's trace can use as its clock."""
     source = _SOURCES.get(kernel.current or "", lib.JW_CLOCK_MONOTONIC)
     if (source == lib.JW_CLOCK_TSC and not kernel.tsc_trusted) or (traced and source not in _TRACED):
         source = lib.JW_CLOCK_MONOTONIC

@@ -52,8 +52,8 @@ class NoiseAtWork:
             raise HostError(f"this host cannot make the noise {order.kind}: {_reason(order, -refused[0])}")
 
     def aim(self, tids: Sequence[int]) -> None:
-        """Set the threads to move. As a test, move the first of them to its new CPU and back; raise HostError if that
-        fails."""
+        """Give the noise the threads that it has to move. As a test, move the first of them to its new CPU and back.
+        Raise HostError if the test fails."""
         tid, away = tids[0], self._order.away
         try:
             before = os.sched_getaffinity(tid)
@@ -66,7 +66,7 @@ class NoiseAtWork:
         lib.jw_noise_aim(self._native, ffi.new("int32_t[]", list(tids)), len(tids))
 
     def stop(self) -> Bursts:
-        """End all threads and return the log. Call it only once."""
+        """End all threads of the noise, and return the log of its bursts. Call this method only once."""
         native = self._native
         lib.jw_noise_stop(native)
         room = self._order.most_bursts

@@ -100,7 +100,8 @@ def order_for(
 
 
 def _each(kind: str, allowed: Collection[int], measured: Collection[int]) -> tuple[int, ...]:
-    """Return the CPU of each thread of a kind that has many of them; -1: the scheduler chooses."""
+    """Return the CPU of each thread, for a kind of noise with many threads. The value -1 leaves the choice to the
+    scheduler."""
     if kind == "spinners":
         return tuple(sorted(allowed))
     if kind in ("unbound", "terminal"):
@@ -137,7 +138,7 @@ def check_order(order: NoiseOrder) -> None:
 
 
 def _measured(placement: Placement) -> tuple[int, ...]:
-    """Return the CPUs of the measured threads. The first one is the CPU to disturb: that of the receiver or of the
-    sampler."""
+    """Return the CPUs of the measured threads. The first one is the CPU that a noise disturbs: the CPU of the receiving
+    thread or of the sampler."""
     placed = (placement.accumulator, placement.sampler, placement.producer, placement.journaller)
     return tuple(dict.fromkeys(cpu for cpu in placed if cpu is not None))

@@ -27,7 +27,7 @@ SAME_CORE, SAME_NODE, OTHER_NODE, OTHER_PACKAGE = "same core", "same node", "oth
 
 
 class Nearness:
-    """Name how near CPUs of one host are to each other."""
+    """Name how near two CPUs of one host are to each other."""
 
     def __init__(self, topology: Topology) -> None:
         self._cpus = {cpu.id: cpu for cpu in topology.cpus}
@@ -57,7 +57,8 @@ class Nearness:
 
 
 def groups(topology: Topology) -> tuple[CpuGroup, ...]:
-    """Return the allowed CPUs by node, package and last-level cache, in this order; without known caches by package."""
+    """Return the allowed CPUs in groups by node, package and last-level cache. Group them by package if no caches are
+    known."""
     last: dict[int, CpuSet] = {}
     for cache in sorted((c for c in topology.caches if c.kind != "Instruction"), key=lambda cache: cache.level):
         last.update(dict.fromkeys(cache.cpus, cache.cpus))
@@ -71,13 +72,14 @@ def groups(topology: Topology) -> tuple[CpuGroup, ...]:
 
 
 def _by_core(topology: Topology, cpus: Iterable[int]) -> list[int]:
-    """Return CPUs with the threads of a core side by side."""
+    """Return the CPUs in an order in which the threads of a core are neighbours."""
     known = [cpu for number in cpus if (cpu := topology.cpu(number)) is not None]
     return [cpu.id for cpu in sorted(known, key=lambda cpu: (cpu.smt_siblings.cpus[:1] or (cpu.id,), cpu.id))]
 
 
 def chosen(topology: Topology, most: int = MOST_CPUS) -> tuple[int, ...]:
-    """Return the CPUs of a matrix in ascending order: all allowed ones, or ``most`` that stand for them."""
+    """Return the CPUs of a matrix in ascending order. These are all allowed CPUs, or if there are more than ``most``, a
+    sample of ``most`` CPUs."""
     everyone = topology.allowed
     if len(everyone) <= most:
         return everyone.cpus
@@ -95,7 +97,7 @@ def chosen(topology: Topology, most: int = MOST_CPUS) -> tuple[int, ...]:
 
 
 def spread(items: Sequence[CpuGroup], most: int) -> list[CpuGroup]:
-    """Return at most ``most`` items, at even distances."""
+    """Return at most ``most`` of the items, at even distances in their order."""
     count = min(len(items), most)
     return [items[number * len(items) // count] for number in range(count)]
 

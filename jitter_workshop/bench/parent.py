@@ -28,7 +28,7 @@ _LONGEST_LINE = 1 << 20
 
 
 class Silence(MeasureError):
-    """Report that the parent sent nothing within the expected time."""
+    """Report that the parent sent no message within the expected time."""
 
 
 class Parent:

@@ -31,12 +31,13 @@ BESIDE_CPU_0 = "not on CPU 0, but on its sibling"
 """The words for a choice of CPUs that includes CPU 0's sibling."""
 
 _ALIKE = 3
-"""The largest number of equal cores that are compared: hosts have hundreds of cores that are alike in all that matters
-here."""
+"""The largest number of equal cores that are compared, because a host may have hundreds of cores that differ in nothing
+that matters."""
 
 
 _AS_SHORT = 1.05
-"""Times of a cache line count as equal up to this ratio: two measurements of one pair differ by as much."""
+"""The ratio up to which two times of a cache line count as equal. Two measurements of the same pair of CPUs differ by
+as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +200,7 @@ def check_cpu(topology: Topology, number: int) -> None:
 
 
 def _accumulator(workload: str) -> str:
-    """Return the name of the receiving thread; its latency is judged."""
+    """Return the name of the workload's receiving thread. The latency of this thread is judged."""
     return next(name for name, field in KINDS[workload].threads.items() if field == "accumulator")
 
 
@@ -231,8 +232,8 @@ def _pair_of(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | No
 
 
 def _left(topology: Topology, used: CpuSet) -> tuple[CpuSet, CpuSet]:
-    """Return two sets: the allowed CPUs that a run does not use, and the CPUs among them that do the housekeeping. If
-    possible, these are on other cores than the run."""
+    """Return two sets of CPUs: the allowed CPUs that a run does not use, and the part of them that does the
+    housekeeping. If possible, the housekeeping CPUs are on other cores than the run."""
     left = topology.allowed - used
     return left, (left - topology.siblings_of(used)) or left
 
@@ -392,8 +393,8 @@ def _single(topology: Topology, wish: Wish, isolated: CpuSet) -> Placement:
 
 
 def _candidates(topology: Topology, isolated: CpuSet, wish: Wish) -> list[Cpu]:
-    """Return the allowed CPUs, but of CPUs that are alike only a few: enough to find the best pair, few enough to
-    compare all pairs."""
+    """Return the allowed CPUs, but only a few of each kind of equal CPUs. They are enough to find the best pair, and
+    few enough to compare all pairs."""
     groups: dict[tuple[object, ...], list[Cpu]] = {}
     for cpu in topology.cpus:
         inside = wish.within is None or wish.splits or cpu.id in wish.within
@@ -489,7 +490,8 @@ def share_cache(topology: Topology, a: Cpu, b: Cpu) -> bool:
 
 
 def pair_in_words(topology: Topology, a: Cpu, b: Cpu) -> str:
-    """Describe how far a message between two CPUs goes."""
+    """Return words on how far a message between two CPUs goes, such as ``different cores that share their last-level
+    cache``."""
     if same_core(a, b):
         return "two hardware threads of one core, which slow each other down"
     if a.node != b.node:
@@ -501,7 +503,7 @@ def pair_in_words(topology: Topology, a: Cpu, b: Cpu) -> str:
 
 
 def how_near(topology: Topology, cpus: CpuSet) -> str:
-    """Describe in a few words how near these online CPUs are to each other; return "" for fewer than two CPUs."""
+    """Return a few words on how near these online CPUs are to each other; "" for fewer than two CPUs."""
     members = [cpu for number in cpus if (cpu := topology.cpu(number)) is not None]
     pairs = [(a, b) for a in members for b in members if a.id < b.id]
     nodes = sorted({cpu.node for cpu in members})

@@ -1,8 +1,8 @@
 """Make a stall on purpose: stop the whole measuring child once, in the middle of a run.
 
-During the stall nothing is sent, so transit shows hardly one late message: the producer waited together with the rest.
-The stall only shows against the times at which the messages were due (coordinated omission; Gil Tene, "How NOT to
-Measure Latency"). The parent stops the child, because a child that is stopped cannot wake itself.
+During the stall nothing is sent, so the transit times hardly show one late message: the producer waited with all other
+threads. The stall only shows if each message is compared with the time at which it was due (coordinated omission; Gil
+Tene, "How NOT to Measure Latency"). The parent stops the child, because a stopped child cannot wake itself.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _CATCH_UP_NS = STALL_NS // 4
 """The time that a timed block must have left after the stall, so that messages that were due meanwhile are still sent
 in it."""
 _LEAD_NS = 60_000_000
-"""An estimate of the time from "go" to a block's unrecorded messages (settling, and the counters). It is used until a
-block has shown the exact time."""
+"""An estimate of the time from the message "go" to a block's first recorded message. It is used until a block has shown
+the exact time."""
 
 
 class OrderedStall:
@@ -48,7 +48,7 @@ class OrderedStall:
         return not self.done and index == self._index
 
     def begins_after_s(self) -> float:
-        """Return the seconds from "go" to the start of the stall."""
+        """Return the seconds from the message "go" to the start of the stall."""
         return (self._lead_ns + self._into_block_ns) / 1e9
 
     def happen(self, child: Child) -> None:
@@ -62,11 +62,13 @@ class OrderedStall:
             child.resume()
 
     def learn(self, sent_ns: int, block: BlockDone) -> None:
-        """Learn the time from "go", sent at ``sent_ns`` (CLOCK_MONOTONIC), to a block's first message."""
+        """Learn how long a block takes from the message "go" to its first recorded message. ``sent_ns``: the time of
+        "go" (CLOCK_MONOTONIC)."""
         self._lead_ns = max(0, block.start_ns - sent_ns)
 
     def hit(self, block: BlockDone) -> bool:
-        """Return True if the stall fell into this block, early enough. Raise MeasureError after too many failures."""
+        """Return True if the stall fell into this block, early enough for the messages that it delayed. Raise
+        MeasureError after too many failures."""
         stopped, self._stopped_ns = self._stopped_ns, None
         last_ns = block.end_ns
         if self._spec.messages is None:

@@ -83,8 +83,9 @@ class Counters:
         )
 
     def fields(self, before: Look, after: Look, notes: dict[str, str]) -> dict[str, Any]:
-        """Return the counters' part of a block. A counter that the kernel does not show is None; ``notes`` gets the
-        reason."""
+        """Return the fields of a block that come from the kernel's counters. ``before``: the reading just before the
+        block; ``after``: the reading just after it. A counter that the kernel does not show is None, with the reason in
+        ``notes``."""
         found = {
             "interrupts": _grown(before.interrupts, after.interrupts, "interrupts", notes),
             "softirqs": _grown(before.softirqs, after.softirqs, "softirqs", notes),
@@ -257,8 +258,8 @@ def validate(spec: RunSpec) -> None:
 
 
 def step_aside(placement: Placement) -> None:
-    """Keep all threads except the measured ones off the hot CPUs. With placement ``none`` nothing is changed, because
-    the measured threads inherit this affinity."""
+    """Keep all threads of this process except the measured ones off the hot CPUs. Change nothing if the placement is
+    ``none``, because the measured threads would inherit the affinity."""
     if placement.mode == "none":
         return
     allowed = os.sched_getaffinity(0)

@@ -82,7 +82,7 @@ class Workload(ABC):
         return None
 
     def lock(self) -> bool:
-        """Lock only the memory that the measured threads touch. Return True if all of it is locked."""
+        """Lock the memory that the measured threads touch, and no other memory. Return True if all of it is locked."""
         return bool(lib.jw_workload_lock(self._native) == 0)
 
     def measure(self, index: int) -> Any:
@@ -140,7 +140,8 @@ class Workload(ABC):
         """Return the block that has just been measured, with its own figures and notes."""
 
     def _most(self) -> int:
-        """Return the length of the native arrays. Raise UsageError if one block would need longer ones than allowed."""
+        """Return the length of the native arrays for a block. Raise UsageError if one block would need longer arrays
+        than allowed."""
         return most_messages(self._spec)
 
     def _request(self, index: int) -> Any:
@@ -154,7 +155,7 @@ class Workload(ABC):
         return Stamps(lib.jw_workload_stamps(self._native, series), lib.jw_workload_cpus(self._native, series))
 
     def _lost(self) -> str:
-        """Return the sentence for measured threads that could not go on."""
+        """Return the sentence for an error in which measured threads could not go on."""
         return "the measured threads could not start the next block"
 
     def _not_made(self, number: int) -> WorkshopError:

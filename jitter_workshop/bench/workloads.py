@@ -32,7 +32,8 @@ _NO_LOOPBACK = (errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.ENETDOWN, errno.EH
 
 
 def shortest_gap_ns(clock: TickClock) -> int:
-    """Return the shortest gap in ns that shows an interruption of the loop and not just a reading of the clock."""
+    """Return the shortest gap in ns that shows an interruption of the loop. A shorter gap may be just a reading of the
+    clock."""
     return math.ceil(_RESOLVABLE * max(clock.cost_ns, clock.resolution_ns))
 
 

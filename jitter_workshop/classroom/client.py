@@ -42,7 +42,8 @@ def connect(stop: int | None = None) -> BoardClient:
 
 
 def started(command: Sequence[str], stop: int | None = None) -> BoardClient:
-    """Start the board's service with ``command`` and return a connection to it. Raise HostError if the start fails."""
+    """Start a board service with ``command``, and return a connection to it. Raise HostError if the service cannot be
+    started."""
     try:
         return BoardClient(ProcessLink(command, own_session=True), stop)
     except OSError as error:
@@ -50,8 +51,8 @@ def started(command: Sequence[str], stop: int | None = None) -> BoardClient:
 
 
 class BoardClient(contextlib.AbstractContextManager["BoardClient"]):
-    """Hold one connection to the board. Requests raise HostError or UsageError if the service answers with one,
-    WaitStopped after ``stop``."""
+    """Hold one connection to the board's service. A request raises HostError or UsageError if the service answers with
+    such an error. It raises WaitStopped if the wait for the answer is ended."""
 
     def __init__(self, link: Link, stop: int | None = None) -> None:
         self._link = link
@@ -78,12 +79,13 @@ class BoardClient(contextlib.AbstractContextManager["BoardClient"]):
         return int(self._ask("forget", user=user).get("forgotten", 0))
 
     def say(self, banner: Banner | None) -> None:
-        """Show this banner to all members, or remove the banner for None; for instructors."""
+        """Show a banner to all members, or remove the present banner if ``banner`` is None. Only an instructor may do
+        this."""
         self._ask("say", banner=to_plain(banner) if banner is not None else None)
 
     @property
     def instructs(self) -> bool:
-        """Return True if the service sees this caller as an instructor."""
+        """Return True if the service treats this caller as an instructor."""
         return self._ask("hello").get("instructor") is True
 
     def close(self) -> None:

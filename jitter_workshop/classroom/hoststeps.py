@@ -50,9 +50,12 @@ _PLACEHOLDER = re.compile(r"@([A-Z]+)@")
 
 @dataclass(frozen=True, slots=True)
 class HostStep:
-    """Describe one step. ``what``: its name in a list. ``problem``: returns what is wrong, "" if nothing is. ``do`` and
-    ``undo`` raise HostError or OSError on failure. ``text``: the file's content, if the step writes a file. ``again``:
-    True if the step must be repeated after any other step was done."""
+    """Describe one step that sets up a class host.
+
+    ``what``: the step's name in a list. ``problem``: a function that returns what is wrong, "" if nothing is. ``do``
+    and ``undo``: functions that raise HostError or OSError on failure. ``text``: the content of the file, if the step
+    writes a file. ``again``: True if the step must be repeated after any other step was done.
+    """
 
     what: str
     problem: Callable[[], str]
@@ -62,7 +65,8 @@ class HostStep:
     again: bool = False
 
     def why(self) -> str:
-        """Return what is wrong, "" if nothing is. If the check itself fails, return its error."""
+        """Return what is wrong with the step's part of the host, "" if nothing is wrong. If the check itself fails,
+        return its error."""
         try:
             return self.problem()
         except (OSError, HostError) as error:
@@ -144,7 +148,8 @@ def undo(wish: HostChoices) -> tuple[str, ...]:
 
 
 def leftovers() -> tuple[str, ...]:
-    """Return the parts of a class host that exist on this machine: paths, and in words the user and the group."""
+    """Return the parts of a class host that are still on this machine: the paths of files, and in words the user and
+    the group."""
     units = [f"{UNITS}/{one}.{kind}" for one in SERVICES for kind in ("socket", "service")]
     enabled = [f"{UNITS}/sockets.target.wants/{one}.socket" for one in SERVICES]
     files = [install.LAUNCHER, CLASS_FILE, SUDOERS, LOGINS, *units]
@@ -339,7 +344,8 @@ def commands(python: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def answers(open_link: Callable[[], Link], who: str) -> str:
-    """Return why a service does not answer a greeting, "" if it answers."""
+    """Return the reason why a service does not answer a greeting, "" if it answers. ``open_link``: connects with the
+    service. ``who``: the service's name in the reason."""
     try:
         link = open_link()
     except (HostError, OSError) as error:
@@ -357,7 +363,7 @@ def answers(open_link: Callable[[], Link], who: str) -> str:
 
 
 def by_command(command: Sequence[str]) -> Callable[[], Link]:
-    """Return a function that starts a process and connects with it."""
+    """Return a function that starts a process with ``command`` and returns a connection with this process."""
     return lambda: ProcessLink(command, own_session=True)
 
 
@@ -365,9 +371,9 @@ def by_command(command: Sequence[str]) -> Callable[[], Link]:
 
 
 def fill(template: str, **words: str) -> str:
-    """Return a template of ``assets/class`` with this host's value for each ``@NAME@``.
+    """Return a template of ``assets/class`` in which each ``@NAME@`` is replaced by its value in ``words``.
 
-    Raise HostError for a missing template and for an unknown name.
+    Raise HostError if the template is missing or contains an unknown name.
     """
     known = {"LIB": f"{INSTALL_DIR}/lib", **words}
     try:

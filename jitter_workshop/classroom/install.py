@@ -43,9 +43,11 @@ _NOT_INSTALLED = ("INSTALLER", "REQUESTED", "direct_url.json")
 
 
 def interpreter() -> str:
-    """Return the path of the interpreter for a class host. It is the running interpreter, outside its virtual
-    environment. If that one does not fit, for example because it belongs to a user, it is the system's interpreter of
-    the same version. Raise HostError if no interpreter fits."""
+    """Return the path of the interpreter for a class host.
+
+    It is the running interpreter, outside its virtual environment. If that interpreter is unfit, for example because it
+    belongs to a user, return the system's interpreter of the same version. Raise HostError if no interpreter is fit.
+    """
     mine = own_interpreter()
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     first = ""
@@ -61,8 +63,8 @@ def interpreter() -> str:
 
 
 def unfit(path: str) -> str:
-    """Return why an interpreter does not suit a class host, "" if it does. It must be writable by root alone,
-    executable for all, and outside home folders."""
+    """Return the reason why an interpreter is unfit for a class host, "" if it is fit. It must be writable by root
+    alone, executable for all, and outside home folders."""
     real = os.path.realpath(path)
     if real.startswith(HOMES):
         return f"{clean(real, PATH)} lies in a home folder"
@@ -78,8 +80,11 @@ def unfit(path: str) -> str:
 
 
 def _of_another_kind(path: str) -> str:
-    """Return why another interpreter cannot replace the running one, "" if it can. Modules compiled here need the same
-    version, and a distribution's Python may lack parts of the standard library."""
+    """Return the reason why the interpreter ``path`` cannot replace the running one, "" if it can.
+
+    Modules compiled for the running interpreter need the same version, and a distribution's Python may lack parts of
+    the standard library.
+    """
     asked = "import sqlite3, sys, zlib; print(sys.implementation.cache_tag)"
     try:
         done = subprocess.run(
@@ -113,7 +118,8 @@ def launcher_text(lib: str, python: str) -> str:
 
 
 def needed(name: str = NAME, extra: str = EXTRA) -> tuple[Distribution, ...]:
-    """Return the tool's own distribution, then those that it needs. Raise HostError if the tool is not installed."""
+    """Return the installed distribution of this tool, followed by all distributions that it needs. Raise HostError if
+    the tool is not installed."""
     found: dict[str, Distribution] = {}
     seen: set[tuple[str, str]] = set()
     todo = [(_normal(name), ""), (_normal(name), extra)]
@@ -150,9 +156,11 @@ def _distribution(name: str) -> Distribution:
 
 
 def files_of(one: Distribution) -> dict[str, Path]:
-    """Return path below the library → file, for each file of a distribution. For this tool, which may be an editable
-    install, the files are those of the running package. Scripts, compiled files and files outside the library are left
-    out."""
+    """Return path below the library → file, for each file of a distribution.
+
+    This tool may be an editable install, so its files are those of the running package. Scripts, compiled files and
+    files outside the library are left out.
+    """
     ours = _normal(one.metadata["Name"]) == NAME
     found: dict[str, Path] = {}
     for file in one.files or ():
@@ -193,8 +201,8 @@ def _normal(name: str) -> str:
 
 
 def install(into: str = INSTALL_DIR) -> None:
-    """Copy the tool to ``into``, in place of an earlier copy: first into a new folder, which is then renamed. Raise
-    HostError for a damaged source, OSError if a file cannot be copied."""
+    """Copy the tool to ``into``, in place of an earlier copy. The files are copied to a new folder, which then gets the
+    name ``into``. Raise HostError for a damaged source, OSError if a file cannot be copied."""
     if runs_from(into) and (why := _damage(Path(into))):
         raise HostError(
             f"{why}, and the tool runs from that copy",
@@ -249,12 +257,13 @@ def problem(into: str = INSTALL_DIR) -> str:
 
 
 def runs_from(into: str = INSTALL_DIR) -> bool:
-    """Return True if this process runs the installed tool itself."""
+    """Return True if this process runs the tool that is installed in ``into``."""
     return Path(next(iter(jitter_workshop.__path__))).resolve().is_relative_to(Path(into).resolve())
 
 
 def _damage(folder: Path) -> str:
-    """Return in words the first file that differs from its copy at install time, "" if no file differs."""
+    """Return in words the first file that differs from the checksum made when the tool was installed; "" if no file
+    differs."""
     try:
         lines = (folder / MANIFEST).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):

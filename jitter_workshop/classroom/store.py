@@ -138,8 +138,11 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
         return Board(host, stamp(now_s), tuple(found), self.banner(), notes)
 
     def forget(self, user: str | None) -> int:
-        """Delete the data of the member with this name (the account may be gone), or of all members for None. Return
-        the number of members. No post of theirs is left in the board's folder. Raise HostError on failure."""
+        """Delete the data of the member named ``user``, whose account may be gone, or of all members for None. Return
+        the number of members whose data was deleted.
+
+        No post of these members is left in the board's folder. Raise HostError on failure.
+        """
         with self._writing():
             self._base.execute(
                 "delete from best where ? is null or uid in (select uid from member where user = ?)", (user, user)
@@ -163,7 +166,8 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
             return None
 
     def say(self, banner: Banner | None) -> None:
-        """Replace the banner, or remove it. Raise HostError if the board cannot be written."""
+        """Store a new banner of the instructor, or remove the banner if ``banner`` is None. Raise HostError if the
+        board cannot be written."""
         with self._writing():
             self._base.execute("delete from banner")
             if banner is not None:
@@ -193,10 +197,12 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
 
 
 def _group(row: BoardRow, silent_s: float, turns: TurnState) -> Group:
-    """Return the group of a member on the board.
+    """Return the group to which a member belongs on the board, such as ``stuck``. ``silent_s``: seconds since the
+    member's last post.
 
-    Members who wait for the turn, or cannot get the turn now (frozen class, machine not restored), are not stuck.
-    Members who have the turn may be silent while they measure."""
+    Members who wait for the turn are not stuck. Members who cannot get the turn now are not stuck either: the class is
+    frozen, or the machine is not restored. Members who have the turn may be silent while they measure.
+    """
     names = {row.user, *row.posted.people}
     if any(one.uid == row.uid or names & set(one.people) for one in turns.queue):
         return "waiting"
@@ -239,7 +245,7 @@ def _check_run(run: PostedRun) -> None:
 
 
 def _cleaned(value: Any) -> Any:
-    """Return the plain JSON value with all its texts cleaned."""
+    """Return the plain JSON value ``value`` with all texts in it cleaned."""
     if isinstance(value, dict):
         return {key: _cleaned(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -254,7 +260,7 @@ def _word(word: str) -> str:
 
 
 def stamp(seconds: float) -> str:
-    """Return seconds since 1970 as ISO 8601 in UTC."""
+    """Return a time, in seconds since 1970, as ISO 8601 in UTC."""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -263,8 +269,8 @@ def _text(value: Any) -> str:
 
 
 def _opened(folder: Path) -> sqlite3.Connection:
-    """Return the open database. A missing one is created, a damaged one is first moved away. Raise sqlite3.Error on
-    failure."""
+    """Return the board's open database. A missing database is created. A damaged one is first moved away. Raise
+    sqlite3.Error on failure."""
     try:
         return _connected(folder)
     except sqlite3.DatabaseError as error:
@@ -305,7 +311,7 @@ def _connected(folder: Path) -> sqlite3.Connection:
 
 
 class _Damaged(sqlite3.DatabaseError):
-    """Report that the database file can be opened, but is damaged."""
+    """Report that the file of the board's database can be opened, but is damaged."""
 
 
 def _is_damaged(error: sqlite3.Error) -> bool:

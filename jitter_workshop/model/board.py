@@ -1,4 +1,4 @@
-"""Define the work that a member of a class posts, and the board that an instructor sees.
+"""Define what a member of a class posts (progress and curves), and the board of all members that an instructor sees.
 
 All these data come from the member's own process: they help to teach, and prove nothing.
 """
@@ -18,19 +18,20 @@ MAX_SAID = 120
 BEST_BY = 99.9
 """The percentile by which curves are ranked if the chapter's question names no percentile."""
 _BEST_BY_OF = {"spin": 99.9999}
-"""``spin`` reads the clock tens of millions of times a second: below this percentile all its curves are alike."""
+"""The percentile for ``spin``. It reads the clock tens of millions of times a second, so all its curves are alike below
+this percentile."""
 
 
 Group = Literal["stuck", "at work", "waiting", "done", "away"]
-"""``stuck``: connected, but without progress for long. ``waiting``: in the queue, or no new turn may begin.
-``done``: all chapters that the member began are finished. ``away``: the member's program is closed, or the connection
-is lost."""
+"""The groups of members. ``stuck``: connected, but without progress for long. ``waiting``: in the queue for the turn,
+or no new turn may begin. ``done``: all chapters that the member began are finished. ``away``: the member's program is
+closed, or the connection is lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostedChapter:
-    """Hold the progress of one chapter. ``setting`` and ``curve``: True if that mark was earned. ``hints``: number of
-    hints shown so far."""
+    """Hold the progress of one chapter. ``setting`` and ``curve``: True if the chapter's mark of this name was earned.
+    ``hints``: the number of hints shown so far."""
 
     id: str
     step: str
@@ -63,7 +64,7 @@ class PostedRun:
 @dataclass(frozen=True, slots=True)
 class Posted:
     """Hold all that one member posted. ``people``: names of a team, as its members gave them. ``runs``: the newest run
-    of each chapter and slot, and the two newest runs outside a chapter, whose ``chapter`` is ""."""
+    of each chapter and slot. It also has the two newest runs outside chapters, whose ``chapter`` is ""."""
 
     session: str
     people: tuple[str, ...] = ()
@@ -74,8 +75,8 @@ class Posted:
 
 
 def compared_at(posted: Posted, run: PostedRun) -> float:
-    """Return the percentile by which runs are compared: the percentile of the guess in the run's chapter, else the
-    default of the run's workload."""
+    """Return the percentile by which the curves of members are compared. It is the percentile that the guess in the
+    run's chapter is about, else the default of the run's workload."""
     guess = next((one.prediction for one in posted.chapters if one.id == run.chapter), None)
     try:
         asked = float((guess.percentile if guess is not None else None) or "nan")
@@ -98,8 +99,9 @@ class Banner:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """Hold one member or one team. ``best``: for each chapter and workload, the run with the lowest latency at
-    ``compared_at``. ``idle_s``: seconds since the last progress. ``seen_at``: time of the last post."""
+    """Hold the row of one member or one team. ``best``: for each chapter and workload, the run with the lowest latency
+    at the percentile :func:`compared_at`. ``idle_s``: seconds since the last progress. ``seen_at``: time of the last
+    post."""
 
     uid: int
     user: str

@@ -1,5 +1,5 @@
-"""Define one write to the host or to a process, as shown to the user before it is made, and the plan with all
-writes."""
+"""Define one write to the host or to a process, as it is shown to the user before it is made. Also define the plan of
+all writes, and the outcomes of ``apply`` and ``restore``."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Hold a tunable that the plan leaves out, with the reason (nothing to do, not available here, only reported).
-    ``partly``: the plan leaves out only some of its settings and changes the others."""
+    """Hold a tunable that the plan leaves out. ``reason``: why, such as nothing to do, or not available here.
+    ``partly``: True if the plan leaves out only some of the tunable's settings, and changes the others."""
 
     tunable: str
     reason: str
@@ -59,8 +59,8 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Hold ``ID`` or ``ID=VALUE`` from a command line, a profile or a lesson. ``value`` None: the tunable's good value.
-    ``once``: the boot parameter is for the next boot only (``once:ID``)."""
+    """Hold a wanted tunable, ``ID`` or ``ID=VALUE``, from a command line, a profile or a lesson. ``value``: None means
+    the tunable's good value. ``once``: True if a boot parameter is for the next boot only (``once:ID``)."""
 
     id: str
     value: str | None = None
@@ -118,7 +118,8 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class LeftAlone:
-    """Hold a setting that was not restored: somebody else has changed it since, or the host refuses the write."""
+    """Hold a setting that was not restored, because somebody else has changed it since, or because the host refuses the
+    write."""
 
     tunable: str
     path: str

@@ -23,7 +23,7 @@ class CodecError(ValueError):
 
 
 def parse_object(text: str | bytes) -> dict[str, Any]:
-    """Return the JSON object in a text that may come from anyone. Raise ValueError if it holds none."""
+    """Return the JSON object in a text from an untrusted source. Raise ValueError if the text holds no JSON object."""
     import json
 
     try:
@@ -36,7 +36,8 @@ def parse_object(text: str | bytes) -> dict[str, Any]:
 
 
 def to_plain(value: Any) -> Any:
-    """Return a dataclass, tuple or dict, and all that is in it, as dicts and lists for ``json.dumps``."""
+    """Return a dataclass, tuple or dict as plain dicts and lists for ``json.dumps``. All values inside it are
+    converted, too."""
     kind: Any = type(value)
     if kind in _ATOMS:
         return value
@@ -53,7 +54,8 @@ _ATOMS = frozenset({str, int, float, bool, type(None)})
 
 
 _ALSO = {"stolen_ns_per_second": "interference_ns_per_second"}
-"""Fields that JSON has under a second name, too: osnoise and rtla use this name for the same value."""
+"""Fields that JSON has under a second name, too: field → the second name. osnoise and rtla use this second name for the
+same value."""
 
 
 @cache
@@ -66,7 +68,8 @@ def field_names(kind: Any) -> dict[str, str] | None:
 
 
 def from_plain(cls: type[T], value: Any, where: str = "") -> T:
-    """Build ``cls`` from a value of ``json.loads``. Raise CodecError naming the field that does not fit."""
+    """Return an instance of ``cls`` from a value of ``json.loads``. Raise CodecError, with the name of the field, if a
+    field does not fit its type. ``where``: the path to the value, for the message."""
     hint: Any = cls
     try:
         return typing.cast(T, _reader(hint)(value))
@@ -75,7 +78,7 @@ def from_plain(cls: type[T], value: Any, where: str = "") -> T:
 
 
 Reader = Callable[[Any], Any]
-"""A function that converts a value of ``json.loads``, or raises :class:`_Unfit`."""
+"""A function that converts a value of ``json.loads`` to a field's type, or raises :class:`_Unfit`."""
 
 
 class _Unfit(Exception):
@@ -114,7 +117,7 @@ def _reader(hint: Any) -> Reader:
 
 def _list(readers: Iterable[Reader], length: int | None = None) -> Reader:
     """Return a reader of a list. ``readers``: a reader for each item, in order. ``length``: the number of items that
-    the list must have, None for any number."""
+    the list must have; None allows any number."""
 
     def read(value: Any) -> Any:
         if not isinstance(value, list):
@@ -208,7 +211,8 @@ def _choice(args: tuple[Any, ...]) -> Reader:
 
 
 LARGEST = 10**30
-"""The bound of every number. It is above all counts and measurements here, and sums of smaller numbers stay finite."""
+"""The bound of every number, as an absolute value. All counts and measurements are far below it, and sums of such
+numbers stay finite."""
 
 
 def _float(value: Any) -> float:
@@ -226,8 +230,8 @@ def _int(value: Any) -> int:
 
 
 def _within(value: N) -> N:
-    """Return the value. Raise :class:`_Unfit` if it is not within ±LARGEST: Python's JSON accepts NaN, Infinity and
-    integers of any length."""
+    """Return the value. Raise :class:`_Unfit` if it is not between -LARGEST and LARGEST. The check is needed because
+    Python's JSON accepts NaN, Infinity and integers of any length."""
     if not -LARGEST < value < LARGEST:
         raise _Unfit("the number is too large, or not a number")
     return value

@@ -24,10 +24,10 @@ WRITTEN_STEPS: tuple[StepName, ...] = (
 Today ``apply`` shows the plan itself, so ``plan`` is read as a part of ``apply``."""
 
 STEPS: tuple[StepName, ...] = tuple(step for step in WRITTEN_STEPS if step != "plan")
-"""The steps of a chapter, in order. A chapter may leave steps out."""
+"""The steps of a chapter, in order. A chapter may leave some of them out."""
 
 SLOTS: tuple[StepName, ...] = ("measure", "again")
-"""The steps that measure: one run is kept for each step."""
+"""The steps that measure. One run is kept for each of these steps."""
 TREATED = "treated"
 """The slot of a hunt's third run, made after the learner's cure. It has no step of its own."""
 
@@ -66,7 +66,7 @@ PLACEHOLDERS = (
 """Words in braces that a ``by_hand`` command and its ``why`` may hold. Values of the explained run replace them."""
 
 OPEN = 3
-"""The number of by-hand commands that are open at a time; the others are folded."""
+"""The number of a step's by-hand commands that are shown at a time; the others are folded away."""
 
 CHECK_FORMS = ("affinity", "running", "file", "gone", "holds")
 """Forms of a ``by_hand`` check besides a tunable: ``affinity:CPUS``, ``running:WORDS``, ``file:PATH``, ``gone:PATH``
@@ -94,8 +94,8 @@ was due, and one that was corrected afterwards. ``fan-out`` also shows how often
 first run's tail."""
 
 HostState = Literal["available", "good", "not_here"]
-"""The state of the chapter's tunables on a host: some can be improved, all are good already, or the host has no such
-tunable."""
+"""The states of a chapter's tunables on a host. ``available``: some can be improved. ``good``: all are good already.
+``not_here``: the host does not have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +140,10 @@ By = Literal["falls", "factor", "ratio", "value", "program"]
 BOUNDED: tuple[By, ...] = ("factor", "ratio", "value")
 """The kinds of choices whose answers are ranges, each up to the answer's ``up_to``."""
 PARTS = ("waited", "slept", "blocked")
-"""The parts of the time in which a thread does not run (``model.program``). A guess by ``program`` is about them."""
+"""The parts of the time in which a thread does not run (``model.program``). A guess that is decided by ``program``
+names one of these parts."""
 OF_A_FIGURE: tuple[By, ...] = ("ratio", "value")
-"""The kinds of choices that name their figure themselves."""
+"""The kinds of choices that name a figure of their own, instead of the chapter's figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +172,8 @@ class PredictionTask:
 
 @dataclass(frozen=True, slots=True)
 class RecallQuestion:
-    """Hold a question about a chapter that later chapters ask at their start. ``right``: the index of the right
-    answer. ``explanation``: at most two sentences."""
+    """Hold a question about a chapter, which later chapters ask at their start. ``right``: the index of the right
+    answer. ``explanation``: at most two sentences, shown with the right answer."""
 
     id: str
     question: str
@@ -192,12 +193,14 @@ class MaskTask:
 
 @dataclass(frozen=True, slots=True)
 class ByHand:
-    """Hold a command by which a user can see the same evidence. The workshop shows the command and never runs it.
+    """Hold a command by which a user can see the evidence that a page shows. The workshop shows the command and never
+    runs it.
 
-    ``check``: what shows that the user ran it: a tunable as ``ID`` or ``ID=VALUE``, ``affinity:CPUS``,
-    ``running:WORDS``, ``file:PATH``, ``gone:PATH`` or ``holds:PATH=LINE``; "" for no check.
-    ``reads``: the command only reads, so there is nothing to check.
-    ``unchecked``: the reason why nothing can show that the user ran it; "" for none."""
+    ``check``: the sign that the user ran the command: a tunable as ``ID`` or ``ID=VALUE``, ``affinity:CPUS``,
+    ``running:WORDS``, ``file:PATH``, ``gone:PATH`` or ``holds:PATH=LINE``; "" for no check. ``reads``: True if the
+    command only reads, so that there is nothing to check. ``unchecked``: the reason why no sign shows that the user ran
+    the command; "" for none.
+    """
 
     command: str
     why: str
@@ -208,9 +211,12 @@ class ByHand:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Hold the condition for a mark. ``curve``: there is a finished run in ``slot`` with ``placement`` (None = any).
-    ``setting``: the assessment of ``tunable`` (an id) finds nothing to improve. ``figure``: the run's figure
-    (``stats.figures``) is not above ``at_most``, which shows that the change took effect in this run."""
+    """Hold the condition for a mark.
+
+    The mark ``curve`` needs a finished run in ``slot`` with ``placement`` (None = any). The mark ``setting`` needs an
+    assessment of ``tunable`` (an id) that finds nothing to improve. ``figure``: a figure of the run (``stats.figures``)
+    that must not be above ``at_most``; this shows that the change took effect in this run.
+    """
 
     mark: Literal["curve", "setting"]
     slot: StepName | None = None

@@ -14,8 +14,8 @@ from functools import lru_cache
 from jitter_workshop.model.record import dataclass
 
 MAX_CPU = 65_535
-"""The largest accepted CPU number. CONFIG_NR_CPUS is at most 8,192 today, and a typing mistake must not use up
-memory."""
+"""The largest accepted CPU number. It protects the memory from a typing mistake; CONFIG_NR_CPUS is at most 8,192
+today."""
 
 _MAX_NAMED = 4 * (MAX_CPU + 1)
 """The largest number of CPUs that a list may name, repeats included. A megabyte of ``0-65535,`` would name ten billion.
@@ -35,7 +35,7 @@ class CpuSet:
 
     @property
     def named(self) -> str:
-        """Return ``CPU 3`` or ``CPUs 2-3``."""
+        """Return the set in words, such as ``CPU 3`` or ``CPUs 2-3``."""
         return f"{'CPU' if len(self.cpus) == 1 else 'CPUs'} {self}"
 
     @classmethod
@@ -81,7 +81,8 @@ class CpuSet:
 
     @classmethod
     def parse_mask(cls, text: str) -> CpuSet:
-        """Parse a hex mask in comma-separated groups of 32 bits, most significant first (``0x`` is accepted).
+        """Return the set in a hex mask, with commas between groups of 32 bits, the most significant group first. A
+        leading ``0x`` is accepted.
 
         Raise ValueError if the text is not a mask.
         """
@@ -101,7 +102,7 @@ class CpuSet:
         return cls(tuple(i for i, bit in enumerate(f"{bits:b}"[::-1]) if bit == "1"))
 
     def to_mask(self, groups: int = 1) -> str:
-        """Return the mask as the kernel prints it, with at least ``groups`` groups of eight digits."""
+        """Return the set as a hex mask in the kernel's form, with at least ``groups`` groups of eight digits."""
         bits = 0
         for cpu in self.cpus:
             bits |= 1 << cpu
@@ -141,8 +142,8 @@ class CpuSet:
 
 
 def _sorted(cpus: Sequence[int]) -> CpuSet:
-    """Return a CpuSet without checks: the numbers must be sorted, different and within bounds. Large hosts have
-    thousands of lists, so this has to be fast."""
+    """Return a CpuSet of ``cpus`` without any check: the numbers must be sorted, different and within bounds. This is
+    fast, because large hosts have thousands of lists."""
     made = object.__new__(CpuSet)
     object.__setattr__(made, "cpus", tuple(cpus))
     return made

@@ -18,10 +18,12 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class PercentileCurve:
-    """Hold a curve to draw, with its points in order. ``origin``: "" for a curve measured here, else a short note
-    ("published 2015", "recorded", "by cyclictest 2.40"). The curve of a run with a mark (``model.host.mark_of``) begins
-    its note with the mark. ``known_to``: beyond this percentile only the last point is known; None if all points are
-    known."""
+    """Hold a curve to draw, with its points in order.
+
+    ``origin``: "" for a curve measured here, else a short note such as ``recorded`` or ``by cyclictest 2.40``. If the
+    curve's run has a mark (``model.host.mark_of``), the note begins with this mark. ``known_to``: the percentile above
+    which only the last point is known; None if all points are known.
+    """
 
     label: str
     points: tuple[CurvePoint, ...]
@@ -31,7 +33,7 @@ class PercentileCurve:
 
     @property
     def elsewhere(self) -> bool:
-        """Return True if the curve is not one of this session's own runs."""
+        """Return True if the curve does not come from one of this session's own runs."""
         return bool(self.origin) and self.origin.partition(",")[0] not in (EMULATED, GUEST)
 
 

@@ -8,7 +8,8 @@ from jitter_workshop.model.evidence import ExplainedStall
 from jitter_workshop.model.record import dataclass
 
 Source = Literal["trace", "counters", "emulated"]
-"""``emulated``: counters of an emulated machine, so that no cause has a time."""
+"""The sources of what a run shows. ``trace``: the kernel's trace. ``counters``: counters of this host. ``emulated``:
+counters of an emulated machine, where no cause has a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class SeenCauses:
 
     @property
     def emulated(self) -> bool:
-        """Return True if the run was made on an emulated machine: an answer is judged by counts."""
+        """Return True if the run was made on an emulated machine, so that an answer is judged by numbers of events."""
         return self.source == "emulated"
 
     @property
@@ -63,7 +64,8 @@ class SeenCauses:
         return not self.suspects or not (self.stalls or self.emulated)
 
     def weight(self, one: Suspect) -> int:
-        """Return the weight of a cause for the judgement: its time or, on an emulated machine, its number of events."""
+        """Return the number by which causes are compared: the time that the cause took, or on an emulated machine its
+        number of events."""
         return (one.count if self.emulated else one.total_ns) or 0
 
 

@@ -14,8 +14,9 @@ rate of stalls. ``cause``: a rate of events that may make a stall, or a setting;
 worse."""
 
 Relation = Literal["changed", "alike", "hunted", "unsteady"]
-"""The relations of two runs. ``alike``: both were made in the same way, so they differ by luck. ``hunted``: a hidden
-noise ran during one of them. ``unsteady``: settings changed during one of them, so they cannot be compared."""
+"""The relations of two compared runs. ``changed``: a change was made between them. ``alike``: both were made in the
+same way, so they differ by luck. ``hunted``: a hidden noise ran during one of them. ``unsteady``: settings changed
+during one of them, so they cannot be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class CauseTime:
 
     @property
     def known(self) -> bool:
-        """Return True if it is known in which of the runs the cause took more time."""
+        """Return True if the times show which of the two runs lost more time to this cause."""
         return not self.at_most[self.ns.index(max(self.ns))]
 
 

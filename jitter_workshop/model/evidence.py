@@ -31,7 +31,7 @@ event (the event's entry and exit, the cost of tracing, a hypervisor's exits). `
 a trace can show."""
 
 FAULT = "page_fault"
-"""The name for the gap around a page fault; it is the same in user mode and in kernel mode."""
+"""The name of the gap around a page fault. It is the same for a fault in user mode and for one in kernel mode."""
 
 NOTHING = ""
 ASLEEP = "asleep"
@@ -55,8 +55,8 @@ MEASURED = "the measured threads"
 """The name of ``task`` for all measured threads of a run together. The kernel's own names are too short for it."""
 NOT_OURS = " (not our thread)"
 ANOTHER_WORKSHOP, THIS_WORKSHOP = " (another workshop)", " (this workshop)"
-"""Endings for the names of tasks that have the name of a measured thread or of the workshop. The thread id decides
-which ending is added. The kernel's own names are too short to contain an ending."""
+"""Endings that are added to the names of some tasks: those that are called like a measured thread or like the workshop.
+The thread id decides which ending is added. The kernel's own names are too short to contain an ending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,11 @@ class Rate:
             raise ValueError("a clock's rate is above 0")
 
     def to_ns(self, ticks: int) -> int:
-        """Convert ticks to whole ns, rounded down."""
+        """Return ticks of the trace's clock as whole ns, rounded down."""
         return ticks * self.ns // self.ticks
 
     def to_ticks(self, ns: int) -> int:
-        """Convert ns to whole ticks, rounded down."""
+        """Return ns as whole ticks of the trace's clock, rounded down."""
         return ns * self.ticks // self.ns
 
 
@@ -121,7 +121,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Hold the part of a stall that one cause took. ``ns``: its length. ``kind``: one of CAUSE_KINDS."""
+    """Hold the part of a stall that one cause took. ``ns``: the length of the part. ``kind``: one of CAUSE_KINDS."""
 
     kind: str
     name: str
@@ -130,7 +130,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Hold one piece of a stall's timeline. ``offset_ns``: from the stall's start to the start of the piece."""
+    """Hold one piece of a stall's timeline. ``offset_ns``: the time from the stall's start to the piece's start."""
 
     kind: str
     name: str
@@ -240,7 +240,8 @@ class RemoteAction:
 
 @dataclass(frozen=True, slots=True)
 class TickKept:
-    """Hold why a CPU's timer tick was not stopped. ``reason``: the kernel's name for what needs the tick."""
+    """Hold the reason why a CPU's timer tick could not be stopped. ``reason``: the kernel's name for what needs the
+    tick."""
 
     cpu: int
     reason: str

@@ -8,8 +8,9 @@ from jitter_workshop.model.change import Change
 from jitter_workshop.model.record import dataclass
 
 HandState = Literal["done", "missing", "wrong", "gone", "hidden"]
-"""The states of one write. ``missing``: the setting has its old value, or a value that the kernel made of it.
-``wrong``: the value is not in the plan. ``gone``: the task has ended. ``hidden``: the setting cannot be read."""
+"""The states of a write that a learner makes by hand. ``done``: the setting has the planned value. ``missing``: it has
+its old value, or a value that the kernel made of the old one. ``wrong``: it has any other value. ``gone``: the task has
+ended. ``hidden``: the setting cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +27,16 @@ class HandWrite:
 
 @dataclass(frozen=True, slots=True)
 class HandLine:
-    """Hold one line for root's shell, and the writes that it makes: one, or the moves of many tasks to one place."""
+    """Hold one line for root's shell, with the writes that it makes. It makes one write, or it moves many tasks to one
+    place."""
 
     command: str
     writes: tuple[HandWrite, ...]
 
     @property
     def state(self) -> HandState:
-        """Return the state that the learner has to know first: wrong, hidden, missing, then done, then gone."""
+        """Return the state of the line's writes that the learner has to know first. The order is wrong, hidden,
+        missing, done, gone."""
         states = {one.state for one in self.writes}
         order: tuple[HandState, ...] = ("wrong", "hidden", "missing", "done", "gone")
         return next(state for state in order if state in states)
@@ -60,7 +63,7 @@ class HandsView:
         return sum(1 for one in self.writes if one.state in states)
 
     def lines_in(self, *states: HandState) -> tuple[HandLine, ...]:
-        """Return the lines in these states."""
+        """Return the lines whose state is one of these."""
         return tuple(one for one in self.lines if one.state in states)
 
     @property
@@ -70,14 +73,14 @@ class HandsView:
 
 
 CommandState = Literal["reads", "open", "done", ""]
-"""The states of a by-hand command. ``reads``: it only reads. ``done``: the host shows that it was run, ``open``: it
-does not yet. "": nothing can show it."""
+"""The states of a by-hand command. ``reads``: the command only reads. ``done``: the host shows that the command was
+run. ``open``: the host does not show it yet. "": no sign on the host can show it."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandCommand:
-    """Hold a command of the step *explain*, with this host's CPUs, and whether the host shows that it was run.
-    ``unchecked``: the author's reason why no host can show it; "" for none."""
+    """Hold a by-hand command of the step *explain* with this host's CPUs filled in, and its state on this host.
+    ``unchecked``: the author's reason why no host can show that the command was run; "" for none."""
 
     command: str
     why: str

@@ -74,7 +74,8 @@ class Topology:
 
 
 EMULATED, GUEST = "emulated", "guest"
-"""The marks of what was measured on an emulated machine, and in a practice machine with KVM."""
+"""The marks of measured times and curves. EMULATED: they come from an emulated machine. GUEST: they come from a
+practice machine with KVM."""
 
 
 MARK_NOTE = "mark"
@@ -84,11 +85,12 @@ _MEANINGS = {
     GUEST: "measured in a practice machine with KVM: these are the times of a guest",
 }
 NO_VERDICT = "this machine is emulated, so its times mean nothing and no verdict is given on them"
-"""The reason why no verdict on times is given, also for runs from another emulated host."""
+"""The reason why times of an emulated machine get no verdict. It is also shown for runs from another emulated host."""
 
 
 def mark_notes(mark: str) -> dict[str, str]:
-    """Return the note on a mark, to be added to the notes of a run or a report; {} without a mark."""
+    """Return the note that explains a mark, as a dict to be added to the notes of a run or a report; {} without a
+    mark."""
     return {MARK_NOTE: _MEANINGS[mark]} if mark in _MEANINGS else {}
 
 

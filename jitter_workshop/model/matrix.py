@@ -24,7 +24,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class CpuGroup:
-    """Hold the CPUs that share a last-level cache, also those that were not measured."""
+    """Hold the CPUs that share a last-level cache, including CPUs that were not measured."""
 
     cpus: tuple[int, ...]
     package: int
@@ -65,7 +65,7 @@ class Matrix:
 
     @property
     def lines(self) -> Lines:
-        """Return the times by pair."""
+        """Return the measured times of the matrix by pair of CPUs, with the topology they belong to."""
         return Lines(
             self.started_at[:10],
             {
@@ -79,7 +79,8 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Hold times in ns by pair of CPUs, the lower number first. ``measured``: the day, as YYYY-MM-DD."""
+    """Hold times in ns by pair of CPUs; in a pair the lower number comes first. ``measured``: the day of the
+    measurement, as YYYY-MM-DD."""
 
     measured: str
     ns: dict[tuple[int, int], float]

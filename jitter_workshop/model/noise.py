@@ -15,8 +15,8 @@ MOST_BURSTS = 100_000
 """The largest number of bursts in a log; later bursts are only counted."""
 
 Cause = tuple[str, str]
-"""Kind (``model.evidence.CAUSE_KINDS``) and name. A name that ends in ``*`` matches all names with that beginning.
-``{name}`` is replaced by the name of the noise's threads."""
+"""A cause in a trace: its kind (``model.evidence.CAUSE_KINDS``) and its name. A name that ends in ``*`` matches all
+names with that beginning. ``{name}`` in it stands for the name of the noise's threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +236,8 @@ NOISES = (
 
 NOISE_KINDS = tuple(noise.id for noise in NOISES)
 HIDEABLE = tuple(noise.id for noise in NOISES if noise.hides and noise.by == "child" and not noise.aimed)
-"""The kinds that a hunt can hide. A hunt has several runs, but a noise that needs the measured threads, or is made in
-their process, ends with one run."""
+"""The kinds of noise that a hunt can hide. A hunt has several runs. A noise that needs the measured threads, or is made
+in their process, ends with one run, so a hunt cannot hide it."""
 
 
 def noise(kind: str) -> Noise:

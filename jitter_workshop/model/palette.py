@@ -142,7 +142,7 @@ CAUSES: dict[str, str] = {
 """Kind of a cause → its colour, the same wherever it is shown; any other kind (a gap without an event) is faint."""
 
 MONO = Palette("mono")
-"""No colours at all, for NO_COLOR."""
+"""The palette without any colour. It is used if NO_COLOR is set."""
 
 THEMES: tuple[str, ...] = tuple(PALETTES)
 """The themes that a user may choose."""

@@ -13,7 +13,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 
 PREFIX = "draw-"
-"""The beginning of the word behind a fence, if the block is a picture."""
+"""The beginning of the word behind a code block's opening fence that makes the block a picture."""
 
 TOPOLOGY = "draw-topology"
 KINDS = ("draw-mask", "draw-knees", "draw-second", "draw-ring", TOPOLOGY)
@@ -89,13 +89,13 @@ LessonPicture = Mask | Knees | Second | Ring | HostCpus
 
 
 def is_picture(word: str) -> bool:
-    """Return True if the word behind a fence asks for a picture, also for an unknown one."""
+    """Return True if the word behind a fence asks for a picture, even for a picture that does not exist."""
     return word.startswith(PREFIX)
 
 
 def parse(kind: str, lines: Sequence[str]) -> LessonPicture:
-    """Return the picture in a fenced block. ``kind``: the word behind the fence. Raise ValueError for any other text;
-    the error's message is a sentence without a full stop."""
+    """Return the picture that a fenced block describes. ``kind``: the word behind the fence. ``lines``: the block's
+    lines. Raise ValueError if they describe no picture; its message is a sentence without a full stop."""
     rows = [line.split() for line in lines if line.strip()]
     if len(rows) > MOST_ROWS:
         raise ValueError(f"a picture has at most {MOST_ROWS} lines")
@@ -127,7 +127,8 @@ def _mask(rows: Sequence[Sequence[str]]) -> Mask:
 
 
 def mask(cpus: int, out: str) -> Mask:
-    """Return a mask of ``cpus`` CPUs without those of the list ``out``. Raise ValueError as :func:`parse` does."""
+    """Return a mask of ``cpus`` CPUs without the CPUs in the list ``out``. Raise ValueError if ``out`` is no such list;
+    its message is a sentence without a full stop."""
     taken = CpuSet.parse_list(out, MOST_CPUS - 1)
     if any(cpu >= cpus for cpu in taken):
         raise ValueError("a mask takes out a CPU that it does not have")

@@ -36,8 +36,8 @@ CALLS_THAT_WAIT: dict[str, tuple[str, ...]] = {
     "child": ("wait4", "waitid", "vfork", "clone", "clone3"),
     "kernel": ("mmap", "munmap", "madvise", "execve"),
 }
-"""The system calls in which a program may wait, by the kind of the wait. The trace has no other calls. It has only the
-beginnings of ``futex`` calls, and only of those that may wait (see ``evidence.lives``)."""
+"""Kind of a wait → the system calls in which a program may wait in this way. The trace records no other calls. Of
+``futex`` it records only the beginnings of calls that may wait (see ``evidence.lives``)."""
 
 FUTEX = "futex"
 
@@ -48,17 +48,17 @@ OBSERVED_S = 10
 """Seconds for which a running program is observed, unless another time is asked for."""
 
 REAL_TIME_THROTTLED = "real-time throttling"
-"""The name of a ``task`` for time in which a real-time thread could run, but an ordinary task or no task had its CPU.
+"""The name of a cause of the kind ``task``: a real-time thread could run, but an ordinary task or no task had its CPU.
 The kernel keeps a part of each second for ordinary tasks (``sched_rt_runtime_us``, the fair server)."""
 
 NOT_WOKEN = "not woken"
-"""The name of a sleep that began before the trace and lasted until its end, so that the system call is not known."""
+"""The name of a sleep that began before the trace and lasted until the trace's end. Its system call is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Hold the program. ``kind``: one of TARGET_KINDS. ``name``: the command, the process's name, or the cgroup.
-    ``pid``: None for a cgroup."""
+    """Hold the program that is observed. ``kind``: one of TARGET_KINDS. ``name``: the command, the process's name, or
+    the cgroup. ``pid``: None for a cgroup."""
 
     kind: str
     name: str

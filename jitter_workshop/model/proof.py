@@ -11,8 +11,8 @@ from jitter_workshop.model.verdict import Judgement, Order
 
 FORMAT_VERSION = 1
 PLACEMENT = "placement"
-"""The subject of a proof that compares placed threads (``auto``) with threads left to the scheduler (``none``);
-"placement" is no tunable."""
+"""The subject of a proof that compares placed threads (``auto``) with threads left to the scheduler (``none``). It
+takes the place of a tunable's id."""
 COMMAND = "command"
 """The workload of a proof whose runs are those of the user's own command."""
 STOPPED_BY = "stopped by "
@@ -20,13 +20,15 @@ STOPPED_BY = "stopped by "
 ROUNDS = 10
 MOST_ROUNDS = 1_000
 SETTLE_S = 1.0
-"""Seconds at the start of each run that are not recorded, because the effects of making a change last for a moment."""
+"""Seconds at the start of each run that are not recorded, because making a change has effects that last for a
+moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProofRound:
-    """Hold the ids of a round's two runs. ``order``: AB if the run without the change was made first, else BA.
-    ``figures``: for a command, whose runs are not kept and have no ids, its figure without the change and with it."""
+    """Hold the two runs of a round by their ids. ``order``: AB if the run without the change was made first, else BA.
+    ``figures``: for a user's command, its figure without the change and its figure with it. Runs of a command are not
+    kept, so they have no ids."""
 
     order: Order
     without: str

@@ -29,7 +29,7 @@ def made_of(cls: type[T], source: object, **others: Any) -> T:
 
 
 def picked(one: object, *names: str) -> dict[str, Any]:
-    """Return a dict with these attributes of an object, by name."""
+    """Return a dict with the attributes ``names`` of an object: name → value."""
     return {name: getattr(one, name) for name in names}
 
 
@@ -75,8 +75,8 @@ _OWN = ("__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr_
 
 
 def _plain(cls: type) -> bool:
-    """Return True if :func:`_build` can build the class: it has only plain fields, none of the methods that are added,
-    and no parent with fields or slots (an abstract class such as Mapping has none)."""
+    """Return True if :func:`_build` can build the class. It must have only plain fields, none of the methods that are
+    added, and no parent with fields or slots. An abstract parent such as Mapping is allowed."""
     body = vars(cls)
     if any(vars(base).get("__slots__") != () or "__dataclass_fields__" in vars(base) for base in cls.__mro__[1:-1]):
         return False

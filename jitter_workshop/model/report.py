@@ -107,7 +107,7 @@ class Overlay:
 
     @property
     def between(self) -> tuple[int, int] | None:
-        """Return the indices of the curves whose space is filled."""
+        """Return the indices of the two curves between which the space is filled; None if no space is filled."""
         return (0, 1) if self.change and len(self.curves) > 1 else None
 
 
@@ -128,8 +128,8 @@ class HeatMap:
 
 @dataclass(frozen=True, slots=True)
 class Culprits:
-    """Hold the causes of a run's stolen time: the report on its trace, or sentences on its counters, or the reason why
-    there is neither."""
+    """Hold the causes of a run's stolen time. They are the report on the run's trace, else sentences on its counters,
+    else the reason why there is neither."""
 
     run: str
     evidence: Literal["trace", "counters", "none"]
@@ -174,8 +174,8 @@ class ReportedChange:
 
 @dataclass(frozen=True, slots=True)
 class OpenPoint:
-    """Hold one thing that is still to be done: a check that could be better, a chapter that is not done, a setting that
-    is still in effect."""
+    """Hold one open point: a check that could be better, a chapter that is not done, or a setting that is still in
+    effect."""
 
     kind: Literal["check", "chapter", "standing", "reboot"]
     id: str

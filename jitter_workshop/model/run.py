@@ -70,12 +70,13 @@ class Stall:
 
 
 AT = "at: time since the start of the run, pauses included"
-"""The note on a stall's time. With pauses included, this time can be larger than the measured time of the run."""
+"""The note that explains the time of a stall in a table. Pauses are included, so the time can be larger than the run's
+measured time."""
 
 
 def made_late(thread: str, messages: int) -> str:
-    """Return the number of late messages in words: "12 messages late". The text is empty for one message, and for
-    ``spin``'s sampler, which has no messages."""
+    """Return the number of late messages in words, such as ``12 messages late``. Return "" for one message, and for the
+    sampler of ``spin``, which has no messages."""
     return f"{messages:,} messages late" if messages > 1 and thread != "sampler" else ""
 
 
@@ -165,7 +166,7 @@ THREAD_COUNTS = (
     "waited_ns",
     "timeslices",
 )
-"""The fields of a thread that grow over a run and are added up over its blocks."""
+"""The fields of a thread's record that grow during a run. The values of the blocks are added up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,13 +238,14 @@ class Counters:
 
 
 UNSTEADY = "applied"
-"""The key of the note that settings of this tool changed during the run."""
+"""The key of the note which says that settings of this tool changed during the run."""
 MEANWHILE = "during this run"
-"""The words that stand for the run in this note."""
+"""The words by which the note UNSTEADY refers to the run."""
 
 READY = "ready"
 HANDOFF = "hand-off"
-"""The name for the transit of older runs in a comparison with a transit that begins when the message is ready."""
+"""The name that the transit of an older run gets in a comparison: it begins at the publication, and the newer run's
+transit begins when the message is ready."""
 HUNTED = "hunt"
 """The key of the note that a hidden noise ran during the run."""
 
@@ -332,8 +334,8 @@ class Run:
 
     @property
     def mark(self) -> str:
-        """Return the mark that this run's curves and times carry wherever they are shown: ``emulated``, ``guest`` or
-        ""."""
+        """Return the mark that the run's curves and times carry wherever they are shown: ``emulated``, ``guest``, or ""
+        for none."""
         return mark_of(self.host)
 
     @property
@@ -353,7 +355,8 @@ class Run:
 
     @property
     def by_handoff(self) -> bool:
-        """Return True if the ring's transit begins when a message is published, as in runs of older versions."""
+        """Return True if the ring's transit begins when a message is published. This is so in runs of older
+        versions."""
         return self.workload == "ring" and self.transit_from is None
 
     @property
@@ -364,7 +367,7 @@ class Run:
 
     @property
     def rated_s(self) -> float:
-        """Return the time in s to which the rates of the run's stalls refer."""
+        """Return the seconds to which the rates of the run's stalls refer."""
         return self.duration_s if self.stalls.rated_s is None else self.stalls.rated_s
 
 
@@ -400,7 +403,8 @@ def of_one_kind(runs: Sequence[Run], workload: str) -> bool:
 
 
 def like_the_newest(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Return the runs that have the workload of the last one, in their order: only these belong in one chart."""
+    """Return the runs that have the same workload as the last run, in their order. Only such runs belong in one
+    chart."""
     return tuple(run for run in runs if run.workload == runs[-1].workload)
 
 

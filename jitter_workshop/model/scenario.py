@@ -1,5 +1,5 @@
-"""Describe scenarios: a fault that is planted in a practice machine, and the requirements that must be met when it is
-mended.
+"""Describe scenarios. A scenario is a fault that is planted in a practice machine, with the requirements that hold once
+the fault is mended.
 
 A scenario is data (``lessons/scenarios/*.toml``, see docs/writing-lessons.md). :func:`drawn` fills its placeholders
 ``{name}``: it draws one of the values that the scenario gives for each name.
@@ -67,7 +67,8 @@ class Scenario:
 
 
 def drawn(scenario: Scenario, seed: int) -> tuple[Scenario, dict[str, str]]:
-    """Return the scenario with one value for each placeholder, drawn by ``seed``, and these values by name."""
+    """Return the scenario with a value for each placeholder, and the values: name → value. ``seed``: decides which of
+    the possible values are drawn."""
     source = random.Random(f"{scenario.id}/{seed}")
     values = {name: source.choice(several) for name, several in sorted(scenario.values.items())}
 
@@ -105,7 +106,8 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Hold the outcome of one requirement. ``met``: it is true. ``found``: the value that was read or counted."""
+    """Hold the outcome of one requirement. ``met``: True if the requirement holds. ``found``: the value that was read
+    or counted."""
 
     says: str
     met: bool

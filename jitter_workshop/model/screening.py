@@ -59,7 +59,7 @@ class ScreeningPlan:
 
     @property
     def budget_runs(self) -> int:
-        """Return the number of runs of the whole screening."""
+        """Return the number of runs that the whole screening would make."""
         return 2 * (self.pairs + self.proofs)
 
 
@@ -117,12 +117,12 @@ class Screening:
 
     @property
     def runs(self) -> int:
-        """Return the number of runs that count."""
+        """Return the number of runs of the screening that count for its result."""
         return 2 * (len(self.pairs) + len(self.proofs))
 
     @property
     def budget_runs(self) -> int:
-        """Return the number of planned runs."""
+        """Return the number of runs that the whole screening would make."""
         return 2 * (self.planned_pairs + self.planned_proofs)
 
     @property

@@ -10,7 +10,7 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Hold a learner's guess: ``value_ns`` at ``percentile`` for a mark, or the id of a choice."""
+    """Hold a learner's guess. A mark is ``value_ns`` at ``percentile``; a choice is the id of the chosen answer."""
 
     choice: str | None = None
     percentile: str | None = None
@@ -57,8 +57,8 @@ ALONE = "none"
 
 @dataclass(frozen=True, slots=True)
 class HandWork:
-    """Hold writes that the learner makes by hand, where no journal has their old values. ``boot_id``: the boot in which
-    they were begun; another boot has undone them."""
+    """Hold writes that the learner makes by hand, for which no journal has the old values. ``boot_id``: the boot in
+    which the writes were begun. Another boot has undone them."""
 
     changes: tuple[Change, ...]
     boot_id: str | None = None

@@ -11,7 +11,7 @@ Pacing = Literal["spin", "schedule"]
 DUTIES = (100, 50, 10)
 """The possible shares of time, in percent, in which ``spin`` samples."""
 DUTY_PATTERNS_NS = {50: (1_000_000, 1_000_000), 10: (111_000, 1_000_000)}
-"""Duty below 100 → (ns of sampling, ns of pause), the patterns of P. Lawrey (2013)."""
+"""Duty of ``spin`` below 100 % → (ns of sampling, ns of pause). The patterns are those of P. Lawrey (2013)."""
 Pause = Literal["sleep", "busy"]
 """The way in which ``spin`` spends the time without sampling: asleep or busy."""
 Memory = Literal["none", "ready", "fresh", "far", "near"]
@@ -112,7 +112,7 @@ MEASURED_THREADS = frozenset(name for kind in KINDS.values() for name in kind.th
 """The names of the measured threads of all workloads."""
 PACED = tuple(name for name, kind in KINDS.items() if kind.paced)
 TWO_THREADS = tuple(name for name, kind in KINDS.items() if len(kind.threads) > 1)
-"""Workloads whose threads pass something to each other, each thread on a CPU of its own."""
+"""Workloads in which two threads, each on a CPU of its own, pass something to each other."""
 
 LISTED_STALLS = 500
 LISTED_WITH_EVIDENCE = 20_000
@@ -173,9 +173,9 @@ BETWEEN_S, BETWEEN_TRACED_S = 0.11, 0.2
 
 
 def clock_seconds(measured_s: float, blocks: float, *, traced: bool = False, between_s: float | None = None) -> float:
-    """Return the whole length in s of a run that measures for ``measured_s``: with its start and the pauses between
-    blocks. ``between_s``: a pause in s, as an earlier run has shown it; with a trace, at least the usual pause is
-    taken."""
+    """Return the length in s of a run that measures for ``measured_s``, including its start and the pauses between
+    blocks. ``blocks``: the number of blocks. ``between_s``: the length of a pause as an earlier run had it. With a
+    trace, the usual pause is taken if it is longer."""
     usual_s = BETWEEN_TRACED_S if traced else BETWEEN_S
     each_s = usual_s if between_s is None else max(between_s, usual_s) if traced else between_s
     return (START_TRACED_S if traced else START_S) + measured_s + blocks * each_s

@@ -14,8 +14,8 @@ Did = Literal["applied", "refused", "restored", "left_alone", "kept"]
 
 @dataclass(frozen=True, slots=True)
 class SettingDrift:
-    """Hold a setting that something else has changed since this tool wrote it. ``culprit``: a program that probably
-    made the change, None if no known one runs here."""
+    """Hold a setting that this tool wrote, and that something else has changed since. ``culprit``: a program that
+    probably made the change, None if no such program runs here."""
 
     path: str
     set: str

@@ -28,7 +28,8 @@ REASON = 160
 PATH = 300
 SENTENCE = 400
 _HEAD = 5
-"""The least number of characters for the beginning of a shortened name, and the mark and blank after it."""
+"""The least number of characters of a shortened name that come from its beginning, together with the mark and the blank
+after them."""
 MESSAGE = 2_000
 """The largest length of a whole message of several sentences."""
 
@@ -65,7 +66,7 @@ def shortened(text: object, limit: int = NAME) -> str:
 
 
 def called(name: object, limit: int = NAME) -> str:
-    """Clean a name as :func:`clean` does; a name without visible characters becomes "(no visible name)"."""
+    """Return a name cleaned by :func:`clean`. For a name without visible characters return "(no visible name)"."""
     return clean(name, limit) or clean("(no visible name)", limit)
 
 
@@ -77,20 +78,21 @@ def command_line(words: Iterable[str], limit: int = PATH) -> str:
 
 
 def minute(stamp: str) -> str:
-    """Return a stored time (ISO 8601, UTC) as ``2026-01-01 09:30``; "" for ""."""
+    """Return a stored time (ISO 8601, UTC) in the form ``2026-01-01 09:30``; "" if ``stamp`` is ""."""
     text = clean(stamp, ID)
     return f"{text[:10]} {text[11:16]}".strip()
 
 
 def many(count: int, what: str) -> str:
-    """Return ``1 write``, ``2,200 writes`` or ``no writes``."""
+    """Return a number with the noun ``what``, in the plural where it is needed: ``1 write``, ``2,200 writes``, ``no
+    writes``."""
     number = f"{count:,}" if count else "no"
     return f"{number} {what}{'' if count == 1 else 's'}"
 
 
 def fell_away(ended: int, changed: int = 0) -> str:
-    """Return sentences on the shown writes that were dropped, "" for none. ``ended``: number of writes whose tasks had
-    ended. ``changed``: number of writes whose settings had changed since the plan."""
+    """Return sentences on writes that were shown in a plan, and then dropped; "" for none. ``ended``: the number of
+    writes whose tasks had ended. ``changed``: the number of writes whose settings had changed since the plan."""
     tasks, were = ("task", "was") if ended == 1 else ("tasks", "were")
     said = [f"{many(ended, 'write')} {were} not needed: the {tasks} had ended."] if ended else []
     settings, were, its = ("setting", "was", "its") if changed == 1 else ("settings", "were", "their")
@@ -111,9 +113,12 @@ Kind = Literal["text", "fence", "code"]
 
 
 def split_code(lines: Iterable[str]) -> Iterator[tuple[str, Kind]]:
-    """Yield each line with its kind. A code block begins with a line of at least three ` or ~, followed by at most one
-    plain word. The block ends with a line of at least as many of them. Neither line may be indented. So all readers of
-    Markdown see the same lines as code."""
+    """Yield each line of a page with its kind: code, a fence of code, or text.
+
+    A code block begins with a line of at least three ` or ~, followed by at most one plain word. It ends with a line of
+    at least as many of these characters. Neither line may be indented. With this rule all readers of Markdown see the
+    same lines as code.
+    """
     fence = ""
     for line in lines:
         mark = fence_mark(line)

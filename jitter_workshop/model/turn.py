@@ -15,8 +15,8 @@ MAX_PEOPLE = 8
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """Identify a process by its number and its start (in clock ticks): the kernel may use a number again, but not with
-    the same start."""
+    """Identify a process by its number and its start (in clock ticks since boot). The kernel may use the number again,
+    but not with the same start."""
 
     pid: int
     start: int

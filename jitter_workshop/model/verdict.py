@@ -11,7 +11,7 @@ from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import StallRate
 
 Order = Literal["AB", "BA"]
-"""AB: first the run without the change, then the one with it."""
+"""The order of the two runs of a round. AB: first the run without the change, then the run with it. BA: the reverse."""
 VerdictWord = Literal["lower", "higher", "no_change", "cannot_tell"]
 
 ENOUGH_ROUNDS = 10
@@ -21,7 +21,7 @@ SIGNIFICANCE = 0.05
 CONFIDENCE = 0.95
 """The confidence of each line's own interval."""
 NO_CHANGE_WITHIN = 0.10
-"""The width w of the band of no change: for ``no_change`` the whole interval lies between 1/(1 + w) and 1 + w."""
+"""The width w of the band of no change. A verdict ``no_change`` needs a whole interval between 1/(1 + w) and 1 + w."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +101,11 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Hold the effect of time and of order on a measure. This effect is shown, and no figure is corrected for it.
+    """Hold the effects of time and of order on a measure. They are shown, and no figure is corrected for them.
 
-    ``later_ratio``: level in the last half of the rounds / level in the first half. ``second_ratio``: level in a
-    round's second run / level in its first, with the change's effect removed. Each is None if a level is zero or
-    unknown. Both p values are exact, each for its ratio alone.
+    ``later_ratio``: the level in the last half of the rounds ÷ the level in the first half. ``second_ratio``: the level
+    in a round's second run ÷ the level in its first, with the change's effect removed. Each ratio is None if a level is
+    zero or unknown. Each of the two p values is exact for its ratio alone.
     """
 
     measure: str

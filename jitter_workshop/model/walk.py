@@ -57,8 +57,8 @@ class StepView:
 
     @property
     def shown(self) -> str:
-        """Return the name with its sign: ▸ and capitals for the present step, ✓ for a done one, ◌ for one that was only
-        seen on a recording."""
+        """Return the step's name with a sign: ▸ and capitals for the present step, ✓ for a done step, ◌ for a step that
+        was only seen on a recording."""
         if self.state == "now":
             return f"▸{self.name.upper()}"
         return self.name + {"done": "✓", "seen": "◌"}.get(self.state, "")
@@ -100,7 +100,7 @@ class PathEntry:
 
 @dataclass(frozen=True, slots=True)
 class RunCurve:
-    """Hold a run of this chapter or session with its curve, ready to draw; ``run`` is None for published curves."""
+    """Hold a run of a chapter or session with its curve, ready to draw. ``run``: None for a published curve."""
 
     key: str
     label: str

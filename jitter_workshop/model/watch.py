@@ -49,7 +49,7 @@ class KeptStall:
     file: str | None = None
 
     def explained(self) -> ExplainedStall:
-        """Return the stall in the form of a run's stalls, so that it is shown alike."""
+        """Return the stall in the form that a run's stalls have, so that both are shown in the same way."""
         parts = self.parts if self.parts is not None else (Part("no_event", self.why_no_parts, self.duration_ns),)
         return ExplainedStall(
             *(self.at_ns, self.duration_ns, self.cpu, self.thread, 1, 0),

@@ -44,7 +44,8 @@ def chain(value: int) -> Node:
 
 
 def serve(connection: socket.socket, store: list[Node]) -> None:
-    """Answer requests until the client leaves: replace old chains by new ones, and send the sum of the new ones."""
+    """Answer requests until the client leaves. For each request replace old chains of objects by new ones, and send the
+    sum of the new chains' values."""
     number = 0
     while connection.recv(8):
         total = 0

@@ -21,7 +21,8 @@ def seconds_asked() -> float:
 
 
 def report(what: str, times_ns: Sequence[int], rest: str) -> None:
-    """Print the median, p99 and the longest of ``times_ns``, which must not be empty."""
+    """Print the median, p99 and the longest of ``times_ns``, which must not be empty. ``what``: what was timed, in the
+    plural. ``rest``: words after the figures."""
     ordered = sorted(times_ns)
     p50, p99 = (ordered[min(len(ordered) * part // 100, len(ordered) - 1)] for part in (50, 99))
     told = f"p50={p50 / 1e3:.1f} us p99={p99 / 1e3:.1f} us max={ordered[-1] / 1e3:.1f} us"
