@@ -209,7 +209,7 @@ def _block(
 
 @dataclass(frozen=True, slots=True)
 class NativeStalls:
-    """Hold a ``jw_stall[]`` and its number of stalls, in order of time."""
+    """Hold the stalls of one thread in order of time: a native array ``jw_stall[]``, and its length."""
 
     items: Any
     count: int
@@ -242,7 +242,8 @@ def longest(index: int, stalls: Mapping[str, NativeStalls], listed: int) -> tupl
 
 
 def unlisted(stalls: Mapping[str, NativeStalls], listed: int) -> int:
-    """Return the number of stalls of all threads that :func:`longest` leaves out."""
+    """Return the number of stalls that :func:`longest` leaves out. ``stalls``: thread → its stalls. ``listed``: the
+    number of stalls that are not left out."""
     return max(sum(some.count for some in stalls.values()) - listed, 0)
 
 

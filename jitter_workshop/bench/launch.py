@@ -49,8 +49,8 @@ _STDERR_KEPT = 8_192
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """Return the command that runs ``module`` of this very package in an isolated interpreter. Raise MeasureError if
-    the interpreter's path is not known."""
+    """Return the command that runs ``module``, from the same package as this process, in an isolated interpreter. Raise
+    MeasureError if the interpreter's path is not known."""
     if not sys.executable:
         raise MeasureError("Python cannot tell where its own program file is", "start Python by its full path")
     paths = [str(Path(entry).absolute()) for entry in sys.path]

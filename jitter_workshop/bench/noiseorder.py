@@ -20,7 +20,8 @@ STAT_REFRESH = "/proc/sys/vm/stat_refresh"
 LONGEST_S = 604_800
 SHORTEST_PERIOD_NS = 1_000_000
 LONGEST_PERIOD_NS = 200_000_000
-"""The longest period that native code accepts. A noise can end only between two sleeps, so no sleep may be longer."""
+"""The longest period of bursts, in ns, that native code accepts. A noise can end only between two of its sleeps, so no
+sleep may be longer."""
 _LONGEST_NAME = 15
 
 

@@ -103,8 +103,8 @@ def spread(items: Sequence[CpuGroup], most: int) -> list[CpuGroup]:
 
 
 def _ranked(nearness: Nearness, cpus: Sequence[int], number: int) -> list[int]:
-    """Return a group's CPUs in the order in which they are taken. ``number``: the group's number. It decides which
-    degree of nearness to the first CPU comes first."""
+    """Return the CPUs of a group in the order in which they are taken. ``number``: the number of the group. It decides
+    which degree of nearness to the first CPU comes first."""
     first, *others = cpus
     ways: dict[str, int] = {}
     for cpu in others:
@@ -119,7 +119,7 @@ def _ranked(nearness: Nearness, cpus: Sequence[int], number: int) -> list[int]:
 
 
 def pairs_of(cpus: Sequence[int]) -> tuple[Pair, ...]:
-    """Return all pairs of these CPUs, in each the lower number first."""
+    """Return all pairs of these CPUs. In each pair the lower number comes first."""
     return tuple(combinations(sorted(cpus), 2))
 
 

@@ -70,8 +70,12 @@ class Parent:
 
 
 def serve(name: str, kind: str, message: type[M], work: Callable[[Parent, M], None]) -> NoReturn:
-    """Run this child, called ``name``: take the first message, of this ``kind``, do the ``work``, and end the process.
-    An error is sent to the parent (exit status 2). The process also ends with its parent, and with its stdin."""
+    """Run this child process and end it: take the first message, do the ``work``, and exit.
+
+    ``name``: the child's name in messages. ``kind``, ``message``: the kind and the type of the first message. An error
+    is sent to the parent, and the exit status is 2. The process also ends if its parent ends, or if its stdin is
+    closed.
+    """
     parent = Parent(name)
     status, failed = 2, None
     try:

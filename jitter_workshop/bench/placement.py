@@ -78,11 +78,12 @@ class Wish:
 
 
 def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS, lines: Lines | None = None) -> Placement:
-    """Return the placement of a run on a host. ``isolated``: CPUs that the scheduler leaves alone. ``lines``: the times
-    of a cache line between this host's CPUs, None if they were not measured.
+    """Return the placement of a run's threads on a host. ``wish``: the user's request. ``isolated``: CPUs that the
+    scheduler leaves alone. ``lines``: the times of a cache line between this host's CPUs, None if they were not
+    measured.
 
-    Raise UsageError for wishes that contradict each other, HostError for CPUs that this host does not have or that this
-    process may not use.
+    Raise UsageError if parts of the request contradict each other. Raise HostError if the host does not have a
+    requested CPU, or this process may not use it.
     """
     allowed = topology.allowed
     if not allowed:

@@ -46,7 +46,8 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """Ask for threads to be put into the isolated set. ``tids``: their numbers. They are bound to no CPU yet."""
+    """Ask the parent to put threads into the isolated set. ``tids``: the kernel's numbers of these threads. They are
+    bound to no CPU yet."""
 
     tids: tuple[int, ...]
 
@@ -113,23 +114,26 @@ class BlockDone:
 
 
 class Witness(Protocol):
-    """Record the host's activity during blocks. All methods are called on the runner's thread, none during a block. If
-    a method raises an exception, the run ends as if its child had failed, and the finished blocks are kept."""
+    """Record what else happens on the host during blocks. All methods are called on the runner's thread, and none of
+    them during a block. If a method raises an exception, the run ends as if its child had failed, and the finished
+    blocks are kept."""
 
     def begin(self, pid: int, tids: dict[str, int], clock: Clock) -> None:
-        """Begin after the child is calibrated; the first block is next."""
+        """Begin to record. This is called when the child is calibrated, before the first block. ``tids``: thread name →
+        kernel thread id."""
 
     def before_block(self) -> None:
         """Prepare for a block that is about to begin."""
 
     def after_block(self, block: BlockDone | None) -> None:
-        """Take a finished block; None means that the block was spoiled and will be measured again."""
+        """Take a finished block. ``block`` is None if the block was spoiled and will be measured again."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseLog:
-    """Hold the log of a noise, the answer to ``noise``. ``records``: the packed bursts (``model.noise``), compressed by
-    zlib, as base64. ``unlogged``: the number of bursts that the log had no room for."""
+    """Hold the log of a noise, which answers the parent's message ``noise``. ``records``: the packed bursts
+    (``model.noise``), compressed by zlib, as base64. ``unlogged``: the number of bursts for which the log had no
+    room."""
 
     records: str
     unlogged: int
@@ -165,7 +169,7 @@ def line(kind: str, payload: Any = None) -> bytes:
 
 
 def parse(raw: bytes) -> tuple[str, Any]:
-    """Return the kind and the raw data of a line. Raise CodecError for a line that is no message."""
+    """Return the kind and the raw data of a protocol line. Raise CodecError if the line is not a message."""
     try:
         value = json.loads(raw)
         return str(value["kind"]), value.get("data")

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram
 
 _LISTED_PER_RUN = 20_000
-"""The number of stalls kept during a run, so that an hour of blocks does not fill the parent's memory."""
+"""The largest number of stalls that are kept in memory during a run. It limits the memory that hours of blocks can
+fill."""
 
 
 @dataclass(slots=True)
@@ -60,9 +61,11 @@ class MergedHistogram:
 
 @dataclass(slots=True)
 class RunAccumulator:
-    """Hold the blocks of a run so far. ``raw``: the child's data of each block, with its encoded histograms. Stalls,
-    notes and counters are taken out of ``raw`` and added up: an hour of them would fill the memory of a host with many
-    CPUs."""
+    """Hold the blocks of a run so far.
+
+    ``raw``: the child's data of each block, with its encoded histograms. Stalls, notes and counters are taken out of
+    ``raw`` and added up at once. Otherwise the data of an hour would fill the memory of a host with many CPUs.
+    """
 
     spec: RunSpec
     blocks: list[Block] = field(default_factory=list)
@@ -114,7 +117,8 @@ class RunAccumulator:
     def add(
         self, done: BlockDone, temperature_celsius: float | None = None, throttle_events: int | None = None
     ) -> Block:
-        """Add one finished block and return its headline. Raise ValueError for a block that cannot be read."""
+        """Add one finished block to the run, and return its main figures. Raise ValueError if the block cannot be
+        read."""
         decoded = {name: histograms.decode(h.encoded) for name, h in done.histograms.items()}
         if self.main_name not in decoded:
             raise ValueError(f"the block has no {self.main_name} histogram")
@@ -163,7 +167,7 @@ class RunAccumulator:
         )
 
     def sum_of(self, counter: str) -> int | None:
-        """Return the sum of a field of the blocks; None if any block has no value for it."""
+        """Return the sum of the field ``counter`` over the blocks; None if any block has no value for it."""
         return _sum(getattr(block, counter) for block in self.raw)
 
     def core_hz(self) -> int | None:
@@ -207,7 +211,7 @@ def _thread(name: str, tid: int, blocks: list[ThreadRecord]) -> ThreadRecord:
 
 
 def _grown(total: dict[str, Counter] | None, block: dict[str, Counter] | None) -> dict[str, Counter] | None:
-    """Add a block's counters to the total; None if any block so far had no counters."""
+    """Return the total with a block's counters added. Return None if this block or any earlier one had no counters."""
     if total is None or block is None:
         return None
     for key, counter in block.items():

@@ -46,8 +46,8 @@ fewer than ``_LEAST_BLOCKS`` blocks. Between two blocks parent and child work fo
 emulated one this work takes seconds, because the hot threads go on spinning and take most of its time."""
 
 Placed = Callable[[int, Sequence[int]], None]
-"""The function that puts the child on isolated CPUs. Its arguments are the child's process number and the numbers of
-the threads to put there, () for the whole process."""
+"""A function that puts the child on isolated CPUs. Its arguments are the child's process id, and the ids of the threads
+to put there. No thread ids () mean the whole process."""
 
 Sensor = Callable[[], tuple[float | None, int | None]]
 """The function that returns the hottest zone in °C and the throttle events so far; None where the host does not show
@@ -274,7 +274,7 @@ class RunController:
                 self._pause(received + self.pause_s)
 
     def _told(self, tell: Callable[[Witness], None]) -> None:
-        """Call the witness, if there is one. Raise MeasureError if the witness raises an error."""
+        """Call ``tell`` with the witness, if there is one. Raise MeasureError if the witness raises an exception."""
         if self.witness is None:
             return
         try:
@@ -283,8 +283,8 @@ class RunController:
             raise MeasureError(f"the trace of this run could not be read: {error.message}", error.advice) from error
 
     def _block(self) -> protocol.BlockDone | None:
-        """Measure one block. Return None if it has to be measured again, because a suspension cut it or the planned
-        stall did not fall into it."""
+        """Measure one block and return it. Return None if the block has to be measured again: a suspension cut it, or
+        the planned stall did not fall into it."""
         self._told(lambda witness: witness.before_block())
         done = self._measured()
         self._told(lambda witness: witness.after_block(done))
@@ -319,13 +319,14 @@ class RunController:
             return done
 
     def _hear_noise(self) -> None:
-        """Raise MeasureError if the noise process has ended. Then this block is not kept. During all earlier blocks the
-        noise was running."""
+        """Raise MeasureError if the noise process has ended. The caller then drops the present block, and keeps all
+        earlier blocks, because the noise ran during them."""
         if self.noise is not None and (gone := self.noise.gone()) is not None:
             raise gone
 
     def _receive(self, event: launch.Event, wanted: str, message: type[M]) -> M:
-        """Return the expected message of an event. Raise Cancelled for a stop, MeasureError for any other event."""
+        """Return the message that an event carries, which must be of the kind ``wanted``. Raise Cancelled if the event
+        is a stop, MeasureError for any other event."""
         if event.kind == "cancel":
             raise Cancelled(self.cancel.reason or "cancelled")
         if event.kind == "timeout":
@@ -333,14 +334,14 @@ class RunController:
         return self.child.message(event, wanted, message)
 
     def _pause(self, until: float) -> None:
-        """Wait until ``until`` (``time.monotonic``). Raise Cancelled if the run is to stop. A request to suspend waits
-        for the next block."""
+        """Wait until the time ``until`` (by ``time.monotonic``). Raise Cancelled if the run is to stop. A request to
+        suspend is left for the next block."""
         left_s = until - time.monotonic()
         if self.cancel.wait(left_s):
             raise Cancelled(self.cancel.reason or "cancelled")
 
     def _suspend(self) -> None:
-        """Freeze the children, then this process; all go on at SIGCONT."""
+        """Freeze the children, then this process. All of them go on when SIGCONT comes."""
         since = time.monotonic()
         everyone = [child for child in (self.child, self.noise) if child is not None]
         for child in everyone:

@@ -18,8 +18,8 @@ from jitter_workshop.model.spec import RunSpec
 
 STALL_NS = 100_000_000
 SHORTEST_BLOCK_NS = 2 * STALL_NS
-"""The least length of a block with a stall. A shorter block would end with its stall, and messages that were due
-meanwhile would never be sent."""
+"""The least length of a block in which a stall is made. A shorter block would end together with its stall, and messages
+that were due during the stall would never be sent."""
 
 _TRIES = 10
 _CATCH_UP_NS = STALL_NS // 4
@@ -52,7 +52,8 @@ class OrderedStall:
         return (self._lead_ns + self._into_block_ns) / 1e9
 
     def happen(self, child: Child) -> None:
-        """Stop the child for the stall's length. The time counts from the moment when all its threads have stopped."""
+        """Stop the child for the length of the stall. The length counts from the moment at which all threads of the
+        child have stopped."""
         child.stop()
         began_ns = time.monotonic_ns()
         try:

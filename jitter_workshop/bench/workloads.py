@@ -48,7 +48,8 @@ def fitting(spec: RunSpec, clock: TickClock) -> RunSpec:
 
 
 def start(spec: RunSpec, clock: TickClock) -> Workload:
-    """Start the workload of a spec. Raise UsageError, HostError or MeasureError if it cannot be measured here."""
+    """Start the threads of the workload that the spec names, and return the running workload. Raise UsageError,
+    HostError or MeasureError if this workload cannot be measured here."""
     return WORKLOADS[spec.workload](spec, clock)
 
 

@@ -46,7 +46,7 @@ class Problems:
             self.found.append(Problem(file, max(1, line), message))
 
     def error(self) -> LessonError:
-        """Return an error with the first mistake and the number of further mistakes."""
+        """Return an error with the text of the first mistake, and the number of further mistakes."""
         first = self.found[0]
         more = len(self.found) - 1
         advice = f"{more} more: `jitter-workshop lessons check` lists them all" if more else ""
@@ -64,7 +64,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """Hold the text of one file and the name under which mistakes in it are reported."""
+    """Hold the text of one file, and the name by which mistakes in it refer to the file."""
 
     file: str
     text: str

@@ -75,8 +75,8 @@ _PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 
 
 def read_lesson(base: Path, folder: str, problems: Problems, known: Sequence[str] = ()) -> Chapter | None:
-    """Return the chapter in ``base/folder``. Mistakes are added to ``problems``; if no usable chapter remains, return
-    None. ``known``: the ids of all tunables, () to skip that check."""
+    """Return the chapter in the folder ``base/folder``. Mistakes are added to ``problems``. Return None if no usable
+    chapter remains. ``known``: the ids of all tunables; () skips the check of ids."""
     before = len(problems.found)
     source = read_source(base, f"{folder}/lesson.toml", problems)
     text = read_source(base, f"{folder}/lesson.md", problems)

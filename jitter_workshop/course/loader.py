@@ -83,8 +83,8 @@ def builtin_course() -> Path:
 
 
 def read_course(folder: Path | None = None, known: Sequence[str] = ()) -> Reading:
-    """Read as much of a course as possible, and collect all mistakes. ``known``: the ids of all tunables, () to skip
-    that check. Raise LessonError only if there is no such folder."""
+    """Return as much of a course as can be read, with all its mistakes. ``known``: the ids of all tunables; () skips
+    the check of ids. Raise LessonError only if the folder does not exist."""
     from jitter_workshop.course.files import Problems, read_source
     from jitter_workshop.course.lesson import check_version, read_id
     from jitter_workshop.course.table import parse_table

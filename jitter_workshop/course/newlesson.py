@@ -115,7 +115,8 @@ def _write_folder(folder: Path, content: dict[str, str]) -> None:
 
 
 def _listed(top: Path, folder: str) -> bool:
-    """Add the chapter to course.toml; return False if course.toml is no regular file or cannot be edited safely."""
+    """Add the folder of a new chapter to course.toml, and return True. Return False if course.toml is no regular file,
+    or if it cannot be edited safely."""
     if top.is_symlink() or not top.is_file():
         return False
     raw = top.read_bytes()

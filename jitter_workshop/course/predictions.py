@@ -181,7 +181,8 @@ def _in_range(
 
 
 def _second_to_first(one: Figure, before: KnownRun, seen: KnownRun) -> float | None:
-    """Return the figure of the second run divided by that of the first; 1 where both runs counted nothing."""
+    """Return the value of a figure in the second run divided by its value in the first run. Return 1 if both runs
+    counted nothing."""
     first, second = one.of(before), one.of(seen)
     if first is None or second is None:
         return None

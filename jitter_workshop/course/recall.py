@@ -73,6 +73,7 @@ def visited(boxes: RecallBoxes) -> RecallBoxes:
 
 
 def wait(boxes: RecallBoxes, key: str) -> int | None:
-    """Return the number of visits until a question comes back; None if the question was never answered."""
+    """Return the number of visits until the question ``key`` comes back. Return None if this question was never
+    answered."""
     card = boxes.cards.get(key)
     return None if card is None else max(card.due - boxes.visits, 0)

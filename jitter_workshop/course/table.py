@@ -183,7 +183,8 @@ class Places:
         self._lines = key_lines(self._text)
 
     def line(self, *path: str | int, word: str = "") -> int:
-        """Return the line of a key (from 1), or of the quoted ``word`` in its value if the word has its own line."""
+        """Return the line, from 1, of the key with this path. ``word``: a quoted word of the key's value; if it has a
+        line of its own, return that line."""
         return line_of_word(self._text, self._lines, path, word) if word else line_of(self._lines, path)
 
 

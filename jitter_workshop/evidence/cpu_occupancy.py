@@ -112,7 +112,8 @@ class Presence:
         )
 
     def _doubts(self, missing: Collection[str]) -> tuple[str, ...]:
-        """Return the reasons why the trace may lack something that ran."""
+        """Return the reasons why the trace may lack a task or an interrupt that ran. ``missing``: the events that the
+        kernel does not have."""
         blind = _unseen(missing)
         return (
             *(("has gaps",) if self._gaps else ()),

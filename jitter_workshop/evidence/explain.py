@@ -119,8 +119,8 @@ def nothing_cyclic() -> Iterator[None]:
 
 
 def _in_ns(span: Span, window: Window, pieces: tuple[Piece, ...]) -> SplitStall:
-    """Convert a window and its pieces to ns. Each edge is rounded once, so that the parts between the edges sum to the
-    whole."""
+    """Return a stall's window and pieces with times in ns. Each edge between two pieces is rounded once, so that the
+    lengths of the pieces sum to the length of the stall."""
     rate = span.rate
     ticks = window.end - window.start
     offset = window.offset_ns if window.offset_ns is not None else rate.to_ns(window.start - span.start)

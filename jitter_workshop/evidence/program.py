@@ -49,7 +49,7 @@ THRESHOLD_NS = 1_000
 """The least length of a hold-up that counts as a stall."""
 TOP = 10
 MOST_THREADS = 1_000
-"""The largest number of threads that are listed; the others are in the sums."""
+"""The largest number of threads that the report lists. The times of further threads count only in the sums."""
 MOST_WAITS = 1_000
 ORDINARY = 100
 """The least priority of an ordinary task; real-time threads are below (``MAX_RT_PRIO``)."""
@@ -64,7 +64,7 @@ LEAST_FAULTS = 20
 MOST_FAULTS = 200_000
 """The least and the largest number of pairs of page faults from which the length of a fault is computed."""
 DEPTH = 3
-"""The largest number of wakers that are listed for one wait."""
+"""The largest number of wakers in the chain that is listed for one wait."""
 LEAVES_IDLE_NS = 1_000_000
 """The longest time that a woken thread's free CPU needs to leave idle. Where the program's group is throttled, a longer
 wait on a free CPU counts as throttled."""
@@ -187,7 +187,8 @@ def _ran_of(timeline: Timeline, itself: Mapping[int, str]) -> int:
 
 
 def _named(events: list[EventFields], itself: Mapping[int, str]) -> list[EventFields]:
-    """Return the events with each process in ``itself`` under its name from ``itself``, instead of its own name."""
+    """Return the events with other names for some processes. ``itself``: process id → the name that replaces the
+    process's own name."""
     if not itself:
         return events
     return [
@@ -243,7 +244,7 @@ _WaitKey = tuple[str, str, tuple[Waker, ...]]
 
 
 class _Longest(NamedTuple):
-    """Hold one of a thread's longest hold-ups, in the order of a heap."""
+    """Hold one of a thread's longest hold-ups. Objects compare by length, as a heap needs it."""
 
     ns: int
     earlier: int

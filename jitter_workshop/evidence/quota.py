@@ -37,8 +37,8 @@ class Stops:
         self._ended = [0, *accumulate(self._ends)]
 
     def until(self, start: int, end: int) -> int | None:
-        """Return the time until which a thread that waited from ``start`` to ``end`` was stopped; None if it was not
-        stopped, or if the trace does not show it."""
+        """Return the time until which a thread was stopped because the quota was used up. The thread waited from
+        ``start`` to ``end``. Return None if it was not stopped, or if the trace does not show it."""
         place = bisect_right(self._periods, start)
         if place == len(self._periods) or self._periods[place] > end:
             return None

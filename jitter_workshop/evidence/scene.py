@@ -31,7 +31,8 @@ the like took the time. UNSURE: the trace does not show the state."""
 HELD_UP = "held up"
 """The state of the outer slice of one hold-up of a program's thread; the slices of its causes lie inside."""
 STALL, PART = "stall", "part"
-"""The states of a stall's slice, and of the slices of its parts inside."""
+"""The states of slices of a stall's track. STALL: the slice of the whole stall. PART: a slice of one of its parts,
+inside the stall's slice."""
 ON_CPU, TAKEN = "on CPU", "interrupt"
 """The states of a task that has a CPU, and of an interrupt or kernel work that takes the task's time."""
 
@@ -106,7 +107,8 @@ class Scene:
         self.deed = cache(self._deed)
 
     def named(self, kind: str, name: str) -> str:
-        """Return the name to show for a name from outside, cleaned."""
+        """Return the name to show for a cause. ``kind``, ``name``: the cause's kind and its name, which comes from
+        outside and is cleaned."""
         return clean(self._rename(kind, name))
 
     def task(self, name: str) -> str:
@@ -287,8 +289,8 @@ class ProgramScene(Scene):
         return ThreadScene(self, self._of_threads[tid, start])
 
     def of_waker(self, tid: int, cpu: int, at: int) -> Track:
-        """Return the track of a waking: that of the thread ``tid`` if it is the program's, else that of the CPU
-        (-1: an interrupt)."""
+        """Return the track on which a waking is marked. It is the track of the thread ``tid`` if this thread belongs to
+        the program, else the track of the CPU."""
         for start, end, track in self._lives.get(tid, ()):
             if start <= at <= end:
                 return track

@@ -37,8 +37,8 @@ _PASSIVE = frozenset({"idle", "tick_stop", "stack"})
 the leaving task."""
 
 _OF_A_PROGRAM = frozenset({"call", "call_end", "fork", "exec", "exit"})
-"""The kinds of event for system calls, and for the begin and end of threads (``evidence.lives`` reads them); they
-change neither a CPU nor a thread's state."""
+"""The kinds of event for system calls, and for the begin and end of threads. Only ``evidence.lives`` reads these
+events. They change neither a CPU's state nor a thread's state."""
 
 NMI = "NMI"
 WORKSHOP = "jitter-workshop"

@@ -24,8 +24,10 @@ WOKEN = "woken"
 
 class Segment(NamedTuple):
     """Hold the innermost activity of one CPU from ``start`` to before ``end``, in the context of task ``pid``.
-    ``serial``: the same number for all pieces of one stay (of a task) or one execution (of a handler), interrupted or
-    not."""
+
+    ``serial``: a number that identifies one stay of a task on the CPU, or one execution of a handler. If the stay or
+    the execution is interrupted, all its segments have the same number.
+    """
 
     start: int
     end: int

@@ -246,8 +246,8 @@ class Shows:
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """Hold the load beside a chapter's runs, for which the chapter's change is the cure. ``shown``: what the load is,
-    in words for the learner; "" in a lesson that names the noise in each measurement."""
+    """Hold the load that runs beside a chapter's measurements; the chapter's change is the cure for it. ``shown``:
+    words for the learner on what the load is. It is "" in a lesson that names the noise in each measurement."""
 
     noise: str
     shown: str = ""
@@ -264,15 +264,26 @@ class PageWhen:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """Hold one chapter. ``pages``: step → Markdown. ``changes``: nothing | placement | tunables. ``hot_cpus``: the
-    least number of hot CPUs. ``look``: topics of ``LOOK_TOPICS``. ``learnt``: what to remember, a sentence each.
-    ``tunables``: ``ID`` or ``ID=VALUE``. ``recording``: the recorded host to teach on if this host has none of the
-    tunables; ``recording_after``: that host after the change. ``reboot``: the chapter's tunables take effect with the
-    next boot. ``treats``: ids of tunables that the chapter explains but does not set. ``shows``: the effect of the
-    chapter's change, None if the chapter changes nothing. ``recall``: questions that later chapters ask about it.
-    ``company``: the load beside its runs, None without. ``suspects``: the kinds of noise that a hunt hides, () for
-    all. ``mask``: a mask that the learner writes before the plan is applied, None without. ``program``: the chapter
-    observes a program of the learner's own at ``measure``, and proves a change with it at ``compare``."""
+    """Hold one chapter of a course.
+
+    * ``pages``: step → its page in Markdown.
+    * ``changes``: what the chapter changes: ``nothing``, ``placement`` or ``tunables``.
+    * ``hot_cpus``: the least number of hot CPUs.
+    * ``look``: topics of ``LOOK_TOPICS``.
+    * ``learnt``: what to remember, one sentence each.
+    * ``tunables``: the tunables that the chapter sets, as ``ID`` or ``ID=VALUE``.
+    * ``recording``: the recorded host on which the chapter is taught if this host has none of the tunables.
+    * ``recording_after``: that recorded host after the change.
+    * ``reboot``: True if the tunables take effect with the next boot.
+    * ``treats``: ids of tunables that the chapter explains but does not set.
+    * ``shows``: the effect of the chapter's change, None if the chapter changes nothing.
+    * ``recall``: questions about this chapter, which later chapters ask.
+    * ``company``: the load beside the chapter's runs, None for no load.
+    * ``suspects``: the kinds of noise that a hunt may hide, () for all kinds.
+    * ``mask``: a mask that the learner writes before the plan is applied, None for no mask.
+    * ``program``: True if the chapter observes a program of the learner's own at ``measure``, and proves a change with
+      it at ``compare``.
+    """
 
     id: str
     title: str
@@ -306,17 +317,17 @@ class Chapter:
 
     @property
     def accompanied(self) -> bool:
-        """Return True if the company runs beside every measurement of the chapter, before and after alike."""
+        """Return True if the chapter's company runs beside each of its measurements, before the change and after it."""
         return self.company is not None and all(one.noise == self.company.noise for one in self.measurements)
 
     @property
     def measures(self) -> bool:
-        """Return True if the chapter has the mark ``curve``: it measures, or observes a program."""
+        """Return True if the chapter has the mark ``curve``, because it measures or observes a program."""
         return self.program or bool(self.measurements)
 
     @property
     def sets(self) -> bool:
-        """Return True if the chapter has the mark ``setting``: it changes something, or proves a change."""
+        """Return True if the chapter has the mark ``setting``, because it changes something or proves a change."""
         return self.program or self.changes != "nothing"
 
     def measurement(self, slot: str) -> Measurement | None:

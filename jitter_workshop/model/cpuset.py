@@ -151,8 +151,8 @@ def _sorted(cpus: Sequence[int]) -> CpuSet:
 
 @lru_cache(maxsize=256)
 def _list_text(cpus: tuple[int, ...]) -> str:
-    """Return the kernel's list form of CPU numbers. The result is cached, because thousands of interrupts have the same
-    few lists."""
+    """Return CPU numbers in the kernel's list form, such as ``0-3,8``. The result is cached, because thousands of
+    interrupts have the same few lists."""
     if len(cpus) > 1 and _one_range(cpus):
         return f"{cpus[0]}-{cpus[-1]}"
     parts: list[str] = []
@@ -190,8 +190,8 @@ class PartitionState:
 
 
 def parse_partition(text: str) -> PartitionState:
-    """Parse ``isolated`` or ``isolated invalid (Cpu list in cpuset.cpus not exclusive)``
-    (Documentation/admin-guide/cgroup-v2.rst). Raise ValueError on anything else."""
+    """Return the state in a text such as ``isolated`` or ``isolated invalid (Cpu list in cpuset.cpus not exclusive)``
+    (Documentation/admin-guide/cgroup-v2.rst). Raise ValueError if the text has any other form."""
     kind, blank, rest = text.strip().strip("\0").strip().partition(" ")
     rest = rest.strip()
     if kind not in ("member", "root", "isolated"):

@@ -153,7 +153,8 @@ class _Fields:
 
 
 def _first_init(self: Any, *given: Any, **named: Any) -> None:
-    """Take the place of ``__init__`` until the first instance is made: generate the real ``__init__``, then call it."""
+    """Stand in for ``__init__`` of a class until its first instance is made. Then generate the real ``__init__``, put
+    it into the class, and call it."""
     cls = type(self)
     names, defaults = cls.__slots__, vars(cls)["__record_defaults__"]
     scope: dict[str, Any] = {f"_d_{name}": value for name, value in defaults.items()}

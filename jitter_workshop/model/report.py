@@ -97,8 +97,8 @@ class ReportedChapter:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """Hold a chart: a title, its curves, and one sentence on what to look for. ``change``: the first two curves are
-    before and after a change, and the space between both is filled."""
+    """Hold a chart: a title, its curves, and one sentence on what to look for. ``change``: True if the first two curves
+    are those before and after a change; the space between both is then filled."""
 
     title: str
     text: str

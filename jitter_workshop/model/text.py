@@ -47,8 +47,8 @@ def clean(text: object, limit: int = NAME) -> str:
 
 
 def shortened(text: object, limit: int = NAME) -> str:
-    """Clean a text as :func:`clean` does, but leave out its middle where it is too long: ``isolation: fr… spinners``.
-    Names of runs often begin alike and differ at the end."""
+    """Return a text cleaned by :func:`clean`, but with its middle left out if it is too long: ``isolation: fr…
+    spinners``. Names of runs often begin alike and differ only at the end."""
     line = clean(text, 4 * NAME)
     if len(line) <= limit:
         return line
@@ -135,6 +135,7 @@ def split_code(lines: Iterable[str]) -> Iterator[tuple[str, Kind]]:
 
 
 def fence_mark(line: str) -> str:
-    """Return the three or more ` or ~ that a line begins with, or ""."""
+    """Return the fence at the beginning of a line: three or more of the characters ` or ~. Return "" if the line begins
+    with no fence."""
     mark = line[: len(line) - len(line.lstrip(line[:1]))] if line[:1] in ("`", "~") else ""
     return mark if len(mark) >= 3 else ""

@@ -69,9 +69,12 @@ class TurnGranted:
 
 @dataclass(frozen=True, slots=True)
 class TurnState:
-    """Hold the turn and its queue. ``queue``: first come, first served. ``frozen_by``: the instructor who does not let
-    new turns begin, "" for none. ``trouble``: why the machine's settings could not be restored, "" if they were. No
-    turn begins while there is trouble."""
+    """Hold the turn of a shared machine, and the queue for it.
+
+    ``queue``: the waiting teams, the first to be served first. ``frozen_by``: the instructor who lets no new turn
+    begin, "" for none. ``trouble``: why the machine's settings could not be restored, "" if they were. No turn begins
+    while there is trouble.
+    """
 
     boot_id: str
     number: int = 0

@@ -145,10 +145,13 @@ class CpuView:
 
 @dataclass(frozen=True, slots=True)
 class BootWay:
-    """Hold how a chapter's boot parameters would be set: ``once``, for the next boot alone, or for every boot.
-    ``why_not``: why this host cannot set them for one boot, "" if it can. ``this_boot``: the running kernel was booted
-    with parameters for one boot, so these are gone after the next boot. ``root_first``: only root can check if one boot
-    is possible, so this choice asks for root's rights."""
+    """Hold how a chapter's boot parameters would be set.
+
+    ``once``: True if they are set for the next boot alone, False for every boot. ``why_not``: why this host cannot set
+    them for one boot, "" if it can. ``this_boot``: True if the running kernel was booted with parameters for one boot,
+    so that they are gone after the next boot. ``root_first``: True if only root can check if one boot is possible, so
+    that this choice asks for root's rights.
+    """
 
     once: bool
     why_not: str = ""
@@ -158,9 +161,12 @@ class BootWay:
 
 @dataclass(frozen=True, slots=True)
 class ApplyView:
-    """Hold the outcome of a chapter's plan. ``applied``: number of applied settings. ``refused``: (path or id, reason).
-    ``settled``: the chapter's tunables now need no improvement. ``text``: the outcome in words. ``by_hand``: the
-    learner made the writes; ``refused`` then holds those that were not made as planned."""
+    """Hold the outcome of applying a chapter's plan.
+
+    ``applied``: the number of applied settings. ``refused``: (path or id, reason) of the other settings. ``settled``:
+    True if the chapter's tunables now need no improvement. ``text``: the outcome in words. ``by_hand``: True if the
+    learner made the writes by hand; ``refused`` then has the writes that were not made as planned.
+    """
 
     applied: int
     refused: tuple[tuple[str, str], ...]

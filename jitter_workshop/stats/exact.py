@@ -148,7 +148,8 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
 
 
 def _beta_terms(a: float, b: float, x: float) -> Iterator[tuple[float, float]]:
-    """Yield the continued fraction of the incomplete beta function (DLMF 8.17.22)."""
+    """Yield the pairs (a, b) of the continued fraction of the incomplete beta function (DLMF 8.17.22), for
+    :func:`_continued_fraction`."""
     for m in range(_TERMS // 2):
         if m:
             yield m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)), 1.0

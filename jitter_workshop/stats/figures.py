@@ -80,7 +80,7 @@ class Figure:
         return f"{self.shown(value)} {unit}".rstrip()
 
     def change(self, before: float | None, after: float | None) -> str:
-        """Return two values and their unit: ``129.6 → 5.4 a second``."""
+        """Return the values of a figure before and after a change, with their unit: ``129.6 → 5.4 a second``."""
         return f"{self.shown(before)} → {self.with_unit(after)}"
 
 
@@ -136,8 +136,11 @@ def _stalls_over(threshold_ns: int) -> Callable[[KnownRun], float | None]:
 
 
 def _without_a_switch(seen: KnownRun) -> float | None:
-    """Return the rate of stalls of at least 100 µs, minus the rate of preemptions; 0 if there were more preemptions.
-    The result is a lower bound on the rate of stalls that were no preemptions."""
+    """Return the rate of stalls of at least 100 µs, minus the rate of preemptions. Return 0 if there were more
+    preemptions.
+
+    The result is a lower bound: at least this many stalls per second were not preemptions.
+    """
     stalls, preempted = _stalls_over(100_000)(seen), _preempted_a_second(seen)
     return None if stalls is None or preempted is None else max(stalls - preempted, 0.0)
 
@@ -174,7 +177,7 @@ def _percentile(name: str, histogram: str | None = None) -> Callable[[KnownRun],
 
 
 INTENDED = "accumulator_intended"
-"""The histogram of the times from a message's due time to its receipt."""
+"""The name of the histogram with the times from a message's due time to its receipt."""
 UNSWITCHED = "stalls of 100 µs and more, minus preemptions"
 
 
@@ -197,7 +200,8 @@ def _on_trace(wanted: Callable[[InterferingTask], bool]) -> Callable[[KnownRun],
 
 
 def _idle_exit(seen: KnownRun) -> float | None:
-    """Return the mean exit latency of the idle states that the measured CPUs entered, in ns; 0 if they entered none."""
+    """Return the mean exit latency, in ns, of the idle states that the measured CPUs entered. Return 0 if they entered
+    no idle state."""
     entries, exit_us = seen.run.idle_entries, seen.run.idle_exit_us
     return None if entries is None or exit_us is None else exit_us * 1e3 / max(entries, 1)
 

@@ -36,8 +36,8 @@ class GateVerdict:
 
 
 def verdict(gate: Gate, comparison: Comparison, other: Run) -> GateVerdict | None:
-    """Return the verdict on the run ``other`` from its comparison with the baseline; None if the comparison lacks the
-    gate's row."""
+    """Return the gate's verdict on the run ``other``. ``comparison``: the run compared with the baseline. Return None
+    if the comparison lacks the row of the gate's measure."""
     higher = higher_at(comparison, gate.measure, gate.tolerance)
     row = next((r for r in comparison.rows if r.measure == gate.measure), None)
     if higher is None or row is None or row.a is None or row.b is None:

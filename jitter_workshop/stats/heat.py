@@ -113,8 +113,8 @@ def level(count: float, limits: Sequence[int]) -> int:
 
 
 def shows_bursts(blocks: Sequence[Block]) -> bool:
-    """Return True if a run's longest times come in bursts. That is so if :func:`loud_blocks` returns two blocks or
-    more, and at most half of all blocks. A run of fewer than eight blocks shows none."""
+    """Return True if a run's longest times come in bursts: :func:`loud_blocks` returns at least two blocks, and at most
+    half of all blocks. Return False for a run of fewer than eight blocks."""
     longest = [block.max for block in blocks if block.max is not None]
     return len(longest) >= LEAST_BLOCKS and 2 <= len(loud_blocks(blocks)) <= _MOST_LOUD * len(longest)
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 LOWEST_NS = 1
 HIGHEST_NS = 60_000_000_000
 DIGITS = 3
-"""The workshop's geometry: 1 ns to 60 s with three significant digits (27,648 counters)."""
+"""The number of significant digits of the workshop's histograms. They reach from 1 ns to 60 s and have 27,648
+counters."""
 
 MAX_CORRECTIONS = 10_000_000
 """The largest number of steps of one correction for coordinated omission. A correction with this many steps takes
@@ -55,8 +56,8 @@ def counters(histogram: HdrHistogram) -> memoryview:
 
 
 def settle(histogram: HdrHistogram) -> None:
-    """Make the histogram's total, minimum and maximum agree with its counters, after code wrote directly into the
-    counters."""
+    """Set the histogram's total, minimum and maximum by its counters. Call this after code has written directly into
+    the counters."""
     view = counters(histogram)
     used = list(itertools.compress(range(len(view)), view))
     if used:
@@ -114,7 +115,7 @@ def corrected(histogram: HdrHistogram, interval_ns: int) -> HdrHistogram:
 
 
 def encode(histogram: HdrHistogram) -> str:
-    """Return the histogram in base64 (V2, compressed)."""
+    """Return the histogram as a base64 text (V2, compressed), which :func:`decode` reads."""
     # The library sizes its buffer by the recorded maximum. With a maximum beyond the counters it writes past the end.
     settle(histogram)
     return str(histogram.encode().decode("ascii"))

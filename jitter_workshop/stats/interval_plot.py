@@ -14,7 +14,7 @@ from jitter_workshop.model.verdict import NO_CHANGE_WITHIN
 from jitter_workshop.stats.scale import times
 
 REACHES = (2.0, 5.0, 10.0, 30.0, 100.0, 1_000.0)
-"""The smallest and the largest factor at the right end of an axis."""
+"""The factors that the right end of an axis may have, from the smallest to the largest."""
 _SHARE = 0.8
 """The share of all interval ends that must fit on the axis. One very wide interval must not make the others too small
 to read."""

@@ -97,8 +97,8 @@ def draw_pairs(settings: int, seed: int) -> tuple[Arms, ...]:
 
 
 def draw_proofs(chosen: Sequence[int], pairs: int, seed: int) -> tuple[Arms, ...]:
-    """Return the pairs of the proofs, in order of time. A coin decides, for each setting and pair, in which run the
-    setting is on."""
+    """Return the pairs of the proofs, in order of time. For each setting and each pair, a coin decides if the setting
+    is on in the first run or in the second."""
     chance = random.Random(f"proofs {seed}")
     return tuple(_split([chance.random() < 0.5 for _ in chosen], chosen) for _ in range(pairs))
 
