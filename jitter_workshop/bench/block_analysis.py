@@ -62,15 +62,15 @@ class Recorder:
 
 @dataclass(frozen=True, slots=True)
 class Stamps:
-    """Hold one thread's records: ``times`` (``uint64_t *``, ticks) and ``cpus`` (``uint16_t *``), n + 1 entries
-    each."""
+    """Hold one thread's records of a block. ``times``: the stamps (``uint64_t *``, ticks). ``cpus``: the CPU of each
+    stamp (``uint16_t *``). Both arrays have n + 1 entries for n messages."""
 
     times: Any
     cpus: Any
 
 
 def thresholds(threshold_ns: int) -> tuple[int, ...]:
-    """Return the run's own threshold and the decades at or above it, all in ns."""
+    """Return the run's own threshold of stalls, and the decades at or above it, all in ns."""
     return tuple(sorted({threshold_ns, *(t for t in STALL_DECADES_NS if t >= threshold_ns)}))
 
 

@@ -65,7 +65,7 @@ class ProcessUse:
 
 
 def snapshot() -> ProcessTimes:
-    """Read all processes now. Processes that cannot be read, or that end meanwhile, are left out."""
+    """Return the CPU times of all processes now. A process that cannot be read, or that ends meanwhile, is left out."""
     # Ours first and the CPUs last, the other way round afterwards: so the error only makes the unnamed rest smaller.
     own_s = own_seconds()
     at_s = time.monotonic()

@@ -203,8 +203,8 @@ class Child:
         return MeasureError(f"{self._name} ended with exit code {status}{f': {last}' if last else ''}")
 
     def message(self, event: Event, wanted: str, message: type[M]) -> M:
-        """Return the message of a line, which must be of the kind ``wanted``. Raise MeasureError if the child ended or
-        broke the protocol, and ``refusal`` if the child reported a failure."""
+        """Return the message in a line from the child, which must be of the kind ``wanted``. Raise MeasureError if the
+        child ended or broke the protocol. Raise the error ``refusal`` if the child reported that it cannot go on."""
         if event.kind == "end":
             raise self.ended()
         try:

@@ -111,7 +111,8 @@ def choose_source(kernel: Clocksource, traced: bool) -> int:
 
 
 def calibrate(root: HostRoot, traced: bool = False) -> TickClock:
-    """Choose the clock (see ``choose_source``) and measure its rate, cost and resolution (about 0.1 s)."""
+    """Choose the clock (see ``choose_source``), measure its rate, cost and resolution, and return it. This takes about
+    0.1 s."""
     kernel = read_clocksource(root)
     source = choose_source(kernel, traced)
     if source == lib.JW_CLOCK_MONOTONIC:
@@ -148,8 +149,8 @@ def lock_memory() -> tuple[bool, str]:
 
 
 def die_with_parent() -> None:
-    """Have the kernel kill this process when the thread that started it ends; end at once if the parent has ended
-    already."""
+    """Ask the kernel to kill this process when the parent's thread that started it ends. End this process at once if
+    its parent has ended already."""
     parent = os.getppid()
     check(lib.jw_die_with_parent(), "the kernel refused to couple this process to its parent")
     if os.getppid() != parent:

@@ -36,8 +36,8 @@ class NoiseChild(launch.Child):
             raise
 
     def aim(self, tids: Mapping[str, int]) -> None:
-        """Tell the noise process which measured thread it has to move; do nothing for a noise that moves no thread.
-        Raise the same errors as the constructor."""
+        """Tell the noise process which measured thread it has to move. Do nothing if the noise moves no thread. Raise
+        HostError if this host cannot make the noise, MeasureError if the child failed."""
         if noise(self._order.kind).aimed:
             # All histograms are about the receiving thread.
             name = next((name for name in ("accumulator", "receiver") if name in tids), next(iter(tids)))

@@ -60,7 +60,8 @@ class Wish:
 
     @property
     def splits(self) -> bool:
-        """Return True if only the accumulator runs ``within``."""
+        """Return True if only the accumulator runs on the CPUs ``within`` of an isolated cpuset, and the other threads
+        run outside."""
         if self.within is None or not self.by_thread or self.workload not in TWO_THREADS:
             return False
         return len(self.within) < 2 or (self.producer is not None and self.producer not in self.within)
@@ -102,10 +103,11 @@ def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS, lines: Li
 
 
 def check_realtime(topology: Topology, placement: Placement, threads: int, within: CpuSet | None = None) -> None:
-    """Raise HostError if SCHED_FIFO leaves no CPU free outside the run: busy-waiting FIFO threads would stop the host.
+    """Raise HostError if real-time threads (SCHED_FIFO) would leave no CPU free outside the run. Such threads never
+    sleep, so they would stop the host.
 
-    ``threads``: the number of measured threads. ``within``: as in :class:`Wish`; the measuring process has other
-    threads, which are in the cpuset too.
+    ``threads``: the number of measured threads. ``within``: the CPUs of an isolated cpuset in which the measuring
+    process is, else None. The other threads of the process are in the cpuset, too.
     """
     used = CpuSet.of(placement.cpus)
     if within is not None and not within - used:
@@ -151,7 +153,7 @@ def _check_wish(topology: Topology, wish: Wish) -> None:
 
 
 def _check_within(topology: Topology, wish: Wish, within: CpuSet) -> None:
-    """Raise HostError for a request that a process in an isolated cpuset cannot meet."""
+    """Raise HostError if a process in an isolated cpuset cannot meet the request. ``within``: the cpuset's CPUs."""
     if wish.mode == "none" and not wish.given:
         raise HostError("the scheduler cannot move threads between isolated CPUs, but '--placement none' needs that")
     if wish.splits:
@@ -187,8 +189,8 @@ def _check_split(topology: Topology, wish: Wish, within: CpuSet) -> None:
 
 
 def check_cpu(topology: Topology, number: int) -> None:
-    """Raise HostError for a CPU that does not exist, is offline, or may not be used by this process; the message says
-    which."""
+    """Raise HostError if a CPU does not exist, is offline, or may not be used by this process. The error's message says
+    which of these is the case."""
     cpu = topology.cpu(number)
     if cpu is None:
         raise HostError(f"this host has no CPU {number}", f"CPUs online: {topology.online}")

@@ -122,9 +122,11 @@ def expected_seconds(spec: RunSpec) -> float:
 
 
 def fitting_blocks(spec: RunSpec, done: int, elapsed_s: float) -> int:
-    """Return the number of blocks that a run has time for, after ``done`` blocks took ``elapsed_s`` seconds. The spec's
-    number is returned unless a preset would take far longer than intended. A run with a given length or number of
-    messages is never cut."""
+    """Return the number of blocks for which a run has time, after ``done`` blocks took ``elapsed_s`` seconds.
+
+    This is the spec's number, unless a run of a preset would take far longer than intended. A run with a given length
+    or a given number of messages always keeps its number of blocks.
+    """
     limit_s = max(_LEAST_LIMIT_S, _TOO_SLOW * expected_seconds(spec))
     # The first block includes the work that is done only once.
     if spec.preset is None or elapsed_s < limit_s / 4 or elapsed_s / done * spec.blocks <= limit_s:
@@ -216,7 +218,8 @@ class RunController:
         )
 
     def _log_inside(self) -> Bursts | None:
-        """Return the log of a noise within the measuring process; None for any other noise."""
+        """Return the log of a noise that the measuring process makes within itself. Return None if the run has no such
+        noise."""
         kind = self.spec.noise
         if kind is None or noise_called(kind).by != "inside":
             return None
@@ -225,7 +228,8 @@ class RunController:
         return read_log(kind, kind, log)
 
     def _log_beside(self) -> Bursts | None:
-        """Return the log of a planned stall or of a noise process; None if there was neither."""
+        """Return the log of a planned stall, or of a noise with a process of its own. Return None if the run has
+        neither."""
         if self.stall is not None:
             return self.stall.bursts(self.gathered.raw)
         return self.noise.finish() if self.noise is not None else None

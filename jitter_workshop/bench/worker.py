@@ -188,7 +188,7 @@ class Worker:
         parent.say("ready", Ready(clock, self._workload.tids, mlocked, sched, notes, threshold_ns))
 
     def _enter(self, placement: Placement) -> None:
-        """Have the parent put threads into the isolated set, then bind them to their CPUs."""
+        """Ask the parent to put threads into the isolated set. Once it has done so, bind all threads to their CPUs."""
         self._parent.say("inside", Inside(self._workload.tids_inside))
         kind, _ = self._parent.hear()
         if kind != "placed":

@@ -214,7 +214,8 @@ def _company(table: Table) -> Company | None:
 
 
 def _shared(measurements: tuple[Measurement, ...]) -> Company | None:
-    """Return the company of a lesson that names the same noise in each measurement; None for other lessons."""
+    """Return the company of a lesson that has no table [company], but names the same noise in each measurement. Return
+    None for any other lesson."""
     kinds = {one.noise for one in measurements}
     kind = next(iter(kinds)) if len(kinds) == 1 else None
     return Company(kind) if kind else None

@@ -78,8 +78,8 @@ def run_s(measurement: Measurement) -> float:
 
 
 def words_of_page(page: str) -> int:
-    """Return the number of words of a page without its sources, which are for looking up. Words in code and in the
-    lines of a picture count, the fences around them do not."""
+    """Return the number of words on a page. Sources are not counted, because they are for looking up. Words in code and
+    in the lines of a picture are counted, but not the fences around them."""
     read = _SOURCES.split(page, maxsplit=1)[0]
     return sum(_count(line) for line, kind in split_code(read.splitlines()) if kind != "fence")
 

@@ -18,7 +18,8 @@ from jitter_workshop.stats.sample_size import FEW_STALLS, of_run
 from jitter_workshop.stats.scale import about_times, as_told, nice_ns, nice_number, times
 
 NEAR_FACTOR = 3.0
-"""A guess within this factor is near: about half a decade, the precision of the eye on a logarithmic chart."""
+"""A guess is near if it differs from the value by at most this factor. It is about half a decade, the precision of the
+eye on a logarithmic chart."""
 
 
 def outcome(
@@ -217,7 +218,8 @@ def _mark(task: PredictionTask, prediction: Prediction, run: Run) -> PredictionO
 
 
 def by_curve(task: PredictionTask, prediction: Prediction, curve: PercentileCurve) -> PredictionOutcome:
-    """Judge a mark by a curve that was measured on another machine."""
+    """Return the judged guess of a learner who marked a value at a percentile. ``curve``: the curve that decides; it
+    was measured on another machine."""
     percentile = task.percentile or "99.9"
     measured = value_at(curve, float(percentile))
     if prediction.value_ns is None or measured is None:

@@ -299,8 +299,8 @@ def _arriving(timeline: Timeline, raw: list[Piece], place: int) -> str | None:
 
 
 def _just_before(window: Window, timeline: Timeline, hole: Piece, around: int) -> str | None:
-    """Return the cause that ended shortly before the window, if the thread may still have been leaving it when the
-    window began; else None."""
+    """Return the cause that ended shortly before a window, if the thread may still have been leaving it when the window
+    began. Return None if there is no such cause."""
     thread = timeline.threads.get(window.thread)
     cpu = window.cpu
     if thread is not None and thread.starts:

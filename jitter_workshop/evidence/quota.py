@@ -48,7 +48,7 @@ class Stops:
         return self._periods[place] if ran >= self._least else None
 
     def _ran_before(self, moment: int) -> int:
-        """Return the time for which all threads together ran before a moment."""
+        """Return the sum of the times for which the program's threads ran before a moment."""
         began, ended = bisect_left(self._starts, moment), bisect_left(self._ends, moment)
         # The threads that still run then have run until that moment.
         return self._ended[ended] - self._started[began] + (began - ended) * moment

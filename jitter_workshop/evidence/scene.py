@@ -148,7 +148,8 @@ class Scene:
             self.track(CPUS, cpu, 1, name=f"CPU {cpu} interrupts", order=2 * cpu + 1).slices += taken
 
     def _stays(self, track: CpuTrack, timeline: Timeline, ns: Callable[[int], int]) -> Iterator[Slice]:
-        """Yield a slice for each stay of a task on the CPU, interrupts included. Idle time is left empty."""
+        """Yield a slice for each stay of a task on the CPU. Interrupts during the stay are part of the slice. The idle
+        task has no slices."""
         start = end = 0
         label: Label | None = None
         segments = track.cut(timeline.start, timeline.end)
@@ -290,7 +291,7 @@ class ProgramScene(Scene):
 
     def of_waker(self, tid: int, cpu: int, at: int) -> Track:
         """Return the track on which a waking is marked. It is the track of the thread ``tid`` if this thread belongs to
-        the program, else the track of the CPU."""
+        the program, else the track of the CPU. An interrupt has the ``tid`` -1."""
         for start, end, track in self._lives.get(tid, ()):
             if start <= at <= end:
                 return track
@@ -299,7 +300,7 @@ class ProgramScene(Scene):
 
 @dataclass(slots=True)
 class ThreadScene:
-    """Add the slices of one thread of a program, in order of time."""
+    """Add the slices of one thread of a program to its track, in order of time."""
 
     _scene: ProgramScene
     _track: Track

@@ -32,7 +32,7 @@ _DEEPEST = 32
 """The largest number of frames on one stack. No kernel nests so deep, so a deeper stream of events is not a trace."""
 
 _made = tuple.__new__
-"""Make a named tuple from its fields like a call of its class, but three times as fast."""
+"""Make a named tuple from an iterable of its fields, as a call of its class does, but three times as fast."""
 
 _FUNCTION = -1
 """The number that marks a frame as a function, not as a vector."""
@@ -149,8 +149,8 @@ class CpuState:
         self._push(stack, kind, number, raw, name)
 
     def enter_within(self, ts: int, kind: str, raw: str, name: str, hard: bool) -> None:
-        """Enter a function that runs in a hard interrupt if one is open or ``hard`` is True, else on the task (in one
-        of its softirqs, or in the idle loop)."""
+        """Enter a function that runs in a hard interrupt or on the task. It runs in a hard interrupt if one is open or
+        ``hard`` is True. Else it runs on the task, in one of the task's softirqs or in the idle loop."""
         self.close(ts)
         stack = self.irqs if self.irqs or hard else self._tasks[self.key]
         self._push(stack, kind, _FUNCTION, raw, name)

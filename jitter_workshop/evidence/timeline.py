@@ -104,7 +104,8 @@ class _Builder:
                 self._names[a] = name
                 self._names.setdefault(pid, other)
         self._ends = {} if own is None else _ends(self._names, frozenset(tids.values()), own)
-        """Pid → the task's name with its ending, for tasks with an ending. The ending says whose task it is."""
+        """Process id → the name of a task with an ending that says whose task it is. Only tasks whose names get an
+        ending are in this table."""
         self._names |= self._ends
         self._names |= {tid: name for name, tid in tids.items() if tid not in self._names} | {0: IDLE}
         self._threads = {tid: ThreadState(name, tid, self._begin) for name, tid in tids.items()}

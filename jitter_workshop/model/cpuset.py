@@ -73,9 +73,10 @@ class CpuSet:
 
     @classmethod
     def parse_words(cls, text: str) -> CpuSet:
-        """Parse numbers separated by blanks, ``0 1 2 3``: only cpufreq writes its CPUs in this form.
+        """Return the set in a text of numbers separated by blanks, such as ``0 1 2 3``. Only cpufreq writes CPUs in
+        this form.
 
-        Raise ValueError on anything else.
+        Raise ValueError if the text has any other form.
         """
         return cls(tuple(_number(word) for word in text.strip("\0").split()))
 

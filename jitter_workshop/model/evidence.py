@@ -227,9 +227,11 @@ class FrequencySeen:
 
 @dataclass(frozen=True, slots=True)
 class RemoteAction:
-    """Hold an action of one task on another, with its count. ``what``: ``ipi`` (``of``: the function that the target is
-    to call), ``move`` (``of``: the measured thread) or ``wake`` (``of``: the measured thread). ``cpu``: the CPU of the
-    target, -1 for several."""
+    """Hold an action of one task on another CPU or thread, with the number of times.
+
+    ``what``: ``ipi``, ``move`` or ``wake``. ``of``: for ``ipi`` the function that the target is to call, else the
+    measured thread. ``cpu``: the CPU of the target, -1 for several CPUs.
+    """
 
     what: str
     who: str
@@ -342,7 +344,8 @@ class EvidenceReport:
 
 @dataclass(frozen=True, slots=True)
 class CountedStall:
-    """Hold a stall of a run without a trace. ``at_ns``: its start since the run began. ``parts``: always None."""
+    """Hold a stall of a run without a trace. ``at_ns``: its start, from the run's start. ``parts``: always None,
+    because only a trace shows the causes."""
 
     at_ns: int
     duration_ns: int

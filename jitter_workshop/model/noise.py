@@ -293,8 +293,8 @@ class Bursts:
 
 
 def pack_bursts(bursts: Iterable[Burst]) -> bytes:
-    """Pack bursts into fixed records. A length above 4 s and a CPU number above 16 bits become the largest value that
-    fits."""
+    """Return bursts packed into records of one size. A length above 4 s, or a CPU number above 16 bits, becomes the
+    largest value that fits."""
     from struct import pack
 
     return b"".join(

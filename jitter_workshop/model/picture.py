@@ -34,7 +34,7 @@ class Mask:
 
     @property
     def left(self) -> CpuSet:
-        """Return the CPUs that the mask names."""
+        """Return the CPUs that remain in the mask after the CPUs ``out`` are taken out."""
         return CpuSet.of(range(self.cpus)) - self.out
 
     @property

@@ -134,7 +134,8 @@ def _own_closure(method: Any, old: type, new: type) -> None:
 
 
 class _Fields:
-    """Make ``__dataclass_fields__`` on first access. The standard library recognizes a dataclass by this attribute."""
+    """Provide the attribute ``__dataclass_fields__`` of a class, made at its first use. The standard library recognizes
+    a dataclass by this attribute."""
 
     def __get__(self, _instance: object, cls: type) -> Any:
         import dataclasses

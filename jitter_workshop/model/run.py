@@ -346,11 +346,12 @@ class Run:
 
     @property
     def main_summary(self) -> HistogramSummary | None:
-        """Return the summary of the main histogram; None where the run has none."""
+        """Return the summary of the main histogram; None if the run has no such histogram."""
         return self.histograms.get(self.main_histogram)
 
     def percentile(self, name: str) -> int | None:
-        """Return a percentile of the main histogram in ns, by its name in PERCENTILES; None where it is not known."""
+        """Return the value in ns of a percentile of the main histogram; None if it is not known. ``name``: one of
+        PERCENTILES."""
         return self.main_summary.percentiles.get(name) if self.main_summary is not None else None
 
     @property

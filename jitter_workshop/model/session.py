@@ -122,7 +122,8 @@ class ChapterProgress:
 
 @dataclass(frozen=True, slots=True)
 class RecallCard:
-    """Hold where a recall question is: in box 1 (missed) to 5, and the visit from which on it is asked again."""
+    """Hold the place of a recall question: its box, from 1 (missed) to 5, and the visit from which on the question is
+    asked again."""
 
     box: int
     due: int

@@ -103,8 +103,8 @@ def fell_away(ended: int, changed: int = 0) -> str:
 
 
 def tally(tunables: Iterable[str]) -> str:
-    """Return the numbers of tunables and writes in words: ``2 tunables, 22 writes``. ``tunables``: for each write, the
-    id of its tunable."""
+    """Return the numbers of tunables and of writes in words, such as ``2 tunables, 22 writes``. ``tunables``: the id of
+    the tunable of each write."""
     ids = tuple(tunables)
     return f"{many(len(set(ids)), 'tunable')}, {many(len(ids), 'write')}"
 

@@ -144,9 +144,11 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Hold how well a run supports a percentile: the samples and the distinct stalls beyond it. ``solid``: at least ten
-    samples (the chart then draws a full line). ``proof``: also at least ten distinct stalls, without which no
-    percentile above p99 gets a verdict."""
+    """Hold how well a run supports a percentile: the number of samples and of distinct stalls beyond it.
+
+    ``solid``: True if there are at least ten samples beyond it; the chart then draws a full line. ``proof``: True if
+    there are also at least ten distinct stalls, without which no percentile above p99 gets a verdict.
+    """
 
     percentile: str
     value_ns: int | None

@@ -281,7 +281,7 @@ def rate_in_words(run: Run) -> str:
 
 
 def _often(per_second: float) -> str:
-    """Return a rate for people: per second from 0.1 on, else per hour."""
+    """Return a rate for people: per second if it is at least 0.1 a second, else per hour."""
     return f"{nice_number(per_second)} a second" if per_second >= 0.1 else f"{nice_number(per_second * 3600)} an hour"
 
 

@@ -26,8 +26,8 @@ _TINY = 1e-300
 _TERMS = 200_000
 _HAIR = 1e-12
 _MANY = 10_000
-"""Above this count, a limit is half of a chi-square's quantile by Wilson and Hilferty (PNAS 1931). This approximation
-is then within 10^-7 of the exact limit."""
+"""Above this count of events, a limit is computed as half of a chi-square's quantile by Wilson and Hilferty (PNAS
+1931). This approximation is then within 10^-7 of the exact limit."""
 
 
 def poisson_limits(count: int, confidence: float = CONFIDENCE) -> tuple[float, float]:

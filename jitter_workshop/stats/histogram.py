@@ -122,7 +122,7 @@ def encode(histogram: HdrHistogram) -> str:
 
 
 def decode(text: str | bytes) -> HdrHistogram:
-    """Return a histogram from base64 (V2, compressed). Raise ValueError for a text that is damaged, too large or in
+    """Return the histogram in a base64 text (V2, compressed). Raise ValueError if the text is damaged, too large or in
     another format."""
     inner = unwrap(text)
     if inner.version != 2:
@@ -176,10 +176,12 @@ def summary(
     total_ns: int | None = None,
     overflow: int = 0,
 ) -> HistogramSummary:
-    """Return the histogram's count, extremes, mean and percentiles. ``min_ns``, ``max_ns``: the true extremes;
-    ``total_ns``: the exact sum; for None, the counters' bounds and middles are used. ``overflow``: how many of the
-    values are above the range (the highest counter has counted them). No percentile is above ``max_ns``, although the
-    last counter may end above it."""
+    """Return the histogram's count, extremes, mean and percentiles.
+
+    ``min_ns``, ``max_ns``: the true extremes, None to use the counters' bounds. ``total_ns``: the exact sum, None to
+    use the counters' middle values. ``overflow``: the number of values above the histogram's range, which the highest
+    counter has counted. No percentile is above ``max_ns``, although the last counter may end above it.
+    """
     bins = non_zero(histogram)
     count = sum(b.samples for b in bins)
     percentiles = percentile_values(bins)

@@ -19,8 +19,11 @@ _PRIMARY_EVENTS = 10
 
 
 def primary(shown: Sequence[MeasureLine]) -> int | None:
-    """Return the index of the primary line: stalls over 100 µs. On a quiet host with fewer than ten such stalls in a
-    round, it is the next shorter length with at least ten stalls. Return None if no length has ten."""
+    """Return the index of the primary line, or None if there is none.
+
+    It is the line of stalls over 100 µs. On a quiet host with fewer than ten such stalls in a round, it is the line of
+    the next shorter length that has at least ten stalls.
+    """
     stalls = [i for i, line in enumerate(shown) if line.measure.startswith(STALLS_PREFIX)]
     first = next((at for at, i in enumerate(stalls) if shown[i].measure == _PRIMARY), 0)
     return next((i for i in stalls[first:] if _enough(shown[i])), None)

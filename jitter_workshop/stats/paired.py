@@ -35,7 +35,8 @@ _FAR = 40.0
 _FIRST_STEP = 0.05
 _FINE = 1e-5
 _HAIR = 1e-12
-"""A pair whose log ratio is closer than this to the tested one differs by rounding alone."""
+"""A pair whose log ratio is closer than this to the tested log ratio counts as equal to it. So small a difference comes
+from rounding alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Pairs:
             raise ValueError("each value must be a finite number, zero or more")
 
     def contributions(self, log_ratio: float) -> list[float]:
-        """Return the contribution d of each pair at a log ratio, in the order of the pairs."""
+        """Return the contribution d of each pair to the test of a log ratio, in the order of the pairs."""
         soft = SOFTENING if self.counted else 0.0
         slope = self.slope or (1.0,) * len(self.shift)
         roots = [math.exp((log_ratio * a + b) / 2) for a, b in zip(slope, self.shift, strict=True)]
@@ -133,9 +134,12 @@ def interval(pairs: Pairs, confidence: float = CONFIDENCE) -> tuple[float, float
 
 
 def log_ratio_and_spread(pairs: Pairs) -> tuple[float, float] | None:
-    """Return the log ratio, and the standard deviation of one pair's log ratio, to compute how many rounds are needed.
-    Return None where there are no events. The spread is the sandwich estimate from the contributions, and for counts
-    never less than Poisson's. If there is no event without or with the change, half an event is counted here."""
+    """Return the log ratio of all pairs, and the standard deviation of one pair's log ratio. They serve to compute how
+    many rounds are needed. Return None if there are no events.
+
+    The standard deviation is the sandwich estimate from the contributions, and for counts never less than Poisson's. If
+    there is no event without the change, or none with it, half an event is counted here.
+    """
     x, y, n = math.fsum(pairs.x), math.fsum(pairs.y), len(pairs.x)
     if not n or not (x or y):
         return None

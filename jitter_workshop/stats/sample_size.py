@@ -108,8 +108,8 @@ def standings(run: Run) -> tuple[Standing, ...]:
 
 
 def of_count(count: int) -> dict[str, str]:
-    """Return percentile → mark, by the number of samples alone. All marks are "" if the number of samples is not known
-    (0)."""
+    """Return percentile → mark, by the number of samples alone. A ``count`` of 0 means that the number is not known;
+    then all marks are ""."""
     return {p: FEW_SAMPLES if count and count * (100 - float(p)) / 100 < SOLID_BEYOND else "" for p in PERCENTILES}
 
 

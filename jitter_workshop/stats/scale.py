@@ -107,7 +107,8 @@ def times(ratio: float | None) -> str:
 
 
 def about_times(ratio: float) -> str:
-    """Return a ratio of at least 1 with one decimal, from ten on with none: ``1.2×``, ``57×``."""
+    """Return a ratio of at least 1 as text: with one decimal below ten, without decimals from ten on: ``1.2×``,
+    ``57×``."""
     return f"{ratio:.1f}×" if ratio < 10 else f"{ratio:,.0f}×"
 
 

@@ -33,8 +33,8 @@ def union(windows: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def rates(totals: Iterable[StallTotal], duration_s: float) -> tuple[StallRate, ...]:
-    """Return the sums of many blocks' totals as rates over ``duration_s`` of measured time, the lowest threshold
-    first."""
+    """Return the rate of stalls for each threshold, the lowest threshold first. ``totals``: the counts of all blocks.
+    ``duration_s``: the measured time to which the rates refer."""
     sums: dict[int, tuple[int, int]] = {}
     for total in totals:
         count, stolen = sums.get(total.threshold_ns, (0, 0))
@@ -46,7 +46,7 @@ def rates(totals: Iterable[StallTotal], duration_s: float) -> tuple[StallRate, .
 
 
 def worst(stalls: Iterable[Stall], keep: int = WORST_KEPT) -> tuple[Stall, ...]:
-    """Return the ``keep`` longest stalls, the longest first; of equal stalls the earlier one first."""
+    """Return the ``keep`` longest stalls, the longest first. Of two equal stalls the earlier one comes first."""
     return tuple(heapq.nsmallest(keep, stalls, key=lambda s: (-s.duration_ns, s.start_ns)))
 
 

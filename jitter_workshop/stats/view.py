@@ -109,8 +109,8 @@ def rates(buckets: Sequence[Sequence[GapBucket]]) -> View:
 
 
 def _bars(bins: Sequence[Bin]) -> list[tuple[float, float, float]]:
-    """Return (from, to, count) of every bar from the shortest value to the longest one, including empty bars. A counter
-    across the border of two bars goes to the bar of its middle."""
+    """Return (from, to, count) of each bar from the shortest value to the longest value, including empty bars. A
+    counter that crosses the border of two bars is counted in the bar of its middle."""
     counts: dict[int, int] = {}
     for low, high, samples in bins:
         bar = math.floor(math.log10(max((low + high) / 2, 1.0)) * PER_DECADE + 1e-9)
