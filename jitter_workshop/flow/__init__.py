@@ -1,1 +1,3 @@
-"""Carry out the requests of verbs, screens and the plain walk, in a package for each subject; none has a screen."""
+"""Hold the packages that carry out what a command, a screen or the plain text walk asks for. No module here draws a
+screen.
+"""

@@ -1,7 +1,7 @@
 """Report why a run's messages were slow: from the run's trace or, if it has no trace, from its counters.
 
 Reading millions of events takes tens of seconds, so the report is kept in the run's folder. A kept report counts as
-missing if it is damaged or was made by another version of this code; it is then computed again.
+missing if it is damaged or was made by another version of this code. The report is then computed again.
 """
 
 from __future__ import annotations
@@ -66,8 +66,10 @@ def unheard(*progress: object) -> None:
 def explained(
     session: OpenSession, run: Run, top: int = TOP, progress: Progress = unheard, *, keep: bool = True
 ) -> EvidenceReport | CounterReport:
-    """Return the kept report of :func:`explain`. If there is none, compute the report and, with ``keep``, store it in
-    the session if possible. Raise the errors of :func:`explain`."""
+    """Return the report that :func:`explain` computes. If the run's folder keeps this report, read it there. Otherwise
+    compute the report and, with ``keep``, store it in the run's folder if possible. Raise the errors of
+    :func:`explain`.
+    """
     if top > KEPT_STALLS or not session.has_trace(run.id):
         return explain(session, run, top, progress)
     path = session.blocks_file(run.id).with_name(KEPT_FILE)
@@ -91,8 +93,8 @@ def kept_report(session: OpenSession, run: Run) -> EvidenceReport | None:
 
 @cache
 def made_by() -> str:
-    """Return the program's version and a digest of the modules that compute the report: these modules can change
-    within a version.
+    """Return the program's version and a digest of the modules that compute the report. The digest tells whether one of
+    these modules has changed since a report was kept, even if the version is the same.
     """
     digest = hashlib.sha256()
     modules = Path(str(evidence.__file__)).parent.glob("*.py")
@@ -160,7 +162,7 @@ def report_of(run: Run, trace: RunTrace, top: int = TOP, progress: Progress = un
 
 
 def _of_a_part(run: Run, trace: RunTrace) -> dict[str, str]:
-    """Return the notes for a trace that lacks some of a run's blocks."""
+    """Return the notes for a report whose trace lacks some of the run's blocks: name of the missing figure → reason."""
     traced, every = len(trace.blocks), len(run.blocks)
     why = run.notes.get("evidence", "")
     return {
@@ -261,8 +263,8 @@ _NAMES = {"LOC": "local timer", "RES": "rescheduling", "CAL": "function calls", 
 def explain_run(
     chapter: Chapter, run: Run, curve: PercentileCurve | None = None, housekeeping: CpuSet | None = None
 ) -> Explanation:
-    """Return the evidence of one run for one chapter. ``curve``: the run's main percentile curve, which shows where the
-    knee is. ``housekeeping``: the housekeeping CPUs of the host, which by-hand commands may name.
+    """Return the explanation of one run for a chapter's page. ``curve``: the run's main percentile curve, which shows
+    where the knee is. ``housekeeping``: the housekeeping CPUs of the host, which by-hand commands may name.
     """
     cpus = used_cpus(run)
     interrupts = _busiest(run.interrupts, cpus, counted_seconds(run))
@@ -297,9 +299,10 @@ def residence(thread: ThreadRecord) -> tuple[tuple[int, int, float], ...]:
 
 
 def with_cpus(chapter: Chapter, hot: CpuSet, housekeeping: CpuSet | None = None) -> tuple[tuple[str, str], ...]:
-    """Return (command, reason) of each by-hand command while there is no run. The commands name the ``hot`` CPUs (in
-    the order in which the ring is placed) and the ``housekeeping`` CPUs of the host that is shown. Each thread id is
-    replaced by a name in capitals."""
+    """Return (command, reason) for each by-hand command of a chapter that has no run yet. The commands name the ``hot``
+    CPUs (in the order in which the ring is placed) and the ``housekeeping`` CPUs of the host that is shown. Each thread
+    id is replaced by a name in capitals.
+    """
     first, last = (hot.cpus[0], hot.cpus[-1]) if hot else (None, None)
     one = first if chapter.hot_cpus == 1 else last
     values: dict[str, object] = {"cpus": _listed(hot), "cpu": one, "producer_cpu": first, "accumulator_cpu": last}
@@ -310,8 +313,9 @@ def with_cpus(chapter: Chapter, hot: CpuSet, housekeeping: CpuSet | None = None)
 def checks_with_cpus(
     chapter: Chapter, hot: CpuSet, run: Run | None, housekeeping: CpuSet | None = None
 ) -> tuple[str, ...]:
-    """Return the check of each by-hand command ("" for none), with the CPUs that :func:`fill_in` or :func:`with_cpus`
-    puts into the command."""
+    """Return the text of each by-hand command's check, "" for a command without a check. Each check names the CPUs that
+    :func:`fill_in` or :func:`with_cpus` puts into its command.
+    """
     if run is not None:
         return tuple(fill_in(b.check, run, housekeeping) for b in chapter.by_hand)
     named = dataclasses.replace(
@@ -321,8 +325,9 @@ def checks_with_cpus(
 
 
 def fill_in(text: str, run: Run, housekeeping: CpuSet | None = None) -> str:
-    """Return the text of a by-hand command, or of its reason, without placeholders. They are replaced by this run's
-    thread ids and CPUs, and by the host's ``housekeeping`` CPUs."""
+    """Return a by-hand command, or the reason for it, without placeholders. Each placeholder is replaced by a thread id
+    or a CPU of this run, or by the host's ``housekeeping`` CPUs.
+    """
     tids = {t.name: t.tid for t in run.threads}
     cpus = {t.name: r[0][0] for t in run.threads if (r := residence(t))}
     # Placeholders have the names of the ring's threads. Threads of other workloads can have the same roles.
@@ -348,7 +353,7 @@ def fill_in(text: str, run: Run, housekeeping: CpuSet | None = None) -> str:
 
 
 def _listed(cpus: CpuSet | None) -> str | None:
-    """Return CPUs as a list; None if there are none."""
+    """Return CPUs as text, such as ``2-3,8``; None if there are none."""
     return str(cpus) if cpus else None
 
 
@@ -375,6 +380,6 @@ def _busiest(
 
 
 def _name(key: str, counter: Counter) -> str:
-    """Return ``LOC (local timer)``: the row's name in /proc/interrupts and its meaning."""
+    """Return a counter as ``LOC (local timer)``: the name of its row in /proc/interrupts, then the meaning."""
     what = _NAMES.get(key) or clean(counter.name, 40)
     return clean(key, 12) if what in ("", key) else f"{clean(key, 12)} ({what})"

@@ -12,14 +12,16 @@ from jitter_workshop.model.spec import MEASURED_THREADS
 from jitter_workshop.stats.figures import KnownRun
 
 MOST_UNKNOWN = 0.5
-"""The largest share of the stalled time whose cause may be unknown. With a larger share, a cause that a trace does not
-show may have taken time all the same."""
+"""The largest share of the stalled time whose cause may be unknown. If the share is larger, two runs are not compared,
+because a cause that the trace does not show may have taken the time.
+"""
 
 
 def times(before: KnownRun, after: KnownRun, chapter: Chapter) -> tuple[CauseTime, ...]:
-    """Return the causes of two runs with the time of each, the largest first. The measured threads are one cause: where
-    they share a CPU, each takes time from the other. Return () if one of the runs has no trace, or a trace with too
-    many gaps, or if its machine was emulated."""
+    """Return each cause of two runs with its time in both runs, the largest cause first. The measured threads are one
+    cause: where they share a CPU, each takes time from the other. Return () if a run has no trace, if a trace has too
+    many gaps, or if the machine was emulated.
+    """
     if before.timeless or after.timeless:
         return ()
     first, second = _read(before), _read(after)

@@ -37,7 +37,7 @@ class ChapterHost:
 
     @property
     def reason(self) -> str:
-        """Return the reason why the chapter cannot be done on this host, or ""."""
+        """Return the reason why the chapter cannot be done on this host; "" if it can be done."""
         return reason_not_here(self.chapter, self.context.room, self.context.recorded, self._missing())
 
     @property
@@ -65,7 +65,9 @@ class ChapterHost:
 
     @property
     def held(self) -> str:
-        """Return the reason why a change of the chapter's tunables has hardly any effect on this host, or ""."""
+        """Return the reason why a change of the chapter's tunables has hardly any effect on this host; "" if there is
+        no such reason.
+        """
         return self.seen().held if self.chapter.tunables and self.state == "available" else ""
 
     @property
@@ -117,9 +119,10 @@ class ChapterHost:
         return plan_view(seen, self.boots.words(), recorded, self.boots.way(), self.boots.drawn())
 
     def apply(self, shown: PlanView | None = None) -> ApplyView:
-        """Make the writes of ``shown`` and no others; if ``shown`` is None, all writes of the plan. The agent refuses a
-        write, with the reason, if the host has changed since the plan was shown. Raise HostError on a recorded host, or
-        if the agent fails."""
+        """Make the writes that ``shown`` lists, and no others. If ``shown`` is None, make all writes of the chapter's
+        plan. The agent refuses a write, with the reason, if the host has changed since the plan was shown. Raise
+        HostError on a recorded host, or if the agent fails.
+        """
         session, chapter = self.context.agent_session, self.chapter
         if self.reason:
             raise HostError(f"{chapter.title} is taught on a recording here, so nothing is written", self.reason)
@@ -169,7 +172,8 @@ class ChapterHost:
         )
 
     def _missing(self) -> str:
-        """Return the reason why the workshop's own host has none of the chapter's tunables, or ""."""
+        """Return the reason why the workshop's own host has none of the chapter's tunables; "" if it has at
+        least one."""
         if not self.chapter.tunables:
             return ""
         try:
@@ -241,7 +245,9 @@ class Boots:
         self._root_says = None
 
     def words(self) -> tuple[str, ...]:
-        """Return the chapter's tunables as written in a command: for the next boot alone if that was chosen."""
+        """Return the chapter's tunables as words of the command ``apply``. If the learner chose the next boot alone,
+        the words ask for that boot alone.
+        """
         way = self.way()
         return self._words_once() if way is not None and way.once else self._host.chapter.tunables
 

@@ -19,12 +19,12 @@ from jitter_workshop.model.hands import CommandState, HandCommand
 
 _LINE_BYTES = 4_096
 _RATIO = 10
-"""The pause after a look is at least this many times as long as the look took."""
+"""After each look at the host, the pause lasts at least this many times as long as the look."""
 
 
 class HandCommands:
-    """Check the commands of one visit of the step *explain*. A command that was seen once stays done, even if its
-    program has ended.
+    """Check which by-hand commands the learner has run during one visit of the step *explain*. A command that was seen
+    once stays done, even if its program has ended.
 
     A process that met a check already at the beginning of the visit does not count. While a run is being made, the host
     is looked at only once, so that looking does not disturb the run. ``now``: a clock in seconds. ``measuring``:
@@ -122,8 +122,9 @@ class HandCommands:
 
 
 def _fitting(root: HostRoot, task: Task, checks: Collection[str]) -> set[str]:
-    """Return the checks that a process meets. ``affinity``: the process may use exactly the CPUs of the check.
-    ``running``: its command line has the words of the check."""
+    """Return the checks that a process meets. An ``affinity`` check is met if the process may use exactly the CPUs of
+    the check. A ``running`` check is met if the command line of the process has the words of the check.
+    """
     line = (root.raw(f"{task.folder}/cmdline", _LINE_BYTES) or b"").replace(b"\0", b" ")
     running = {one for one in checks if one.startswith("running:") and one.partition(":")[2].encode() in line}
     bound = {one: cpus for one in checks if one.startswith("affinity:") and (cpus := _listed(one.partition(":")[2]))}
@@ -134,6 +135,7 @@ def _fitting(root: HostRoot, task: Task, checks: Collection[str]) -> set[str]:
 
 
 def _listed(text: str) -> CpuSet:
-    """Return the CPUs of a list. Return no CPUs for a name in capitals, which replaces the list if the host shows no
-    hot CPU."""
+    """Return the CPUs that a text such as ``2-3,8`` lists. Return no CPUs for a name in capitals: such a name stands in
+    place of the CPUs if the host shows no hot CPU.
+    """
     return CpuSet.if_list(text) or CpuSet()

@@ -18,7 +18,9 @@ _OF_KERNEL = re.compile(r"kswapd|kcompactd|khugepaged|ksmd|rcuo|rcu_|jbd2|kaudit
 _UNBOUND = re.compile(r"kworker/u")
 _BOUND = re.compile(r"(kworker|ksoftirqd|migration|cpuhp|idle_inject|irq_work)/\d")
 _STOPPERS = ("migration",)
-"""The bound threads of the stop class: they preempt threads of every real-time priority."""
+"""The names of kernel threads of the stop class. Each is bound to one CPU, and preempts threads of every real-time
+priority.
+"""
 _CURES: dict[str, tuple[str, ...]] = {
     "tasks": _TASKS,
     "irq": ("irq-affinity", "irqbalance"),
@@ -29,7 +31,7 @@ _CURES: dict[str, tuple[str, ...]] = {
     "workqueue": ("workqueue-mask",),
 }
 _STEERED = "rps_trigger_softirq"
-"""The function by which a CPU hands received packets over to another one."""
+"""The kernel function by which a CPU hands received packets over to another CPU."""
 _NET = ("irq-affinity", "rps-xps")
 _SOFTIRQS = {
     "NET_RX": _NET,
@@ -44,8 +46,10 @@ _SOFTIRQS = {
 }
 
 Reach = Literal["this", "another", "bound", "below", "none"]
-"""The place in which a cause is treated: in ``this`` chapter, in ``another`` chapter, or nowhere. ``bound``: nowhere,
-because the cause is a thread that no setting can move. ``below``: nowhere, because the cause lies below this kernel."""
+"""The place where a cause is treated. ``this``: in the present chapter. ``another``: in another chapter. ``bound``:
+nowhere, because the cause is a thread that no setting can move. ``below``: nowhere, because the cause lies below this
+kernel. ``none``: nowhere, for any other reason.
+"""
 
 
 def levers(suspect: Suspect) -> tuple[str, ...]:
@@ -73,8 +77,9 @@ def _of_task(name: str) -> tuple[str, ...]:
 
 
 def reach(suspect: Suspect, chapter: Chapter, course: Course) -> tuple[Reach, str]:
-    """Return where a cause is treated: in this chapter, in another one, or nowhere. If another chapter treats it, also
-    return that chapter's title, else ""."""
+    """Return where a cause is treated, and a chapter's title. The title is that of the other chapter if another chapter
+    treats the cause, else "".
+    """
     here, task = _of(chapter), suspect.name if suspect.kind == "task" else ""
     wanted = (PLACEMENT,) if task in (MEASURED, *_own_threads(chapter)) else levers(suspect)
     if not wanted:
@@ -93,7 +98,7 @@ def reach(suspect: Suspect, chapter: Chapter, course: Course) -> tuple[Reach, st
 
 
 def treated(suspect: Suspect, chapter: Chapter) -> bool:
-    """Return True if the chapter's own change is made against this cause."""
+    """Return True if ``chapter`` changes something in order to keep this cause away."""
     task = suspect.name if suspect.kind == "task" else ""
     wanted = (PLACEMENT,) if task in (MEASURED, *_own_threads(chapter)) else levers(suspect)
     return not _of(chapter).isdisjoint(wanted)
@@ -106,7 +111,7 @@ def _own_threads(chapter: Chapter) -> set[str]:
 
 
 def _of(chapter: Chapter) -> set[str]:
-    """Return the levers that a chapter uses."""
+    """Return the levers that a chapter uses against causes: ids of tunables, PLACEMENT and FIFO."""
     found = {word.partition("=")[0] for word in chapter.tunables}
     if chapter.changes == "placement":
         found.add(PLACEMENT)

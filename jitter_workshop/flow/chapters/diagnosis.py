@@ -38,8 +38,10 @@ class ChapterDiagnosis:
         return shows.figure if shows is not None else ""
 
     def traces(self, slot: str) -> bool:
-        """Return True if the run of this slot is to be traced. The first run is traced if root's rights are there
-        without a password. The second run is made as the first one was, so that tracing makes no difference."""
+        """Return True if the run of this slot is to be traced. The first run is traced if root's rights are available
+        without a password. The second run is traced if the first run was, so that tracing makes no difference between
+        them.
+        """
         if STEP not in self._chapter.steps:
             return False
         first = self._run()
@@ -49,7 +51,7 @@ class ChapterDiagnosis:
 
     @property
     def open(self) -> bool:
-        """Return True if there is a run about which the question can be asked."""
+        """Return True if there is a run about which the learner can be asked who took its time."""
         return (self._recorded() if self._host.rehearsed else self._run()) is not None
 
     @property
@@ -118,7 +120,9 @@ class ChapterDiagnosis:
         return found
 
     def answered(self) -> Diagnosed | None:
-        """Return the judged answer about the present first run; None if there is none, or the run is not read yet."""
+        """Return the learner's answer about the chapter's first run, with the judgement on this answer. Return None if
+        the learner has not answered, or if the evidence of the run has not been read yet.
+        """
         kept, seen = self._context.progress(self._chapter.id).diagnosis, self.ready
         return judge(seen, kept.choice) if kept is not None and seen is not None and kept.run == seen.run else None
 
@@ -133,8 +137,9 @@ class ChapterDiagnosis:
 
 
 def _marked(seen: SeenCauses, run: Run) -> SeenCauses:
-    """Return the causes that were seen in a run. The times of an emulated machine are left out, so that the counts
-    decide."""
+    """Return the causes that were seen in a run. For a run on an emulated machine remove all times, because they mean
+    nothing there: then the numbers of events decide.
+    """
     if run.mark != EMULATED:
         return seen
     suspects = tuple(dataclasses.replace(one, total_ns=None) for one in seen.suspects)

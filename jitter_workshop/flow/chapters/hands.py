@@ -108,8 +108,9 @@ class Hands:
         return work is not None and work.boot_id == self._host.boot_id
 
     def give_back(self) -> HandsView:
-        """Begin to watch how the learner restores old values by hand: those that no journal has. Raise HostError if no
-        such value is left."""
+        """Begin to watch how the learner restores, by hand, the old values that no journal has. Raise HostError if
+        there is nothing left to restore in this way.
+        """
         work = self._work
         if work is None or not self.owed:
             raise HostError("nothing that was made by hand is left to restore")
@@ -232,14 +233,16 @@ def owed_by_hand(context: SessionContext, course: Course) -> tuple[str, ...]:
 
 
 def _journalled(root: HostRoot, journal_id: str) -> set[str]:
-    """Return the paths of the settings whose old values are in a journal: only these may be typed. The agent leaves out
-    a task whose mask has changed since the plan was shown, and does not report that."""
+    """Return the paths of the settings whose old values are in a journal. The learner may write only to these settings
+    by hand. The agent leaves out a task whose mask has changed since the plan was shown, and does not report this task.
+    """
     return {entry.path for one in read_journals(root) if one.id == journal_id for entry in one.entries.values()}
 
 
 def _lines(writes: tuple[HandWrite, ...]) -> tuple[HandLine, ...]:
-    """Return the lines for a shell. Consecutive moves of tasks become one line if all go from the same set to the same
-    set."""
+    """Return the lines of shell that make these writes. Consecutive moves of tasks become one line if all go from the
+    same set to the same set.
+    """
     lines: list[HandLine] = []
     for _, group in itertools.groupby(writes, lambda one: moves_alike(one.change) or one.change.n):
         made = tuple(group)

@@ -51,8 +51,9 @@ HuntState = Literal["running", "stopped", "over", "answered"]
 
 @dataclass(frozen=True, slots=True)
 class HuntAnswer:
-    """Hold the result of an answer. ``sentences``: after a wrong answer, how the named kind would be found, and nothing
-    on the hidden noise. After the right answer or giving up: what the noise does, how to find it, and what helps.
+    """Hold the result of a learner's answer in a hunt. After a wrong answer, ``sentences`` tell how the named kind of
+    noise would be found, and nothing of the hidden noise. After the right answer or giving up, they tell what the
+    hidden noise does, how to find it, and what helps.
     """
 
     right: bool
@@ -62,7 +63,8 @@ class HuntAnswer:
 
 def suspects(placement: Placement, allowed: Collection[int], kinds: Sequence[str] = ()) -> tuple[Noise, ...]:
     """Return the kinds of noise that can be hidden while runs are made on ``placement``. ``allowed``: the CPUs that our
-    process may use. ``kinds``: those that the chapter hides, () for all."""
+    process may use. ``kinds``: the kinds that the chapter hides, () for all kinds.
+    """
     return tuple(
         noise for noise in NOISES if _can_hide(noise.id, placement, allowed) and (not kinds or noise.id in kinds)
     )
@@ -204,7 +206,9 @@ def kept(progress: ChapterProgress, outcome: HuntOutcome) -> ChapterProgress:
 
 
 class Hiding:
-    """Keep a chapter's hunt alive on a thread of its own, until :meth:`close`. Raise the errors of ``begin``."""
+    """Keep a chapter's hunt alive on a thread of its own, until :meth:`close`. ``begin``: the function that begins the
+    hunt on this thread; an error that it raises is raised here, too.
+    """
 
     def __init__(self, begin: Callable[[], Hunt], chapter_id: str = "") -> None:
         self.chapter_id = chapter_id
@@ -370,5 +374,5 @@ def _outcome(outcome: HuntOutcome) -> str:
 
 
 def tries(wrong_answers: int) -> str:
-    """Return at which try the noise was named, in words."""
+    """Return as text at which try the noise was named, such as ``the first try`` or ``try 3``."""
     return f"try {wrong_answers + 1}" if wrong_answers else "the first try"

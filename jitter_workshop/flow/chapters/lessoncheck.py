@@ -1,5 +1,6 @@
 """Check a course: its files and its marks. On recorded hosts each check of a tunable must fail before the change and
-pass after it. The workshop's chapters make these checks with the same code."""
+pass after it. A chapter in the workshop uses the same code for these checks.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +46,9 @@ class Checked:
 
 
 def check(course_dir: Path | None) -> Checked:
-    """Return the mistakes in a course, those in its files first. Raise LessonError if the folder does not exist."""
+    """Return the result of checking a course: its mistakes (those in its files first), the number of chapters, and
+    unlisted folders. Raise LessonError if the folder does not exist.
+    """
     reading = read_course(course_dir, [tunable.id for tunable in registry.tunables()])
     found = list(reading.problems.found)
     if len(found) < MAX_PROBLEMS:
@@ -80,7 +83,7 @@ def _recorded_runs(reading: Reading, course_dir: Path | None) -> Iterator[Proble
 
 
 class _Chapter:
-    """Check one well-formed chapter."""
+    """Check one chapter of a course whose files are well formed."""
 
     def __init__(self, base: Path, folder: str, chapter: Chapter, course_dir: str) -> None:
         self._chapter = chapter

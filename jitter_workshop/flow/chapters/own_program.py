@@ -1,6 +1,7 @@
-"""Hold the program that a chapter is about: the learner's own command, or one of the small ones of the course.
+"""Hold the program that a chapter is about: the learner's own command, or one of the small programs of the course.
 
-Observe the program, judge the guess by the observation, and keep the results with the chapter's progress."""
+Observe the program, judge the guess by the observation, and keep the results with the chapter's progress.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +92,7 @@ class ChapterProgram:
 
     @property
     def why_not(self) -> str:
-        """Return the reason why no program can be observed here, or ""."""
+        """Return the reason why no program can be observed on this host; "" if a program can be observed."""
         return "nothing runs on a recorded host" if self._host.rehearsed or self._context.recorded else ""
 
     def choose(self, words: tuple[str, ...]) -> None:
@@ -164,7 +165,9 @@ class ChapterProgram:
 
 
 def summed(report: ProgramReport, said: str) -> ObservedProgram:
-    """Return the part of a report that is kept. Without a trace, only the listed threads are summed."""
+    """Return what the session keeps of a report on the learner's program. ``said``: the last line of the program's
+    output. Without a trace, only the threads in the report's list are summed.
+    """
     every, most = report.all_threads, report.causes[:1] if report.causes else ()
     known = [one for one in report.threads if one.ran_ns is not None and one.waited_ns is not None]
     return ObservedProgram(

@@ -76,8 +76,9 @@ def _observed(progress: ChapterProgress) -> bool:
 
 
 def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName, rehearsed: bool = False) -> str:
-    """Return the reason why a step cannot be entered yet, or "". A guess may be left out; a plan may not.
-    ``rehearsed``: the chapter is taught on a recording, where no step has to wait."""
+    """Return the reason why a step cannot be entered yet; "" if it can be entered. A guess may be left out; a plan may
+    not. ``rehearsed``: the chapter is taught on a recording, where no step has to wait.
+    """
     if step not in chapter.steps:
         return f"this chapter has no step '{step}'"
     if rehearsed:
@@ -100,8 +101,8 @@ def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName, rehears
 
 
 def reason_not_here(chapter: Chapter, room: CpuBudget, recorded: bool, missing: str = "") -> str:
-    """Return the reason why a chapter cannot be done on this host, or "". ``missing``: why the host has none of the
-    chapter's tunables.
+    """Return the reason why a chapter cannot be done on this host; "" if it can be done. ``missing``: the reason why
+    the host has none of the chapter's tunables, "" if it has one.
     """
     if recorded:
         return "nothing can be measured on a recorded host"
@@ -118,7 +119,9 @@ def reason_not_here(chapter: Chapter, room: CpuBudget, recorded: bool, missing: 
 
 def is_rehearsed(chapter: Chapter, reason: str, recorded: bool) -> bool:
     """Return True if a chapter is taught on a recording: its own, or the recorded host that the workshop was given.
-    ``reason``: why the chapter cannot be done on this host, or ""."""
+    ``reason``: why the chapter cannot be done on this host, "" if it can. ``recorded``: the workshop was given a
+    recorded host.
+    """
     return bool(reason) and (recorded or bool(chapter.recording))
 
 
@@ -168,8 +171,11 @@ def entry(
 
 
 def _chance(chapter: Chapter, state: StateHere, may_change: bool) -> Chance:
-    """Return one word on a chapter that can be done on this host: its change shows here, its change does not show (with
-    the reason), or it is only measured or read."""
+    """Return one word for what a chapter can show on this host. ``moves``: its change shows an effect. ``good``,
+    ``rights``, ``held``: its change shows none here, because the settings are good already, root's rights are missing,
+    or the host keeps such a change from having an effect. ``measures``, ``reads``: the chapter changes nothing and
+    measures, or only reads.
+    """
     if not chapter.measures:
         return "reads"
     if chapter.changes == "tunables" and state.state == "good":
@@ -228,9 +234,10 @@ _State = Literal["here", "recording", "neither", "left_out"]
 
 @dataclass(frozen=True, slots=True)
 class PathGroup:
-    """Hold the chapters of one state: they can be done ``here``, on a ``recording`` or ``neither``, or the class has
-    ``left_out`` them. ``entries``: (index in the path, chapter). ``reason``: why they cannot be done here, if several
-    chapters share one reason, else ""."""
+    """Hold the chapters of one state. The state is ``here`` (they can be done here), ``recording`` (they are taught on
+    one), ``neither``, or ``left_out`` (by the class). ``entries``: (index in the path, chapter). ``reason``: why they
+    cannot be done here, if several chapters share one reason, else "".
+    """
 
     state: _State
     entries: tuple[tuple[int, PathEntry], ...]

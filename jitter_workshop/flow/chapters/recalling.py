@@ -1,4 +1,6 @@
-"""Ask recall questions at a chapter's start, about earlier chapters that this session has done; keep the answers."""
+"""Ask recall questions before a chapter begins, and keep the answers. The questions are about earlier chapters that
+this session has done.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +53,9 @@ def asked(workshop: Workshop, walk: ChapterSession) -> tuple[Asked, ...]:
 
 
 def _mixed(one: Asked, seed: str) -> Asked:
-    """Return a question with its answers in an order that the session and the visit decide. So every screen shows the
-    same order, and the right answer has no usual place."""
+    """Return a question with its answers in an order that depends only on ``seed``, made of the session and the visit.
+    Every screen then shows the same order, and the right answer has no usual place.
+    """
     order = list(range(len(one.question.answers)))
     random.Random(f"{seed}/{one.key}").shuffle(order)
     answers = tuple(one.question.answers[n] for n in order)
@@ -61,7 +64,9 @@ def _mixed(one: Asked, seed: str) -> Asked:
 
 
 def answer(workshop: Workshop, one: Asked, choice: int) -> RecallResult:
-    """Judge an answer (an index from 0), and keep the result in the session."""
+    """Judge the learner's answer to a recall question, and keep the result in the session. ``choice``: the index of the
+    answer, from 0.
+    """
     right = choice == one.question.right
     boxes = recall.answered(workshop.session.recall, one.key, right)
     workshop.save(dataclasses.replace(workshop.session, recall=boxes))

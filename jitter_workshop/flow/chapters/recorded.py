@@ -1,9 +1,10 @@
 """Read a course's recorded runs on another machine. In a rehearsal they replace runs that cannot be made.
 
-They are in ``recorded-runs.json`` in the course's folder, and among the assets for the built-in course. Anyone may
-write such a file, so it is checked as strictly as a lesson. Wherever such a run is shown, it is called recorded.
+The recorded runs are in ``recorded-runs.json``: in the course's folder or, for the built-in course, among the assets.
+Anyone may write such a file, so it is checked as strictly as a lesson. Wherever such a run is shown, it is called
+recorded.
 
-The times of an emulated machine mean nothing, so its runs have none: no curve, only counts, and causes by counts.
+The times of an emulated machine mean nothing. A run there has only counts, and causes by counts: it has no curve.
 Wherever these are shown, they are called emulated.
 """
 
@@ -47,7 +48,7 @@ _KEYS = {*_OF_EMULATED, "transit_from", *FIGURES}
 _TOTALS = ("stalls", "stalled_ns", "unknown_ns", "others")
 _CAUSE = {"kind", "name", "count", "total_ns", "own_load"}
 _COUNTED_KINDS = (*CAUSE_KINDS, TASKS, TICK)
-"""The kinds of causes that a run can have whose evidence is counters."""
+"""The kinds of causes that a run can have if its evidence is counters and not a trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +119,10 @@ def read_recorded(folder: Path, problems: Problems) -> dict[str, RecordedChapter
 
 
 def misfit(chapter: Chapter, slot: str, run: RecordedRun) -> str:
-    """Return the reason why a recorded run does not fit a slot of the chapter, or "". A run does not fit if the lesson
-    measures something else there, or if the run was made without the chapter's settings or beside another noise."""
+    """Return the reason why a recorded run does not fit a slot of the chapter; "" if it fits. A run does not fit if the
+    lesson measures something else in this slot. Nor does a run that was made without the chapter's settings, or beside
+    another noise.
+    """
     asked = chapter.measurement(slot)
     if asked is None:
         return f"the chapter has nothing to measure in {slot!r}"
@@ -163,7 +166,7 @@ def _chapter(entry: Any, line: int) -> RecordedChapter:
 
 
 def _timed_run(slot: str, entry: Any, source: str) -> RecordedRun:
-    """Read a run of a real machine: it has times."""
+    """Return a run that was recorded on a real machine. Such a run has times, and they are read, too."""
     run = _run(slot, entry)
     values = {name: entry[name] for name in FIGURES if entry.get(name) is not None}
     for name, value in values.items():
@@ -178,7 +181,7 @@ def _timed_run(slot: str, entry: Any, source: str) -> RecordedRun:
 
 
 def _emulated_run(slot: str, entry: Any, source: str) -> RecordedRun:
-    """Read a run of an emulated machine: it has only counts."""
+    """Return a run that was recorded on an emulated machine. Such a run has counts, and no times."""
     run = _run(slot, entry)
     timed = [*(set(entry) - _OF_EMULATED), *(name for name in run.counts if not counts_alone(figure(name)))]
     _expect(not timed, f"{slot}: an emulated machine has no times: {', '.join(sorted(timed))[:80]}")
@@ -328,8 +331,9 @@ def _read(folder: Path, stamp: tuple[int, int]) -> dict[str, RecordedChapter]:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Return the time of change and the size of a file. With these values the file is read again only after a change,
-    although a screen asks for the runs at each redraw."""
+    """Return (time of change, size) of a file. If these are unchanged, the file is not read again: a screen asks for
+    the runs at each redraw.
+    """
     try:
         found = path.stat()
     except OSError:
@@ -371,7 +375,7 @@ _BY_ID = ("max", *(f"p{name}" for name in PERCENTILES))
 
 
 def _as_run(run: RecordedRun) -> Run:
-    """Return a run with the recorded figures and no others."""
+    """Return a run object that has the figures of a recorded run, and no other figures."""
     main = KINDS[run.workload].histogram if run.workload in KINDS else ""
     return bare_run(
         **picked(run, "label", "workload", "duration_s", "transit_from"),

@@ -68,9 +68,9 @@ class SessionContext:
     _explained: tuple[str, EvidenceReport | CounterReport] | None = None
     _known: dict[str, EvidenceReport] = field(default_factory=dict)
     class_view: ClassView | None = None
-    """On a class host: the turn, and the instructor's place in the course."""
+    """On a class host: the state of the turn, and the instructor's place in the course. None on other hosts."""
     poster: Poster | None = None
-    """On a class host: posts this session to the board of the class."""
+    """On a class host: the object that posts this session to the board of the class. None on other hosts."""
 
     def __post_init__(self) -> None:
         self.agent_session.change_log = ChangeLog(self.handle, self.root)
@@ -82,7 +82,7 @@ class SessionContext:
             self.poster = Poster(self.handle) if self.class_view is not None else None
 
     def of_class(self, request: MeasureRequest) -> MeasureRequest:
-        """Return the request. On a class host a quick run gets the preset of the class."""
+        """Return the request, changed where a class host needs it: there a quick run gets the preset of the class."""
         if self.class_view is None or request.preset != "quick":
             return request
         return dataclasses.replace(request, preset=self.class_view.host.described.preset)
@@ -206,7 +206,7 @@ class SessionContext:
         return (*stored, *(run for ident, run in self._runs.items() if ident not in known))
 
     def curve(self, run: Run) -> RunCurve | None:
-        """Return the curve of a run's main histogram; None where the run has none."""
+        """Return the curve of a run's main histogram; None if the run has no such histogram."""
         if run.id not in self._curves:
             curve = self._curve(run)
             if curve is None:

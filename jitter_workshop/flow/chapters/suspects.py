@@ -22,7 +22,7 @@ from jitter_workshop.model.text import NAME, called, clean
 from jitter_workshop.report.diagnosis_words import STEAL, TASKS, TICK, label
 
 MOST = 9
-"""The largest number of causes in the list: there is a key for each."""
+"""The largest number of causes in a list from which the learner chooses: there is one key for each cause."""
 FEWEST, PIECES = 2, 6
 """The least and the largest number of pieces of a stall in an example: fewer pieces explain nothing, more pieces do not
 fit."""
@@ -58,7 +58,9 @@ _WORK = "work:"
 """The beginning of the id of a figure that counts the work items of one function."""
 _GAPS = (words.LOST, words.MISSING, words.NOT_TRACED)
 _ITS_OWN = (words.ASLEEP, words.CATCHING_UP)
-"""Names of ``no_event``. _GAPS: the trace does not show what took the time. _ITS_OWN: no other cause took the time."""
+"""Names that causes of the kind ``no_event`` can have. _GAPS: the trace does not show what took the time. _ITS_OWN: no
+other cause took the time.
+"""
 _VECTORS = {
     "RES": "requests of other CPUs to reschedule",
     "CAL": "function calls from other CPUs",
@@ -109,7 +111,9 @@ def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "", 
 
 
 def _group(cause: Cause, causes: Iterable[Cause]) -> tuple[str, str]:
-    """Return the kind and name under which a cause is listed."""
+    """Return the kind and name under which a list of suspects has ``cause``. ``causes``: all causes of the run. Causes
+    that a learner would call by one name, such as all local timers, get the same kind and name.
+    """
     kind, name = cause.kind, cause.name
     if kind == "around":
         if name == words.FAULT:
@@ -151,8 +155,9 @@ def _told(stall: ExplainedStall) -> float:
 
 
 def main_pieces(stall: ExplainedStall) -> tuple[Slice, ...]:
-    """Return the pieces of a stall that are at least LEAST_PIECE of it, in order of time. Neighbours with the same
-    cause become one, from the first one's start to the last one's end."""
+    """Return the pieces of a stall that are at least LEAST_PIECE of it, in order of time. Neighbouring pieces with the
+    same cause become one piece, from the start of the first to the end of the last.
+    """
     found: list[Slice] = []
     for piece in stall.timeline:
         if piece.ns < LEAST_PIECE * stall.duration_ns:
@@ -212,7 +217,9 @@ def _runs_as_tasks(load: str | None) -> bool:
 
 
 def _interrupts(table: Mapping[str, Counter], cpus: set[str]) -> Iterator[Suspect]:
-    """Yield the interrupts of /proc/interrupts: a row with a number is a device's, a row of letters the CPU's own."""
+    """Yield the interrupts that ``cpus`` had, from the rows of /proc/interrupts. A row whose name is a number belongs
+    to a device; a row whose name has letters belongs to the CPU itself.
+    """
     for key, row in table.items():
         count = _on(row, cpus)
         if is_timer(key, row.name):
@@ -264,8 +271,9 @@ def counts(figure: str, one: Suspect) -> bool:
 
 
 def _seen(found: list[Suspect], figure: str, most: int | None = MOST, **fields: object) -> SeenCauses:
-    """Return what was seen, with the ``most`` largest causes in the order of their labels. If the ``figure`` counts
-    none of them, the largest cause that it counts replaces the last of them."""
+    """Return the causes that were seen: the ``most`` largest (None: all), in the order of their labels. If ``figure``
+    counts none of them, the last place in the list goes to the largest cause that ``figure`` counts.
+    """
     ranked = sorted(found, key=lambda one: (-(one.total_ns or 0), -(one.count or 0), one.label))
     most = len(ranked) if most is None else most
     counted = next((n for n, one in enumerate(ranked) if counts(figure, one)), 0)
@@ -279,12 +287,13 @@ def _seen(found: list[Suspect], figure: str, most: int | None = MOST, **fields: 
 
 
 def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
-    """Return the judged answer; None if this cause is not in the list.
+    """Return the judgement on the learner's answer, the cause with the id ``ident``. Return None if this cause is not
+    in the list.
 
-    An answer is right if its cause weighs at least NEAR of the largest one: by its time or, on an emulated machine, by
-    how often it came. No answer is right if the time without a known cause is longer than the time of the largest known
-    cause. For a run with counters, an answer is then wrong if its cause has a time, because this time is the shorter
-    one.
+    An answer is right if its cause weighs at least NEAR of the largest cause. The weight is the cause's time or, on an
+    emulated machine, the number of its events. If the time without a known cause is longer than the time of the largest
+    known cause, no answer is right. Then an answer about a run with counters is wrong if its cause has a time; every
+    other answer stays undecided.
     """
     chosen = seen.suspect(ident)
     if chosen is None:

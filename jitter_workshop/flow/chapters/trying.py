@@ -1,8 +1,8 @@
-"""Test whether a chapter shows its effect on this host. Each round measures, applies, measures again, restores,
-compares.
+"""Test whether a chapter shows its effect on this host. In each round a run is made, the change is applied, a second
+run is made, the change is restored, and both runs are compared.
 
-A trial asks no question and makes no guess. Its runs are the chapter's own pair, made as the chapter's screen would
-make them.
+A trial asks no question and makes no guess. Its runs are the two runs of the chapter, made as the chapter's screen
+would make them.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def shows_of(course: Course, chapter_id: str) -> Shows:
 def try_in(
     workshop: Workshop, chapter_id: str, rounds: int, trial: Trial, cancel: CancelToken, half: Half | None = None
 ) -> Tried:
-    """Try a chapter in an open workshop. Raise the errors of :func:`try_chapter`."""
+    """Try a chapter in a workshop that is open already. The arguments and errors are those of :func:`try_chapter`."""
     own, walk = shows_of(workshop.course, chapter_id), workshop.walk(chapter_id)
     if half is not None and not walk.chapter.reboot:
         both = f"the change of {chapter_id} needs no boot, so both halves are tried at once"
@@ -186,8 +186,9 @@ class _Runs:
             yield before, after
 
     def after_a_boot(self, rounds: int) -> Iterator[tuple[KnownRun, KnownRun]]:
-        """Yield each kept run of the first half together with a new run. Raise UsageError if the session keeps too
-        few."""
+        """Yield each run that the first half has kept, together with a new run of the second half. Raise UsageError if
+        the session keeps too few runs.
+        """
         self.walk.restart()
         asked = self.walk.request("measure")
         known = self.workshop.runs()
@@ -267,8 +268,9 @@ def _lacking(one: Figure, seen: KnownRun) -> str:
 
 
 def _judged(chapter_id: str, shows: Shows, found: tuple[TriedRound, ...], reason: str = "", held: str = "") -> Tried:
-    """Judge the rounds. ``reason``: why there are no rounds. ``held``: why the change has hardly any effect on this
-    host; the result includes this reason if the effect was not shown."""
+    """Return the result of a trial from its rounds. ``reason``: why there are no rounds, else "". ``held``: the reason
+    why the change has hardly any effect on this host; the result includes it if the effect was not shown.
+    """
     one = figure(shows.figure)
     times = sum(tried.shown for tried in found)
     shown = bool(found) and times >= NINE_OF_TEN * len(found)

@@ -143,7 +143,7 @@ class ChapterSession:
         return "\n\n".join(filter(None, [page, *besides]))
 
     def blocked(self, step: StepName) -> str:
-        """Return the reason why a step cannot be entered yet ("measure first"), or ""."""
+        """Return the reason why a step cannot be entered yet, such as "measure first"; "" if it can be entered."""
         progress = self.progress
         # The user may have removed a run from the session meanwhile.
         live = {slot: ident for slot, ident in progress.runs.items() if self._context.run(ident) is not None}
@@ -239,7 +239,9 @@ class ChapterSession:
         return dataclasses.replace(found, explanation="\n\n".join([f"{why} {told}".rstrip(), *rest]))
 
     def _told_instead(self, before: KnownRun, seen: KnownRun) -> str:
-        """Return a sentence on the figure that is counted where a guess about times cannot be judged."""
+        """Return a sentence that replaces the judgement on a guess about times, where times mean nothing. It tells how
+        the chapter's figure, which counts events, changed between two runs.
+        """
         if before is seen or before.run.id == seen.run.id or self.shows is None:
             return self.unshown
         one = figure(self.shows.figure)
@@ -281,9 +283,10 @@ class ChapterSession:
         return None if task.slot == "again" and both and len(shown) < 2 else shown[-1]
 
     def read_figures(self, *runs: Run) -> None:
-        """Read the traces of the chapter's runs and of ``runs``, if the chapter needs them. It may need them to compare
-        causes, for a figure that only a trace has, or to show which tasks are left on the CPU. A long trace takes some
-        seconds. A damaged trace counts as missing."""
+        """Read the traces of the chapter's runs and of ``runs``, if the chapter needs traces. A chapter needs them to
+        compare causes, for a figure that only a trace has, or to show which tasks are left on the CPU. A long trace
+        takes some seconds. A damaged trace counts as missing.
+        """
         task, shows = self.chapter.prediction, self.shows
         names = [a.figure for a in task.answers] if task is not None else []
         names += [task.figure] if task is not None else []
@@ -589,9 +592,10 @@ class ChapterSession:
         )
 
     def accept_noise(self) -> None:
-        """Add the known noise to this chapter's runs, or leave it out if the learner had added it. In a chapter with a
-        noise of its own, leave that one out, or add it again. Both runs have to be made in the same way: existing runs
-        leave their slots (the session keeps them), and the learner goes back to ``measure``."""
+        """Add the known noise to this chapter's runs, or remove it if the learner had added it. In a chapter that has a
+        noise of its own, remove that noise, or add it again. Both runs have to be made in the same way: existing runs
+        leave their slots (the session keeps them), and the learner goes back to ``measure``.
+        """
         other = ALONE if self.chapter.accompanied else NOISE_KINDS[0]
         kind = other if self.progress.noise is None else None
         self._save(dataclasses.replace(self.progress, noise=kind, runs={}, marks={}, step="measure", done=False))
@@ -702,8 +706,9 @@ class ChapterSession:
 
     @property
     def hints_are_over(self) -> bool:
-        """Return True if the chapter's hints are of no more use, because they are about its guess, which is decided.
-        The hints of a hunt are about the noise, too."""
+        """Return True if the chapter's hints are of no more use: they are about its guess, and the guess is decided. In
+        a chapter with a hunt always return False, because the hints there are about the hidden noise, too.
+        """
         task = self.chapter.prediction
         if task is None or self.chapter.hunt:
             return False

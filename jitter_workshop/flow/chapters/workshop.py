@@ -123,7 +123,8 @@ class Workshop(SessionContext):
         return self._hunts is not None and self._hunts.hiding
 
     def host_line(self) -> str:
-        """Return the host in one line: ``KVM guest · 2 CPUs, hot (to keep free): 1 · no cpufreq · not root``."""
+        """Return the host in one line, such as ``KVM guest · 2 CPUs, hot (to keep free): 1 · no cpufreq · not
+        root``."""
         try:
             hot = choose_hot(self.root, None, self.topology).cpus.cpus
         except (HostError, UsageError):

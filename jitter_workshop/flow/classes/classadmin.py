@@ -60,15 +60,17 @@ def wish(file: Path | None) -> HostChoices:
 
 
 def to_do(asked: HostChoices) -> tuple[tuple[HostStep, str], ...]:
-    """Return the steps that are still needed for a class host, each with the problem that it solves. Raise HostError if
-    the caller is not root."""
+    """Return the steps that are still needed for a class host, each with the problem that the step solves. Raise
+    HostError if the caller is not root.
+    """
     _only_root()
     return open_steps(hoststeps.steps(asked))
 
 
 def init(todo: tuple[tuple[HostStep, str], ...]) -> Iterator[HostStep]:
-    """Do these steps and no others; yield each step before doing it. Raise HostError with the message of a step that
-    failed. The steps before that one stay done; ``remove`` undoes them."""
+    """Do the steps ``todo``, and no others; yield each step before doing it. Raise HostError with the message of a step
+    that failed. Steps that were done before the failure stay done; ``remove`` undoes them.
+    """
     _only_root()
     yield from hoststeps.do(tuple(step for step, _ in todo))
 

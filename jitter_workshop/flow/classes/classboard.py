@@ -66,8 +66,9 @@ class Judged:
         )
 
     def near(self, row: BoardRow, chapter: PostedChapter) -> bool | None:
-        """Return True if a posted guess was near, by the rules of ``course.predictions``; None if the post does not
-        show it."""
+        """Return True if a posted guess was near, by the rules of ``course.predictions``, False if it was not. Return
+        None if the post does not show whether the guess was near.
+        """
         task, guess = self._task(chapter), chapter.prediction
         if task is None or guess is None:
             return None
@@ -222,8 +223,9 @@ def _of_chapter(row: BoardRow, chapter: PostedChapter, course: Judged) -> list[s
 
 
 def _measured(row: BoardRow, last: PostedRun | None, best: PostedRun | None) -> list[str | int]:
-    """Return five cells: the values of the newest and of the best run at p99.9, the percentile at which they are
-    compared, and both values there."""
+    """Return five cells of a member's line: the p99.9 of the newest run and of the best run, then the percentile at
+    which runs are compared, and the values of the same two runs at this percentile.
+    """
     if last is None:
         return [""] * 5
     by = compared_at(row.posted, last)
@@ -311,7 +313,9 @@ def _load(file: Path, why: list[str]) -> dict[str, Any] | None:
 
 
 def last_and_best(row: BoardRow, chapter: str | None = None) -> tuple[PostedRun | None, PostedRun | None]:
-    """Return a member's newest run (in ``chapter``, if given), and the best run of the same chapter and workload."""
+    """Return a member's newest run (in ``chapter``, if given), and the best run of the newest run's chapter and
+    workload. Either is None if there is no such run.
+    """
     mine = [run for run in row.posted.runs if chapter in (None, run.chapter)]
     last = max(mine, key=lambda run: run.at, default=None)
     return last, best_like(row, last) if last is not None else None

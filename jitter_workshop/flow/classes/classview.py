@@ -1,5 +1,6 @@
-"""Show the turn and the instructor's banner of a class host in an open workshop. Two small files are read at times; no
-request is sent."""
+"""Show the turn and the instructor's banner of a class host in an open workshop. To do this, read two small files from
+time to time; no request is sent.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ class ClassView:
         self.lost = ""
         self._agent_session = agent_session
         self._lost_beside: int | None = None
-        """The number of the turn that was running when ``lost`` was set."""
+        """The number of the turn that was running when ``lost`` was set; None while ``lost`` is ""."""
         self._state = TurnState("")
         self._at_s = 0.0
         self._owners = _owners()
@@ -148,7 +149,9 @@ class ClassView:
     # -- the instructor --------------------------------------------------------------------------------------------
 
     def banner_words(self, title: str = "") -> str:
-        """Return where the instructor is, in words; "" without a banner. ``title``: the title of that chapter."""
+        """Return where the instructor is, in words; "" without a banner. ``title``: the title of the instructor's
+        chapter.
+        """
         said = self.banner
         if said is None:
             return ""

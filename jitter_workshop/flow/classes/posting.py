@@ -38,8 +38,9 @@ Points = tuple[tuple[float, int], ...]
 Curves = dict[str, Points]
 """The points of each curve, by the id of its run."""
 Send = Callable[[Posted, int], None]
-"""The type of a function that posts the work, and ends early when the descriptor becomes readable. The function raises
-WorkshopError on failure."""
+"""The type of a function that posts a member's work to the board. The second argument is a file descriptor: the
+function ends early when this descriptor becomes readable. The function raises WorkshopError on failure.
+"""
 
 
 def send(work: Posted, stop: int) -> None:
@@ -51,7 +52,8 @@ def send(work: Posted, stop: int) -> None:
 
 class Poster:
     """Post a session from the first :meth:`wanted` until :meth:`close`. ``trouble``: a sentence on why the last post
-    failed, "" if it did not."""
+    failed, "" if the last post succeeded.
+    """
 
     def __init__(
         self, session: OpenSession, send: Send = send, here: background_gate.BackgroundGate = background_gate.HERE
@@ -85,14 +87,17 @@ class Poster:
     def with_team(
         self, turn: Turn, wait_s: float, cancel: CancelToken, queued: Callable[[str], None]
     ) -> Iterator[HoldsTurn | None]:
-        """Hold ``turn`` for the context, and remember its team."""
+        """Hold ``turn`` inside the context, and remember the team of this turn. Yield what ``turn`` yields: a check
+        whether the turn goes on, or None.
+        """
         with turn(wait_s, cancel, queued) as still:
             self.note_team()
             yield still
 
     def close(self, wait_s: float = LEAVING_S) -> str:
         """Post the last state if it is not on the board yet, and end the thread. Wait at most ``wait_s`` seconds.
-        Return the reason why the post failed, or ""."""
+        Return the reason why the post failed; "" if the board has the last state.
+        """
         self._leaving = True
         self._quiet.nudge()
         if self._thread is not None:

@@ -88,9 +88,10 @@ def curves_by(board: Board, chapter: str) -> float:
 def outermost(
     curves: Sequence[PercentileCurve], by: float = BEST_BY
 ) -> tuple[list[PercentileCurve], list[PercentileCurve]]:
-    """Return the curves to draw without a name, and the curves to draw with one. The named curves are the lowest, the
-    middle and the highest at the percentile ``by``; their labels have these words. If there are at most four curves,
-    all are named."""
+    """Return two lists: the curves to draw without a name, and the curves to draw with a name. The named curves are the
+    lowest, the middle and the highest at the percentile ``by``; their labels say so. If there are at most four curves,
+    all are named.
+    """
     known = sorted((ns, at) for at, curve in enumerate(curves) if (ns := value_at(curve, by)) is not None)
     if len(curves) <= _FEW or len(known) < 3:
         return [], list(curves)

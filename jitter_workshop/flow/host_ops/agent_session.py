@@ -93,14 +93,16 @@ class AgentSession:
 
     @property
     def rights(self) -> Rights:
-        """Return how root's rights can be had: ``root`` (there already), a way through sudo, or ``none``."""
+        """Return how root's rights can be had: ``root`` (this session has them already), the name of a way through
+        sudo, or ``none``.
+        """
         if self._agent is not None:
             return "root"
         return "none" if self.class_only and not _in_class() else rights()
 
     @property
     def notice(self) -> str:
-        """Return a notice that tells the user whose code runs as root, or ""."""
+        """Return a notice that tells the user whose code runs as root; "" if no notice is needed."""
         return self._agent.notice if self._agent is not None else ""
 
     def plan(self, words: Sequence[str], cpus: CpuSet) -> Plan:

@@ -161,7 +161,9 @@ def note_stack(session: str | None) -> str:
 
 
 def none_applied(result: ApplyResult) -> HostError:
-    """Return the error of an apply that changed nothing."""
+    """Return the error to raise after an apply that changed nothing. Its message has the first refusal and the number
+    of the other ones.
+    """
     first = result.refused[0]
     more = len(result.refused) - 1
     where = f" ({clean(first.path, 120)})" if first.path else ""

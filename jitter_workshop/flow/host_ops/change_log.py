@@ -47,7 +47,9 @@ class ChangeLog:
 
     @contextlib.contextmanager
     def during(self, chapter: str | None = None, proof: str | None = None) -> Iterator[None]:
-        """Mark all entries that are logged inside the context with this chapter and proof (None: unchanged)."""
+        """Mark all entries that are logged inside the context with this chapter and this proof. With None, the mark
+        stays as it was before the context.
+        """
         before = self._chapter, self._proof
         self._chapter = before[0] if chapter is None else chapter
         self._proof = before[1] if proof is None else proof
@@ -140,8 +142,9 @@ class ChangeLog:
 
 
 def writable(session: OpenSession) -> bool:
-    """Return True if a log may be written in the session: its format must not be newer than this program's. Another
-    workshop may have the session open."""
+    """Return True if this program may write a log in the session, even while a workshop has the session open. It may
+    not if the session has a newer format than this program's.
+    """
     return session.session.format_version <= SESSION_VERSION
 
 

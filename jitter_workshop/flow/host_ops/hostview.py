@@ -20,7 +20,7 @@ _CLOCKS_OF_GUESTS = ("kvm-clock", "hyperv_clocksource_tsc_page", "xen")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Hold the sources that the topics read."""
+    """Hold what the topics' functions read: the host's files, its summary, and its CPUs."""
 
     root: HostRoot
     host: HostSummary

@@ -35,8 +35,9 @@ class HotCpus:
 
 
 def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = None) -> HotCpus:
-    """Return the hot CPUs. These are the CPUs in ``asked`` (a CPU list), else the hot CPUs of the class, else the
-    isolated ones, else the tickless ones, else the cores of the ring's placement. ``topology``: given if it is known.
+    """Return the hot CPUs. These are the CPUs in ``asked`` (a CPU list). Without ``asked`` they are the first of these
+    sets that is not empty: the hot CPUs of the class, the isolated CPUs, the tickless CPUs, the cores of the ring's
+    placement. ``topology``: the host's CPUs if they were read already, else None.
 
     Raise UsageError for text that is no list, HostError for CPUs that are not online, and if the host shows no CPU.
     """
@@ -144,7 +145,9 @@ def _first_threads(machine: Topology, threads: CpuSet) -> bool:
 
 
 def _note(machine: Topology, hot: CpuSet, whole: str) -> str:
-    """Return a problem with the hot CPUs, or "". ``whole``: how to choose whole cores; ``{}`` stands for their CPUs."""
+    """Return a sentence on a problem with the hot CPUs; "" if there is none. ``whole``: a sentence on how to choose
+    whole cores; ``{}`` stands for their CPUs.
+    """
     online, siblings = machine.online, machine.siblings_of(hot)
     if hot == online:
         return "every online CPU is hot, so no CPU is left for housekeeping and nothing can be moved away"

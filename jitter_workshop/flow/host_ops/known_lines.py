@@ -27,8 +27,9 @@ def known_lines(root: HostRoot, topology: Topology) -> Lines | None:
 
 
 def _any(sessions: str) -> bool:
-    """Return True if a session has a folder for matrices. Most sessions have none; then the modules for matrices are
-    not loaded."""
+    """Return True if at least one session has a folder for matrices. Most sessions have none; then the modules for
+    matrices are not loaded.
+    """
     try:
         with os.scandir(sessions) as entries:
             return any(os.path.isdir(f"{entry.path}/matrices") for entry in entries)  # noqa: PTH112 - quick

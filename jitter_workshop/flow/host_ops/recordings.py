@@ -19,8 +19,9 @@ SUFFIX = ".tar.xz"
 
 def recorded_host(name: str, course_dir: str = "") -> HostRoot:
     """Return the recorded host of this name, from ``course_dir`` or else from the project. A recording is a folder that
-    ``record-host`` wrote, or such a folder packed into one file. Raise LessonError if there is none or it cannot be
-    read."""
+    ``record-host`` wrote, or such a folder packed into one file. Raise LessonError if there is no such recording, or if
+    the recording cannot be read.
+    """
     shown = clean(name, 40)
     own = Path(course_dir) if course_dir else None
     for place in filter(None, (own, assets())):

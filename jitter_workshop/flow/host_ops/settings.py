@@ -91,7 +91,9 @@ def ground_of(root: HostRoot, topology: Topology | None = None) -> tuple[HotCpus
 
 
 def _held(host: Host, tunables: Sequence[Tunable], checks: Sequence[Assessment]) -> str:
-    """Return the reason why no tunable that can be improved would have an effect here, or ""."""
+    """Return the reason why no change of these tunables would have an effect here; "" if a change of at least one would
+    have an effect. Only tunables that can be improved count.
+    """
     told = [t.held(host) for t, check in zip(tunables, checks, strict=True) if check.state == "improve"]
     return told[0] if told and all(told) else ""
 
@@ -161,7 +163,9 @@ def planned(seen: Seen, words: Sequence[str]) -> Plan:
 def plan_view(
     seen: Seen, words: Sequence[str], recorded: bool, way: BootWay | None = None, drawn: Plan | None = None
 ) -> PlanView:
-    """Return a plan with its text. ``way``: how boot parameters are set; ``drawn``: the plan that root made, if any."""
+    """Return a plan with its text. ``way``: how boot parameters are set. ``drawn``: the plan that root made; None if
+    root made none.
+    """
     drawn = drawn or planned(seen, words)
     files = len({c.path.partition("(")[0] if c.path.startswith("/") else c.path for c in drawn.changes})
     said = [f"Hot {seen.hot.cpus.named}: {seen.hot.why}."]

@@ -9,7 +9,9 @@ import time
 from collections.abc import Callable, Iterator
 
 LONGEST_S = 2.0
-"""Seconds that a measurement waits for earlier background work. Work that is not over then is stuck and uses no CPU."""
+"""Seconds that a measurement waits for the end of background work that has begun. Work that takes longer is stuck and
+uses no CPU.
+"""
 
 
 class BackgroundGate:
@@ -68,7 +70,7 @@ class BackgroundGate:
                 self._changed.wait(left_s)
 
     def nudge(self) -> None:
-        """Make the waiting threads check again if they are ready."""
+        """Wake the waiting threads, so that each checks again whether it may go on."""
         with self._changed:
             self._changed.notify_all()
 

@@ -58,7 +58,9 @@ def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
 
 
 def _set_to(ident: str, applied: Mapping[str, str | None]) -> str:
-    """Return in words what this tool had written for a tunable during a run; no value means its good value."""
+    """Return in words what this tool had written for a tunable during a run. ``applied``: tunable id → value; a tunable
+    without a value had its good value.
+    """
     return (applied[ident] or "applied") if ident in applied else "not applied"
 
 
@@ -72,8 +74,10 @@ def relation(a: Run, b: Run) -> Relation:
 
 
 def same_state(a: Run, b: Run) -> bool:
-    """Return True if both runs were made in the same way, so that they differ only by chance. Runs with a hidden noise
-    are never alike. CPUs are compared only if they were set, because the scheduler chooses them by chance."""
+    """Return True if both runs were made in the same way, so that only chance makes them differ. A run with a hidden
+    noise is never like another run. CPUs are compared only if they were set, because otherwise the scheduler chooses
+    them by chance.
+    """
 
     def state(run: Run) -> tuple[object, ...]:
         placement = run.placement

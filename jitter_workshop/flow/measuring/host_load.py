@@ -16,18 +16,22 @@ from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.run import ForeignLoad
 
 VARIABLE = "JITTER_WORKSHOP_LOAD"
-"""The environment variable that, with the value ``off``, leaves every look out."""
+"""The name of an environment variable. If its value is ``off``, the host's load is not looked at."""
 
 WINDOW_S = 1.5
 """Seconds of the look at the start. Most kernels count a task's time in 10-ms ticks, so shares are known to about 1
 %."""
 
 DROWNS_BUSY_PERCENT = 25.0
-"""A quarter of the time of all CPUs. On two CPUs this is one task that takes half of a CPU, and the two measured
-threads cannot avoid it. On a large host many tasks are needed, because a placed run has free CPUs there."""
+"""The busy share from which on other tasks drown a lesson's effect: a quarter of the time of all CPUs. On two CPUs this
+is one task that takes half of a CPU, and the two measured threads cannot avoid it. On a large host many tasks are
+needed, because a placed run has free CPUs there.
+"""
 
 DROWNS_STEAL_PERCENT = 1.0
-"""A hundredth of the time. From this share on, stolen time alone decides the p99, whatever a lesson changes."""
+"""The share of steal from which on steal drowns a lesson's effect: a hundredth of the time. From this share on, steal
+alone decides the p99, whatever a lesson changes.
+"""
 
 NAMED_PERCENT = 10.0
 """A task is named if it takes at least this part of one CPU. Every desktop has tasks that take less."""

@@ -77,7 +77,9 @@ class StallClass:
 
 
 def stall_classes(stalls: Stalls) -> tuple[StallClass, ...]:
-    """Return the decades that hold stalls, shortest first. A run stores its rates as "this long and longer"."""
+    """Return the decades of lengths that hold stalls, the shortest first. A run stores the rate of stalls that are at
+    least as long as a limit; each decade here has only its own stalls.
+    """
     found = []
     rates = sorted(stalls.rates, key=lambda r: r.threshold_ns)
     for index, this in enumerate(rates):
@@ -104,8 +106,9 @@ def knee_sentences(
     run: Run, interrupts: tuple[tuple[str, int, int, float], ...], curve: PercentileCurve | None = None
 ) -> tuple[str, ...]:
     """Return sentences on the knee with this run's figures: its rate, its most frequent interrupt, and its stalls by
-    length, longest first. Each has the percentile of the knee. With ``curve``, stalls also have the percentile at which
-    the curve reaches their length."""
+    length, longest first. Each sentence has the percentile of the knee. With ``curve``, a sentence on stalls also has
+    the percentile at which the curve reaches their length.
+    """
     rate = messages_per_second(run)
     if rate is None:
         return ()

@@ -30,8 +30,10 @@ def with_notes(
     unnamed_percent: float | None = None,
     hunted: bool = False,
 ) -> Run:
-    """Return the run with a note on each value that is not known. A reason from the measuring child is preferred.
-    ``hunted``: the run was made with a hidden noise."""
+    """Return the run with a note on each value that is not known. If the measuring child gave a reason for a missing
+    value, the note has this reason. ``unnamed_percent``: see ``bench.foreign_activity.ForeignActivity``. ``hunted``:
+    the run was made with a hidden noise.
+    """
     notes = {_path(run, name): reason for name, reason in result.notes.items()}
     held = held_limit(run.applied)
     if run.workload == "wakeup" and held:
@@ -52,7 +54,7 @@ def with_notes(
 
 
 def held_limit(applied: Iterable[Mapping[str, str]]) -> str:
-    """Return a note on the idle-state limit that this tool holds for all CPUs (``pm-qos-fd``), or ""."""
+    """Return a note on the idle-state limit that this tool holds for all CPUs (``pm-qos-fd``); "" if it holds none."""
     held = next((one for one in applied if one.get("id") == PmQosFd.id), None)
     if held is None:
         return ""
@@ -86,7 +88,9 @@ def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False
 
 
 def _path(run: Run, name: str) -> str:
-    """Return the full path of a field: the measuring child gives only its last part."""
+    """Return the full path of a field of the run. ``name``: its path or, from the measuring child, only the path's last
+    part.
+    """
     if "." in name or hasattr(run, name):
         return name
     for prefix, record in (("blocks", Block), ("threads", ThreadRecord)):

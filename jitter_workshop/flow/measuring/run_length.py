@@ -147,8 +147,9 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
 
 
 def like(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:
-    """Return the newest complete run with the workload, pace, duty, memory, noise and kind of placement of ``request``,
-    or None."""
+    """Return the newest complete run with the workload, pace, duty, memory, noise and kind of placement of ``request``;
+    None if there is no such run.
+    """
     paced = interval_ns(request) if KINDS[request.workload].paced else None
     for run in reversed(list(runs)):
         if (
@@ -187,8 +188,9 @@ def _of(percentile: str, rate: float, before: Run | None) -> Budget:
 
 
 def _furthest(messages: int, needs: Sequence[tuple[str, Budget]]) -> str | None:
-    """Return the highest percentile for which ``messages`` are enough, or None. ``needs``: (percentile, budget), the
-    lowest first."""
+    """Return the highest percentile for which ``messages`` are enough; None if they are too few for each. ``needs``:
+    (percentile, budget), the lowest percentile first.
+    """
     reached = None
     for percentile, need in needs:
         if messages < need.messages:

@@ -145,7 +145,7 @@ class TraceWitness:
             self._on = False
 
     def end(self) -> None:
-        """Read the counters again, and end the kernel's trace."""
+        """Read the counters a second time, at the end of the run, and end the kernel's trace."""
         self.counting.end()
         if self._tracer is not None and self._info is not None:
             self._own |= own_threads(HostRoot())
@@ -192,7 +192,7 @@ class Counting:
         self._before = self._look()
 
     def end(self) -> None:
-        """Read the counters again; do nothing if ``begin`` was not called."""
+        """Read the counters a second time, at the end of the run. Do nothing if ``begin`` was not called."""
         if self._before is not None:
             self._after = self._look()
 

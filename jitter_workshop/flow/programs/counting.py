@@ -46,7 +46,9 @@ class _Seen:
     name: str
     at_ns: int
     first: Counted | None
-    """The first counters; None if the thread began while the program was observed, so that they began at 0."""
+    """The counters at the first reading; None if the thread began while the program was observed: then its counters
+    began at 0.
+    """
     last: Counted
     last_ns: int
 
@@ -82,7 +84,9 @@ class Counting:
         self._look(first=False)
 
     def look_at_groups(self) -> None:
-        """Read the counters of the program's control groups again. A program may move to other groups."""
+        """Read the throttling counters of the program's control groups again. A program may have moved to other groups
+        meanwhile.
+        """
         self._groups.look()
 
     def _look(self, *, first: bool) -> None:

@@ -109,8 +109,10 @@ class Keeper:
     # -- the command's own process -------------------------------------------------------------------------------------
 
     def _become(self, told: int, failing: int) -> NoReturn:
-        """Wait for a byte on ``told``, then become the command; end if ``told`` closes without one. The command has no
-        terminal, and is killed if the keeper is killed. If it cannot be started, write the errno to ``failing``."""
+        """Wait until a byte comes on the descriptor ``told``, then become the command; exit if ``told`` is closed
+        without a byte. The command has no terminal, and is killed if the keeper is killed. If the command cannot be
+        started, write the errno to the descriptor ``failing``.
+        """
         try:
             signal.set_wakeup_fd(-1)
             for signum in _STANDARD:
@@ -148,7 +150,8 @@ class Keeper:
 
     def _until_it_ends(self, began_ns: int) -> str:
         """Wait for the end of the command, and meanwhile keep the end of its output. Return the reason if the command
-        has to be ended, else ""."""
+        has to be ended; "" if it ended by itself.
+        """
         poller = select.poll()
         for file in (0, self._woken, self._read):
             poller.register(file, select.POLLIN)
@@ -216,7 +219,7 @@ class Keeper:
     # -- its end -------------------------------------------------------------------------------------------------------
 
     def _end_all(self) -> tuple[int, list[int]]:
-        """End all processes below this one. Return their number, and the ids of those that cannot be ended."""
+        """End all processes below this one. Return their number, and the ids of those that did not end."""
         if self._gone(SETTLED_S):
             return 0, []
         first = below(os.getpid())
@@ -260,7 +263,7 @@ class Keeper:
 
 
 def below(top: int) -> dict[int, int]:
-    """Return the processes below ``top`` that have not ended, with the process group of each."""
+    """Return pid → process group, for each process below ``top`` that has not ended."""
     children: dict[int, list[tuple[int, int, bool]]] = {}
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():
@@ -291,15 +294,16 @@ def tasks_here() -> int:
 
 
 def say(**told: Any) -> None:
-    """Write a line for the process that waits for it. An error is ignored, because the line is not needed if that
-    process has ended."""
+    """Write a line of JSON for the process that started the keeper. Ignore an error: the line is not needed if that
+    process has ended.
+    """
     with contextlib.suppress(OSError):
         sys.stdout.write(json.dumps(told) + "\n")
         sys.stdout.flush()
 
 
 def asked() -> dict[str, Any]:
-    """Read the order: one line, of any length."""
+    """Read the order from standard input: one line of JSON, of any length."""
     line = bytearray()
     while not line.endswith(b"\n"):
         chunk = os.read(0, 1 << 16)

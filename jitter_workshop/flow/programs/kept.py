@@ -118,7 +118,7 @@ class KeptCommand:
         self._child.kill(_PATIENCE_S)
 
     def _trouble(self, ended: Ended) -> str:
-        """Return the reason why a run of the command does not count, or ""."""
+        """Return the reason why a run of the command does not count; "" if the run counts."""
         said = ""
         if ended.why == "timeout":
             said = f"the command did not end within {self._timeout_s:g} s and was ended"
@@ -157,7 +157,9 @@ class KeptCommand:
 
 @contextlib.contextmanager
 def _own_streams(shown: bool) -> Iterator[tuple[int, ...]]:
-    """Yield copies of this program's input and standard error, or ()."""
+    """If ``shown``, yield copies of this program's descriptors of standard input and standard error, and close the
+    copies at the end of the context. Otherwise yield ().
+    """
     if not shown:
         yield ()
         return

@@ -84,8 +84,9 @@ class Command:
 
 
 def _become(words: tuple[str, ...], told: int, failing: int, *, quiet: bool) -> NoReturn:
-    """Wait for a byte on ``told``, then become the command; end if ``told`` closes without one. If the command cannot
-    be started, write the errno to ``failing``. Never return to the caller."""
+    """Wait until a byte comes on the descriptor ``told``, then become the command; exit if ``told`` is closed without a
+    byte. If the command cannot be started, write the errno to the descriptor ``failing``. Never return to the caller.
+    """
     try:
         for signum in _STANDARD:
             signal.signal(signum, signal.SIG_DFL)

@@ -1,7 +1,7 @@
 """Choose the figure of a command's run, and read the figure from the run's times, its output, or a file that it writes.
 
 A figure is a number of zero or more, because a proof compares ratios. Output and files come from the command and are
-untrusted: each is read within limits, and damaged ones give an error of one sentence.
+untrusted. They are read within limits, and damaged content gives an error of one sentence.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ _PYPERF_UNITS = {"second": "s", "byte": "byte", "integer": "count"}
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """Hold the metric that a proof compares. ``measure``: as in ``Figure``. ``pattern``: a regular expression.
-    ``histogram``, ``pyperf``: the path of the file that the command writes. At most one of these three is not "".
-    ``unit``: the user's unit, or "". ``benchmark``: the name of the wanted benchmark if the pyperf file has several,
-    else ""."""
+    """Hold the metric that a proof compares. ``measure``: as in ``Figure``. ``pattern``: a regular expression that
+    finds the figure in the output, or "". ``histogram``, ``pyperf``: the path of the file that the command writes, or
+    "". At most one of these three fields is set. ``unit``: the unit that the user gave, or "". ``benchmark``: the name
+    of the wanted benchmark if the pyperf file has several benchmarks, else "".
+    """
 
     measure: str
     pattern: str = ""
@@ -207,7 +208,9 @@ def _time(measure: str, ns: float, name: str) -> Figure:
 
 
 def _benchmarks(value: dict[str, Any], common: dict[str, Any]) -> Iterator[tuple[str, tuple[str, Sequence[Any]]]]:
-    """Yield name → (unit, values) of the benchmarks in a pyperf file. Entries of another form are left out."""
+    """Yield (name, (unit, values)) for each benchmark in a pyperf file. ``common``: the metadata that all benchmarks
+    share. An entry of the file that is not a benchmark is left out.
+    """
     listed = value.get("benchmarks")
     for number, one in enumerate(listed if isinstance(listed, list) else []):
         if not isinstance(one, dict) or not isinstance(one.get("runs"), list):

@@ -1,5 +1,6 @@
-"""Measure the time that an event of the kernel's trace costs on this host: time system calls without and with the
-trace."""
+"""Measure the time that one event of the kernel's trace costs on this host. To do this, time system calls first without
+the trace and then with it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ BATCHES, BATCH, LONGEST_NS = 100, 50, 20_000_000
 """The size of a measurement: BATCHES batches of BATCH calls, some ms in all; after LONGEST_NS no further batch begins.
 Only the fastest batch counts, because on a busy host interrupts or a slower CPU lengthen many batches."""
 EVENTS = 2
-"""Events of a recorded call: its begin and its end."""
+"""The number of trace events of one system call: one for its begin and one for its end."""
 _ANSWER = struct.Struct("<d")
 _FILE = "/dev/zero"
 
@@ -40,12 +41,13 @@ class Probe:
         os.close(tells)
 
     def without(self) -> None:
-        """Measure the calls before the trace records."""
+        """Measure how long the system calls take while no trace is recorded. Call this first."""
         self._plain_ns = self._measure()
 
     def event_ns(self) -> int | None:
-        """Measure the calls while the trace records. Return the cost of an event in ns; None if the calls were not
-        slower than before."""
+        """Measure how long the system calls take while the trace is recorded. Return the cost of one event in ns; None
+        if the calls were not slower than in :meth:`without`.
+        """
         traced_ns = self._measure()
         if traced_ns is None or self._plain_ns is None or traced_ns <= self._plain_ns:
             return None
@@ -60,7 +62,7 @@ class Probe:
         return float(_ANSWER.unpack(told)[0]) if len(told) == _ANSWER.size else None
 
     def close(self) -> None:
-        """End the process."""
+        """End the child process that makes the system calls."""
         os.close(self._ask)
         os.close(self._told)
         with contextlib.suppress(ChildProcessError):

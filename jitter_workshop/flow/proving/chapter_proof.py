@@ -23,7 +23,9 @@ MOST_CHANGES = 9
 
 
 def why_not(workshop: Workshop, walk: ChapterSession) -> str:
-    """Return the reason why a chapter's change cannot be proven here, as a sentence without a full stop, or ""."""
+    """Return the reason why a chapter's change cannot be proven here, as a sentence without a full stop. Return "" if
+    it can be proven.
+    """
     chapter = walk.chapter
     first, again = chapter.measurement("measure"), chapter.measurement("again")
     if chapter.program:

@@ -1,7 +1,8 @@
-"""Make the runs of a proof with our own benchmark; ``command_meter`` makes those with the user's command.
+"""Make the runs of a proof with our own benchmark. The module ``command_meter`` makes the runs of the user's command.
 
 A meter makes the runs without and with the change, and checks that nothing else differs between them. The meter does
-not know the change itself: ``experiment_arms`` applies and restores the change."""
+not know the change itself: ``experiment_arms`` applies and restores the change.
+"""
 
 from __future__ import annotations
 
@@ -64,15 +65,20 @@ class Meter(ABC):
 
     def spoiled(self, without: Taken, with_it: Taken, ids: Collection[str]) -> str:
         """Return the reason why the difference of two runs may have another cause than the change of the settings
-        ``ids``, or ""."""
+        ``ids``; "" if there is no such reason.
+        """
         return self.unlike(without, with_it) or _another_stack(without, with_it, frozenset(ids))
 
     def unlike(self, one: Taken, other: Taken) -> str:
-        """Return the reason why two runs of a round cannot be compared, whatever was applied in them, or ""."""
+        """Return the reason why two runs of a round cannot be compared, whatever was applied in them; "" if they can be
+        compared.
+        """
         return ""
 
     def changed(self, first: Taken, later: Taken) -> str:
-        """Return the reason why a round cannot be compared with the first round, or ""."""
+        """Return the reason why a later round cannot be compared with the first round; "" if it can be compared.
+        ``first``, ``later``: a run of each round.
+        """
         return ""
 
     def notes(self) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ def _settled(proof: Proof, why: str, root: HostRoot) -> Proof:
 
 
 def _elsewhere(session: OpenSession, root: HostRoot) -> str:
-    """Return the reason why this host's journal does not concern the session, or ""."""
+    """Return the reason why this host's journal does not concern the session; "" if it does."""
     if session.session.recorded:
         return "the session is about a recorded host"
     try:

@@ -176,7 +176,9 @@ def settle(session: OpenSession, root: HostRoot | None = None) -> None:
 
 
 def _stopped(session: OpenSession) -> Screening | None:
-    """Return the newest screening if it is not complete."""
+    """Return the session's newest screening if it is not complete. Return None if it is complete, or if there is no
+    screening.
+    """
     known = session.screenings()
     return known[-1] if known and not known[-1].complete else None
 
@@ -302,8 +304,9 @@ class _Series:
             self._observer.tried(done + 1, len(screened))
 
     def _refusal(self, n: int) -> str:
-        """Apply and restore a setting. Return the reason if it could not be applied or did not keep its value, or
-        ""."""
+        """Apply and restore setting ``n``, as a trial. Return the reason if the setting could not be applied or did not
+        keep its value; "" if the trial went well.
+        """
         sides = self._drawn.sides((n,))
         try:
             self._times.changed(lambda: self._apply(sides))
@@ -342,8 +345,9 @@ class _Series:
         return tuple(n for n, setting in enumerate(self._drawn.plan.settings) if setting not in out)
 
     def _pair(self, part: Part, number: int, of: int, arms: Arms) -> ScreenedPair:
-        """Return a pair that counts. ``arms``: the settings that are on in its runs, without those that were
-        refused."""
+        """Make the runs of a pair until a pair counts, and return this pair. ``arms``: the settings that are on in each
+        run, without the settings that the host refused.
+        """
         screened = set(self._screened())
         first_on, second_on = (tuple(n for n in on if n in screened) for on in arms)
         name = f"pair {number + 1} of the {'proofs' if part == 'proofs' else 'screening'}"

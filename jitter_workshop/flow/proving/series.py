@@ -97,8 +97,9 @@ def cause_of(error: WorkshopError, agent_session: AgentSession) -> WorkshopError
 
 class Times:
     """Estimate the time that a series still takes: at first by its plan, then by the times of its runs and changes.
-    ``of``: the number of runs. ``run_s``: seconds of a run. ``change_s``: seconds to apply and restore a change. Half
-    of the runs have a change; with ``changes_always`` all have one."""
+    ``of``: the number of runs. ``run_s``: seconds of a run. ``change_s``: seconds to apply and restore a change. A
+    change belongs to half of the runs or, with ``changes_always``, to every run.
+    """
 
     def __init__(self, of: int, run_s: float, change_s: float, changes_always: bool = False) -> None:
         self._of, self._run_s, self._change_s = of, run_s, change_s
@@ -158,7 +159,9 @@ def company_note(disturbed: Sequence[str], where: str) -> tuple[str, ...]:
 
 
 def counted(sentences: Sequence[str]) -> tuple[str, ...]:
-    """Return each sentence once. A sentence that came several times gets this number in brackets."""
+    """Return each different sentence once. A sentence that came several times ends with their number, such as ``(3
+    times)``.
+    """
     return tuple(s if n == 1 else f"{s} ({n} times)" for s, n in Counter(sentences).items())
 
 

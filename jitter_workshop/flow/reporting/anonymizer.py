@@ -126,7 +126,9 @@ _NUMBERED = re.compile(r" \(\d+\)$")
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Hold the private names of a report. Each kind is in the order in which the report has the names."""
+    """Hold the private names of a report: names of hosts, users and tasks. Each list is in the order in which the
+    report has the names.
+    """
 
     hosts: tuple[str, ...]
     users: tuple[str, ...]
@@ -177,7 +179,7 @@ def runs_for_others(document: ReportDocument, runs: Sequence[Run]) -> tuple[Run,
 
 
 def _task_of(value: object) -> str | None:
-    """Return the name of the task in a part of a report, or None."""
+    """Return the name of the task that a part of a report names; None if the part names no task."""
     if isinstance(value, ForeignLoad):
         return value.name
     if isinstance(value, Cause | Part | Slice | InterferingTask):

@@ -51,7 +51,9 @@ def default_name(document: ReportDocument, ending: str) -> str:
 
 
 def name_of(session_name: str, session_id: str, made_at: str, ending: str) -> str:
-    """Return the file name of :func:`default_name` before the report is made."""
+    """Return the same file name as :func:`default_name`, for a report that is not made yet. ``made_at``: the time of
+    the report. ``ending``: the end of the name, with its dot.
+    """
     plain = unicodedata.normalize("NFKD", session_name).encode("ascii", "ignore").decode("ascii")
     slug = re.sub(r"[^A-Za-z0-9]+", "-", plain).strip("-").lower()[:NAME_LIMIT].strip("-") or session_id
     date = made_at[:10]

@@ -162,7 +162,7 @@ def _frozen_sampler(
 
 
 def _frozen_program(scene: ProgramScene, trace: RunTrace, block: TracedBlock) -> None:
-    """Add the frozen trace of a program."""
+    """Add the frozen trace of a program to ``scene``. ``block``: the part of the trace that is added."""
     explain_program(
         _whole(trace, block),
         trace.info.cpus,

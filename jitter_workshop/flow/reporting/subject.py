@@ -35,9 +35,9 @@ from the callback ends the building of the report.
 @dataclass(slots=True)
 class Subject:
     """Hold the subject of a report. ``walks``: the chapters that were begun, in the order of the course. ``runs``: the
-    reported runs, oldest first; ``chosen``: True if the user picked them by id. ``elsewhere``: the reason why this
-    host's present state does not concern the session, or "". ``notes``: the notes of the document. ``drawn``: run id →
-    curve, for the runs in the charts that were made so far.
+    reported runs, oldest first. ``chosen``: True if the user picked the runs by id. ``elsewhere``: the reason why this
+    host's present state does not concern the session, "" if it does. ``notes``: the notes of the document. ``drawn``:
+    run id → curve, for the runs in the charts that were made so far.
     """
 
     context: SessionContext
@@ -65,7 +65,7 @@ class Subject:
 
     @property
     def recorded(self) -> str:
-        """Return the name of the recorded host that the report is about, or ""."""
+        """Return the name of the recorded host that the report is about; "" if the report is about a live host."""
         if self.root.recorded:
             return clean(self.context.host.name, 40) or "host"
         return clean(self.session.host, 40) or "host" if self.session.recorded else ""
@@ -125,7 +125,8 @@ def subject_of(
 
 
 def _elsewhere(context: SessionContext, boots: Collection[str]) -> str:
-    """Return the reason why this host's present state says nothing about the session, or ""."""
+    """Return the reason why this host's present state says nothing about the session; "" if this is the
+    session's host."""
     session, root = context.session, context.root
     here = clean(context.host.name, 40) or "host"
     if root.recorded or session.recorded:

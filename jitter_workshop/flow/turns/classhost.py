@@ -247,7 +247,9 @@ def turn_json(state: TurnState, at_s: float) -> dict[str, Any]:
 
 
 def minutes(seconds: float) -> str:
-    """Return a duration as ``40 s`` or ``3 min``. It is rounded up: users must not wait longer than we say."""
+    """Return a duration as text, such as ``40 s`` or ``3 min``. It is rounded up: users must not wait longer than we
+    say.
+    """
     seconds = max(seconds, 0.0)
     return f"{int(-(-seconds // 1))} s" if seconds < 90 else f"{int(-(-seconds // 60))} min"
 

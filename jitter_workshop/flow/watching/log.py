@@ -31,7 +31,7 @@ KILLED = "a kill or a stop of the host (the journal has no last line)"
 
 
 class Teller(Protocol):
-    """Send news of a watch to another program, such as the user's command or Prometheus (through a file)."""
+    """Send news of a watch to another program: to the user's command, or to Prometheus (through a file)."""
 
     def stall(self, report: WatchReport, worst: KeptStall, count: int) -> None:
         """Send the news of a freeze with ``count`` stalls; ``worst`` is the longest."""
@@ -40,7 +40,9 @@ class Teller(Protocol):
         """Send the sums of the watch."""
 
     def close(self) -> None:
-        """End the work that is still going on."""
+        """End the sending, because the watch has ended. Wait for news that is still being sent, but give up if this
+        takes too long.
+        """
 
 
 class Log:
@@ -186,8 +188,9 @@ class Log:
 
 
 def _offsets() -> tuple[int, int]:
-    """Return how far two clocks are ahead of the monotonic clock, in ns. The first is the wall clock; the second also
-    counts while the host is suspended."""
+    """Return two offsets from the monotonic clock, in ns: how far the wall clock is ahead, and how far the clock is
+    ahead that also counts while the host is suspended.
+    """
     monotonic = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     return time.time_ns() - monotonic, time.clock_gettime_ns(time.CLOCK_BOOTTIME) - monotonic
 
@@ -221,8 +224,9 @@ def start_of(folder: Path) -> int:
 
 
 def from_journal(folder: Path) -> WatchReport:
-    """Return the report on a watch from its journal: the report at its end or, if the watch was killed, the last report
-    before. Raise SessionError if the journal is empty or damaged."""
+    """Return the report on a watch from its journal. This is the report that was written at the end of the watch or, if
+    the watch was killed, the last report before the kill. Raise SessionError if the journal is empty or damaged.
+    """
     watches.check_folder(folder)
     last: Any = None
     ended = False

@@ -1,4 +1,4 @@
-"""Watch a program of the user's own for hours: a stall is a time in which one of its threads could run and did not.
+"""Watch a program of the user's own for hours. A stall is a time in which one of its threads could run and did not.
 
 The kernel adds up how long each thread waits for a CPU (``/proc/PID/task/TID/schedstat``). These sums are read four
 times a second. The trace is frozen and read only if a sum has grown by at least the threshold. The sums still grow
@@ -31,11 +31,13 @@ from jitter_workshop.model.watch import READING, KeptStall
 from jitter_workshop.session.traces import RunTrace, TracedBlock
 
 LOOK_S = 0.25
-"""Seconds between two readings of the sums. The pause is longer if one reading takes long."""
+"""Seconds between two readings of the times for which the program's threads waited for a CPU. The pause is longer if
+one reading takes long.
+"""
 LOOK_SHARE = 0.02
-"""The largest share of a CPU that these readings may take."""
+"""The largest share of a CPU that the readings of the threads' waiting times may take."""
 BEFORE_NS = 20_000_000
-"""The trace is also read for this time, in ns, before the beginning of a wait."""
+"""The trace that is read for a wait begins this long before the wait, in ns."""
 MOST_STALLS = 1_000
 COMMAND_ENDS_S = 10.0
 """Greatest number of seconds until an ended command and all processes that it started are gone."""
@@ -75,7 +77,7 @@ class Waited(NamedTuple):
 
 
 class Grown(NamedTuple):
-    """Hold the growth of a thread's sums since the last look."""
+    """Hold how far a thread's sums (its waiting time, and how often it was put on a CPU) grew since the last look."""
 
     tid: int
     ns: int
@@ -130,8 +132,9 @@ def _why(command: Kept | None) -> str:
 
 
 def _waits(ends: Ends, cancel: CancelToken, seconds: float) -> bool:
-    """Wait until the program has ended or the watch is cancelled, for at most ``seconds``. Return True if one of these
-    happened."""
+    """Wait until the program has ended or the watch is cancelled, for at most ``seconds``. Return True if the program
+    has ended or the watch is cancelled.
+    """
     until = time.monotonic() + seconds
     while (rest := until - time.monotonic()) > 0:
         if cancel.wait(0) or ends.within(min(rest, LOOK_S)):
@@ -153,7 +156,9 @@ class _Watcher:
         self.just_read = False
 
     def begin(self, tracer: Callable[[], Follower], command: Kept | None = None) -> None:
-        """Begin to record, then release ``command``. Raise HostError if the program cannot be followed."""
+        """Begin to record the kernel's trace, then let ``command`` begin. Raise HostError if the program cannot be
+        followed.
+        """
         log = self._log
         log.subject.clock = CLOCK
         self._sums = dict(self._read_sums())
@@ -174,7 +179,8 @@ class _Watcher:
         log.begin(self._looked_ns)
 
     def look(self) -> None:
-        """Read the sums, and freeze the trace if one of them grew by the threshold."""
+        """Read how long each thread has waited for a CPU. Freeze the trace if one of these times grew by the
+        threshold."""
         log, tally = self._log, self._log.tally
         sums = dict(self._read_sums())
         now = time.monotonic_ns()
@@ -303,7 +309,7 @@ class _Watcher:
             log.froze(stalls[: max(MOST_LINES, tally.keep)], len(stalls), None)
 
     def _undecided(self, since: int, until: int) -> None:
-        """Count a time as not watched, because it had waits of which there is no trace."""
+        """Count the time from ``since`` to ``until`` as not watched: threads waited in it, and no trace shows how."""
         ns = max(until - since, 0)
         self._log.tally.watched_ns = max(self._log.tally.watched_ns - ns, 0)
         self._log.not_watched(since, {UNDECIDED: ns})
@@ -344,7 +350,7 @@ def _difference(before: Waited | None, now: Waited) -> Waited:
 
 
 def _parts(stalls: Sequence[HoldUp]) -> list[TimeTaken]:
-    """Return the parts of all these stalls, summed by cause."""
+    """Return the parts of these hold-ups (each with a cause and a time), summed by cause."""
     count: Counter[tuple[str, str]] = Counter()
     total: Counter[tuple[str, str]] = Counter()
     worst: dict[tuple[str, str], int] = {}

@@ -1,7 +1,8 @@
-"""Watch one CPU beside a sampler that reads the clock without pause, for hours, and freeze the trace at each stall.
+"""Watch one CPU for hours: a sampler on it reads the clock without pause, and at each stall the kernel's trace is
+frozen.
 
-The sampler works in blocks. The trace goes on through them and overwrites its oldest events. A stall ends its block
-soon; then the trace is stopped, read, and started again. The time between two blocks is not watched, and the
+The sampler works in blocks. The trace goes on through all blocks and overwrites its oldest events. A stall ends its
+block soon; then the trace is stopped, read, and started again. The time between two blocks is not watched, and the
 report shows how long it was.
 """
 
@@ -38,11 +39,13 @@ from jitter_workshop.model.watch import BETWEEN, READING, SUSPENDED, KeptStall
 from jitter_workshop.session.traces import RunTrace, TracedBlock
 
 BLOCK_NS = 30_000_000_000
-"""The length of a block without a stall. The longer it is, the less time lies between blocks."""
+"""The length of a block without a stall, in ns. The longer the blocks are, the less time lies between them."""
 TAIL_NS = 500_000_000
-"""The time from the first stall of a block to the end of this block, so that a group of stalls is in one block."""
+"""The time in ns from the first stall of a block to the end of this block. Stalls that come in a group are so in one
+block.
+"""
 BEFORE_NS = 100_000_000
-"""The trace is also read for this time, in ns, before the first stall."""
+"""The trace that is read for a stall begins this long before the first stall of the block, in ns."""
 SHORTEST_BLOCK_NS = 250_000_000
 LEG_S = 3600.0
 """Seconds after which a new process takes over as the sampler, so that its clock is calibrated again and memory is
@@ -73,8 +76,9 @@ class FlightTracer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Hold the limits of a watch: ``until_ns`` since its start, and ``watched_ns`` of watched time; None for no
-    limit."""
+    """Hold the limits of a watch. ``until_ns``: its longest duration. ``watched_ns``: the longest time that is really
+    watched. None means no limit.
+    """
 
     until_ns: int | None = None
     watched_ns: int | None = None
@@ -182,7 +186,9 @@ class FlightRecorder:
         self._on = self._recording = False
 
     def _freeze(self, block: BlockDone) -> bool:
-        """Log the stalls of a block, with their causes if the trace shows them. Return True if the trace was read."""
+        """Log the stalls of a block, each with its causes if the trace shows them. Return True if the trace could be
+        read.
+        """
         log = self._log
         at_ns = block.start_ns - log.start_ns
         stalls = [

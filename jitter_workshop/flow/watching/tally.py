@@ -93,12 +93,13 @@ class Tally:
         return self.kept[-1].duration_ns if len(self.kept) >= self.keep and self.kept else 0
 
     def may_read(self, longest_ns: int) -> bool:
-        """Return True if a trace may be read whose longest stall lasts ``longest_ns``. The trace may always be read if
-        this stall would be kept."""
+        """Return True if the trace of a group of stalls may be read now. ``longest_ns``: the length of the longest
+        stall in the group. If this stall is long enough to be kept, its trace may always be read.
+        """
         return self.allowance.credit_ns > 0 or longest_ns > self.least_kept_ns
 
     def froze(self, ns: int) -> None:
-        """Count a freeze that took ``ns``."""
+        """Count one freeze of the trace. ``ns``: how long the freeze and its reading took."""
         self.freezes += 1
         self.frozen_ns += ns
         self.allowance.read(ns)
@@ -119,8 +120,9 @@ class Tally:
             self._causes[key] = (count + one.count, total + one.total_ns, max(worst, one.worst_ns))
 
     def add_kept(self, stalls: Iterable[KeptStall]) -> frozenset[str]:
-        """Keep the worst of the new stalls and the stalls kept so far. Return the files that no kept stall needs any
-        more."""
+        """Take new stalls, and keep only the worst of the new and the old ones. Return the trace files that no kept
+        stall needs any more.
+        """
         before = {one.file for one in self.kept}
         every = sorted([*self.kept, *stalls], key=lambda one: (-one.duration_ns, one.at_ns))
         self.kept = every[: self.keep]
@@ -207,7 +209,8 @@ def report_of(subject: Subject, tally: Tally, unwritten: int = 0) -> WatchReport
 
 
 def evidence_of(report: WatchReport) -> EvidenceReport:
-    """Return a watch's causes in the form of a run's causes, so that both are shown in the same way."""
+    """Return the causes that a watch has found, in the form that a run's causes have. One function can then
+    show both."""
     return EvidenceReport(
         format_version=FORMAT_VERSION,
         run=report.id,

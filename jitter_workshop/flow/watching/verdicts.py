@@ -184,8 +184,9 @@ def _keygen(verb: str, *words: str, given: bytes) -> tuple[int, bytes, str]:
 @dataclass(frozen=True, slots=True)
 class Verified:
     """Hold the result of verifying a verdict file. ``signature``: ``good``, ``none`` or ``bad``. ``signed_by``: the key
-    or, if a list of signers was given, the signer's name. ``problems``: sentences; () if the file is as ``watch`` wrote
-    it."""
+    that signed the file or, if a list of signers was given, the signer's name. ``problems``: sentences on what is wrong
+    with the file; () if the file is as ``watch`` wrote it.
+    """
 
     file: str
     verdict: str | None
@@ -243,7 +244,9 @@ def _contradictions(verdict: WatchVerdict) -> Sequence[str]:
 
 
 def _signature(path: Path, content: bytes, signers: Path | None) -> tuple[str, str, str]:
-    """Return the state of a file's signature, the key or the signer, and a problem ("" if there is none)."""
+    """Return three values on a file's signature: its state, the key or the name of the signer, and a problem ("" if
+    there is none).
+    """
     signature = path.with_name(path.name + SIGNATURE)
     if not signature.is_file():
         return NONE, "", "" if signers is None else "it is not signed"
