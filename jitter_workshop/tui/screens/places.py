@@ -15,7 +15,9 @@ from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.host.status import StatusScreen
 
 Place = tuple[str, str, Callable[[], object]]
-"""A name that the palette shows and searches, a sentence about the place, and the way there."""
+"""The type of a place in the command palette: the name that is shown and searched, a sentence on the place, and the
+function that goes there.
+"""
 
 _LEAST = 0.1
 """The score of a place whose words stand in another order than they were typed."""

@@ -1,4 +1,4 @@
-"""Prove a chapter's change: show the cost, the rounds as they are made, and the verdict."""
+"""Prove a chapter's change on a screen: show the cost first, the rounds as they are made, and then the verdict."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ _LEAST_ROWS, _MOST_ROWS = 5, 27
 
 
 class ProvingScreen(HostChangeScreen, scope="proving"):
-    """Show one proof of a chapter. ``proof``: the newest one, whose verdict is shown first; None: show the cost."""
+    """Show one proof of a chapter. ``proof``: the newest proof, whose verdict is shown first. With None, the screen
+    first shows the cost of a proof.
+    """
 
     def __init__(self, walk: ChapterSession, proof: Proof | None = None) -> None:
         super().__init__()

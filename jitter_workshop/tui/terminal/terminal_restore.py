@@ -16,7 +16,7 @@ import termios
 from collections.abc import Iterator
 
 SERVED = "JITTER_WORKSHOP_SERVED"
-"""The variable that ``serve`` sets for the workshop of a page."""
+"""The name of the environment variable by which ``serve`` tells a workshop that it is shown in a browser."""
 LEAVE = (
     "\x1b[?2026l"  # a frame that was cut in two is shown
     "\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"  # the mouse

@@ -34,7 +34,7 @@ class PageSession(AppService):
         close: Callable[[], Awaitable[object]],
     ) -> None:
         async def nothing(_: str) -> None:
-            """Ignore requests: the workshop opens no other page and offers no file."""
+            """Ignore a request of the page's driver: the workshop opens no other page and offers no file."""
 
         async def closed() -> None:
             await close()

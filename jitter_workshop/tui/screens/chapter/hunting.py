@@ -61,7 +61,7 @@ class ChapterHunt:
     # -- what it says ----------------------------------------------------------------------------------------------
 
     def said(self) -> str:
-        """Return the sentence on the hunt for the present step, or ""."""
+        """Return the sentence on the hunt for the present step; "" if there is nothing to say."""
         page, walk = self._page, self._page.walk
         if not walk.hunts:
             return ""
@@ -235,8 +235,9 @@ class SuspectsPage(ChoosingPage, scope="suspects"):
 
 class CuresPage(ChoosingPage, scope="cures"):
     """Show actions against the noise, and let the learner choose the CPU for one more run. ``cpus``: the CPUs to which
-    the measured thread can move. ``measure``: called with the chosen CPU, or with None for the CPU of the run
-    before."""
+    the measured thread can move. ``measure``: called with the chosen CPU, or with None to stay on the previous run's
+    CPU.
+    """
 
     def __init__(self, cpus: Sequence[int], measure: Callable[[int | None], None]) -> None:
         super().__init__()

@@ -32,14 +32,15 @@ View = Literal["lesson", "work"]
 
 
 Tried = tuple[ApplyView, tuple[Fact, ...]] | WorkshopError
-"""The outcome of an apply at this visit of its step: the result and the checks after it, or the error."""
+"""The outcome of an apply during this visit of the step: the result with the checks after it, or the error."""
 
 
 @dataclasses.dataclass(eq=False)
 class Observing:
     """Hold the present observation of the learner's program. ``rest_s``: the seconds that it may still last, 0 while
-    the program's time is added up. ``left``: called if the observation is stopped while the time is added up; the
-    screen does not wait for the result."""
+    the program's time is added up. ``left``: called if the user stops the observation while the time is added up. In
+    this case the screen does not wait for the result.
+    """
 
     rest_s: float
     left: Callable[[], None]
@@ -74,7 +75,7 @@ class ChapterPage:
         self.planned: PlanView | None = None
         """The plan on the screen. It is made once a visit, so that exactly the shown plan is applied."""
         self.cpus: tuple[PlanView, CpuView] | None = None
-        """A plan, and the CPUs as they were read for it."""
+        """The plan on the screen, and the CPUs as they were read for this plan; None before."""
         self.drawn: CpuView | None = None
         """The CPUs that the page of the present step draws, as they were when the step was entered."""
         self.mask_opened = False

@@ -44,7 +44,7 @@ from jitter_workshop.tui.widgets.sheet import Pane
 FIRST_MARK_NS = 10_000
 LEAST_NS, MOST_NS = 10, 10_000_000_000
 FINE, COARSE = 10 ** (1 / 10), 10.0
-"""The distances by which a key moves the mark: a tenth of a decade, or a whole one."""
+"""The factors by which a key moves the learner's mark on the time axis: a tenth of a decade, or a whole decade."""
 
 _NO_CHOICE = -1
 """The index that means that no answer is chosen."""
@@ -84,7 +84,7 @@ class Step:
         """Read what the step is about to show; the screen calls this before it draws the step."""
 
     def resumed(self) -> None:
-        """Read what a screen above this one may have changed, such as a proof."""
+        """Read again what a screen over this screen may have changed, such as a proof."""
 
     @property
     def opens_with_page(self) -> bool:
@@ -496,7 +496,9 @@ class Apply(Step):
 
     @property
     def to_mask(self) -> bool:
-        """Return True if Enter opens the lesson's mask: at most once, and before anything is applied."""
+        """Return True if Enter opens the page on which the learner writes the lesson's mask. The page opens at most
+        once, and before anything is applied.
+        """
         page, walk = self.page, self.walk
         begun = page.tried is not None or page.hands is not None or walk.host.applied or walk.awaits_reboot
         return walk.chapter.mask is not None and not page.mask_opened and not begun
@@ -650,7 +652,7 @@ class Compare(Step):
         self._read = False
         """True if the lesson's page was shown at this visit. A narrow screen shows the chart first."""
         self._compared: CompareView | None = None
-        """The comparison of both runs; None without both, on a recording, and after a mitigation."""
+        """The comparison of both runs; None if a run is missing, on a recording, and after a mitigation."""
 
     def enter(self) -> None:
         self.resumed()
@@ -728,7 +730,7 @@ class Compare(Step):
 
     @property
     def _distance(self) -> Effect | None:
-        """Return the effect that the chart marks; None where it marks none."""
+        """Return the effect that the chart marks; None if the chart marks no effect."""
         both = self.walk.before_and_after()
         return effect_on(tail_of(both[0].run.workload, self.asked), *both) if both is not None else None
 

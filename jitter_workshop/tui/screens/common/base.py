@@ -27,7 +27,7 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 T = TypeVar("T")
 
 WIDE, HUGE, TALL = 100, 140, 36
-"""The sizes from which more is shown side by side."""
+"""The sizes from which a screen shows more parts at once: WIDE and HUGE in columns, TALL in rows."""
 
 _SAID_PERCENT = 45
 """The largest share of a screen's height for the sentences above the keys."""

@@ -1,4 +1,4 @@
-"""Show help: every key with its effect, and the words that the workshop uses."""
+"""Show the help page: every key with its effect, and the words that the workshop uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lay out what took the time, of a run or of a program: the causes, the longest stalls, and who else ran."""
+"""Lay out what took the time of a run or of a program: the causes, the longest stalls, and the other tasks that ran."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class CausesScreen(WorkshopScreen, scope="causes"):
         raise NotImplementedError
 
     def commands(self) -> Iterable[str]:
-        """Return the commands that show the same by hand."""
+        """Return the commands by which the user can see the same findings without this program."""
         raise NotImplementedError
 
     # -- layout ----------------------------------------------------------------------------------------------------
