@@ -231,7 +231,7 @@ def totals(threshold_ns: int, one: NativeStalls, other: NativeStalls = NO_STALLS
 
 
 def longest(index: int, stalls: Mapping[str, NativeStalls], listed: int) -> tuple[Stall, ...]:
-    """Return the ``listed`` longest stalls of all threads, in order of time."""
+    """Return the ``listed`` longest stalls among those of all threads. They are in order of time, not of length."""
     found = [
         Stall(index, thread, item.cpu, item.start_ns, item.end_ns, item.messages)
         for thread, some in stalls.items()

@@ -26,8 +26,8 @@ from jitter_workshop.model.spec import RunSpec
 
 
 class NoiseAtWork:
-    """Run a noise from construction, which may take a tenth of a second, until :meth:`stop` or its time limit. Raise
-    HostError with the reason if this host cannot make the noise."""
+    """Run a noise from the construction of this object until :meth:`stop` or the noise's time limit. The construction
+    may take a tenth of a second. Raise HostError with the reason if this host cannot make the noise."""
 
     def __init__(self, order: NoiseOrder, clock: TickClock) -> None:
         kind = noise(order.kind)

@@ -77,8 +77,8 @@ class Workload(ABC):
                 raise refused(error.errno or 0, name, cpu, priority) from error
 
     def clock_offset(self) -> Any:
-        """Let the measured threads compare the clocks of their CPUs. Return a ``jw_offset *``, or None where this
-        workload cannot do so, or its threads did not answer."""
+        """Let the measured threads compare the clocks of their CPUs. Return the result as a ``jw_offset *``. Return
+        None if this workload cannot compare clocks, or if its threads did not answer."""
         return None
 
     def lock(self) -> bool:

@@ -262,7 +262,7 @@ WORKLOADS: dict[WorkloadName, type[Workload]] = {"ring": Ring, "spin": Spin, "wa
 
 
 def duty_note(duty: int, pause: Pause) -> str:
-    """Describe the pauses of the sampler, for the reader of a run."""
+    """Return the sentence that describes the sampler's pauses to the reader of a run."""
     busy_ms, pause_ms = (ns / 1e6 for ns in DUTY_PATTERNS_NS[duty])
     if pause == "busy":
         rest = f"used the CPU for {pause_ms:g} ms without sampling, again and again (these pauses are no gaps)"
@@ -293,8 +293,8 @@ def idle_limit(cpu: int, limit: ResumeLatency) -> str:
 
 
 def _scratch(spec: RunSpec, size: int, what: str) -> mmap.mmap:
-    """Return a mapped file without a name. Its blocks are allocated now, because a full disk must not end a block by
-    SIGBUS. Raise HostError if this fails."""
+    """Return a mapped file that has no name. Its disk blocks are allocated now: if the disk were full later, a block of
+    the run would end by SIGBUS. Raise HostError if the file cannot be made."""
     try:
         with tempfile.TemporaryFile(dir=spec.scratch_dir, prefix="jitter-workshop-") as file:
             os.posix_fallocate(file.fileno(), 0, size)

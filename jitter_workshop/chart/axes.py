@@ -19,7 +19,7 @@ from jitter_workshop.model.palette import Palette
 from jitter_workshop.stats import scale
 
 GUTTER = 7
-"""The columns for the labels of y."""
+"""The number of columns to the left of the plot, for the labels of y."""
 LABELS_BELOW_FROM = 8
 """From this height on, the labels of x have a line of their own below the axis."""
 _MOST_STRETCH_OF_WHOLE = 1.4

@@ -348,8 +348,8 @@ def output() -> tuple[Console, bool, int, int]:
 
 
 def escaped(console: Console, text: Text) -> str:
-    """Return a text with the terminal's control codes for its styles, cut at the terminal's width, with a line break at
-    the end."""
+    """Return a text as a string with the terminal's control codes for its styles. Lines are cut at the terminal's
+    width, and a line break is at the end."""
     with console.capture() as captured:
         console.print(text, no_wrap=True, overflow="crop", crop=True)
     return captured.get()

@@ -64,7 +64,8 @@ def choose(kind: DotKind) -> None:
 
 
 def character(dots: int, kind: DotKind) -> str:
-    """Return the character for the dots of a cell, given as the low byte of a braille character."""
+    """Return the character that draws the dots of a cell. ``dots``: the dots as bits, as in the low byte of a braille
+    character. ``kind``: the kind of characters."""
     if kind == "octants":
         return OCTANTS[sum(1 << octant for bit, octant in enumerate(_OCTANT_OF_DOT) if dots >> bit & 1)]
     if kind == "ascii":
@@ -73,8 +74,8 @@ def character(dots: int, kind: DotKind) -> str:
 
 
 def spelled(text: Text, kind: DotKind) -> Text:
-    """Return a chart's text in the characters of a kind: in ASCII, axes, marks, shades and units are replaced one by
-    one, so that all stays in its place."""
+    """Return a chart's text in the characters of a kind. For ASCII, each other character of axes, marks, shades and
+    units is replaced by one ASCII character, so that nothing moves."""
     if kind == "ascii":
         plain = _POWER.sub(lambda found: f"1e{found[1].translate(_RAISED)}", text.plain).translate(_SPELLED)
         text.plain = "".join(one if one.isascii() else "?" for one in plain)

@@ -134,7 +134,8 @@ def do(todo: tuple[HostStep, ...]) -> Iterator[HostStep]:
 
 
 def undo(wish: HostChoices) -> tuple[str, ...]:
-    """Undo all steps, the last one first. Return in words the steps that could not be undone."""
+    """Undo all steps, the last step first. Return the names of the steps that could not be undone, each with the
+    reason."""
     left: list[str] = []
     for step in reversed(steps(wish)):
         try:
@@ -317,7 +318,8 @@ class Started:
         )
 
     def do(self) -> None:
-        """Reload the units and restart the services, which ends a running turn. Raise HostError if systemctl fails."""
+        """Make systemd read the units again, and restart the services. A turn that is running ends. Raise HostError if
+        systemctl fails."""
         run("systemctl", "daemon-reload")
         self._stop()
         run("systemctl", "enable", "--now", *_SOCKETS)

@@ -58,7 +58,7 @@ EFFECTS = (1.1, 1000.0)
 """The least and the largest factor by which a chapter can say that its figure changes."""
 MOST_SETTLE_S = 60.0
 AT_MOST = (0.0, 60e9)
-"""The least and the largest ``at_most`` of a check, in its figure's unit."""
+"""The least and the largest value of ``at_most`` in a check. The value has the unit of the check's figure."""
 LIMITS = {"factor": (1.0, EFFECTS[1]), "ratio": (0.001, EFFECTS[1]), "value": (0.001, 60e9)}
 """Key that decides the prediction → the least and the largest ``up_to`` of an answer. A value is in its figure's
 unit."""
@@ -587,7 +587,8 @@ def _page_when(table: Table, steps: tuple[StepName, ...], folder: Path) -> tuple
 
 
 def _first_line(inner: Table, text: str) -> int:
-    """Return the number of the line on which ``text`` begins; after three quotes this is often the next line."""
+    """Return the number of the line on which the value ``text`` begins. After three quotes, this is often the line
+    below the key's line."""
     start = inner.line("text")
     lines = inner.source.text.split("\n")
     first = text.partition("\n")[0]

@@ -192,8 +192,8 @@ class Places:
 def key_lines(text: str) -> Mapping[KeyPath, int]:
     """Return key path → line (from 1), for tables, arrays of tables and keys at the beginning of a line.
 
-    The result is kept for the last texts, because a text may have many mistakes and each of them needs its line. A key
-    that is not found is no error: a mistake in it gets the line of the key's table (see :func:`line_of`).
+    The results for the last texts are kept: a text may have many mistakes, and each of them needs its line. A key that
+    is not found is no error. A mistake in such a key gets the line of the key's table (see :func:`line_of`).
     """
     lines: dict[KeyPath, int] = {(): 1}
     counts: dict[KeyPath, int] = {}

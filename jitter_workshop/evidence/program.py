@@ -480,9 +480,12 @@ class _Thread:
 
 
 def _with_stops(waits: list[tuple[str, Piece]], stops: Stops, comes_on: list[int]) -> Iterator[tuple[str, Piece]]:
-    """Yield the pieces of a hold-up. The time in which the thread's group was stopped becomes a piece of its own, named
-    throttled. ``comes_on``: the times at which the thread came onto a CPU. A wait lasts until the next of these times,
-    even if a part of the wait is not known."""
+    """Yield the pieces of a hold-up. The time in which the thread's control group was stopped by its CPU quota becomes
+    a piece of its own, named throttled.
+
+    ``comes_on``: the times at which the thread came onto a CPU. A wait lasts until the next of these times, even if a
+    part of the wait is not known.
+    """
     for on_cpu, group in groupby(waits, key=lambda wait: wait[0] == RUNS):
         parts = list(group)
         pieces = [piece for _, piece in parts]

@@ -87,7 +87,7 @@ Key = tuple[str, int | str, int]
 """The key of a track: its group, and two values that identify the track in this group."""
 
 Rename = Callable[[str, str], str]
-"""The type of a function that returns the name to show for a kind and a name."""
+"""The type of a function that takes a cause's kind and name, and returns the name to show."""
 
 
 def as_it_is(kind: str, name: str) -> str:

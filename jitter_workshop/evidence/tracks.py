@@ -82,8 +82,8 @@ class CpuTrack:
 
 @dataclass(slots=True)
 class ThreadTrack:
-    """Hold the stretches of one thread in order, without gaps. ``faults``: the times of its page faults. ``kinds``: the
-    mode of each fault (``user`` or ``kernel``)."""
+    """Hold the states of one thread as stretches in order of time, without gaps. ``faults``: the times of its page
+    faults. ``kinds``: the mode of each page fault (``user`` or ``kernel``)."""
 
     name: str
     tid: int

@@ -90,7 +90,7 @@ def short_cpu_name(model: str) -> str:
 
 
 def steal_words(percent: float) -> str:
-    """Return a percentage of stolen time as text; a value above 0 is never shown as 0."""
+    """Return a percentage of stolen time as text. A percentage above 0 never becomes the text for 0."""
     return "under 0.1 %" if percent < 0.1 else f"{percent:.1f} %"
 
 

@@ -170,7 +170,7 @@ def _list_text(cpus: tuple[int, ...]) -> str:
 
 
 def _one_range(cpus: tuple[int, ...]) -> bool:
-    """Return True if the sorted numbers form one range without a gap (true for most lists of CPUs)."""
+    """Return True if the sorted numbers have no gap. This is so for most lists of CPUs."""
     return bool(cpus) and cpus[-1] - cpus[0] == len(cpus) - 1
 
 

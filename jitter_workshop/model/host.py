@@ -145,5 +145,5 @@ class HostSummary:
 
     @property
     def mark(self) -> str:
-        """Return the mark of what is measured on this host; "" for none."""
+        """Return the mark that times and curves measured on this host get, such as ``emulated``; "" for none."""
         return mark_of({"emulated": self.emulated, "accelerator": self.accelerator})

@@ -326,7 +326,8 @@ def named(does: tuple[What, ...], name: str) -> tuple[What, ...]:
 
 
 def is_cause(expected: Cause, kind: str, name: str) -> bool:
-    """Return True if the kind and name of a stall's part match the expected cause."""
+    """Return True if a part of a stall, by its kind and name, has the expected cause. A ``*`` at the end of the
+    expected name stands for any ending."""
     wanted = expected[1]
     same = name.startswith(wanted[:-1]) if wanted.endswith("*") else name == wanted
     return kind == expected[0] and same

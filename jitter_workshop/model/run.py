@@ -444,7 +444,7 @@ class RunObserver(Protocol):
 
 
 class SilentObserver:
-    """Ignore all events, for runs that show no progress."""
+    """Ignore all events of a run. Use this observer if a run shows no progress."""
 
     def started(self, event: RunStarted) -> None:
         return None

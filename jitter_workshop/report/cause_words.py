@@ -14,7 +14,7 @@ from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.stats.scale import nice_ns
 
 ITEM = "- "
-"""The text before each sentence of a list."""
+"""The characters in front of a sentence that is an item of a list."""
 
 NONE_LATE, SAME = "made none late", "as now"
 """The words that a table of causes shows in place of a share of messages. NONE_LATE: the cause made no message late.

@@ -1,4 +1,5 @@
-"""Say what the evidence shows about an answer to "who took it?", the same for reports and every surface."""
+"""Say in words if the evidence supports a learner's answer to "who took it?". Reports and all surfaces use these
+words."""
 
 from __future__ import annotations
 

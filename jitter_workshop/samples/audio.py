@@ -19,7 +19,8 @@ VOICES = tuple(220.0 * 2 ** (step / 12) for step in (0, 4, 7))
 
 
 def block(first: int) -> list[float]:
-    """Return the samples of one block, beginning with the sample ``first``."""
+    """Return the samples of one block of sound. ``first``: the number of the block's first sample, counted from the
+    beginning of the sound."""
     turns = [2 * math.pi * voice / RATE for voice in VOICES]
     return [sum(math.sin(turn * (first + number)) for turn in turns) / len(turns) for number in range(BLOCK)]
 

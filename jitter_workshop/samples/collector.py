@@ -34,7 +34,8 @@ class Node:
 
 
 def chain(value: int) -> Node:
-    """Return the first of CHAIN objects that lead to each other in a circle."""
+    """Return the first object of a new chain of CHAIN objects. Each object leads to the next one, and the last leads to
+    the first."""
     first = last = Node(value)
     for number in range(1, CHAIN):
         last.following = Node(value + number)

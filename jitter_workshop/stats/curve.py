@@ -46,9 +46,11 @@ def curve_from_bins(
     origin: str = "",
     beyond: int = 0,
 ) -> PercentileCurve:
-    """Return the :func:`percentile_curve` of counters that are not zero. ``beyond``: the number of samples above all
-    counters, of which only the greatest (``max_ns``) is known. The curve goes straight from the last known percentile
-    to ``max_ns``."""
+    """Return the curve of counters that are not zero, in the form of :func:`percentile_curve`.
+
+    ``beyond``: the number of samples above all counters; of their values only the greatest, ``max_ns``, is known. From
+    the last known percentile the curve goes straight to ``max_ns``.
+    """
     within = sum(b.samples for b in bins)
     count = within + beyond
     if not within:

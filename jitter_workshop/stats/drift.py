@@ -50,8 +50,8 @@ def drift(line: MeasureLine, orders: Sequence[Order]) -> Drift:
 
 
 def kendall_p(values: Sequence[float]) -> float:
-    """Return the two-sided p of Kendall's rank correlation with time (Mann, Econometrica 13, 1945). It is exact up to
-    forty values; equal values make it slightly too large."""
+    """Return the two-sided p of Kendall's rank correlation of the values with time (Mann, Econometrica 13, 1945). The p
+    is exact for up to forty values. Equal values make it slightly too large."""
     n = len(values)
     rises = sum((b > a) - (b < a) for i, a in enumerate(values) for b in values[i + 1 :])
     if n > _LISTED:

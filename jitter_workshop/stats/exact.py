@@ -117,7 +117,8 @@ def flip_p(contributions: Sequence[float]) -> float:
 
 
 def smallest_flip_p(contributions: Sequence[float]) -> float:
-    """Return the smallest p that contributions of these sizes can give, whatever their signs are."""
+    """Return the smallest p of the sign-flip test that these contributions could give with any choice of their signs.
+    Only their sizes matter."""
     flipped = min(FLIP_GROUPS, sum(1 for c in contributions if c))
     return min(1.0, 2 / (1 << flipped))
 

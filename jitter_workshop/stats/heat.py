@@ -18,7 +18,7 @@ from jitter_workshop.stats import scale
 from jitter_workshop.stats.histogram import Bin
 
 PER_DECADE = 40
-"""Counts are kept in this number of bars per decade of latency."""
+"""The number of bars for each decade of latency. A bar is the finest range of latency for which values are counted."""
 LEAST_BLOCKS = 8
 """A run with fewer blocks is too short to show when something happened."""
 _BURST = 10
@@ -145,7 +145,7 @@ def _bars(bins: Sequence[Bin]) -> tuple[tuple[int, float], ...]:
 
 
 def _parts(start: float, end: float, cells: int) -> list[tuple[int, float]]:
-    """Return the cells that a range overlaps, each with the length of the overlap."""
+    """Return (cell, length) for each cell that a range overlaps. The length is that of the overlap."""
     found = []
     for cell in range(max(math.floor(start), 0), min(math.ceil(end), cells)):
         overlap = min(end, cell + 1) - max(start, cell)

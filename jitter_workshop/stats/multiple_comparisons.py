@@ -98,8 +98,8 @@ def can_claim(line: MeasureLine) -> bool:
 
 
 def doubt(shown: Sequence[MeasureLine], index: int) -> float:
-    """Return the unadjusted p below which the line ``index`` shows a change, if no other line claims anything. Further
-    rounds would have to reach this p."""
+    """Return the unadjusted p that the line ``index`` must reach to show a change, if no other line claims anything. It
+    decides how many further rounds are recommended."""
     first = primary(shown)
     others = sum(1 for i in range(len(shown)) if i != first)
     if first is None or not others:

@@ -61,8 +61,8 @@ def side_of(run: Run) -> Side:
 
 
 def figure_rounds(measure: str, unit: str, found: Iterable[tuple[Order, float, float]]) -> tuple[Round, ...]:
-    """Return rounds from (order, a command's figure without the change, its figure with the change). Raise ValueError
-    for a figure that is not a number of zero or more."""
+    """Return the rounds of a proof by a user's command. ``found``: for each round its order, the command's figure
+    without the change, and the figure with it. Raise ValueError if a figure is not a number of zero or more."""
     return tuple(
         Round(order, *(side_of_figure(Figure(measure, unit, value)) for value in both)) for order, *both in found
     )

@@ -44,7 +44,8 @@ class Ranges:
 
 
 def x_of_percentile(percentile: float) -> float:
-    """Return log10(1/(1-p)) for a percentile of 0..100; 100 and more are placed at the right end."""
+    """Return the place of a percentile (0..100) on the x axis, log10(1/(1-p)). For 100 and more, return the right end
+    of the axis."""
     beyond = 1 - percentile / 100
     return X_LIMIT if beyond <= 10**-X_LIMIT else -math.log10(min(beyond, 1.0))
 

@@ -225,7 +225,8 @@ def by_how_much(measure: str, word: VerdictWord, ratio: float) -> str:
 
 
 def _short(row: Verdict) -> str:
-    """Return a row with a proven change in words, without its interval: ``stalls over 1 µs 4.8× more often``."""
+    """Return the measure and the change of a line in words, without the interval: ``stalls over 1 µs 4.8× more often``.
+    The change must be proven."""
     name = "the median" if row.measure == "p50" else measure_name(row.measure)
     if not row.ratio:
         return f"{name} {'only without it' if row.verdict == 'lower' else 'only with it'}"

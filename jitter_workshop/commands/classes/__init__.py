@@ -1,1 +1,1 @@
-"""Hold the subcommands of ``class``."""
+"""Hold one module for each group of actions of the verb ``class``."""

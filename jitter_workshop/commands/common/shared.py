@@ -75,8 +75,8 @@ def session_to_keep_in(name: str | None, host: str) -> OpenSession:
 
 
 def add_wait(options: argparse._ActionsContainer) -> None:
-    """Add ``--wait S`` to a parser or a group of it. ``args.wait_s``: how long the verb waits for its turn, in
-    seconds."""
+    """Add the option ``--wait S`` to a parser, or to a group of options. The parsed value ``args.wait_s`` says how many
+    seconds the verb waits for its turn."""
     options.add_argument(
         "--wait",
         dest="wait_s",

@@ -229,5 +229,6 @@ def _date(text: str) -> str:
 
 
 def _title(text: str) -> str:
-    """Return a text without commas, for a benchmark's name: pyperf's ``-b`` takes names separated by commas."""
+    """Return a text without commas, for a benchmark's name. Commas would split the name, because pyperf's option ``-b``
+    takes several names with commas between them."""
     return clean(text.replace(",", " "), 60)

@@ -12,7 +12,8 @@ from jitter_workshop.report.pictures.png import font
 LEAST_ROWS = 4
 """The least height of a letter, in lines of the terminal: smaller letters cannot be read."""
 _QUARTERS = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
-"""The characters by their filled quarters: upper left 1, upper right 2, lower left 4, lower right 8."""
+"""The 16 characters for all combinations of filled quarters of a cell. The index is a sum: upper left 1, upper right 2,
+lower left 4, lower right 8."""
 _FINE = 8
 """Each quarter of a cell has this number of points along each side. The points decide if the quarter is filled."""
 _FILLED = 128
