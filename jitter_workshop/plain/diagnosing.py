@@ -45,7 +45,8 @@ def asks(walk: ChapterSession, step: StepName) -> bool:
 
 
 def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName, answer: str) -> bool:
-    """Take a letter or its number as the answer, and tell the judgement. Return False if the input is neither."""
+    """Take a letter or a number as the learner's answer, and tell the judgement. Return False if the input is neither a
+    letter nor a number of an answer."""
     seen = walk.diagnosis.ready
     if not asks(walk, step) or seen is None:
         return False

@@ -10,7 +10,7 @@ from jitter_workshop.presenter.typed import parse_mask
 
 
 def show(walk: ChapterSession, talk: Talk) -> None:
-    """Tell the lesson's mask to write, if it has one."""
+    """Show the task to write a mask of CPUs, if the lesson has such a task."""
     if walk.chapter.mask is not None:
         talk.say(*words.task(walk.chapter.mask, 1, 1, talk.width))
         talk.tell(words.LINE_BY_LINE)

@@ -124,7 +124,7 @@ def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
 
 
 def undo_chapter(walk: ChapterSession, talk: Talk) -> None:
-    """Restore a chapter's settings."""
+    """Restore the settings that a chapter changed."""
     if not walk.chapter.tunables:
         talk.tell("This chapter changes nothing on the host, so there is nothing to restore.")
         return

@@ -22,9 +22,11 @@ from pathlib import Path
 
 DEVICE = "/dev/kvm"
 MOST_TURN_NS = 5.0
-"""One pass of the guest's loop takes 0.3 to 1 ns on a processor, and 2 to 4 ns in QEMU's emulation."""
+"""The longest time in ns of one pass of the guest's loop at which KVM counts as usable. A pass takes 0.3 to 1 ns on a
+processor, and 2 to 4 ns in QEMU's emulation."""
 MOST_EXIT_US = 200.0
-"""The guest's exit at a port takes 1 to 5 µs, and up to 50 µs in a guest of a guest."""
+"""The longest time in µs of an exit at a port at which KVM counts as usable. An exit takes 1 to 5 µs, and up to 50 µs
+in a guest of a guest."""
 _TURNS = 20_000
 _EXITS = 20
 _BUDGET_S = 0.05

@@ -53,7 +53,8 @@ class Guest:
         self.untaken = 0
 
     def event(self, event: dict[str, Any]) -> None:
-        """Handle an event from the guest's server: output, bytes of input that were read, or the end of the program."""
+        """Handle an event from the guest's server. An event is output of the program, the number of input bytes that it
+        has read, or its end."""
         self.pid = event.get("pid", self.pid)
         out, err = base64.b64decode(event.get("out", "")), base64.b64decode(event.get("err", ""))
         if self._sink is None:
@@ -148,7 +149,8 @@ class Machine:
             self._power_on(BOOT_TIMEOUT_S)
 
     def started_again(self, late: Exception) -> None:
-        """Note that the first boot failed and a second one follows. Subclasses override this."""
+        """Note that the first boot failed and a second boot follows. ``late``: the error of the first boot. Subclasses
+        override this method."""
 
     def _power_on(self, timeout_s: float) -> None:
         self._off()
@@ -157,7 +159,7 @@ class Machine:
         self.pump(lambda: bool(self.release), timeout_s, "the guest to boot")
 
     def _forget(self) -> None:
-        """Forget the programs of the last boot."""
+        """Forget the programs that ran in the guest since its last boot."""
         self._guests.clear()
         self._answers.clear()
         self.release = ""

@@ -188,7 +188,7 @@ class Qemu:
     """Hold a running QEMU. ``control`` is the stream to the guest's server."""
 
     def __init__(self, arguments: list[str], work: Path, keep: Sequence[int] = ()) -> None:
-        """``keep``: further file descriptors that the process inherits."""
+        """Start QEMU with ``arguments``. ``keep``: further file descriptors that the QEMU process inherits."""
         self.work = work
         self.control, guest_end = socket.socketpair()
         self._monitor, monitor_end = socket.socketpair()

@@ -147,7 +147,7 @@ def count_reset(own: Path) -> None:
 
 
 def _each(cache: Path) -> Iterator[tuple[Path, Owner | None]]:
-    """Yield each machine's folder with its owner, None if the owner has ended."""
+    """Yield pairs of a machine's folder and its owner. The owner is None if its process has ended."""
     for own in sorted((cache / FOLDER).glob("*/")):
         try:
             lock = os.open(own / OWNER, os.O_RDONLY | os.O_CLOEXEC)

@@ -53,8 +53,10 @@ class Resumable(Machine):
     def __init__(
         self, options: Options, cache: Path, work: Path, base: Base, name: str, cwd: str = "/root", saves: bool = True
     ) -> None:
-        """``name``: the saved machine's name, one for each shape. ``saves``: False for a machine with boot parameters
-        of its own."""
+        """Prepare a machine, and start nothing. ``name``: the name of the saved machine, one for each shape.
+
+        ``saves``: False for a machine with boot parameters of its own, which is never saved.
+        """
         super().__init__(replace(options, base=base.image), cache, work, cwd)
         self._base, self._name = base, f"{name}-{base.image.parent.name}"
         self.saves, self._append = saves, options.append

@@ -168,7 +168,7 @@ def _stuck(found: Sequence[tuple[BoardRow, str]]) -> str:
 
 
 def _packed(items: Iterable[str], width: int) -> Lines:
-    """Return the items in as few lines as possible. No item is broken across two lines."""
+    """Return the words ``items`` in as few lines as possible. No item is broken across two lines."""
     lines: Lines = []
     for item in items:
         if lines and lines[-1].cell_len + 3 + cell_len(item) <= width:
@@ -191,7 +191,8 @@ _KEYS = "✓ good, ▲ can be better, – not on this machine, · for informatio
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Hold one machine. ``states``: check → state. ``error``: the reason why the machine has no checks, or ""."""
+    """Hold one machine of a class. ``states``: check → state. ``error``: the reason why the machine has no checks; ""
+    if it has checks."""
 
     host: str
     states: dict[str, State] = field(default_factory=dict)

@@ -259,7 +259,7 @@ def coloured(drawn: str, stall: ExplainedStall) -> Text:
 
 
 def _as_line(bar: str) -> str:
-    """Return a bar of blocks as a thin line of the same length; a part of a block is a short line."""
+    """Return a bar of blocks as a thin line of the same length. Each partial block becomes a short line."""
     return "".join("━" if character == "█" else "╸" for character in bar)
 
 
@@ -278,7 +278,8 @@ def focused(evidence: Sequence[str]) -> bool:
 
 
 def mounting(command: str, then: str) -> str:
-    """Say that the kernel's trace is not mounted, with the command that root can type. ``then``: what to do next."""
+    """Return a sentence that the kernel's trace is not mounted, with the command by which root can mount it. ``then``:
+    what to do after the mount."""
     return f"{NOT_MOUNTED} As root: {command} ({then})"
 
 
@@ -371,7 +372,8 @@ def _actions(present: Residence) -> Iterator[str]:
 
 
 def by_hand(cpus: Sequence[int], seconds: int = 10) -> tuple[str, ...]:
-    """Return commands of perf (tools/perf/Documentation) and trace-cmd for the same facts. They need root's rights."""
+    """Return shell commands of perf (tools/perf/Documentation) and trace-cmd that show what ran on ``cpus``. They need
+    root's rights."""
     if not cpus:
         return ()
     which = CpuSet.of(cpus)

@@ -44,7 +44,8 @@ def counted(tunables: Sequence[str]) -> str:
 
 
 def as_root(workshop: Workshop) -> str:
-    """Describe how a key writes: ``as root``, and that sudo may ask for a password first."""
+    """Return words on how a key that changes settings gets root's rights: ``as root``, and that sudo may ask for a
+    password first."""
     asks = workshop.agent_session.rights == "sudo"
     return "as root (sudo may ask for your password first)" if asks else "as root"
 

@@ -127,7 +127,8 @@ def comparison(view: CompareView, width: int) -> Lines:
 
 
 def core(walk: ChapterSession, width: int) -> Lines:
-    """Return what the core did in a chapter's two runs, block by block; [] in a chapter that is not about it."""
+    """Return what the processor's core did in a chapter's two runs, block by block. Return [] if the chapter is not
+    about the core."""
     first, second = walk.run_in("measure"), walk.run_in("again")
     if first is None or second is None or "frequency" not in walk.chapter.evidence:
         return []
@@ -246,7 +247,7 @@ def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) 
 
 
 def _measure(measure: str) -> str:
-    """Return the name of a measure; a percentile begins with p."""
+    """Return a measure's name as it is shown. For a percentile, it begins with p."""
     return f"p{measure}" if measure[:1].isdigit() else clean(measure_name(measure), 30)
 
 

@@ -31,7 +31,7 @@ from jitter_workshop.stats.scale import times
 NARROWEST, WIDEST = 40, 80
 _MOST_COLUMNS = 3
 _NARROW = 60
-"""Below this width several runs have a table each."""
+"""The width in cells below which each of several runs has a table of its own."""
 _WITHOUT_PROOF = "Single runs prove nothing: two runs of the same thing differ too."
 
 

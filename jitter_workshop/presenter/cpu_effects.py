@@ -20,7 +20,7 @@ _IRQ = "/proc/irq/"
 _WORKQUEUES = "/sys/devices/virtual/workqueue/"
 _AT_NEXT_BOOT = ", from the next boot"
 _VALUE = 24
-"""Characters of a value that a box shows."""
+"""The most characters of a setting's value that the box of a CPU shows."""
 
 _FILES = {
     "scaling_governor": "governor",

@@ -45,7 +45,8 @@ _AGAIN = ". Go back and measure again."
 _ONE_RUN = "The same run twice, so nothing can differ."
 _NAMED = 2
 _APART = 1.2
-"""The number of stalls, their mean length and the tail must each differ by at least this factor to be explained."""
+"""The least factor by which two runs must differ before their difference is explained. It holds for the number of
+stalls, their mean length and the tail."""
 LEAST_SHARE = 0.1
 """A cause with less than this share of all stalled time is not called the chapter's cause: it made no tail."""
 _LEAST_ROW = 0.01

@@ -74,7 +74,7 @@ def judged(one: MaskTask, seen: MaskJudgement, width: int) -> Lines:
 
 
 def _reason(seen: MaskJudgement) -> str:
-    """Return a sentence that says what the mistake was; "" if that is not known."""
+    """Return a sentence that says what the learner's mistake in a mask was; "" if the mistake is not known."""
     match seen.slip:
         case "unchanged":
             return "A bit of 1 lets the CPU work: set the bits of these CPUs to 0."

@@ -23,7 +23,7 @@ PATH_HEADINGS = {
     "neither": "NOT ON THIS HOST AS IT IS",
     "left_out": "NOT IN THIS CLASS",
 }
-"""The heading of each group of chapters on the path, by the group's state."""
+"""State of a group of chapters on the path → the heading above the group."""
 
 GIVEN_BACK = "↩"
 """The sign of a setting that was in effect in the chapter's second run, and was restored afterwards."""
@@ -52,7 +52,7 @@ WHAT_THIS_IS = "Measure what makes programs late on Linux, name it, change it, c
 """The sentence that tells a newcomer what the workshop is; the first screen shows it until a chapter is begun."""
 
 _SESSION = 30
-"""Characters of a session's name."""
+"""The most characters of a session's name that are shown."""
 _HOST_COLUMN = 34
 """The least width of a column of facts about a host."""
 

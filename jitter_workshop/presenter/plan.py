@@ -19,12 +19,13 @@ PLAN_OF_THESE_CPUS = "This is the plan with these CPUs. Enter agrees to it; p le
 PLAN_IS_ANOTHER = "The plan has changed, and this is the new one. Enter agrees to it."
 
 MOST = 6
-"""Up to this number all writes of a tunable are shown; above it the first few, and a sentence for the others."""
+"""The largest number of writes of one tunable that are all shown. With more writes, the first few are shown, and a
+sentence for the others."""
 _FIRST = 4
 _AT_ONCE = 200
-"""A plan with more writes begins with each tunable's first few; then comes every write."""
+"""The number of writes above which a plan begins with each tunable's first few. Every write follows after them."""
 _VALUE = 2_000
-"""Characters of a value that are shown; a real value fits in whole."""
+"""The most characters of a value that are shown. No real value is longer."""
 
 _RISKS = {"low": "dim", "medium": "accent", "high": "bad"}
 _WHEN = {"boot": "takes effect at the next boot", "run": "lasts as long as the run"}

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 PATIENCE_S = 1.0
-"""Work that ends sooner shows no line."""
+"""Seconds that work must take before a line is shown."""
 
 
 class Line:

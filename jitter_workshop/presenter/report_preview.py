@@ -19,11 +19,12 @@ from jitter_workshop.report.formats.common import Files
 from jitter_workshop.stats import interval_plot
 
 MOST = 12
-"""Rows of a table, items of a list and lines of shell that are shown; the file has all."""
+"""The most rows of a table, items of a list and lines of shell that the preview shows. The report's file has all of
+them."""
 MOST_NAMES = 6
 _MOST_DRAWN = 6
 STRIP = 25
-"""Cells of a verdict's picture."""
+"""The width in cells of a verdict's picture."""
 _WIDEST = 100
 """The widest line of prose, in columns: longer ones are tiring to read."""
 _MATRIX_ROWS = 28

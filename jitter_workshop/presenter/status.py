@@ -21,7 +21,7 @@ COLOURS: dict[State, str] = {"ok": "good", "improve": "accent", "unavailable": "
 RECORDED = "This is a recorded host, not this machine."
 _STATE, _ID = 18, 19
 _WIDE = 130
-"""From this width on, the reason is shown beside the value and not below it."""
+"""The least width in columns at which a check's reason is shown beside its value, and not below it."""
 _TITLE = 40
 _FACT = 13
 

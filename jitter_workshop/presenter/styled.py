@@ -142,7 +142,7 @@ class Text:
         return self
 
     def join(self, lines: Iterable[Text]) -> Text:
-        """Return texts as one, with this text between them."""
+        """Return ``lines`` as one text, with this text between any two of them."""
         made = Text("", self.style)
         for number, line in enumerate(lines):
             if number:

@@ -41,7 +41,8 @@ MOST_FILES = 100_000
 MOST_BYTES = 512 << 20
 """The largest size in bytes of a whole archive when unpacked."""
 _RATIO, _AT_LEAST = 60, 1 << 20
-"""An archive of n bytes may unpack to 60 n + 1 MiB. Real sessions unpack to two to seven times the archive's length."""
+"""An archive of n bytes may unpack to 60 n bytes and 1 MiB more. Real sessions unpack to two to seven times the
+archive's length."""
 MOST_INDEX = 32 << 20
 DEEPEST = 3
 """The largest number of parts in a path, as in ``runs/ID/FILE``: no session has deeper folders."""
@@ -129,8 +130,10 @@ def pack(folder: Path, *, room: int | None = None) -> bytes:
 
 
 def _newest(folder: Path, sizes: Mapping[str, int], left: float, level: int) -> dict[str, bytes]:
-    """Return the files that fit into ``left`` bytes, as path → content: first histograms of blocks, until one does not
-    fit, then traces. Newer runs come first. ``sizes``: path → bytes."""
+    """Return the files that fit into ``left`` bytes, as path → content. Newer runs come first.
+
+    Histograms of blocks are taken first, until one does not fit. Afterwards traces are taken. ``sizes``: path → bytes.
+    """
     found: dict[str, bytes] = {}
     newest = sorted(sizes, reverse=True)
     for path in (path for path in newest if path.endswith(BLOCKS_FILE)):

@@ -343,8 +343,8 @@ class OpenSession:
         return in_order(self._session.runs, self._folders())
 
     def _folders(self) -> set[str]:
-        """Return the result of :func:`run_folders`, which is kept until the folder's listing changes: it is needed very
-        often."""
+        """Return the ids of the runs that have a folder, as :func:`run_folders` does. The result is kept until the
+        folder's listing changes, because it is needed very often."""
         try:
             with os.scandir(self.folder / "runs") as entries:
                 names = [entry.name for entry in entries]
@@ -424,7 +424,8 @@ def run_folders(folder: Path) -> set[str]:
 
 
 def in_order(listed: Iterable[str], here: set[str]) -> tuple[str, ...]:
-    """Return the ids in ``here``: first those that a session lists, in the order of its list, then the others."""
+    """Return the ids in ``here``: first the ids that are also in ``listed``, in the order of ``listed``, and then all
+    others."""
     known = [run for run in dict.fromkeys(listed) if run in here]
     return (*known, *sorted(here.difference(known)))
 

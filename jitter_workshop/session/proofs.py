@@ -77,7 +77,8 @@ def _rounds_of_command(proof: Proof) -> tuple[Round, ...]:
 
 
 def _other(proof: Proof, said: Judgement) -> Judgement | None:
-    """Return ``said`` if it differs from the judgement in the proof; None if both are equal."""
+    """Return ``said`` if it differs from the judgement that is stored in the proof; None if both judgements are
+    equal."""
     return None if _alike(to_plain(said), to_plain(proof.judgement)) else said
 
 

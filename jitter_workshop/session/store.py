@@ -71,8 +71,11 @@ class SessionStore:
         return tuple(sorted(sessions, key=lambda s: (s.created_at, s.id))), damaged
 
     def others(self, ident: str) -> tuple[Session, ...]:
-        """Return all sessions except ``ident`` and those about recorded hosts, the last used one first. A session that
-        cannot be read is left out, and no file is mended."""
+        """Return all sessions except ``ident`` and those about recorded hosts. The session that was used last comes
+        first.
+
+        A session that cannot be read is left out. No damaged file is mended.
+        """
         found = []
         for other in self._ids():
             with contextlib.suppress(OSError, ValueError):

@@ -51,7 +51,8 @@ def new_folder(top: Path | None = None) -> Path:
 
 
 class Journal:
-    """Write a watch's journal. ``unwritten``: the number of lines for which there was no room."""
+    """Write a watch's journal. ``unwritten``: the number of lines that were not written, because the disk had no
+    room."""
 
     def __init__(self, folder: Path) -> None:
         """Make the file, and reserve its first room. Raise SessionError if that fails: a watch without a journal would
