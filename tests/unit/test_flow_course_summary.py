@@ -95,7 +95,7 @@ def test_the_stack_begins_with_the_first_run_and_later_chapters_take_part_with_t
     assert summary.half == ("Who moves my threads?",)
     said = " ".join(" ".join(summary_lines(summary, 80)).split())
     assert "These chapters have no second run yet" in said
-    assert "a curve: Who moves my threads?." in said
+    assert "be compared: Who moves my threads?." in said
 
 
 def test_a_run_with_something_applied_does_not_begin_the_stack_where_another_has_nothing(guest: FakeWorkshop) -> None:

@@ -179,7 +179,7 @@ def test_the_report_keeps_an_answer_whose_evidence_is_gone(workshop: FakeWorksho
     told = build(workshop).chapters[0].diagnosis
     assert told is not None
     assert (told.chosen.name, told.right, told.most, told.source) == ("gone", False, None, "")
-    assert "not there any more" in markdown.render(build(workshop), {})
+    assert "no longer available" in markdown.render(build(workshop), {})
 
 
 def test_a_new_first_run_asks_anew_and_restart_forgets(workshop: FakeWorkshop) -> None:

@@ -130,8 +130,8 @@ def test_a_journaller_stays_in_the_set_too() -> None:
     [
         (MeasureRequest(placement="none"), "cannot move threads between isolated CPUs"),
         (MeasureRequest(accumulator_cpu=0), "CPU 0 was asked for the accumulator, but the isolated CPUs are 1"),
-        (MeasureRequest(producer_cpu=1), "only the accumulator runs on CPU 1; choose another CPU for the producer"),
-        (MeasureRequest(journaller_cpu=1), "only the accumulator runs on CPU 1; choose another CPU for the journaller"),
+        (MeasureRequest(producer_cpu=1), "runs outside; choose another CPU for the producer"),
+        (MeasureRequest(journaller_cpu=1), "runs outside; choose another CPU for the journaller"),
         (MeasureRequest(sched_priority=10), "no CPU would be left for the rest of the host"),
     ],
 )

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -67,9 +68,13 @@ NEEDLESS: dict[tuple[str, ...], set[str]] = {
 
 
 @pytest.mark.parametrize("words", list(NEEDLESS))
-def test_a_verb_loads_nothing_needless(words: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_verb_loads_nothing_needless(
+    words: tuple[str, ...], tmp_path: Path, host_tree: Callable[[str], Path]
+) -> None:
     bare = loaded_by("pass", tmp_path)
-    loaded = loaded_by(f"from jitter_workshop.cli import main\nmain({list(words)!r})", tmp_path)
+    # On this machine another workshop may hold a change, whose owner status looks up.
+    asked = [*words, "--root", str(host_tree("guest"))] if words == ("status",) else [*words]
+    loaded = loaded_by(f"from jitter_workshop.cli import main\nmain({asked!r})", tmp_path)
     assert not (HEAVY | NEEDLESS[words]) & loaded - bare
 
 

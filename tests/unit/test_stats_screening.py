@@ -41,6 +41,12 @@ def test_a_seed_draws_the_same_design_again_and_another_one_another() -> None:
     assert draw_proofs((2, 5), 32, 1) == draw_proofs((2, 5), 32, 1) != draw_proofs((2, 5), 32, 2)
 
 
+def test_chance_decides_the_order_of_the_pairs() -> None:
+    # One pair has all settings in the same run; in the design it is the last one.
+    places = [[not (first and second) for first, second in draw_pairs(19, seed)].index(True) for seed in range(40)]
+    assert len(set(places)) > 8
+
+
 def test_coins_decide_where_a_proven_setting_is_on() -> None:
     pairs = draw_proofs((2, 5, 9), 400, 7)
     for n in (2, 5, 9):

@@ -82,6 +82,31 @@ def test_without_a_cpu_that_went_offline_a_smaller_mask_is_foreign(tree: Path) -
     assert [one.path for one in done.refused] == [LIST, MASK]
 
 
+def test_a_stop_is_asked_for_before_each_write(tree: Path) -> None:
+    answers = iter((False, True))
+    done = apply_changes(HostRoot(tree), HostWriter(tree), LATER, Book(), lambda: next(answers))
+    assert [one.path for one in done.applied] == [LIST]
+    assert [one.path for one in done.refused] == [MASK]
+    assert (tree / MASK[1:]).read_text() == "c\n"
+
+
+def test_a_refused_change_that_stands_all_the_same_is_in_the_journal(tree: Path) -> None:
+    class Noted(Book):
+        def written(self, n: int, says: str) -> None:
+            told.append((n, says))
+
+        def refused(self, n: int, why: str) -> None:
+            told.append((n, "refused"))
+
+    told: list[tuple[int, str]] = []
+    answers = iter((False, True))
+    done = apply_changes(HostRoot(tree), Driver(tree), (OFFLINE, *LATER), Noted(), lambda: next(answers))
+    assert [one.path for one in done.refused] == [LIST, MASK]
+    # The CPU that went offline has taken the other settings along: a restore has to know.
+    assert {(2, "2"), (3, "4")} <= set(told)
+    assert "refused" not in {says for _, says in told}
+
+
 @given(sets, sets, sets)
 def test_a_list_and_a_mask_lose_the_cpus_that_leave(some: CpuSet, online: CpuSet, other: CpuSet) -> None:
     root, switched = HostRoot(Path("/nowhere")), Switched(some, (online,), cpus=True)
