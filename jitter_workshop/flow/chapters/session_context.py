@@ -63,6 +63,7 @@ class SessionContext:
     _stood: tuple[dict[str, str], ...] | None = None
     _unsaved: Session | None = None
     _curves: dict[str, PercentileCurve] = field(default_factory=dict)
+    _further: dict[str, tuple[RunCurve, ...]] = field(default_factory=dict)
     _heats: dict[str, Heat] = field(default_factory=dict)
     _runs: dict[str, Run] = field(default_factory=dict)
     _explained: tuple[str, EvidenceReport | CounterReport] | None = None
@@ -227,6 +228,15 @@ class SessionContext:
             return self.handle.curve(run)
         except SessionError:
             return None
+
+    def further_curves(self, run: Run) -> tuple[RunCurve, ...]:
+        """Return two more curves of a run (``measuring.curves.further_curves``). They are computed once for each run: a
+        screen asks for them at every redraw."""
+        from jitter_workshop.flow.measuring.curves import further_curves
+
+        if run.id not in self._further:
+            self._further[run.id] = further_curves(self.handle, run)
+        return self._further[run.id]
 
     def heat(self, run: Run) -> Heat:
         """Return the heat map of a run's main histogram. Raise SessionError where the run keeps no histograms of its
