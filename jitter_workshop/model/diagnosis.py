@@ -18,7 +18,8 @@ class Suspect:
     by counters, ``tasks``, ``tick`` or ``steal``. ``label``: the cause in words, cleaned. ``count``: by a trace the
     number of stalls with this cause, by counters the number of events; None if there is no such number. ``total_ns``:
     the time that it took, None if this time is not known. ``own_load``: the cause is a task of the load that the
-    chapter made beside the run; by counters, the cause includes such a task."""
+    chapter made beside the run; by counters, the cause includes such a task. ``woken``: calls from another CPU
+    woke this cause, as far as the numbers of both in a trace can show it."""
 
     id: str
     kind: str
@@ -27,6 +28,7 @@ class Suspect:
     count: int | None
     total_ns: int | None
     own_load: bool = False
+    woken: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jitter_workshop.flow.chapters.cures import reach
 from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
-from jitter_workshop.flow.chapters.suspects import LEAST_PIECE, NEAR, is_right
+from jitter_workshop.flow.chapters.suspects import CALLS, LEAST_PIECE, NEAR, is_call, is_near, is_right
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import ExplainedStall
@@ -37,6 +37,24 @@ _NEEDS = (
 NOT_HERE = "This is what was recorded on another machine."
 OWN_LOAD = "this chapter's own load"
 _BAR, _LEAST_BAR, _LEAD = 12, 4, 6
+_ASKED = (
+    (
+        ("reschedule", "RES"),
+        "Another CPU asks this one to choose its task anew, mostly because it woke one here. What stops it is to keep "
+        "that task off this CPU.",
+    ),
+    (
+        (*CALLS, "call_function", "CAL"),
+        "Another CPU asks this one to run a function, often to wake a task here. What stops it is to keep that task or "
+        "work item off this CPU.",
+    ),
+    (
+        ("flush_tlb_func", "TLB"),
+        "Another CPU asks for it after a change of memory that both use. What stops it is to make no such change "
+        "during the measurement.",
+    ),
+)
+"""The names of vectors that another CPU sends, by a trace and by counters, and what stops these vectors."""
 
 
 def asked(seen: SeenCauses) -> str:
@@ -113,8 +131,12 @@ def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: i
 
 def several_right(seen: SeenCauses, answered: Diagnosed | None) -> str:
     """Return why more than one cause of the list has a ✓; "" where at most one has it."""
-    if sum(_row_sign(seen, one, answered) == "✓" for one in seen.suspects) < 2:
+    right = [one for one in seen.suspects if _row_sign(seen, one, answered) == "✓"]
+    if len(right) < 2 or answered is None or answered.most is None:
         return ""
+    if not all(is_near(seen, one, answered.most) for one in right):
+        why = "it is near the largest cause, or the largest is the call that probably woke it"
+        return f"Each cause with a ✓ is a right answer: {why}."
     did = "came at least {} as often as the largest" if seen.emulated else "took at least {} of the time of the largest"
     return f"Each cause with a ✓ is a right answer: it {did.format(f'{100 * NEAR:.0f} %')}."
 
@@ -140,10 +162,19 @@ def verdict(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course
         said = undecided(seen.source, chosen.label, chosen.total_ns, found.right, *unknown)
         return said, "With root's rights a run is traced, and each cause has its time."
     other = "" if chosen == most else chosen.label
+    meaning = _with_woken(most, seen, chapter, course) or means(most, chapter, course)
     if seen.emulated:
-        return came_most(most.label, other), means(most, chapter, course)
-    said = took_most(most.label, most.total_ns or 0, found.share, other, chosen.total_ns)
-    return said, means(most, chapter, course)
+        return came_most(most.label, other), meaning
+    return took_most(most.label, most.total_ns or 0, found.share, other, chosen.total_ns), meaning
+
+
+def _with_woken(most: Suspect, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
+    """Return sentences on what the calls of another CPU woke, if ``most`` is such a call; "" if this is not known."""
+    woken = next((one for one in seen.suspects if one.woken), None)
+    if woken is None or not is_call(most):
+        return ""
+    numbers = f"the call came in {most.count or 0:,} stalls, {woken.label} in {woken.count or 0:,}"
+    return f"Such a call often wakes a task here: {numbers}, so both count as right. {means(woken, chapter, course)}"
 
 
 def means(most: Suspect, chapter: Chapter, course: Course) -> str:
@@ -160,20 +191,21 @@ def means(most: Suspect, chapter: Chapter, course: Course) -> str:
         return "This thread is bound to its CPU, so no setting moves it: find out why it has work to do."
     if how == "below":
         return "No setting of this kernel reaches this cause: it is the hypervisor, the firmware or the memory."
-    if most.kind == "vector":
-        return "It comes from another CPU, and no setting moves it: only its sender can stop."
+    if most.kind == "vector" and (asked := next((said for names, said in _ASKED if most.name in names), "")):
+        return asked
     return "No chapter of this course has a setting against this cause."
 
 
 def sign(right: bool | None) -> str:
-    """Return the words before a judged answer."""
-    return {True: "✓ right: ", False: "✗ not this one: ", None: ""}[right]
+    """Return the sentence before a judged answer."""
+    return {True: "✓ Right. ", False: "✗ Not this one. ", None: ""}[right]
 
 
 def judged(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
-    """Return the judgement of an answer in at most two sentences, and one more sentence if the evidence is recorded."""
+    """Return the judgement of an answer in sentences: if it is right, what took most, and what this means. The last one
+    says so if the evidence is recorded."""
     first, second = verdict(found, seen, chapter, course)
-    return f"{sign(found.right)}{first} {second}{f' {NOT_HERE}' if seen.recorded else ''}"
+    return f"{sign(found.right)}{sentence(first)} {second}{f' {NOT_HERE}' if seen.recorded else ''}"
 
 
 def lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:

@@ -441,9 +441,10 @@ def _doubt(effect: Effect) -> str:
 
 
 def disturbed(seen: KnownRun) -> str:
-    """Return ``qemu (87 % of a CPU) and 2 more``: other tasks on a run's CPUs, the busiest first; "" if there was none.
-    Tasks with the same name are added up. The trace of a run knows every task. Without a trace, only tasks that lived
-    before and after the run are known; then the text says that short-lived tasks are not counted."""
+    """Return ``qemu (87 % of our CPU) and 2 more``: other tasks on a run's CPUs, the busiest first; "" if there was
+    none. Tasks with the same name are added up. The trace of a run knows every task, and its time on the measured CPUs.
+    Without a trace, only tasks that lived before and after the run are known, and only their time on all CPUs together;
+    the text says so."""
     together = _by_trace(seen)
     traced = together is not None
     if together is None:
@@ -453,7 +454,8 @@ def disturbed(seen: KnownRun) -> str:
     loads = sorted(together.items(), key=lambda load: -load[1])
     if not loads:
         return ""
-    of = itertools.chain([" of a CPU"], itertools.repeat(""))
+    base = _our_cpus(seen) if traced else " of a CPU, wherever it ran"
+    of = itertools.chain([base], itertools.repeat(""))
     shown = zip(loads[:_NAMED], of, strict=False)
     named = ", ".join(f"{_task(name)} ({percent:.3g} %{whose})" for (name, percent), whose in shown)
     more = f" and {len(loads) - _NAMED} more" if len(loads) > _NAMED else ""
@@ -466,19 +468,27 @@ def _task(name: str) -> str:
     return f"{called(name.removesuffix(whose), 24)}{whose}"
 
 
+def _our_cpus(seen: KnownRun) -> str:
+    """Return the words behind a per cent of the time of a traced run's measured CPUs."""
+    report = seen.report
+    number = len(report.residence.proof.cpus) if report is not None and report.residence is not None else 1
+    return f" of our {number} CPUs" if number > 1 else " of our CPU"
+
+
 def _by_trace(seen: KnownRun) -> dict[str, float] | None:
-    """Return name → percent of one CPU for the other tasks on a run's CPUs, by its trace; None if no trace was read.
-    The noise beside the run is left out, as are the measured threads (``Presence``)."""
+    """Return name → percent of the measured CPUs' time for the other tasks there, by a run's trace; None if no trace
+    was read. The noise beside the run is left out, as are the measured threads (``Presence``)."""
     report = seen.report
     if report is None or report.residence is None or report.measured_ns <= 0:
         return None
     from jitter_workshop.flow.chapters.hunt import THREADS
 
     ours = {seen.run.noise, THREADS}
+    whole_ns = report.measured_ns * max(len(report.residence.proof.cpus), 1)
     found: dict[str, float] = {}
     for one in report.residence.visitors:
         if one.kind == "task" and one.name not in ours:
-            found[one.name] = found.get(one.name, 0.0) + 100 * one.total_ns / report.measured_ns
+            found[one.name] = found.get(one.name, 0.0) + 100 * one.total_ns / whole_ns
     return {name: percent for name, percent in found.items() if percent >= NOTICED_PERCENT}
 
 

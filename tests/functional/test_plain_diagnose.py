@@ -24,7 +24,7 @@ def test_a_letter_answers_and_enter_goes_on() -> None:
     assert "An example" in text
     assert "Unknown command 'x'" in text
     assert "b task evil[red] [2J x, in 1 stall" in text
-    assert "✗ not this one: task evil[red] [2J x took most: 2" in text
+    assert "✗ Not this one. Task evil[red] [2J x took most: 2" in text
     assert "\x1b" not in text
     walk = workshop.walk("baseline")
     assert walk.progress.diagnosis is not None
@@ -50,7 +50,7 @@ def test_an_answer_given_before_is_shown_and_letters_are_commands_again() -> Non
     workshop = at_diagnose()
     said(workshop, "b|q")
     text = said(workshop, "b|q")
-    assert "✓ right: task" in text
+    assert "✓ Right. Task" in text
     assert "your answer" not in text
     assert workshop.walk("baseline").current == "measure"
 

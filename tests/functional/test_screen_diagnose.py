@@ -56,7 +56,7 @@ async def test_the_page_comes_first_then_the_list_then_the_judgement(size: tuple
         await pilot.press("enter")
         await settled(pilot)
         text = in_a_line(app)
-        assert "✗ not this one: task evil[red] [2J x took most: 2" in text
+        assert "✗ Not this one. Task evil[red] [2J x took most: 2" in text
         kept = workshop.walk("baseline").progress.diagnosis
         assert kept is not None
         assert kept.right is False
@@ -114,10 +114,10 @@ async def test_a_digit_chooses_and_the_answer_is_shown_at_the_next_visit() -> No
         await settled(pilot)
         await pilot.press("9", "2", "enter")
         await settled(pilot)
-        assert "✓ right: task" in in_a_line(app)
+        assert "✓ Right. Task" in in_a_line(app)
         await pilot.press("enter", "b")
         await settled(pilot)
-        assert "✓ right: task" in in_a_line(app)
+        assert "✓ Right. Task" in in_a_line(app)
         assert "WHO TOOK IT?" in text_of(app)
 
 

@@ -251,14 +251,14 @@ def test_progress_of_before_has_no_answer() -> None:
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_judgement_has_at_most_two_sentences_and_names_the_times(workshop: FakeWorkshop) -> None:
+def test_a_judgement_has_at_most_two_sentences_after_its_sign_and_names_the_times(workshop: FakeWorkshop) -> None:
     measured(workshop)
     walk = workshop.walk("baseline")
     seen = read(walk)
     for one in seen.suspects:
         found = dataclasses.replace(walk.diagnosis.answer(one.id))
         said = words.judged(found, seen, walk.chapter, workshop.course)
-        assert said.count(". ") <= 1
+        assert said.removeprefix(words.sign(found.right)).count(". ") <= 1
         assert "took most" in said
         assert said.startswith("✓" if found.right else "✗")
         workshop.save_progress("baseline", dataclasses.replace(walk.progress, diagnosis=None))

@@ -27,6 +27,7 @@ from jitter_workshop.model.session import Prediction
 from jitter_workshop.paths import assets
 from jitter_workshop.presenter import diagnosis as words
 from jitter_workshop.presenter import effect
+from jitter_workshop.presenter.lines import sentence
 from jitter_workshop.report.cause_words import ANOTHER_TASK
 from jitter_workshop.report.markdown import render
 from jitter_workshop.stats.effect import counted
@@ -258,7 +259,7 @@ def test_what_came_most_often_is_asked_without_its_number_and_told_with_it(works
     assert " ns" not in after
     assert "in all" not in after
     said = words.judged(found, seen, walk.chapter, workshop.course)
-    assert said.startswith(f"✓ right: {most.label} came most often. The machine was emulated")
+    assert said.startswith(f"✓ Right. {sentence(most.label)[:-1]} came most often. The machine was emulated")
     assert said.endswith(words.NOT_HERE)
 
 

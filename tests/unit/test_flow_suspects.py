@@ -23,6 +23,7 @@ from jitter_workshop.flow.chapters.suspects import (
     of_counters,
     of_trace,
 )
+from jitter_workshop.flow.chapters.suspects import suspect as suspect_of
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.diagnosis import SeenCauses, Suspect
 from jitter_workshop.model.evidence import CAUSE_KINDS, Cause, EvidenceReport, ExplainedStall, Slice
@@ -274,6 +275,73 @@ def test_within_a_tenth_is_right(less: int, right: bool) -> None:
     found = judge(seen_of(("task", "a", 1, 100), ("task", "b", 9, less)), "task:b")
     assert found is not None
     assert found.right is right
+
+
+CALL, ITEM = ("vector", "call_function_single", 6_699, 95_800_000), ("workqueue", "flush_to_ldisc", 6_746, 60_000_000)
+WAKE_UP = ("vector", "sched_ttwu_pending", 6_650, 9_000_000)
+TO_ITEMS = "work:flush_to_ldisc"
+
+
+def with_calls(*others: tuple[str, str, int, int], figure: str = TO_ITEMS, nameless: bool = False) -> SeenCauses:
+    """Return the causes of a run in which calls from another CPU took most. ``nameless``: the kernel does not name the
+    functions that were called."""
+    found = report(*(cause(*one) for one in (CALL, *others)))
+    missing = {"csd:csd_function_entry": "this kernel does not have it"} if nameless else {}
+    return of_trace(dataclasses.replace(found, missing=missing), figure=figure)
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_the_work_that_calls_of_another_cpu_woke_is_right_as_well(nameless: bool) -> None:
+    seen = with_calls(ITEM, ("task", "python", 400, 70_000_000), *(() if nameless else (WAKE_UP,)), nameless=nameless)
+    found = judge(seen, "workqueue:flush_to_ldisc")
+    assert found is not None
+    assert found.most is not None
+    assert (found.right, found.most.name) == (True, "call_function_single")
+    other = judge(seen, "task:python")
+    assert other is not None
+    assert other.right is False
+    said = words.judged(found, seen, chapter("workqueues"), COURSE)
+    assert said.startswith("✓ Right. Function call from another CPU took most: 95.8 ms")
+    assert "the call came in 6,699 stalls, work flush_to_ldisc in 6,746, so both count as right." in said
+    assert said.endswith("The change of this chapter is made against this cause.")
+    assert "the call that probably woke it" in words.several_right(seen, found)
+    named = judge(seen, "vector:call_function_single")
+    assert named is not None
+    assert words.judged(named, seen, chapter("workqueues"), COURSE).endswith("is made against this cause.")
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        with_calls(ITEM),  # the functions are named, and none is the wake-up
+        with_calls(ITEM, ("vector", "sched_ttwu_pending", 900, 9_000_000)),
+        with_calls(("workqueue", "flush_to_ldisc", 5_000, 60_000_000), WAKE_UP),
+        with_calls(("workqueue", "flush_to_ldisc", 8_400, 60_000_000), WAKE_UP),
+        with_calls(ITEM, WAKE_UP, figure="net-rx"),
+    ],
+)
+def test_work_is_wrong_beside_calls_that_other_numbers_or_functions_keep_apart(seen: SeenCauses) -> None:
+    found = judge(seen, "workqueue:flush_to_ldisc")
+    assert found is not None
+    assert found.right is False
+    said = words.judged(found, seen, chapter("workqueues"), COURSE)
+    assert said.startswith("✗ Not this one. Function call from another CPU took most")
+    assert said.endswith("What stops it is to keep that task or work item off this CPU.")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("reschedule", "keep that task off this CPU"),
+        ("call_function", "often to wake a task here"),
+        ("flush_tlb_func", "a change of memory"),
+        ("irq_work", "No chapter of this course has a setting against this cause."),
+    ],
+)
+def test_no_vector_is_called_without_a_remedy_because_another_cpu_sends_it(name: str, says: str) -> None:
+    said = words.means(suspect_of("vector", name, 9, 900), chapter("workqueues"), COURSE)
+    assert says in said
+    assert "no setting moves" not in said
 
 
 def test_a_trace_with_gaps_judges_nobody() -> None:

@@ -155,7 +155,7 @@ def test_no_change_and_luck_are_said_as_such_and_company_is_named() -> None:
     assert "No clear change: no figure moved by a factor of 2, the nearest is p90: 200 ns → 250 ns" in text
     assert "\x1b[31m" not in text
     assert "The second run was disturbed by qemu" in text
-    assert "(174 % of a CPU)" in text
+    assert "(174 % of a CPU, wherever it ran)" in " ".join(text.split())
     assert "and 1 more; short-lived tasks not counted." in " ".join(text.split())
     assert "Both runs were disturbed by qemu" in said(none, dataclasses.replace(disturbed, id="first"), disturbed)
     assert "Luck: nothing was changed." in said(none, relation="alike")
@@ -225,21 +225,31 @@ def test_a_disturbers_name_is_never_cut_within_the_words_that_say_whose_it_is() 
     loads = tuple(ForeignLoad(n, f"jitter-workshop{end}", 1, 3.7) for n, end in enumerate((ANOTHER_WORKSHOP, NOT_OURS)))
     for load in loads:
         said = effect.disturbed(KnownRun(dataclasses.replace(run(), disturbed=(load,))))
-        assert said == f"{load.name} (3.7 % of a CPU); short-lived tasks not counted"
+        assert said == f"{load.name} (3.7 % of a CPU, wherever it ran); short-lived tasks not counted"
     long = ForeignLoad(1, "x" * 60, 1, 3.7)
-    assert "x… (3.7 % of a CPU)" in effect.disturbed(KnownRun(dataclasses.replace(run(), disturbed=(long,))))
+    said = effect.disturbed(KnownRun(dataclasses.replace(run(), disturbed=(long,))))
+    assert "x… (3.7 % of a CPU, wherever it ran)" in said
 
 
 def test_who_disturbed_a_run_is_told_by_its_trace_once_it_was_read() -> None:
     seen = KnownRun(dataclasses.replace(run(), disturbed=(ForeignLoad(7, "cc1", 1, 1.4),), noise="unbound"))
-    assert effect.disturbed(seen) == "cc1 (1.4 % of a CPU); short-lived tasks not counted"
+    assert effect.disturbed(seen) == "cc1 (1.4 % of a CPU, wherever it ran); short-lived tasks not counted"
     came = (("h", 220), ("unbound", 300), ("thief", 50), ("cc1", 9), ("cc1", 8), ("rare", 1))
     visitors = tuple(InterferingTask(1, "task", name, 1, ms * 1_000_000, 1) for name, ms in came)
     proof = QuietCpus((1,), 10**9, None, 0, 0, 0, "")
     kept = EvidenceReport(
         1, "r", "trace", 1_000, "mono", 0, 0, (), (), 10**9, residence=Residence((), visitors, (), (), (), proof)
     )
-    assert effect.disturbed(dataclasses.replace(seen, report=kept)) == "h (22 % of a CPU), cc1 (1.7 %)"
+    assert effect.disturbed(dataclasses.replace(seen, report=kept)) == "h (22 % of our CPU), cc1 (1.7 %)"
+    page = written(effect.measured(dataclasses.replace(seen, report=kept), 100))
+    assert page.endswith("disturbed by h (22 % of our CPU), cc1 (1.7 %)\n"), "the run's page tells it by the trace, too"
+    # A task that has one of two CPUs for itself has half of their time, and never more than all of it.
+    assert kept.residence is not None
+    whole = InterferingTask(1, "task", "h", 1, 10**9, 1)
+    for visits, told in (((whole,), "50 %"), ((whole, dataclasses.replace(whole, cpu=2)), "100 %")):
+        both = dataclasses.replace(kept.residence, visitors=visits, proof=dataclasses.replace(proof, cpus=(1, 2)))
+        two = dataclasses.replace(seen, report=dataclasses.replace(kept, residence=both))
+        assert effect.disturbed(two) == f"h ({told} of our 2 CPUs)"
 
 
 def stalled(made: Run, count: int, each_ns: float, tail: int) -> Run:

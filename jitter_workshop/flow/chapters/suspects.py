@@ -61,6 +61,14 @@ _ITS_OWN = (words.ASLEEP, words.CATCHING_UP)
 """Names that causes of the kind ``no_event`` can have. _GAPS: the trace does not show what took the time. _ITS_OWN: no
 other cause took the time.
 """
+_CALL, _WAKE_UP = "call_function_single", "sched_ttwu_pending"
+CALLS = (_CALL, _WAKE_UP, "reschedule")
+"""The names of vectors by which another CPU may wake a task here. _CALL: the interrupt for any function. _WAKE_UP: the
+scheduler's function, inside this interrupt."""
+_FUNCTIONS = "csd:csd_function_entry"
+"""The event that names the function which another CPU called. Older kernels lack it."""
+AS_MANY = 0.2
+"""The stalls with a task or work item that calls woke differ by at most this share from the stalls with the calls."""
 _VECTORS = {
     "RES": "requests of other CPUs to reschedule",
     "CAL": "function calls from other CPUs",
@@ -97,7 +105,7 @@ def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "", 
         for (kind, name), causes in took.items()
     ]
     return _seen(
-        found,
+        _with_woken(found, figure, report),
         figure,
         run=report.run,
         source="trace",
@@ -108,6 +116,26 @@ def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "", 
         stall=_readable(report),
         most=most,
     )
+
+
+def _with_woken(found: list[Suspect], figure: str, report: EvidenceReport) -> list[Suspect]:
+    """Mark the cause that calls from another CPU woke, as far as numbers show it. This is a task or a work item that
+    the chapter's ``figure`` counts, seen in about as many stalls as the calls. Mark nothing if the trace names the
+    functions that were called, and most of them were not the scheduler's wake-up."""
+    calls = {one.name: one.count or 0 for one in found if is_call(one)}
+    name = max(calls, key=lambda name: calls[name], default="")
+    number = calls.get(name, 0)
+    if not number:
+        return found
+    if name == _CALL and _FUNCTIONS not in report.missing and calls.get(_WAKE_UP, 0) < (1 - AS_MANY) * number:
+        return found
+
+    def away(one: Suspect) -> float:
+        return abs((one.count or 0) / number - 1)
+
+    woken = [one for one in found if one.kind in ("task", "workqueue") and counts(figure, one) and away(one) <= AS_MANY]
+    first = min(woken, key=away, default=None)
+    return [dataclasses.replace(one, woken=one is first) for one in found]
 
 
 def _group(cause: Cause, causes: Iterable[Cause]) -> tuple[str, str]:
@@ -290,10 +318,10 @@ def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
     """Return the judgement on the learner's answer, the cause with the id ``ident``. Return None if this cause is not
     in the list.
 
-    An answer is right if its cause weighs at least NEAR of the largest cause. The weight is the cause's time or, on an
-    emulated machine, the number of its events. If the time without a known cause is longer than the time of the largest
-    known cause, no answer is right. Then an answer about a run with counters is wrong if its cause has a time; every
-    other answer stays undecided.
+    An answer is right if its cause weighs at least NEAR of the largest cause, or if the largest is the call by which
+    another CPU woke the answer's cause. The weight is the cause's time or, on an emulated machine, the number of its
+    events. If the time without a known cause is longer than the time of the largest known cause, no answer is right.
+    Then an answer about a run with counters is wrong if its cause has a time; every other answer stays undecided.
     """
     chosen = seen.suspect(ident)
     if chosen is None:
@@ -310,5 +338,16 @@ def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
 
 
 def is_right(seen: SeenCauses, one: Suspect, most: Suspect) -> bool:
-    """Return True if a cause is a right answer: it weighs at least NEAR of ``most``, the cause that weighs most."""
+    """Return True if a cause is a right answer: it is near ``most``, the cause that weighs most, or ``most`` is the
+    call by which another CPU woke it."""
+    return is_near(seen, one, most) or (one.woken and is_call(most))
+
+
+def is_near(seen: SeenCauses, one: Suspect, most: Suspect) -> bool:
+    """Return True if a cause weighs at least NEAR of ``most``, the cause that weighs most."""
     return seen.weight(one) >= NEAR * seen.weight(most)
+
+
+def is_call(one: Suspect) -> bool:
+    """Return True for an interrupt by which another CPU may wake a task here."""
+    return one.kind == "vector" and one.name in CALLS
