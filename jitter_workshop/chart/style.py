@@ -17,7 +17,7 @@ from rich.text import Text
 from jitter_workshop.chart.marks import current, spelled
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.palette import MONO, PALETTES, Palette, blended
-from jitter_workshop.model.text import clean, shortened
+from jitter_workshop.model.text import clean
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns
 
@@ -119,7 +119,7 @@ def legend(
 ) -> list[Text]:
     """Return the legend: mark, label, p50, the percentile ``asked`` and maximum of each curve, and the learner's
     guesses. No line is wider than ``width``. ``most``: the number of lines that fit. If they are too few for the
-    figures, the legend has only the curves' names.
+    figures, the legend has only the curves' names; if they are too few for these, too, several names share a line.
 
     A wide legend has one line per curve. A narrow one has two lines per curve, below a line of column heads. A value
     that the samples cannot give is ``–``.
@@ -134,10 +134,13 @@ def legend(
         made = _wide_line if wide and _fits(curve, width, asked) else _narrow_lines
         lines += made(curve, look, style, width, number == highlight, asked)
     if most is not None and len(lines) + len(marks) > most:
-        lines = [
-            _narrow_lines(curve, look, style, width, number == highlight, asked)[0]
+        each = -(-len(curves) // max(most - len(marks), 1)) or 1
+        room = max((width + _GAP) // each - _GAP, 1)
+        named = [
+            _narrow_lines(curve, look, style, room, number == highlight, asked)[0]
             for number, (curve, look) in enumerate(zip(curves, every, strict=True))
         ]
+        lines = [_beside(named[at : at + each], room) for at in range(0, len(named), each)]
     for percentile, value_ns in marks:
         line = Text(no_wrap=True, end="")
         line.append(MARK_GLYPH, plain_style(style.mark, bold=True))
@@ -149,6 +152,17 @@ def legend(
         line.truncate(max(width, 1), overflow="ellipsis")
         spelled(line, current())
     return lines
+
+
+def _beside(named: Sequence[Text], room: int) -> Text:
+    """Return names as one line; each has ``room`` columns."""
+    line = Text(no_wrap=True, end="")
+    for number, name in enumerate(named):
+        if number:
+            line.append(" " * (number * (room + _GAP) - line.cell_len))
+        name.truncate(room, overflow="ellipsis")
+        line.append_text(name)
+    return line
 
 
 def names(asked: float) -> tuple[tuple[str, float | None], ...]:
@@ -170,7 +184,7 @@ def _room(width: int, asked: float) -> int:
 
 def _fits(curve: PercentileCurve, width: int, asked: float) -> bool:
     """Return True if a curve's entry in the legend fits on one line of ``width`` columns. A measured curve's label may
-    be shortened. A published curve needs room for the beginning of its label and for its whole origin."""
+    be cut at its end. A published curve needs room for the beginning of its label and for its whole origin."""
     return not curve.origin or min(len(curve.label), _LEAST_LABEL) + len(curve.origin) + 2 <= _room(width, asked)
 
 
@@ -183,7 +197,7 @@ def _wide_line(
     # The origin keeps its room, so that a published curve is never taken for one that was measured here.
     origin = f"  {clean(curve.origin, 20)}" if curve.origin else ""
     room = _room(width, asked)
-    name = Text(shortened(curve.label, max(room - len(origin), 4)), plain_style(theme.text, bold=bright))
+    name = Text(clean(curve.label, max(room - len(origin), 4)), plain_style(theme.text, bold=bright))
     name.append(origin, dim)
     name.truncate(room, overflow="ellipsis", pad=True)
     line.append_text(name).append(" " * _GAP)
@@ -200,7 +214,7 @@ def _narrow_lines(
     dim = plain_style(theme.dim, dim=True)
     first = Text(no_wrap=True, end="")
     first.append(f"{look.glyph} ", look.point)
-    first.append(shortened(curve.label, max(width - 2, 4)), plain_style(theme.text, bold=bright))
+    first.append(clean(curve.label, max(width - 2, 4)), plain_style(theme.text, bold=bright))
     if curve.origin and first.cell_len + len(curve.origin) + 2 <= width:
         first.append(f"  {clean(curve.origin, 20)}", dim)
     if width >= _WIDE_LEGEND:

@@ -38,7 +38,7 @@ from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.cpu_map import CpuMap
 from jitter_workshop.tui.widgets.heat import HeatView
 from jitter_workshop.tui.widgets.keybar import KeyBar
-from jitter_workshop.tui.widgets.sheet import Sheet
+from jitter_workshop.tui.widgets.sheet import ListSheet, Sheet
 from tests import madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.screens import opened, settled, text_of
@@ -150,6 +150,30 @@ async def test_no_more_curves_than_can_be_told_apart() -> None:
         screen = app.screen
         assert isinstance(screen, RunsScreen)
         assert len([c for c in screen.curves() if c.run]) == MOST_DRAWN
+
+
+@pytest.mark.parametrize("size", [(120, 30), (120, 36), (160, 48), (80, 24)])
+async def test_names_of_runs_are_whole_and_each_curve_is_in_the_legend(size: tuple[int, int]) -> None:
+    """A list beside the chart is narrow, so a name there has a line of its own."""
+    workshop = with_runs(MOST_DRAWN, "new wake-ups beside spinners")
+    async with opened(workshop, size, "c", "o") as (app, pilot):
+        screen = app.screen
+        assert isinstance(screen, RunsScreen)
+        shown = screen.query_one("#chart-of-runs", ChartView).render().plain
+        legend = [line for line in shown.splitlines() if "new wake" in line]
+        assert all(any(f"{sign} new wake" in line for line in legend) for sign in "●■◆▲▼★"), shown
+        listed = screen.sheet("#runs-sheet").plain()
+        assert "…" not in listed or size == (80, 24)
+        rows = [line for line in listed.splitlines() if "new wake" in line]
+        assert len(rows) == MOST_DRAWN
+        assert all("…" not in row.rstrip()[:20] for row in rows), "cut at the end"
+        tall = 2 if size == (160, 48) else 1
+        assert screen._row_height == tall
+        # A click on any line of a run takes it.
+        screen._clicked(ListSheet.Clicked(3 * tall))
+        assert screen._cursor == 2
+        await pilot.press("down", "down")
+        assert screen._cursor == 4
 
 
 async def test_a_ring_is_never_drawn_over_a_loop_and_each_row_has_its_curves_mark() -> None:

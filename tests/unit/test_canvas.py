@@ -307,6 +307,17 @@ def test_a_legend_without_room_for_figures_names_each_curve() -> None:
     assert "published 2015" in few[1]
 
 
+def test_a_legend_with_few_lines_still_names_each_curve_and_cuts_a_name_at_its_end() -> None:
+    many = [curve(f"run {number}: pinned, and beside spinners", [100, 200]) for number in range(6)]
+    two = [line.plain for line in canvas.legend(many, width=80, most=2)]
+    assert [[line.count(sign) for sign in "●■◆▲▼★"] for line in two] == [[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]]
+    assert all(len(line) <= 80 for line in two)
+    assert all(f"run {number}: pinned, an" in "".join(two) for number in range(6))
+    names = [line.plain for line in canvas.legend(many, width=36, most=7)]
+    assert names[5] == "★ run 5: pinned, and beside spinners"
+    assert [line.plain for line in canvas.legend(many, width=30, most=7)][5] == "★ run 5: pinned, and beside s…"
+
+
 def test_hostile_labels_stay_text() -> None:
     evil = curve("[bold red]x[/]\x1b[2J\n\u202eabc" + "y" * 500, [100, 200])
     for width in (36, 80):

@@ -103,18 +103,26 @@ class ChartView(Widget):
         legend_width = _LEGEND_WIDTH if beside else width
         marks = () if self._guessing else self.marks
         told = partial(canvas.legend, theme=theme, highlight=self.highlight, marks=marks, asked=self._asked)
-        most = None if beside else min(max(_MOST_LEGEND_LINES, height // 3), height - _LEAST_CHART_HEIGHT)
-        legend = list(told(drawn, width=legend_width, most=most))
-        read = " ".join(line.plain for line in legend)
-        # A narrow legend cuts off the origin of a curve, but the origin must be visible.
-        note = [
-            Text(f"{glyphs}: {', '.join(missing)}", style=app.palette.dim)
-            for elsewhere, glyphs in ((True, "hollow marks (○ □ ◇)"), (False, "filled marks (● ■ ◆)"))
-            if (missing := _unread(drawn, read, elsewhere))
-        ]
-        if most is None:
+        most = height - 1 if beside else min(max(_MOST_LEGEND_LINES, height // 3), height - _LEAST_CHART_HEIGHT)
+        if most <= 0:
+            return render(width, height)
+        legend: list[Text] = []
+        note: list[Text] = []
+        for kept in range(3):
+            # Lines are kept for the notes, so that a note takes the place of figures, and of no curve.
+            legend = list(told(drawn, width=legend_width, most=max(most - kept, 1)))
+            read = " ".join(line.plain for line in legend)
+            # A narrow legend cuts off the origin of a curve, but the origin must be visible.
+            note = [
+                Text(f"{glyphs}: {', '.join(missing)}", style=app.palette.dim)
+                for elsewhere, glyphs in ((True, "hollow marks (○ □ ◇)"), (False, "filled marks (● ■ ◆)"))
+                if (missing := _unread(drawn, read, elsewhere))
+            ]
+            if len(legend) + len(note) <= most:
+                break
+        if beside:
             return _side_by_side(render(width - _LEGEND_WIDTH - 2, height), [*legend, *note], width - _LEGEND_WIDTH)
-        legend = [*legend[: max(0, most - len(note))], *note] if most > 0 else []
+        legend = [*legend[: max(0, most - len(note))], *note]
         return Text("\n", no_wrap=True, end="").join([render(width, height - len(legend)), *legend])
 
 

@@ -16,7 +16,7 @@ from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.model.host import mark_notes
 from jitter_workshop.model.run import Run, apart_from_proofs, of_one_kind
 from jitter_workshop.model.spec import PACED
-from jitter_workshop.model.text import called, clean, many, shortened
+from jitter_workshop.model.text import NAME, called, clean, many
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter import curves
 from jitter_workshop.presenter.curves import percentile_table
@@ -51,6 +51,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         """The number of runs of proofs; they are not listed."""
         self._shown: set[str] = set()
         self._cursor = 0
+        self._row_height = 1
+        """The number of lines that a run has in the list."""
         self._imports: tuple[RunCurve, ...] = ()
         self._with_imports = True
         self._table = False
@@ -169,6 +171,9 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         # Runs of one workload are judged by one percentile; each further percentile has a column of its own.
         tails = sorted(set(self._judged.values()) - {"50"}, key=float) or [tail_of(self._runs[0].workload)]
         name_width = max(width - 42 - sum(_wide(tail) + 1 for tail in tails[1:]) - (_wide(tails[0]) - _COLUMN), 10)
+        longest = max(len(self._named(run)) for run in self._runs)
+        # Where the list is beside the chart it is narrow and high: a name that does not fit has a line of its own.
+        self._row_height = 2 if self.huge and longest > name_width else 1
         drawn = self.curves()
         signs = looks([shown.curve for shown in drawn], theme_named(self.frame.palette.name), None)
         known = {shown.key: look for shown, look in zip(drawn, signs, strict=True)}
@@ -182,15 +187,14 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             line.append("▸" if under else " ", "accent")
             look = known.get(run.id)
             line.append("· " if look is None else f"{look.glyph} ", "dim" if look is None else str(look.point))
-            aside = f" ({run.mark})" if run.mark else ""
-            aside += "" if run.complete else " (stopped)"
-            aside += " (disturbed)" if run.disturbed else ""
-            chapter = f"{self._chapters[run.id]}: " if run.id in self._chapters else ""
-            room = max(name_width - len(aside), 4)
-            named = f"{chapter}{run.label or run.id}"
-            # The label tells two runs of a chapter apart, so the chapter's name is left out first.
-            label = shortened(named if len(named) <= room else run.label or run.id, room) + aside
-            line.append(f" {shortened(label, name_width):<{name_width}}", "bold text" if under else "text")
+            room = max(width - 4, 10) if self._row_height > 1 else name_width
+            style = "bold text" if under else "text"
+            line.append(f" {self._named(run, room):<{room}}", style)
+            if self._row_height > 1:
+                if under:
+                    line.stylize("under")
+                yield line
+                line = Text(" " * (name_width + 4))
             worst = summary.max if summary else None
             line.append(f" {nice_ns(p50):>8}", "bold text" if self._judged[run.id] == "50" else "text")
             for tail in tails:
@@ -205,6 +209,18 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         if self._of_proofs:
             told = f"Proofs have {many(self._of_proofs, 'run')} more: press p at a chapter's compare step to see them."
             yield from wrap(Text(told, "dim"), width, "    ")
+
+    def _named(self, run: Run, room: int | None = None) -> str:
+        """Return a run's chapter, its label and what is special about it, in ``room`` characters (None: all of it). The
+        chapter's name is left out first: the label tells two runs of a chapter apart. Then the label is cut."""
+        aside = f" ({run.mark})" if run.mark else ""
+        aside += "" if run.complete else " (stopped)"
+        aside += " (disturbed)" if run.disturbed else ""
+        label = clean(run.label or run.id, NAME)
+        named = (f"{self._chapters[run.id]}: " if run.id in self._chapters else "") + label
+        if room is None or len(named) + len(aside) <= room:
+            return named + aside
+        return clean(clean(label, max(room - len(aside), 4)) + aside, room)
 
     def _detail(self, width: int) -> Iterable[Text]:
         """Yield facts about the run under the cursor."""
@@ -240,7 +256,8 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         if self._runs:
             self._cursor = max(0, min(self._cursor + by, len(self._runs) - 1))
             self.redraw()
-            self.query_one("#runs-list", Pane).scroll_to_region(Region(0, self._cursor, 1, 2), animate=False)
+            row = Region(0, self._cursor * self._row_height, 1, 1 + self._row_height)
+            self.query_one("#runs-list", Pane).scroll_to_region(row, animate=False)
 
     def action_draw(self) -> None:
         run = self._under
@@ -260,7 +277,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
 
     @on(ListSheet.Clicked)
     def _clicked(self, message: ListSheet.Clicked) -> None:
-        row = message.line - 1  # below the line of titles
+        row = (message.line - 1) // self._row_height  # below the line of titles
         if 0 <= row < len(self._runs):
             self._cursor = row
             self.action_draw()
