@@ -100,7 +100,8 @@ class PathEntry:
 
 @dataclass(frozen=True, slots=True)
 class RunCurve:
-    """Hold a run of a chapter or session with its curve, ready to draw. ``run``: None for a published curve."""
+    """Hold a run of a chapter or session with its curve, ready to draw. ``run``: None if the curve is not that of
+    a run's main histogram, such as a published curve."""
 
     key: str
     label: str

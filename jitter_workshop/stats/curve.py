@@ -4,6 +4,7 @@ marked."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jitter_workshop.model.curve import CurvePoint, ImportedRun, PercentileCurve
@@ -71,6 +72,16 @@ def curve_from_bins(
     if count > 1 and (not beyond or max_ns is not None):
         points.append(CurvePoint(100 * (1 - 1 / count), highest, False))
     return PercentileCurve(label, tuple(points), count, origin, 100 * within / count if beyond else None)
+
+
+def ended(curve: PercentileCurve, count: int) -> PercentileCurve:
+    """Return the curve as far as ``count`` samples reach: its largest value stands at 1-1/count. This is for a curve of
+    more values than were measured, whose own end would be beyond the curves of the same run."""
+    last = 100 * (1 - 1 / max(count, 1))
+    points = [replace(p, solid=_beyond(count, p.percentile)) for p in curve.points if p.percentile < last]
+    if len(points) < len(curve.points):
+        points.append(CurvePoint(last, curve.points[-1].value_ns, False))
+    return replace(curve, points=tuple(points))
 
 
 def imported_curve(run: ImportedRun) -> PercentileCurve:

@@ -24,6 +24,7 @@ from jitter_workshop.flow.chapters.recorded import recorded_in
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.flow.measuring.comparing import compare_runs, stack_notes
+from jitter_workshop.flow.measuring.curves import TRANSIT, named
 from jitter_workshop.flow.measuring.placement_plan import bound, noise_refused, plan_on, request_of
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.change import RestoreResult
@@ -471,7 +472,9 @@ class ChapterSession:
         runs = tuple(run for slot in (*SLOTS, TREATED) if (run := self.run_in(slot)) is not None)
         own = self._context.curves(tuple(sorted(runs, key=lambda run: run.started_at)))
         first = self.run_in("measure") if "omission" in self.chapter.evidence else None
-        return own if first is None else (*own, *self._context.further_curves(first))
+        if first is None:
+            return own
+        return (*(named(curve, TRANSIT) for curve in own), *self._context.further_curves(first))
 
     def last_curve(self) -> RunCurve | None:
         """Return the curve of the learner's newest run of the workload that the guess is about, from any chapter; None

@@ -17,11 +17,14 @@ from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.paths import assets
 from jitter_workshop.session.store import OpenSession
 from jitter_workshop.stats import histogram as hg
-from jitter_workshop.stats.curve import curve_from_percentiles, imported_curve, percentile_curve
+from jitter_workshop.stats.curve import curve_from_percentiles, ended, imported_curve, percentile_curve
 from jitter_workshop.stats.figures import INTENDED
 
 ORIGIN = "published 2015"
 RECORDED = "recorded"
+
+TRANSIT, FROM_DUE_TIME, CORRECTED = "transit", "from due time", "corrected"
+"""The names of the curves in the chapter on coordinated omission. A name stands before the label of the run."""
 
 _PUBLISHED = {"governor": ("baseline", "performance governor"), "isolation": ("performance governor", "isolated CPUs")}
 """Chapters whose change has published curves: the names of the curves before and after the change."""
@@ -62,19 +65,23 @@ def _curve(name: str, figures: dict[str, Any]) -> RunCurve:
     return RunCurve(key=f"published-{name.replace(' ', '-')}", label=label, curve=curve, run=None)
 
 
+def named(shown: RunCurve, measures: str) -> RunCurve:
+    """Return the curve with its quantity before its label. A legend that cuts a label leaves its beginning."""
+    label = f"{measures}: {shown.label}"
+    return dataclasses.replace(shown, label=label, curve=dataclasses.replace(shown.curve, label=label))
+
+
 def further_curves(handle: OpenSession, run: Run) -> tuple[RunCurve, ...]:
     """Return two more curves of a run, for the chapter on coordinated omission. One has the latency from the intended
     send time, the other the measured latency after HdrHistogram's correction. A curve without data is left out."""
     found: list[RunCurve] = []
     label = run.label or run.id
     try:
-        found.append(
-            RunCurve(f"{run.id}-intended", f"{label}: from the intended time", handle.curve(run, INTENDED), run)
-        )
+        due = RunCurve(f"{run.id}-intended", label, handle.curve(run, INTENDED), None)
+        found.append(named(due, FROM_DUE_TIME))
         received = handle.histogram(run.id, run.main_histogram)
-        invented = hg.corrected(received, run.interval_ns)
+        invented = percentile_curve(hg.corrected(received, run.interval_ns), label)
     except (SessionError, ValueError):
         return tuple(found)
-    words = f"{label}: corrected afterwards"
-    repaired = dataclasses.replace(percentile_curve(invented, words), origin=run.mark)
-    return (*found, RunCurve(f"{run.id}-corrected", words, repaired, run))
+    repaired = dataclasses.replace(ended(invented, received.total_count), origin=run.mark)
+    return (*found, named(RunCurve(f"{run.id}-corrected", label, repaired, None), CORRECTED))
