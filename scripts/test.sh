@@ -5,7 +5,7 @@
 #   scripts/test.sh outside       what `make test-all` adds: long tests, lab machines, browsers, readers of other
 #                                 languages, users
 # Each makes the environment where it lacks, and prints its ten slowest tests and its time. Unit tests run in one process
-# more than there are CPUs, functional tests in two more (TEST_WORKERS: another number for both). Lint and the native
+# more than there are CPUs, functional tests in three more (TEST_WORKERS: another number for both). Lint and the native
 # core's own suites need none of them and run beside them from the first second: the environment waits for the network,
 # and a test for processes, and they use that time. tests/outside and tests/lab have the machine to themselves.
 set -eu
@@ -14,10 +14,10 @@ unset NO_COLOR COLORTERM 2>/dev/null || :
 # Byte code is kept: many tests start Python anew. That of the tests is made once, before the first ring.
 unset PYTHONDONTWRITEBYTECODE 2>/dev/null || :
 cpus=$(getconf _NPROCESSORS_ONLN)
-# A worker waits for the next test now and then: one more uses that time. A functional test waits for a third of its
-# time, too (for processes, for a screen to come to rest).
+# A worker waits for the next test now and then: one more uses that time. A functional test waits for half of its time,
+# too (for processes, for a screen to come to rest).
 workers=${TEST_WORKERS:-$((cpus + 1))}
-functional_workers=${TEST_WORKERS:-$((cpus + 2))}
+functional_workers=${TEST_WORKERS:-$((cpus + 3))}
 . scripts/beside.sh
 scratch=
 trap 'end_all; rm -rf "$scratch"' EXIT

@@ -619,7 +619,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         elif way is not None:
             boots.choose(once=not way.once)
             self._plan_anew()
-        elif self.now.only_reads:
+        elif self.now.only_reads and self.step != self.walk.chapter.steps[-1]:
             self._enter()
         else:
             self.tell(keys_that_wait.NO_BOOT)
