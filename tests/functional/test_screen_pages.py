@@ -152,7 +152,7 @@ async def test_no_more_curves_than_can_be_told_apart() -> None:
         assert len([c for c in screen.curves() if c.run]) == MOST_DRAWN
 
 
-@pytest.mark.parametrize("size", [(120, 30), (120, 36), (160, 48), (80, 24)])
+@pytest.mark.parametrize("size", [(120, 27), (120, 36), (160, 48), (80, 24)])
 async def test_names_of_runs_are_whole_and_each_curve_is_in_the_legend(size: tuple[int, int]) -> None:
     """A list beside the chart is narrow, so a name there has a line of its own."""
     workshop = with_runs(MOST_DRAWN, "new wake-ups beside spinners")
