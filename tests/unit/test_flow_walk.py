@@ -11,14 +11,17 @@ import pytest
 from jitter_workshop import paths
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, LessonError, SessionError, UsageError, WorkshopError
+from jitter_workshop.flow.chapters import session_context
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.flow.host_ops import hotcpus
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring import placement_plan, run_length
 from jitter_workshop.flow.measuring.curves import ORIGIN, published_curves
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget, room
 from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.host.cpu.topology import Isolation
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Restored, RestoreResult
 from jitter_workshop.model.course import StepName
@@ -258,6 +261,42 @@ def test_a_load_that_cannot_reach_the_isolated_cpu_is_told_before_the_run(
     assert "isolated" not in workshop.walk("isolation").warning("measure")
     walk.accept_noise()
     assert walk.warning("measure") == ""
+
+
+@pytest.mark.parametrize("chapter", ["isolation", "interrupts", "workqueues"])
+@pytest.mark.parametrize(
+    ("before", "now"), [(CpuSet((1,)), CpuSet((1,))), (CpuSet((1,)), CpuSet()), (CpuSet(), CpuSet((1,)))]
+)
+def test_the_picture_of_the_cpus_is_where_the_run_will_be(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, chapter: str, before: CpuSet, now: CpuSet
+) -> None:
+    """One CPU of two is isolated: by this workshop, or by another one that began or ended after this one had opened."""
+
+    def two(isolated: CpuSet) -> Topology:
+        return Topology(tuple(replace(cpu, allowed=cpu.id not in isolated) for cpu in cpus(2).cpus), ())
+
+    monkeypatch.setattr(ChapterHost, "reason", property(lambda _: ""))
+    monkeypatch.setattr(ChapterHost, "rehearsed", property(lambda _: False))
+    monkeypatch.setattr(session_context, "usable_cpus", lambda _: (CpuSet((0, 1)) - now, now))
+    for module in (hotcpus, measuring):
+        monkeypatch.setattr(module, "read_isolation", lambda _: Isolation(None, now, None))
+    for module in (placement_plan, measuring):
+        monkeypatch.setattr(module, "own_cpus", lambda _: now)
+        monkeypatch.setattr(module, "takes_threads", lambda _: True)
+    host = replace(workshop.host, isolated=now.cpus)
+    workshop.topology, workshop.host = two(before), replace(host, isolated=before.cpus)
+    workshop.look = lambda _: (two(now), host)
+    workshop._usable = CpuSet((0, 1)) - before, before
+    walk = workshop.walk(chapter)
+    view = walk.cpus()
+    assert view.hot == CpuSet((1,))
+    assert view.threads == (("sampler", 1),)
+    places = measuring.Places(walk.request("again"), workshop.root, two(now), lambda pid, tids=(): now)
+    found = places._inside or places._outside
+    assert found is not None
+    assert (places._inside is not None) == bool(now)
+    assert found.placement.sampler == view.threads[0][1]
+    assert not workshop.look_if_moved()
 
 
 def test_one_cpu_measures_the_clock_loop_instead(workshop: Workshop) -> None:

@@ -113,6 +113,10 @@ class ChapterHost:
         root = recorded_host(self.chapter.recording, context.course_dir)
         return root, *look_at(root)
 
+    def forget(self) -> None:
+        """Drop what was read of this host, so that the next look reads it again."""
+        self._here = None
+
     def plan(self) -> PlanView:
         seen = self._taught()
         recorded = seen.host.root.recorded

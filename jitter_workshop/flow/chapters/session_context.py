@@ -15,10 +15,11 @@ from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.host_ops.hotcpus import class_cpus
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget, room, with_allowed
-from jitter_workshop.host.cpu.topology import read_topology
+from jitter_workshop.host.cpu.topology import read_topology, usable_cpus
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.change import RestoreResult
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.evidence import CounterReport, EvidenceReport
 from jitter_workshop.model.host import HostSummary, Topology
@@ -60,6 +61,8 @@ class SessionContext:
     course_id: str = BUILTIN_ID
     look: Callable[[HostRoot], tuple[Topology, HostSummary]] = field(default_factory=lambda: look_at)
     _room: CpuBudget | None = None
+    _usable: tuple[CpuSet, CpuSet] | None = None
+    """The result of ``usable_cpus`` when the host was read; None if it was not asked for."""
     _stood: tuple[dict[str, str], ...] | None = None
     _unsaved: Session | None = None
     _curves: dict[str, PercentileCurve] = field(default_factory=dict)
@@ -167,8 +170,17 @@ class SessionContext:
 
     def look_again(self) -> None:
         """Read the host again: another terminal may have isolated a CPU or ended an isolation."""
+        self._usable = usable_cpus(self.root)
         self.topology, self.host = self.look(self.root)
         self._room = None
+
+    def look_if_moved(self) -> bool:
+        """Read the host again if other CPUs are isolated, or may be used, than when it was read; return True then. A
+        run reads them at its start, so a plan and its picture must not show older ones."""
+        if self.recorded or self._usable is None or usable_cpus(self.root) == self._usable:
+            return False
+        self.look_again()
+        return True
 
     @property
     def room(self) -> CpuBudget:

@@ -339,6 +339,7 @@ class ChapterSession:
     def plan(self) -> PlanView:
         """Return the plan of the chapter: the writes of :meth:`apply`, or a CPU for each thread. Raise HostError if
         this host cannot have it."""
+        self._keep_up()
         if self.chapter.changes == "tunables":
             return self.host.plan()
         if self.chapter.changes != "placement" or self.chapter.measurement("again") is None:
@@ -693,6 +694,7 @@ class ChapterSession:
     def cpus(self) -> CpuView:
         """Return the CPUs of the host that is shown, live or recorded. Also return each thread of the run after the
         change, with the CPU on which it would be placed now."""
+        self._keep_up()
         _, topology, _ = self.host.machine()
         placed: tuple[tuple[str, int], ...] = ()
         with contextlib.suppress(HostError, UsageError):
@@ -730,6 +732,11 @@ class ChapterSession:
 
     def _save(self, progress: ChapterProgress) -> None:
         self._context.save_progress(self.chapter.id, progress)
+
+    def _keep_up(self) -> None:
+        """Read this host again if CPUs were isolated or given back since it was read, perhaps by another workshop."""
+        if self._context.look_if_moved():
+            self.host.forget()
 
     def _plan_of(self, request: MeasureRequest) -> PlanView:
         root, topology, host = self.host.machine()

@@ -27,6 +27,7 @@ from jitter_workshop.flow.host_ops.recordings import Recordings
 from jitter_workshop.flow.host_ops.settings import Seen, StateHere, States, plan_view, planned
 from jitter_workshop.flow.measuring.host_warnings import warnings
 from jitter_workshop.flow.turns.classhost import turn_for
+from jitter_workshop.host.cpu.topology import usable_cpus
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.summary import host_line
 from jitter_workshop.model.change import ApplyResult, RestoreResult
@@ -72,6 +73,7 @@ class Workshop(SessionContext):
         """
         course = load_course(course_dir, keep=True)
         host_root = HostRoot(root)
+        usable = usable_cpus(host_root)
         topology, host = look_at(host_root)
         store = SessionStore(paths.sessions_dir())
         name = clean(host.name, 40) or "host"
@@ -83,6 +85,7 @@ class Workshop(SessionContext):
         else:
             handle = store.current_or_create(f"{name} {datetime.date.today():%Y-%m-%d}", name)
         made = cls(course, handle, host_root, host, topology)
+        made._usable = usable
         if not host_root.recorded:
             made.troubles.extend(warnings(host))
         if handle.session.host and handle.session.host != name:

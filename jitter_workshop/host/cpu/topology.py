@@ -97,6 +97,12 @@ def allowed_cpus(root: HostRoot, online: CpuSet) -> CpuSet:
     return within if len(within) else mask
 
 
+def usable_cpus(root: HostRoot) -> tuple[CpuSet, CpuSet]:
+    """Return the CPUs that this process may run on now, and the CPUs that are isolated now."""
+    online = root.cpu_list(f"{CPU_DIR}/online") or CpuSet()
+    return allowed_cpus(root, online), read_isolation(root).isolated
+
+
 def parse_size(text: str | None) -> int | None:
     """Return a cache size in bytes from a text such as ``32K`` or ``2M``, as sysfs writes it. Return None for any other
     text."""
