@@ -69,7 +69,8 @@ class Target:
 class ProcessSeen:
     """Hold a process of a list to choose from. ``start_ticks``: its start in clock ticks since boot; together with
     ``pid`` it is unique. ``user``: its owner's name, or the user id if it has no name. ``cpu_percent``: of one CPU,
-    over the last moment. ``started_at``: ISO time, UTC."""
+    over the last moment. ``started_at``: ISO time, UTC. ``command``: its command line as its owner wrote it, "" if it
+    has none."""
 
     pid: int
     start_ticks: int
@@ -77,6 +78,7 @@ class ProcessSeen:
     user: str
     cpu_percent: float
     started_at: str
+    command: str = ""
 
 
 @dataclass(frozen=True, slots=True)

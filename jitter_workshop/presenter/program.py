@@ -21,9 +21,9 @@ from jitter_workshop.model.program import (
     TimeTaken,
     Wait,
 )
-from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.model.text import PATH, called, clean, many
 from jitter_workshop.presenter.causes import long_one_line, percent
-from jitter_workshop.presenter.lines import Lines, bar, heading, local_time, table, wrap
+from jitter_workshop.presenter.lines import Lines, bar, column_sizes, heading, in_cells, local_time, table, wrap
 from jitter_workshop.presenter.styled import Text
 from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.scale import nice_ns
@@ -44,6 +44,8 @@ _BY_HAND = (
     "no rights for programs of your own; perf sched needs root's rights."
 )
 _BAR, _LEAST_BAR, _SECONDS = 24, 6, OBSERVED_S
+_GAP, _LEAST_COMMAND = 2, 16
+"""The blanks between two columns of the list of processes, and the least columns for a command line."""
 _WHAT = {"command": "command", "process": "process", "thread": "thread", "cgroup": "control group"}
 _PARTS = (
     "waited: the thread could run, but another task or an interrupt had the CPU. slept: it asked to wait for a time or "
@@ -347,14 +349,19 @@ def by_hand_lines(report: ProgramReport, width: int) -> Iterator[Text]:
 
 
 def process_rows(found: Sequence[ProcessSeen], width: int, numbered: bool = False) -> Lines:
-    """Return a head and a line for each process of a list: its name, number, user, CPU and start. ``numbered``: each
-    line begins with its place in the list."""
+    """Return a head and a line for each process of a list: its name, number, user, CPU and start, and where there is
+    room the beginning of its command line. ``numbered``: each line begins with its place in the list."""
     rows = [[*([""] if numbered else []), "process", "pid", "user", "CPU", "since"]]
     for place, one in enumerate(found, 1):
         shown = [called(one.name, 40), str(one.pid), clean(one.user, 20) or "–", f"{one.cpu_percent:.0f} %"]
         rows.append([*([str(place)] if numbered else []), *shown, since(one.started_at)])
+    sizes = column_sizes(rows)
+    room = width - sum(sizes) - _GAP * len(sizes)
+    if room >= _LEAST_COMMAND and any(one.command for one in found):
+        commands = ["command", *(clean(one.command, PATH) for one in found)]
+        rows = [[*row, in_cells(command, room).rstrip()] for row, command in zip(rows, commands, strict=True)]
     lead = 1 if numbered else 0
-    return table(rows, width, right=(*range(lead), lead + 1, lead + 3))
+    return table(rows, width, right=(*range(lead), lead + 1, lead + 3), gap=_GAP)
 
 
 def since(started_at: str, now: datetime.datetime | None = None) -> str:

@@ -123,6 +123,23 @@ def test_the_list_has_what_can_be_explained_the_busiest_first(root: HostRoot, mo
     assert {(one.start_ticks, one.started_at) for one in found} == {(77, "2023-11-14T22:13:20+00:00")}
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("python\0-m\0a b\0", "python -m 'a b'"),
+        ("nginx: master process\0\0\0", "nginx: master process"),
+        ("sh\0-c\0echo \x1b[2J\n\u202eforged\0", "sh -c 'echo [2J forged'"),
+        ("", ""),
+    ],
+)
+def test_a_command_line_is_one_clean_line(root: HostRoot, tmp_path: Path, line: str, told: str) -> None:
+    assert targets.command_of(root, 100) == ""
+    (tmp_path / "proc/100/cmdline").write_text(line)
+    assert targets.command_of(root, 100) == told
+    (tmp_path / "proc/100/cmdline").write_text("server\0" + "x" * 100_000)
+    assert len(targets.command_of(root, 100)) == 300
+
+
 def test_a_number_that_belongs_to_another_process_now_is_told(root: HostRoot, tmp_path: Path) -> None:
     assert find_process(root, 100, start_ticks=77).pids == (100, 200)
     with pytest.raises(WorkshopError, match=r"100 has ended, and its number belongs to another process now \(server\)"):

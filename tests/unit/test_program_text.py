@@ -219,5 +219,15 @@ def test_processes_are_listed_with_name_user_cpu_and_start(monkeypatch: pytest.M
         for row, part in zip(rows, ("100 %  2026-03-01", "(no visible name)"), strict=True):
             assert part in row
             assert "\x1b" not in row
+    written_by = "/opt/server\x1b[2J --port 1 " + "x" * 400
+    found.append(ProcessSeen(9, 3, "python", "web", 1.0, "2026-03-01T09:30:00+00:00", written_by))
+    for width in (80, 116):
+        head, *rows = (line.plain for line in words.process_rows(found, width))
+        assert head.split()[-1] == "command"
+        assert rows[2][head.index("command") :].startswith("/opt/server [2J -")
+        assert rows[2].endswith("x…" if width > 80 else "…")
+        assert all(len(row) <= width for row in rows)
+        assert "\x1b" not in "".join(rows)
+    assert "command" not in words.process_rows(found, 50)[0].plain
     assert [one.pid for one in words.matching(found, "FORGED")] == [7]
     assert words.matching(found, "") == tuple(found)

@@ -19,13 +19,15 @@ from jitter_workshop.host.tasks.cgroup import parse_mounts
 from jitter_workshop.host.tasks.listing import Task, read_task
 from jitter_workshop.model.program import MOST_PROCESSES, ProcessSeen, Target
 from jitter_workshop.model.record import dataclass
-from jitter_workshop.model.text import NAME, PATH, USER, called, clean
+from jitter_workshop.model.text import NAME, PATH, USER, called, clean, command_line
 
 LOOK_S = 0.5
 """Seconds between the two looks at the listed processes. The kernel counts their time in ticks, which last 10 ms on
 most kernels, so their shares are known to 2 %."""
 
 _MOST_GROUPS = 10_000
+_COMMAND_BYTES = 1 << 10
+"""The bytes that are read of a command line: a line of a list shows far less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,16 @@ def listed(root: HostRoot, stop: threading.Event | None = None) -> tuple[Process
             continue
         began = datetime.datetime.fromtimestamp(one.started_s, datetime.UTC).isoformat(timespec="seconds")
         percent = round(max(one.cpu_percent, 0.0), 1)
-        found.append(ProcessSeen(one.pid, task.start_ticks, task.name, owner(root, one.pid), percent, began))
+        whose, command = owner(root, one.pid), command_of(root, one.pid)
+        found.append(ProcessSeen(one.pid, task.start_ticks, task.name, whose, percent, began, command))
     return tuple(sorted(found, key=lambda seen: (-seen.cpu_percent, -seen.start_ticks, seen.pid)))
+
+
+def command_of(root: HostRoot, pid: int) -> str:
+    """Return the beginning of a process's command line, "" if it has none. The process may have put any text there."""
+    words = (root.head(f"/proc/{pid}/cmdline", _COMMAND_BYTES) or "").strip("\0").split("\0")
+    # A program that names its state there ("nginx: master process") writes it as one word.
+    return command_line(words) if len(words) > 1 else clean(words[0], PATH)
 
 
 def owner(root: HostRoot, pid: int) -> str:
