@@ -143,16 +143,16 @@ def progress(now: Progress | None, waiting: str, stopping: bool, width: int) -> 
 
 def _block_told(now: Progress, width: int) -> str:
     """Return the newest block in one line. Where not all figures fit, p99 is left out first, then p50, then p99.9."""
-    block, over = now.block, f"stalls over {nice_ns(now.threshold_ns)}"
+    block, over = now.block, f"over {nice_ns(now.threshold_ns)}"
     times = {"p50": block.p50, "p99": block.p99, "p99.9": block.p999, "worst": block.max}
     parts = {name: f"{name} {nice_ns(value)}" for name, value in times.items()}
     # Each part is as wide as the longest time, so that the same figures are shown for every block.
     widths = {name: max(len(part), len(name) + len(" 99.9 µs")) for name, part in parts.items()}
-    stalls = f"{block.stalls:,} {over}"
+    stalls = f"{many(block.stalls, 'stall')} {over}"
     mark = f"{clean(now.curve.origin, 20)} " if now.curve.origin else ""
     lead = f"{mark}block: " if width >= _WITH_LEAD else mark
     for name in ("p99", "p50", "p99.9"):
-        if len(lead) + sum(widths[n] + 3 for n in parts) + max(len(stalls), len(f"9,999 {over}")) > width:
+        if len(lead) + sum(widths[n] + 3 for n in parts) + max(len(stalls), len(f"9,999 stalls {over}")) > width:
             del parts[name]
     return lead + " · ".join([*parts.values(), stalls])
 

@@ -16,6 +16,7 @@ from jitter_workshop.host.summary import host_line, summarise
 from jitter_workshop.model.cpuset import MAX_CPU
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.run import Block, Progress
+from jitter_workshop.model.text import many
 from jitter_workshop.presenter.effect import headline_so_far, so_far
 from jitter_workshop.presenter.lines import bar, table, wrap
 from jitter_workshop.presenter.path import host_column
@@ -168,7 +169,7 @@ def test_progress_fits_its_width(
     lines = progress(now, "", False, width)
     assert all(line.cell_len <= width for line in lines)
     assert lines[0].plain.endswith(f"block {total - 1} of {total} · {left:.0f} s left")
-    assert lines[1].plain.endswith(f"{stalls:,} stalls over 10 µs")
+    assert lines[1].plain.endswith(f"{many(stalls, 'stall')} over 10 µs")
 
 
 def test_80_columns_show_what_matters_of_a_block() -> None:

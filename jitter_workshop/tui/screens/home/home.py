@@ -196,7 +196,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
                 (clean(following.title, 48), "bold text"),
                 (f" · {following.next_step}", "text"),
             )
-            about = f"about {following.minutes} min" if following.minutes else ""
+            # The minutes are those of a whole chapter.
+            about = f"about {following.minutes} min" if following.minutes and not following.started else ""
             yield two_ends(left, Text.assemble(("Enter", "bold cool"), f"   {about}", style="dim"), width)
             if not following.here and all_done_here(self.workshop.path()):
                 yield from self._offer()
