@@ -19,7 +19,7 @@ class Suspect:
     number of stalls with this cause, by counters the number of events; None if there is no such number. ``total_ns``:
     the time that it took, None if this time is not known. ``own_load``: the cause is a task of the load that the
     chapter made beside the run; by counters, the cause includes such a task. ``woken``: calls from another CPU
-    woke this cause, as far as the numbers of both in a trace can show it."""
+    woke this cause, as far as the numbers of both in a trace can show it; or it is a part of such a call."""
 
     id: str
     kind: str

@@ -135,7 +135,7 @@ def several_right(seen: SeenCauses, answered: Diagnosed | None) -> str:
     if len(right) < 2 or answered is None or answered.most is None:
         return ""
     if not all(is_near(seen, one, answered.most) for one in right):
-        why = "it is near the largest cause, or the largest is the call that probably woke it"
+        why = "it is near the largest cause, or the largest belongs to the call that probably woke it"
         return f"Each cause with a ✓ is a right answer: {why}."
     did = "came at least {} as often as the largest" if seen.emulated else "took at least {} of the time of the largest"
     return f"Each cause with a ✓ is a right answer: it {did.format(f'{100 * NEAR:.0f} %')}."
@@ -170,11 +170,17 @@ def verdict(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course
 
 def _with_woken(most: Suspect, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
     """Return sentences on what the calls of another CPU woke, if ``most`` is such a call; "" if this is not known."""
-    woken = next((one for one in seen.suspects if one.woken), None)
+    marked = [one for one in seen.suspects if one.woken]
+    woken = max((one for one in marked if not is_call(one)), key=lambda one: one.count or 0, default=None)
     if woken is None or not is_call(most):
         return ""
     numbers = f"the call came in {most.count or 0:,} stalls, {woken.label} in {woken.count or 0:,}"
-    return f"Such a call often wakes a task here: {numbers}, so both count as right. {means(woken, chapter, course)}"
+    lead = (
+        "By the trace this call mostly wakes a task here"
+        if any(map(is_call, marked))
+        else "Such a call often wakes a task here"
+    )
+    return f"{lead}: {numbers}, so each counts as right. {means(woken, chapter, course)}"
 
 
 def means(most: Suspect, chapter: Chapter, course: Course) -> str:

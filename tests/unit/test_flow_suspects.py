@@ -302,9 +302,20 @@ def test_the_work_that_calls_of_another_cpu_woke_is_right_as_well(nameless: bool
     assert other.right is False
     said = words.judged(found, seen, chapter("workqueues"), COURSE)
     assert said.startswith("✓ Right. Function call from another CPU took most: 95.8 ms")
-    assert "the call came in 6,699 stalls, work flush_to_ldisc in 6,746, so both count as right." in said
+    assert "the call came in 6,699 stalls, work flush_to_ldisc in 6,746, so each counts as right." in said
     assert said.endswith("The change of this chapter is made against this cause.")
-    assert "the call that probably woke it" in words.several_right(seen, found)
+    assert "the call that probably woke it." in words.several_right(seen, found)
+    assert ("By the trace this call mostly wakes a task here: " in said) is not nameless
+    inside = judge(seen, "vector:sched_ttwu_pending")
+    assert (inside is None) is nameless
+    assert inside is None or inside.right is True, "the wake-up is a part of the call"
+    workers = ("task", "kworker/u10:0", 4_394, 20_000_000), ("task", "kworker/u10:1", 2_384, 15_000_000)
+    for shown, right in ((workers, True), (workers[1:], False)):
+        worked = with_calls(ITEM, *shown, *(() if nameless else (WAKE_UP,)), nameless=nameless)
+        by_worker = judge(worked, "task:kworker/u")
+        assert by_worker is not None
+        assert by_worker.right is right
+        assert "work flush_to_ldisc in 6,746" in words.judged(by_worker, worked, chapter("workqueues"), COURSE)
     named = judge(seen, "vector:call_function_single")
     assert named is not None
     assert words.judged(named, seen, chapter("workqueues"), COURSE).endswith("is made against this cause.")

@@ -120,14 +120,17 @@ def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "", 
 
 def _with_woken(found: list[Suspect], figure: str, report: EvidenceReport) -> list[Suspect]:
     """Mark the cause that calls from another CPU woke, as far as numbers show it. This is a task or a work item that
-    the chapter's ``figure`` counts, seen in about as many stalls as the calls. Mark nothing if the trace names the
-    functions that were called, and most of them were not the scheduler's wake-up."""
+    the chapter's ``figure`` counts, seen in about as many stalls as the calls. It is not marked if the trace
+    names the functions that were called, and most of them were not the scheduler's wake-up. If most of them were, the
+    call and the wake-up inside it are marked, too: they are one event. So are the workers that ran a marked work item,
+    if all of them together came about as often."""
     calls = {one.name: one.count or 0 for one in found if is_call(one)}
     name = max(calls, key=lambda name: calls[name], default="")
     number = calls.get(name, 0)
     if not number:
         return found
-    if name == _CALL and _FUNCTIONS not in report.missing and calls.get(_WAKE_UP, 0) < (1 - AS_MANY) * number:
+    wakes = _CALL in calls and calls.get(_WAKE_UP, 0) >= (1 - AS_MANY) * calls[_CALL]
+    if name == _CALL and _FUNCTIONS not in report.missing and not wakes:
         return found
 
     def away(one: Suspect) -> float:
@@ -135,7 +138,21 @@ def _with_woken(found: list[Suspect], figure: str, report: EvidenceReport) -> li
 
     woken = [one for one in found if one.kind in ("task", "workqueue") and counts(figure, one) and away(one) <= AS_MANY]
     first = min(woken, key=away, default=None)
-    return [dataclasses.replace(one, woken=one is first) for one in found]
+    marked = {("vector", one) for one in (_CALL, _WAKE_UP) if wakes}
+    if first is not None:
+        marked.add((first.kind, first.name))
+        marked |= _workers(report, number) if first.kind == "workqueue" else set()
+    return [dataclasses.replace(one, woken=(one.kind, one.name) in marked) for one in found]
+
+
+def _workers(report: EvidenceReport, number: int) -> set[tuple[str, str]]:
+    """Return the groups of kworkers that were seen about ``number`` times, as kinds and names of suspects."""
+    seen: dict[tuple[str, str], int] = {}
+    for one in report.causes:
+        if one.kind == "task" and _WORKER.match(one.name):
+            group = _group(one, ())
+            seen[group] = seen.get(group, 0) + one.count
+    return {group for group, count in seen.items() if abs(count / number - 1) <= AS_MANY}
 
 
 def _group(cause: Cause, causes: Iterable[Cause]) -> tuple[str, str]:
@@ -339,7 +356,7 @@ def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
 
 def is_right(seen: SeenCauses, one: Suspect, most: Suspect) -> bool:
     """Return True if a cause is a right answer: it is near ``most``, the cause that weighs most, or ``most`` is the
-    call by which another CPU woke it."""
+    call by which another CPU woke it, or another part of this call."""
     return is_near(seen, one, most) or (one.woken and is_call(most))
 
 
