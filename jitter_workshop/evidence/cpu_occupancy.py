@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -71,6 +71,8 @@ class Presence:
         self._seconds = Seconds()
         self._cpus: set[int] = set()
         self._gaps = False
+        self.unknown_ns = 0
+        """The time in which the trace does not show what ran on at least one of the CPUs."""
         self._empty = 0
 
     def add(self, timeline: Timeline, at_ns: int = 0) -> None:
@@ -116,7 +118,7 @@ class Presence:
         kernel does not have."""
         blind = _unseen(missing)
         return (
-            *(("has gaps",) if self._gaps else ()),
+            *((f"has gaps of {nice_ns(self.unknown_ns)}" if self.unknown_ns else "has gaps",) if self._gaps else ()),
             *((f"is empty in {self._empty:,} block{'' if self._empty == 1 else 's'}",) if self._empty else ()),
             *((f"is without {blind}",) if blind else ()),
         )
@@ -134,11 +136,15 @@ class Presence:
         visits."""
         start, end, rate = timeline.start, timeline.end, timeline.rate
         quiet = {thread.tid for thread in timeline.threads.values()} | {0}
+        unknown: list[tuple[int, int]] = []
         for cpu, track in timeline.cpus.items():
             ticks: Counter[int] = Counter()
             first: dict[int, Segment] = {}
             for piece in track.cut(start, end):
-                if (piece.kind == TASK and piece.pid in quiet) or piece.kind == UNKNOWN:
+                if piece.kind == UNKNOWN:
+                    unknown.append((piece.start, piece.end))
+                    continue
+                if piece.kind == TASK and piece.pid in quiet:
                     continue
                 ticks[piece.serial] += piece.end - piece.start
                 first.setdefault(piece.serial, piece)
@@ -150,6 +156,7 @@ class Presence:
                 visits.worst_ns = max(visits.worst_ns, ns)
                 if piece.kind == TASK:
                     visits.tids.add(piece.pid)
+        self.unknown_ns += rate.to_ns(covered(unknown))
 
     def _add_stays(self, timeline: Timeline, name: str, thread: ThreadTrack) -> None:
         start, end, rate = timeline.start, timeline.end, timeline.rate
@@ -167,6 +174,15 @@ class Presence:
                     stay.waited_ns += rate.to_ns(high - low)
                     stay.preempted += state == READY and before == RUNS
             before = state
+
+
+def covered(stretches: Iterable[tuple[int, int]]) -> int:
+    """Return the length of the time that stretches (start, end) cover; where they overlap, it counts once."""
+    length = upto = 0
+    for start, end in sorted(stretches):
+        length += max(end - max(start, upto), 0)
+        upto = max(upto, end)
+    return length
 
 
 def add_frequencies(seen: dict[int, FrequencySeen], timeline: Timeline) -> None:

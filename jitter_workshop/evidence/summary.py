@@ -129,6 +129,7 @@ def summarise(
         lost_by_cpu={str(cpu): number for cpu, number in sorted(lost.items())},
         events=events,
         unbalanced=unbalanced,
+        unknown_ns=present.unknown_ns,
         main_thread=main_thread,
         messages=messages or None,
         below_now=_share(totals.late, messages),

@@ -311,7 +311,9 @@ class EvidenceReport:
     of explained stalls, counted for each measured thread separately. ``distinct``: number of stalls when overlapping
     ones count once, as ``measure`` counts (None if only a part of the run was traced). ``unlisted``: number of shorter
     stalls that are counted but not listed. ``events``: number of events in the trace. ``unbalanced``: number of events
-    whose beginning or end is missing. ``measured_ns``: the length of all blocks together.
+    whose beginning or end is missing. ``unknown_ns``: the time in the blocks in which the trace does not show what ran
+    on a measured CPU, because events are lost or missing (None: a report of an earlier version). ``measured_ns``: the
+    length of all blocks together.
 
     ``below_now``: share (0..1) of the main thread's ``messages`` below the threshold. ``missing``: event that this
     kernel does not provide → reason. ``notes``: field → why it is null. ``candidates``: sentences with possible
@@ -333,6 +335,7 @@ class EvidenceReport:
     lost_by_cpu: dict[str, int] = field(default_factory=dict)
     events: int = 0
     unbalanced: int = 0
+    unknown_ns: int | None = None
     main_thread: str = ""
     messages: int | None = None
     below_now: float | None = None

@@ -23,7 +23,9 @@ from jitter_workshop.report.cause_words import (
     explanations,
     headline,
     in_time,
+    is_patchy,
     limits,
+    misfits,
     named,
     without,
     without_head,
@@ -79,8 +81,10 @@ def head(report: EvidenceReport, width: int) -> Iterator[Text]:
     yield from wrap(headline(report), width, style="dim")
     if report.residence is not None:
         yield from wrap(clean(report.residence.proof.sentence, 300), width)
+    small = "" if is_patchy(report) else misfits(report)
     for limit in limits(report):
-        yield from wrap(limit, width, "▲ ", style="bad")
+        minor = limit == small
+        yield from wrap(limit, width, "" if minor else "▲ ", style="dim" if minor else "bad")
 
 
 def causes(report: EvidenceReport, width: int) -> Iterator[Text]:

@@ -77,6 +77,8 @@ _NOT_OURS = (
     "not our thread: this run did not start it, although it is called like a measured thread. It may belong to another "
     "workshop on this host."
 )
+MUCH_UNKNOWN = 0.01
+"""The share of the measured time from which on unknown time is told as a warning."""
 _MOST_OTHERS = 8
 _MOST_STILL = 3
 _UNBOUND, _BOUND = "unbound kernel workers", "kernel workers of one CPU"
@@ -172,13 +174,29 @@ def limits(report: EvidenceReport) -> list[str]:
             "event of a block has no named cause. The blocks of --preset quick are shorter and need less room."
         )
     if report.unbalanced:
-        events, there = many(report.unbalanced, "event"), "it" if report.unbalanced == 1 else "them"
-        said.append(f"{events} did not fit the earlier events. The cause of the time around {there} is not known.")
+        said.append(misfits(report))
     if report.missing:
         some = ", ".join(clean(event, 40) for event in list(report.missing)[:6])
         more = f" and {len(report.missing) - 6} more" if len(report.missing) > 6 else ""
         said.append(f"This kernel does not offer the events {some}{more}. Their information is missing below.")
     return said + [clean(note, 300) + "." for field, note in notes.items() if field != "below_now"]
+
+
+def misfits(report: EvidenceReport) -> str:
+    """Return a sentence on the events that did not fit the earlier events, with the time that is not known; "" if all
+    events fit."""
+    if not report.unbalanced:
+        return ""
+    events, there = many(report.unbalanced, "event"), "it" if report.unbalanced == 1 else "them"
+    if report.unknown_ns:
+        touched = f"{nice_ns(report.unknown_ns)} of {nice_ns(report.measured_ns)} are not known"
+        return f"{events} did not fit the earlier events: {touched}."
+    return f"{events} did not fit the earlier events. The cause of the time around {there} is not known."
+
+
+def is_patchy(report: EvidenceReport) -> bool:
+    """Return True if so much time is not known that the causes are in doubt, or if it is not counted how much."""
+    return report.unknown_ns is None or report.unknown_ns > MUCH_UNKNOWN * report.measured_ns
 
 
 def explanations(report: EvidenceReport) -> Iterator[str]:

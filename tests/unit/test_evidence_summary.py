@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.evidence.cpu_occupancy import Presence
+from jitter_workshop.evidence.cpu_occupancy import Presence, covered
 from jitter_workshop.evidence.explain import ExplainedBlock, explain_block
 from jitter_workshop.evidence.summary import summarise
 from jitter_workshop.model.codec import from_plain, to_plain
@@ -255,7 +255,15 @@ def test_a_trace_with_gaps_proves_nothing() -> None:
     some = Presence()
     some.add(one(tick(100, 50), [], lost={1: 3}).timeline)
     assert some.residence(BLOCK).proof.clean is False
-    assert some.residence(BLOCK).proof.sentence.endswith("has gaps, so there may be more.")
+    assert " has gaps of " in some.residence(BLOCK).proof.sentence
+    assert some.residence(BLOCK).proof.sentence.endswith(", so there may be more.")
+    assert 0 < some.unknown_ns < BLOCK
+    assert gaps.unknown_ns == BLOCK
+
+
+def test_time_that_is_not_known_on_several_cpus_counts_once() -> None:
+    assert covered([(30, 40), (0, 10), (5, 20), (32, 35)]) == 30
+    assert covered([]) == 0
 
 
 def test_frequencies_ticks_and_deeds_are_counted() -> None:

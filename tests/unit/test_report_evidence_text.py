@@ -14,7 +14,7 @@ from jitter_workshop.evidence.summary import summarise
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Part, Slice, Span, Window
 from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.trace import TraceEvent
-from jitter_workshop.presenter.causes import REST, SHADES, by_hand, explained, stall_bar, stall_page
+from jitter_workshop.presenter.causes import REST, SHADES, by_hand, explained, head, stall_bar, stall_page
 from jitter_workshop.presenter.lines import written
 from jitter_workshop.report.cause_words import NONE_LATE, SAME, cause_words, in_time, named, without
 from jitter_workshop.report.pictures import small
@@ -110,8 +110,22 @@ def test_a_trace_that_contradicts_itself_is_no_loss() -> None:
     assert "not known: an event is missing" in text
     assert "0 lost" in text
     assert "events lost" not in text
-    assert "1 event did not fit the earlier events" in text
+    assert "1 event did not fit the earlier events: 8 µs of 1 ms are not known." in text
     assert "the trace contradicts itself" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("unknown_ns", "mark", "style"), [(10_000, "", "dim"), (10_001, "▲ ", "bad"), (None, "▲ ", "bad")]
+)
+def test_events_that_did_not_fit_are_a_warning_where_they_touch_much_time(
+    unknown_ns: int | None, mark: str, style: str
+) -> None:
+    report = made([switch(1_000, MEASURED, OTHER, stays=True), *tick(9_000, 50)], [(900, 9_500)])
+    lines = list(head(replace(report, unknown_ns=unknown_ns, measured_ns=1_000_000), 100))
+    line = next(line for line in lines if "did not fit" in line.plain)
+    assert line.plain.startswith(f"{mark}1 event did not fit the earlier events")
+    assert str(line.style) == style
+    assert ("are not known." in line.plain) == (unknown_ns is not None)
 
 
 def test_several_threads_of_a_name_are_told_within_the_column() -> None:
