@@ -53,9 +53,10 @@ class Resumable(Machine):
     def __init__(
         self, options: Options, cache: Path, work: Path, base: Base, name: str, cwd: str = "/root", saves: bool = True
     ) -> None:
-        """Prepare a machine, and start nothing. ``name``: the name of the saved machine, one for each shape.
+        """Prepare a machine, but do not start it. ``name``: the name of the machine's shape; the saved state of a shape
+        has this name.
 
-        ``saves``: False for a machine with boot parameters of its own, which is never saved.
+        ``saves``: False if the machine has its own boot parameters. Such a machine is never saved.
         """
         super().__init__(replace(options, base=base.image), cache, work, cwd)
         self._base, self._name = base, f"{name}-{base.image.parent.name}"

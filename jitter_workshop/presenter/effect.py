@@ -505,8 +505,8 @@ def _change(effect: Effect) -> str:
 
 
 def _none(effect: Effect) -> str:
-    """Return which of two runs counted nothing, in words; "" if both counted something. These words replace a factor: a
-    run without an event does not show how rare the event is."""
+    """Say in words which of the two runs counted no event; return "" if both counted one. The words are shown in the
+    place of a factor: with a count of 0, no factor can be computed."""
     if not effect.at_least:
         return ""
     return f"none in the {'second' if effect.values[1].split()[0] == '0' else 'first'} run"

@@ -72,9 +72,9 @@ class Host:
 
     @cached_property
     def hot_siblings(self) -> CpuSet:
-        """Return the hot CPUs that stay idle: all hot threads of a core except the first.
+        """Return the hot CPUs that stay idle: on each core, all hot CPUs except the first.
 
-        Return no CPUs if all hot CPUs are of one core: two threads that exchange messages then have no other place.
+        Return no CPUs if all hot CPUs belong to one core: a workload with two threads then needs both of its CPUs.
         """
         cores = {self.core(cpu) & self.hot for cpu in self.hot & self.online}
         return CpuSet() if len(cores) < 2 else CpuSet.of(cpu for core in cores for cpu in core.cpus[1:])

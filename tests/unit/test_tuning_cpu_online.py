@@ -304,7 +304,7 @@ def test_whole_hot_cores_that_are_isolated_keep_their_threads(tmp_path: Path) ->
     for word in ("smt", "smt=off"):
         made = plan(root, word, 2, 3, 4, 5)
         assert not made.changes
-        assert "isolated cpuset has CPU" in made.skipped[0].reason
+        assert "already belongs to an isolated cpuset" in made.skipped[0].reason
 
 
 def test_without_its_idle_siblings_a_core_is_isolated_by_its_first_thread(tmp_path: Path) -> None:

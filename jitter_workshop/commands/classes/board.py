@@ -170,7 +170,7 @@ def _present(args: argparse.Namespace) -> int:
         raise UsageError("there is nothing to show", "give words, or --chapter ID, or --clear")
     with board_service.connect() as client:
         client.say(Banner(by="", at="", chapter=args.chapter or "", step=args.step or "", text=words))
-    say("all members see it now; 'class present' alone shows it full screen, --clear removes it")
+    say("all members see it now; without words 'class present' fills the screen with it, with --clear it removes it")
     return 0
 
 

@@ -63,8 +63,8 @@ other cause took the time.
 """
 _CALL, _WAKE_UP = "call_function_single", "sched_ttwu_pending"
 CALLS = (_CALL, _WAKE_UP, "reschedule")
-"""The names of vectors by which another CPU may wake a task here. _CALL: the interrupt for any function. _WAKE_UP: the
-scheduler's function, inside this interrupt."""
+"""The names under which the trace may show that another CPU woke a task here. _CALL: the interrupt by which another CPU
+asks this CPU to run a function. _WAKE_UP: the scheduler's wake-up function, which such an interrupt may run."""
 _FUNCTIONS = "csd:csd_function_entry"
 """The event that names the function which another CPU called. Older kernels lack it."""
 AS_MANY = 0.2

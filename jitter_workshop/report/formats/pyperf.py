@@ -116,10 +116,11 @@ def _of_runs(document: ReportDocument, runs: Sequence[Run]) -> list[dict[str, An
 
 
 def _groups(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Return name → the runs that were measured in the same way and are one benchmark.
+    """Group the runs into benchmarks, and return the name of each benchmark → its runs.
 
-    The name is the label of the runs. A run that was measured in another way than the first run of its label is alone;
-    its name is label and id. A run without a label is alone, too; its name is its id.
+    Runs with the same label form one benchmark with this label as its name. A run that was measured in another way than
+    the first run of its label forms a benchmark of its own, named by label and id. So does a run without a label, named
+    by its id.
     """
     found: dict[str, list[Run]] = {}
     for run in runs:

@@ -184,7 +184,7 @@ def _spare_siblings(host: Host) -> CpuSet:
 
 
 def _held(cpus: CpuSet) -> str:
-    return f"an isolated cpuset has CPU {cpus}, so only placed tasks run there: apply smt first, then isolation"
+    return f"CPU {cpus} already belongs to an isolated cpuset: restore isolation, apply smt, then apply isolation again"
 
 
 def _removable(host: Host, cpus: CpuSet) -> CpuSet:
