@@ -33,6 +33,7 @@ from jitter_workshop.model.evidence import (
     TickKept,
 )
 from jitter_workshop.stats.scale import nice_ns
+from jitter_workshop.stats.stalls import union
 
 _TASKS = (TASK, WORKQUEUE)
 _VECTORS = "irq_vectors:"
@@ -178,11 +179,7 @@ class Presence:
 
 def covered(stretches: Iterable[tuple[int, int]]) -> int:
     """Return the length of the time that stretches (start, end) cover; where they overlap, it counts once."""
-    length = upto = 0
-    for start, end in sorted(stretches):
-        length += max(end - max(start, upto), 0)
-        upto = max(upto, end)
-    return length
+    return sum(end - start for start, end in union(stretches))
 
 
 def add_frequencies(seen: dict[int, FrequencySeen], timeline: Timeline) -> None:

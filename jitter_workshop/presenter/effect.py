@@ -5,7 +5,6 @@ The line names its direction in a word, so that it can be read without colours.
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -454,10 +453,9 @@ def disturbed(seen: KnownRun) -> str:
     loads = sorted(together.items(), key=lambda load: -load[1])
     if not loads:
         return ""
-    base = _our_cpus(seen) if traced else " of a CPU, wherever it ran"
-    of = itertools.chain([base], itertools.repeat(""))
-    shown = zip(loads[:_NAMED], of, strict=False)
-    named = ", ".join(f"{_task(name)} ({percent:.3g} %{whose})" for (name, percent), whose in shown)
+    shares = [f"{percent:.3g} %" for _, percent in loads[:_NAMED]]
+    shares[0] += _our_cpus(seen) if traced else " of a CPU, wherever it ran"
+    named = ", ".join(f"{_task(name)} ({share})" for (name, _), share in zip(loads, shares, strict=False))
     more = f" and {len(loads) - _NAMED} more" if len(loads) > _NAMED else ""
     return f"{named}{more}{'' if traced else '; short-lived tasks not counted'}"
 
@@ -470,9 +468,14 @@ def _task(name: str) -> str:
 
 def _our_cpus(seen: KnownRun) -> str:
     """Return the words behind a per cent of the time of a traced run's measured CPUs."""
-    report = seen.report
-    number = len(report.residence.proof.cpus) if report is not None and report.residence is not None else 1
+    number = _measured_cpus(seen)
     return f" of our {number} CPUs" if number > 1 else " of our CPU"
+
+
+def _measured_cpus(seen: KnownRun) -> int:
+    """Return the number of CPUs of the measured threads by a run's trace, at least 1."""
+    residence = seen.report.residence if seen.report is not None else None
+    return max(len(residence.proof.cpus), 1) if residence is not None else 1
 
 
 def _by_trace(seen: KnownRun) -> dict[str, float] | None:
@@ -484,7 +487,7 @@ def _by_trace(seen: KnownRun) -> dict[str, float] | None:
     from jitter_workshop.flow.chapters.hunt import THREADS
 
     ours = {seen.run.noise, THREADS}
-    whole_ns = report.measured_ns * max(len(report.residence.proof.cpus), 1)
+    whole_ns = report.measured_ns * _measured_cpus(seen)
     found: dict[str, float] = {}
     for one in report.residence.visitors:
         if one.kind == "task" and one.name not in ours:

@@ -609,7 +609,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.action_without()
             return
         if self._unread() is not None:
-            self.action_skip()
+            self._enter()
             return
         step, boots = self.now, self.walk.host.boots
         way = boots.way() if isinstance(step, Apply) and step.other_boots else None

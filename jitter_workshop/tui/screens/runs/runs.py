@@ -22,6 +22,7 @@ from jitter_workshop.presenter import curves
 from jitter_workshop.presenter.curves import percentile_table
 from jitter_workshop.presenter.lines import heading, labelled, local_time, wrap
 from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.summary import HOW
 from jitter_workshop.stats.effect import tail_of
 from jitter_workshop.stats.scale import nice_ns, nice_number
 from jitter_workshop.tui.background import aside
@@ -37,7 +38,7 @@ MOST_DRAWN = 6
 """More than six curves cannot be told apart."""
 
 
-NO_RUN = "No run yet: m on the home screen measures."
+NO_RUN = f"No run yet: {HOW}"
 NO_CURVE = "No curve is chosen: Space draws the run under the cursor."
 
 
