@@ -20,7 +20,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Wanted
 from jitter_workshop.session.proofs import CUT_OFF
 from jitter_workshop.session.store import SessionStore
-from jitter_workshop.tuning.journal import read_journals
+from jitter_workshop.tuning.journal import Journal, read_journals
 from tests import livetrace
 from tests.ownturn import turn_of
 
@@ -28,11 +28,16 @@ STAT = Path("/proc/sys/vm/stat_interval")
 OTHER = "swap=13"
 """Another harmless setting of every host."""
 PATIENCE_S = 60.0
+PLACE = ("unshare", "--mount", "sh", "-c", 'mount --bind "$1" /var/lib && shift && exec "$@"', "sh")
+"""Run a command with the folder that the next word names in the place of ``/var/lib``. Without it, the tests that other
+workers run meanwhile would find these changes in this host's journals, and say that they were applied during a run."""
 
 
 def _why_not() -> str:
     if os.geteuid() != 0:
         return "only root may change a host"
+    if subprocess.run([*PLACE, "/var/lib", "true"], capture_output=True, check=False).returncode != 0:
+        return "there is no mount namespace to be had"
     if read_journals(HostRoot()):
         return "something is applied here"
     if not os.access(STAT, os.W_OK):
@@ -46,9 +51,16 @@ pytestmark = [pytest.mark.host, pytest.mark.skipif(bool(WHY := _why_not()), reas
 
 
 def start(tmp_path: Path, *words: str, what: tuple[str, ...] = ("stat-interval",)) -> subprocess.Popen[bytes]:
+    folder = tmp_path / "host/var/lib"
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     command = [sys.executable, "-m", "jitter_workshop", "prove", *what, "--yes", "--json", *words]
     environment = os.environ | {TURN_VARIABLE: turn_of(tmp_path)}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen([*PLACE, folder, *command], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def journals(tmp_path: Path) -> tuple[Journal, ...]:
+    """What is written in the journals of the commands of one test."""
+    return tuple(read_journals(HostRoot(tmp_path / "host")))
 
 
 SHARED = """\
@@ -77,7 +89,7 @@ def test_it_is_set_for_one_run_of_a_round_and_given_back(tmp_path: Path) -> None
     assert value["restored"] is True, said
     assert [one["tunable"] for one in value["changes"]] == ["stat-interval"]
     assert STAT.read_text() == before
-    assert not read_journals(HostRoot())
+    assert not journals(tmp_path)
     with SessionStore().open("@1") as session:
         (one,) = value["rounds"]
         assert session.find(one["without"]).applied == ()
@@ -104,30 +116,30 @@ def test_two_settings_are_screened_by_a_figure_of_a_command_and_given_back(
     assert (value.get("measure"), value.get("complete"), value.get("restored")) == (measure, True, True), said
     assert STAT.read_text() == before
     assert not out.exists()
-    assert not read_journals(HostRoot())
+    assert not journals(tmp_path)
     with SessionStore().open("@1") as session:
         (one,) = session.screenings()
     figures = {run.side.figure for pair in (*one.pairs, *one.proofs) for run in (pair.first, pair.second)}
     assert len(figures) == (2 if measure == "match" else 1)
 
 
-def killed(process: subprocess.Popen[bytes], kind: str, before: str) -> None:
+def killed(tmp_path: Path, process: subprocess.Popen[bytes], kind: str, before: str) -> None:
     """Kill a process that has kept something of this kind, while its setting is applied. Wait until the setting is
     back."""
     try:
         kept = SessionStore().folder
         wait_until(lambda: any(kept.glob(f"*/{kind}/*.json")))
-        wait_until(lambda: STAT.read_text() != before)
+        wait_until(lambda: STAT.read_text() != before and bool(journals(tmp_path)))
     finally:
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=PATIENCE_S)
-    wait_until(lambda: STAT.read_text() == before and not read_journals(HostRoot()))
+    wait_until(lambda: STAT.read_text() == before and not journals(tmp_path))
 
 
 def test_kill_9_in_the_middle_gives_it_back_and_keeps_the_finished_rounds(tmp_path: Path) -> None:
     before = STAT.read_text()
     proving = start(tmp_path, "--rounds", "50", "--duration", "0.05")
-    killed(proving, "proofs", before)
+    killed(tmp_path, proving, "proofs", before)
     with SessionStore().open("@1") as session:
         (proof,) = session.proofs()
     assert 1 <= len(proof.rounds) < 50
@@ -156,21 +168,19 @@ def test_kill_9_while_a_command_runs_with_the_setting_ends_it_and_gives_back(tmp
     finally:
         proving.send_signal(signal.SIGKILL)
         proving.communicate(timeout=PATIENCE_S)
-    wait_until(lambda: STAT.read_text() == before and not read_journals(HostRoot()))
+    wait_until(lambda: STAT.read_text() == before and not journals(tmp_path))
     wait_until(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists())
 
 
 def test_kill_9_in_a_screening_gives_it_back_and_it_goes_on_from_there(tmp_path: Path) -> None:
     before = STAT.read_text()
-    line = [sys.executable, "-m", "jitter_workshop", "prove", "--screen", "stat-interval", OTHER, "--yes", "--json"]
     command = ["--", "sh", "-c", f"sleep 0.1; echo {before.strip()}"]
-    environment = os.environ | {TURN_VARIABLE: turn_of(tmp_path)}
 
     def screen(*more: str) -> subprocess.Popen[bytes]:
-        words = [*line, *more, "--rounds", "10", "--match", "([0-9]+)", "--unit", "ns", *command]
-        return subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        words = [*more, "--rounds", "10", "--match", "([0-9]+)", "--unit", "ns", *command]
+        return start(tmp_path, *words, what=("--screen", "stat-interval", OTHER))
 
-    killed(screen(), "screenings", before)
+    killed(tmp_path, screen(), "screenings", before)
     with SessionStore().open("@1") as session:
         (cut,) = session.screenings()
     assert 1 <= len(cut.proofs) < 10
