@@ -88,13 +88,16 @@ def _marked(tail: Figure, seen: KnownRun) -> str:
     return f"{FEW_STALLS if few else ''}{tail.with_unit(tail.of(seen))}"
 
 
-def headline(found: KnownRun | Effects | None, asked: str | None = None) -> tuple[str, str]:
+def headline(
+    found: KnownRun | Effects | None, asked: str | None = None, runs: Sequence[KnownRun] = ()
+) -> tuple[str, str]:
     """Return the one figure that is shown large, and its role; ("", "") if there is none. For two runs it is the factor
-    by which a latency changed, if chance does not explain the change. A count is never shown large, because it does not
-    tell how late anything was."""
+    by which a latency changed, if neither chance nor other tasks explain the change. A count is never shown large,
+    because it does not tell how late anything was. ``runs``: the two runs, if they are known."""
     if isinstance(found, Effects):
         lead = found.lead
         large = lead is not None and lead.sort == "latency" and not (lead.few or lead.one_event or lead.at_least)
+        large = large and not busier_after(found, runs)
         return (f"{times_told(lead.factor)}×", _ROLES[found.direction]) if lead is not None and large else ("", "")
     tail = _tail(found, asked) if found is not None else None
     return (_marked(tail, found), "accent") if found is not None and tail is not None else ("", "")
@@ -172,8 +175,10 @@ def _compared(
     if (told_of_chapter := _of_chapter(found)) is not None:
         parts.append(told_of_chapter)
     if found.lead is not None:
-        looks = f"Perhaps {found.direction}: " if _doubt(found.lead) else _LEADS[found.direction]
-        parts.append(Text(f"{looks}{in_words(found.lead)}.", f"bold {_ROLES[found.direction]}"))
+        doubtful = _doubt(found.lead) or busier_after(found, runs)
+        looks = f"Perhaps {found.direction}: " if doubtful else _LEADS[found.direction]
+        role = "accent" if doubtful else _ROLES[found.direction]
+        parts.append(Text(f"{looks}{in_words(found.lead)}.", f"bold {role}"))
         if found.but is not None:
             but = f"But {in_words(found.but)}{_doubt(found.but)}."
             if found.but.direction == "worse" and not _doubt(found.but) and not found.but.in_no_more_time:
@@ -278,7 +283,7 @@ def _of_chapter(found: Effects) -> Text | None:
     figure_told = "" if shown is None else _change(shown) if shown.at_least else in_words(shown)
     small = _small(found.causes)
     if (cause := _treated(found.causes)) is not None:
-        line = Text(f"The chapter's cause {_became(cause)}: {_in_time(cause)}.", "bold accent")
+        line = Text(f"{_in_time(cause)}.", "bold accent")
         if figure_told:
             took = f", which took only {small[0]}" if small else ""
             line.append(f" {figure_told[:1].upper()}{figure_told[1:]}{took}.", "text")
@@ -307,16 +312,19 @@ def _treated(causes: Sequence[CauseTime]) -> CauseTime | None:
     return CauseTime(f"{max(treated, key=lambda one: one.ns[larger]).label}{more}", ns, at_most, treated=True)
 
 
-def _became(cause: CauseTime) -> str:
-    before, after = cause.ns
-    if after < before:
-        return "is gone" if after < 1 else "takes less time"
-    return "is new" if before < 1 else "takes more time"
-
-
 def _in_time(cause: CauseTime) -> str:
-    """Return ``task python: 107 ms → 0 of each second``."""
-    return f"{cause.label}: {' → '.join(_both(cause))} of each second"
+    """Return ``Task python took 107 ms of each second before and 25 ms after: 4.3 times less``. Where a cause took no
+    time in one of the runs, no factor is told."""
+    before, after = cause.ns
+    took = cause.label[:1].upper() + cause.label[1:]
+    told = _both(cause)
+    if after < 1:
+        return f"{took} took {told[0]} of each second before and none after"
+    if before < 1:
+        return f"{took} took no time before and {told[1]} of each second after"
+    factor = f"{times_told(max(cause.ns) / min(cause.ns))} times {'less' if after < before else 'more'}"
+    least = "more than " if any(cause.at_most) else ""
+    return f"{took} took {told[0]} of each second before and {told[1]} after: {least}{factor}"
 
 
 def _both(cause: CauseTime) -> list[str]:
@@ -371,12 +379,13 @@ def counts(
         head("TIME BY CAUSE")
     for cause in causes:
         factor = max(cause.ns) / max(min(cause.ns), 1.0)
-        rows.append([cause.label, *_both(cause), _times_in_time(cause, factor)])
+        rows.append([cause.label, *_both(cause), _times_in_time(cause, factor, which)])
         styles.append("accent" if factor >= MOVED and cause.known and relation == "changed" else "")
     if found:
         head("COUNTS")
     for e in found:
-        told = _none(e) or f"{times_told(e.factor)}× {e.how}"
+        absent = which[1 if e.values[1].split()[0] == "0" else 0]
+        told = f"none {absent}" if e.at_least else f"{times_told(e.factor)}× {e.how}"
         rows.append([e.name, *(v.removesuffix(" a second") for v in e.values), told if e.factor >= ALIKE else ""])
         styles.append(_ROLES[e.direction] if e.factor >= MOVED and relation == "changed" else "")
     lines = table(rows, width, right=(1, 2))
@@ -386,12 +395,14 @@ def counts(
     return lines
 
 
-def _times_in_time(cause: CauseTime, factor: float) -> str:
+def _times_in_time(cause: CauseTime, factor: float, which: tuple[str, str]) -> str:
+    """Return the factor by which a cause's time differs, in a cell's words; "" if it is alike or not known. ``which``:
+    the heads of the two runs."""
     before, after = cause.ns
     if factor < ALIKE or not cause.known:
         return ""
     if min(cause.ns) < 1:
-        return f"none in the {'second' if after < before else 'first'} run"
+        return f"none {which[1 if after < before else 0]}"
     least = ">" if any(cause.at_most) else ""
     return f"{least}{times_told(factor)}× {'less' if after < before else 'more'}"
 
@@ -493,6 +504,21 @@ def _by_trace(seen: KnownRun) -> dict[str, float] | None:
         if one.kind == "task" and one.name not in ours:
             found[one.name] = found.get(one.name, 0.0) + 100 * one.total_ns / whole_ns
     return {name: percent for name, percent in found.items() if percent >= NOTICED_PERCENT}
+
+
+def busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:
+    """Return True if other tasks may explain that the second run was worse: they took more than twice as much of its
+    CPUs as of the first run's. A gain is not doubted like this, because a change may be made to keep such tasks away.
+    """
+    if found.direction != "worse" or len(runs) < 2:
+        return False
+    shares = []
+    for seen in runs:
+        by_trace = _by_trace(seen)
+        loads = by_trace.values() if by_trace is not None else [load.cpu_percent for load in seen.run.disturbed]
+        shares.append(sum(loads))
+    first, second = shares
+    return second >= NOTICED_PERCENT and second > MOVED * first
 
 
 def _company(runs: Sequence[KnownRun]) -> list[str]:

@@ -261,10 +261,10 @@ def by_others(words: Sequence[str], width: int) -> Lines:
 
 def _for_others(words: Sequence[str]) -> str:
     if for_one_boot(words):
-        return f"You are not root? A user with root's rights can do the same with `{apply_command(words)}`."
+        return f"If you are not root, a user with root's rights can do the same: `{apply_command(words)}`."
     return (
-        f"You are not root? `{script_command(words)}` makes a script of these changes, with their undo, for a "
-        "user with root's rights."
+        f"If you are not root, `{script_command(words)}` makes a script of these changes, with their undo, for a user "
+        "with root's rights."
     )
 
 

@@ -25,7 +25,7 @@ from jitter_workshop.model.text import PATH, called, clean, many
 from jitter_workshop.presenter.causes import long_one_line, percent
 from jitter_workshop.presenter.lines import Lines, bar, column_sizes, heading, in_cells, local_time, table, wrap
 from jitter_workshop.presenter.styled import Text
-from jitter_workshop.report.cause_words import cause_words
+from jitter_workshop.report.cause_words import cause_words, unfit
 from jitter_workshop.stats.scale import nice_ns
 
 WIDEST = 100
@@ -114,8 +114,7 @@ def _limits(report: ProgramReport) -> Iterator[str]:
                 "counts for the task that had the CPU."
             )
         if report.unbalanced:
-            some = many(report.unbalanced, "event")
-            yield f"{some} did not fit the earlier events; the time around them is not known."
+            yield unfit(report.unbalanced)
         if report.missing:
             some = ", ".join(clean(event, 40) for event in list(report.missing)[:4])
             more = f" and {len(report.missing) - 4} more" if len(report.missing) > 4 else ""

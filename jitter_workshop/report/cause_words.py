@@ -185,12 +185,15 @@ def limits(report: EvidenceReport) -> list[str]:
 def misfits(report: EvidenceReport) -> str:
     """Return a sentence on the events that did not fit the earlier events, with the time that is not known; "" if all
     events fit."""
-    if not report.unbalanced:
-        return ""
-    events, there = many(report.unbalanced, "event"), "it" if report.unbalanced == 1 else "them"
-    if report.unknown_ns:
-        touched = f"{nice_ns(report.unknown_ns)} of {nice_ns(report.measured_ns)} are not known"
-        return f"{events} did not fit the earlier events: {touched}."
+    return unfit(report.unbalanced, report.unknown_ns, report.measured_ns) if report.unbalanced else ""
+
+
+def unfit(number: int, unknown_ns: int | None = None, whole_ns: int = 0) -> str:
+    """Return a sentence on events of a trace that did not fit the earlier events. ``unknown_ns``: the time whose cause
+    is therefore not known; 0 or None if it was not counted. ``whole_ns``: the time that was traced."""
+    events, there = many(number, "event"), "it" if number == 1 else "them"
+    if unknown_ns:
+        return f"{events} did not fit the earlier events: {nice_ns(unknown_ns)} of {nice_ns(whole_ns)} are not known."
     return f"{events} did not fit the earlier events. The cause of the time around {there} is not known."
 
 

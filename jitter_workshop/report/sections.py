@@ -613,7 +613,7 @@ def _diagnosis(one: ReportedDiagnosis) -> Facts:
         said = came_most(most, other) if emulated else took_most(most, one.most.ns, one.share, other, took)
     named: Inline = chosen
     if one.right is not None:
-        named = (chosen, " ", Span("badge", "right" if one.right else "not this one", "plain"))
+        named = (chosen, " ", Span("badge", "right" if one.right else "wrong", "plain"))
     asked = "Who took most of the time that the first run lost?"
     if emulated:
         asked = "Which cause came most often during the first run?"

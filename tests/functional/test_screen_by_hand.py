@@ -211,7 +211,7 @@ async def test_without_root_s_rights_the_learner_restores_by_hand(
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await to_apply(pilot)
-        assert "You are not root" in said(app)
+        assert "If you are not root" in said(app)
         await pilot.press("d")
         await settled(pilot)
         assert "cannot restore your writes (changing" in said(app)

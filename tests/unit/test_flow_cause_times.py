@@ -69,12 +69,12 @@ def test_each_cause_has_its_time_in_a_second_of_both_runs() -> None:
 
 def test_the_chapters_cause_is_what_took_the_time_and_not_what_the_figure_counts() -> None:
     said = told(SHARING, PINNED, "pinning")
-    assert said.startswith(f"The chapter's cause is gone: {SHARED}: 107 ms → 0 of each second.")
+    ours = f"{SHARED[:1].upper()}{SHARED[1:]} took"
+    assert said.startswith(f"{ours} 107 ms of each second before and none after.")
     assert "hreads moved to another CPU: 7 → 0 a second, which took only 290 ns." in " ".join(said.split())
-    # Back again it is new; where it was half as long, it takes less time.
-    assert f"cause is new: {SHARED}: 0 → 107 ms" in told(PINNED, SHARING, "pinning")
+    assert f"{ours} no time before and 107 ms of each second after." in told(PINNED, SHARING, "pinning")
     half = traced(("task", "accumulator", 50 * MS), ("task", "python", 790 * MS))
-    assert f"cause takes less time: {SHARED}: 107 ms → 25 ms" in told(SHARING, half, "pinning")
+    assert f"{ours} 107 ms of each second before and 25 ms after: 4.3 times less." in told(SHARING, half, "pinning")
 
 
 def test_a_cause_with_a_small_part_of_the_time_is_not_called_the_chapters_cause() -> None:
@@ -114,7 +114,7 @@ def test_the_table_has_the_largest_causes_and_those_of_the_chapter() -> None:
     assert [line.plain.split("  ")[0] for line in table[1:]] == [
         "task python", SHARED, "moves to another CPU",
     ]  # fmt: skip
-    assert table[2].plain.endswith("107 ms       0  none in the second run")
+    assert table[2].plain.endswith("107 ms       0  none after")
     assert [str(span.style) for line in table[1:] for span in line.spans] == ["accent", "accent"]
     few = effect.rows_of(found, 2)
     assert [one.label for one in few] == ["task python", SHARED]

@@ -58,6 +58,25 @@ def test_the_largest_effect_leads_and_a_gain_never_hides_a_larger_loss() -> None
     assert effect.headline(shown) == ("21×", "bad")
 
 
+def test_a_loss_beside_more_foreign_load_is_only_perhaps_one() -> None:
+    def beside(percent: float, seen: Run) -> Run:
+        return dataclasses.replace(seen, disturbed=(ForeignLoad(7, "qemu", 1, percent),))
+
+    before, after = run(), dataclasses.replace(run(p90=4_200), id="another")
+    assert said(between(before, after), before, after).startswith("Looks worse: p90: 200 ns → 4.2 µs")
+    for first, second, doubtful in ((0.0, 1.0, True), (0.0, 0.9, False), (20.0, 41.0, True), (20.0, 40.0, False)):
+        pair = beside(first, before), beside(second, after)
+        found = between(*pair)
+        known = tuple(map(KnownRun, pair))
+        assert effect.busier_after(found, known) is doubtful
+        assert said(found, *pair).startswith("Perhaps worse: " if doubtful else "Looks worse: ")
+        assert effect.headline(found, runs=known) == (("", "") if doubtful else ("21×", "bad"))
+        # The other way round it is a gain, and the load may be what the change keeps away.
+        back = between(pair[1], pair[0])
+        assert not effect.busier_after(back, known[::-1])
+        assert said(back, pair[1], pair[0]).startswith("Looks better: ")
+
+
 def test_the_chapters_figure_is_told_first_where_it_moved_as_the_chapter_says() -> None:
     before, after = run(tail=190_000, preempted=40), run(tail=20_000, preempted=8)
     found = between(before, after, Shows("preempted", 3.0))
@@ -308,5 +327,5 @@ def test_only_stalls_before_and_after_a_change_are_tinted_as_better_or_worse() -
         assert not effect.counts([fewer], 80, relation=relation)[1].spans
     stalls, preempted = effect.counts([fewer, cause], 80)[1:]
     assert stalls.plain.endswith("12× fewer")
-    assert preempted.plain.endswith("none in the second run")
+    assert preempted.plain.endswith("none after")
     assert [str(span.style) for line in (stalls, preempted) for span in line.spans] == ["good", "accent"]

@@ -833,7 +833,9 @@ class Compare(Step):
         if self.walk.host.rehearsed:
             return effect.headline(self.walk.recorded_effects()) if not self.walk.repeats else ("", "")
         view = self.walk.compare() if self._mitigated() is None else None
-        return effect.headline(view.effects) if view is not None and view.relation == "changed" else ("", "")
+        if view is None or view.relation != "changed":
+            return "", ""
+        return effect.headline(view.effects, runs=self.walk.before_and_after() or ())
 
     def table(self, width: int) -> Lines:
         parts = [part for part in (self.counts(width), super().table(width), self.figures(width)) if part]
