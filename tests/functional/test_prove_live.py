@@ -59,7 +59,7 @@ def start(tmp_path: Path, *words: str, what: tuple[str, ...] = ("stat-interval",
 
 
 def journals(tmp_path: Path) -> tuple[Journal, ...]:
-    """What is written in the journals of the commands of one test."""
+    """Return the journals that the commands of one test have written."""
     return tuple(read_journals(HostRoot(tmp_path / "host")))
 
 
