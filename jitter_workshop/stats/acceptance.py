@@ -53,8 +53,8 @@ class Judged:
 
 
 def length_ns(text: str) -> int:
-    """Return the ns in a text with a length of time, such as ``20us``, ``1.5 ms`` or ``12h``. Raise UsageError if the
-    text is no length of time, or if the length is 0."""
+    """Return the length of time in a text such as ``20us``, ``1.5 ms`` or ``12h``, in ns. Raise UsageError if the text
+    is no length of time, or if the length is 0."""
     found = _ONE.fullmatch(text.strip())
     ns = _ns(found[1], found[2]) if found is not None else 0
     if ns < 1:

@@ -1,7 +1,7 @@
 """Compute the space between two curves, before and after a change, as pieces that a chart fills.
 
-Both paths are straight between their points, as charts draw them. A piece is *better* where the second path is lower:
-on every view of times and shares, lower is better.
+Both paths are straight between their points, as charts draw them. A piece is *better* where the second path is lower,
+because paths are times or shares, and a lower one is better.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def pieces(before: Sequence[Point], after: Sequence[Point]) -> tuple[Piece, ...]
 
 def _edge(path: Sequence[Point], start: float, end: float) -> tuple[float, float]:
     """Return a path's heights at both ends of a range of x. No point of the path lies inside the range. At a vertical
-    step, the height on the range's side of the step is returned."""
+    step of the path, return the height that the path has inside the range."""
     at = bisect.bisect_right(path, start, key=lambda point: point[0]) - 1
     (x0, y0), (x1, y1) = path[at], path[at + 1]
     slope = (y1 - y0) / (x1 - x0)
@@ -69,7 +69,7 @@ def _edge(path: Sequence[Point], start: float, end: float) -> tuple[float, float
 def _uncrossed(
     start: float, end: float, a: tuple[float, float], b: tuple[float, float]
 ) -> list[tuple[float, float, tuple[float, float], tuple[float, float]]]:
-    """Return the range as one part, or as two parts if the straight edges cross inside it."""
+    """Return the range as one part. If the two edges cross inside it, return two parts that meet where they cross."""
     left, right = a[0] - b[0], a[1] - b[1]
     if left * right >= 0:
         return [(start, end, a, b)]

@@ -48,9 +48,9 @@ _TEXT_LINES, _TEXT_COLUMNS = 3, 76
 def differences(a: Run, b: Run) -> tuple[str, ...]:
     """Return the reasons, in words, why two runs cannot be compared; () if they can be.
 
-    Two runs cannot be compared if workload, pacing, interval, clock, payload, duty or pause differ, if only one of them
-    uses memory, or if one measured the hand-off and the other the transit. Only the ring has a pacing; all workloads
-    but spin have an interval.
+    Two runs cannot be compared if they differ in workload, pacing, interval, clock, payload, duty or pause. They cannot
+    be compared, either, if only one of them uses memory, or if one measured the hand-off and the other measured the
+    transit. Only the ring has a pacing; all workloads but spin have an interval.
     """
     found: list[str] = []
     alike = a.workload == b.workload
@@ -73,9 +73,10 @@ def differences(a: Run, b: Run) -> tuple[str, ...]:
 
 
 def compare(a: Run, b: Run, metric: str | None = None) -> Comparison:
-    """Compare ``b`` with the baseline ``a``. Rows: stall rates and stolen time first, then the mean, the percentiles
-    that both runs know, and the maximum (one event only). ``ratio`` is b/a; values closer than the coarser clock's
-    resolution count as equal (ratio 1). ``metric``: a histogram's name, None = the workload's main one.
+    """Compare run ``b`` with the baseline ``a``. The rows are stall rates, stolen time, the mean, the percentiles that
+    both runs know, and the maximum, in this order. A row's ``ratio`` is b/a. Two values count as equal (ratio 1) if
+    they differ by less than the resolution of the coarser clock. ``metric``: a histogram's name, None = the workload's
+    main one.
 
     Raise KeyError if a run lacks this histogram and the runs can be compared."""
     name = metric or a.main_histogram
@@ -101,7 +102,7 @@ def higher_at(comparison: Comparison, measure: str, tolerance: float = 0.0) -> b
 
 
 def headline_measures(found: Sequence[Comparison], workload: str, wanted: str | None = None) -> tuple[str, ...]:
-    """Return the names of the five rows to show if there is room for no more: stalls (over 100 µs, or over the nearest
+    """Return the names of the rows to show if there is room for five only: stalls (over 100 µs, or over the nearest
     length that occurred), stolen time, the median, a tail percentile, the maximum. ``wanted``: a measure of stalls or a
     percentile that replaces the usual one."""
     rows = {row.measure: row for one in found for row in one.rows}

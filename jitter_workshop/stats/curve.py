@@ -33,8 +33,8 @@ def percentile_curve(
     1-1/count.
 
     The curve has at most :data:`MAX_POINTS` points, evenly spaced in log10(1/(1-p)). The table's percentiles are among
-    them, so that chart and table agree. ``max_ns`` and ``min_ns``: the true extremes; if one is None, the bound of the
-    first or the last counter takes its place."""
+    them, so that chart and table agree. ``max_ns`` and ``min_ns``: the true extremes. If one of them is None, the bound
+    of the outermost counter is used instead."""
     return curve_from_bins(non_zero(histogram), label, max_ns=max_ns, min_ns=min_ns)
 
 
@@ -49,7 +49,7 @@ def curve_from_bins(
 ) -> PercentileCurve:
     """Return the curve of counters that are not zero, in the form of :func:`percentile_curve`.
 
-    ``beyond``: the number of samples above all counters; of their values only the greatest, ``max_ns``, is known. From
+    ``beyond``: the number of samples above all counters. Only the greatest of their values is known: ``max_ns``. From
     the last known percentile the curve goes straight to ``max_ns``.
     """
     within = sum(b.samples for b in bins)
@@ -75,8 +75,9 @@ def curve_from_bins(
 
 
 def ended(curve: PercentileCurve, count: int) -> PercentileCurve:
-    """Return the curve as far as ``count`` samples reach: its largest value stands at 1-1/count. This is for a curve of
-    more values than were measured, whose own end would be beyond the curves of the same run."""
+    """Return the curve as far as ``count`` samples reach: its largest value is placed at 1-1/count. Use this for a
+    corrected curve. It has more values than were measured, so it would end further to the right than the run's other
+    curves."""
     last = 100 * (1 - 1 / max(count, 1))
     points = [replace(p, solid=_beyond(count, p.percentile)) for p in curve.points if p.percentile < last]
     if len(points) < len(curve.points):

@@ -18,7 +18,8 @@ _LISTED = 40
 """Up to this many rounds, p is computed from all orders. For more rounds, p comes from the normal distribution and is
 right within 0.005."""
 _FEWEST = 5
-"""Fewer rounds cannot show a trend: with four rounds, even a perfect trend occurs by luck in one case of twelve."""
+"""The least number of rounds that can show a trend. With four rounds, even a perfect trend occurs by luck in one case
+of twelve."""
 
 
 def drift(line: MeasureLine, orders: Sequence[Order]) -> Drift:

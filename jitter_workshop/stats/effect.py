@@ -7,12 +7,12 @@ Two runs of one setup differ, too. So a figure has moved only if it changed by a
 events in one of the runs, and a larger difference than chance makes. A percentile needs ten samples beyond it in both
 runs.
 
-Fewer stalls are no gain if the stalls took as much time in all: then each stall is longer. More stalls are no loss if
-the stalls took less time in all. If a gain is shown beside such a rise, the text also names the rise and the time.
+Fewer stalls are no gain if their total time did not fall, because then each stall is longer. More stalls are no loss if
+their total time fell. If a gain is shown while the number of stalls rose, the text also names this rise and the total
+time.
 
-The largest effect is shown first. An effect on a percentile with few stalls beyond it is shown first only if no other
-figure moved, except the maximum. The effect on the maximum, which is a single event, is shown first only if nothing
-else moved.
+The largest effect is shown first, with two exceptions. An effect on a percentile with few stalls beyond it comes after
+effects on all other figures except the maximum. The effect on the maximum, which is a single event, comes last.
 
 The chapter's own figure, mostly a count of the cause, is shown in addition.
 """

@@ -31,7 +31,7 @@ _INNER_V0 = struct.Struct(">IIQQQ")
 _LAST_VARINT_BYTE = 8
 _TOO_MUCH = "the histogram has counters or counts beyond its limits"
 _PLAIN_CHEAPER = 8
-"""The factor by which plain counters are faster to read than packed counters, about."""
+"""The approximate factor by which plain counters are faster to read than packed counters."""
 
 
 class Budget:

@@ -20,7 +20,8 @@ enough."""
 
 _STEPS = 200
 _CLOSE = 1e-13
-"""Two guesses of a root this near to each other, relative to 1 or to the root, end the search."""
+"""The search for a root ends when it moves by less than this value times the root, or times 1 if the root is below
+1."""
 _ENOUGH = 1e-15
 _TINY = 1e-300
 _TERMS = 200_000

@@ -104,8 +104,8 @@ def _one_event(seen: KnownRun) -> float:
 
 
 def _one_stall(seen: KnownRun) -> float:
-    """Return the rate per second of one single event in a run. The time is the one to which the run's rates of stalls
-    refer."""
+    """Return the rate per second that one single event has in a run, in the measured time to which the run's rates of
+    stalls refer."""
     return 1 / seen.run.rated_s if seen.run.rated_s > 0 else 1.0
 
 

@@ -23,8 +23,8 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class GateVerdict:
-    """Hold a gate's verdict on one run. ``stalls_beyond``: the number of distinct stalls behind the run's figure, if it
-    is too small for a verdict. It is None if it is large enough, or if stalls do not matter."""
+    """Hold a gate's verdict on one run. ``stalls_beyond``: the number of distinct stalls behind the run's figure, if
+    this number is too small for a verdict; None if there are enough stalls, or if stalls do not matter."""
 
     run: str
     label: str

@@ -99,8 +99,8 @@ def heat(label: str, blocks: Iterable[Interval]) -> Heat:
 
 
 def bounds(most: float, levels: int) -> tuple[int, ...]:
-    """Return the least count of each shade, for at most ``levels`` shades. Each is larger than the one before by the
-    same factor, from 1 to ``most``."""
+    """Return the least count of each shade, for at most ``levels`` shades. The counts begin at 1 and grow by equal
+    factors towards ``most``."""
     return tuple(dict.fromkeys(max(math.floor(most ** (n / levels) + 1e-9), 1) for n in range(levels)))
 
 

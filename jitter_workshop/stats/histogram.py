@@ -93,9 +93,9 @@ def add(into: HdrHistogram, other: HdrHistogram) -> None:
 def corrected(histogram: HdrHistogram, interval_ns: int) -> HdrHistogram:
     """Return a copy of the histogram that is corrected for coordinated omission.
 
-    For each value above ``interval_ns``, value - interval, value - 2 intervals, … down to the interval are added
-    (HdrHistogram's ``copyCorrectedForCoordinatedOmission``). Raise ValueError if the interval is below 1 ns, or if more
-    than 2^63 samples would be added.
+    For each value above ``interval_ns``, further values are added: value - interval, value - 2 intervals, and so on
+    down to the interval (HdrHistogram's ``copyCorrectedForCoordinatedOmission``). Raise ValueError if the interval is
+    below 1 ns, or if more than 2^63 samples would be added.
     """
     if interval_ns < 1:
         raise ValueError("the expected interval must be at least 1 ns")
@@ -120,12 +120,13 @@ def corrected(histogram: HdrHistogram, interval_ns: int) -> HdrHistogram:
 
 
 def _added(found: Sequence[Bin], interval_ns: int, lows: Sequence[int]) -> list[int]:
-    """Return the number of samples that the correction adds to each of some neighbouring counters. ``lows``: their
-    lowest values, ascending, none below the interval; the last counter has the greatest value of ``found``.
+    """Return the number of samples that the correction adds to each of these counters: from the counter of the interval
+    to the counter of the greatest value in ``found``. ``lows``: the counters' lowest values, ascending, none below the
+    interval.
 
-    A value v adds floor((v - x) / interval) samples of at least x. This is the difference of both quotients by the
-    interval, less one if v has the smaller remainder. So three sums over all values from x on are enough, and no step
-    of the correction is made singly: a stall of 100 ms has 10,000 of them.
+    A value v adds floor((v - x) / interval) samples of at least x. Divide v and x by the interval: the result is the
+    quotient of v minus the quotient of x, and one less if v has the smaller remainder. So three sums over all values
+    from x on are enough. The samples need not be added singly: a stall of 100 ms can add 10,000.
     """
     remainders = sorted({one.high % interval_ns for one in found})
     # A Fenwick tree: the number of values by remainder. A sum over the smaller remainders takes few steps.
@@ -182,7 +183,7 @@ def non_zero(histogram: HdrHistogram) -> list[Bin]:
 
 
 def samples_needed(percentile: str) -> int:
-    """Return the number of samples without which a percentile is not known: 1/(1-p), such as 1,000 for ``99.9``."""
+    """Return the least number of samples with which a percentile is known: 1/(1-p), such as 1,000 for ``99.9``."""
     beyond = 1 - Fraction(percentile) / 100
     return -(-beyond.denominator // beyond.numerator)
 

@@ -44,9 +44,9 @@ class Grid:
 
 
 def grid(matrix: Matrix, most: int) -> Grid:
-    """Return a matrix as at most ``most`` rows and columns, CPUs of one group side by side. A row is one CPU if there
-    are no more than ``most`` CPUs; else a row is a group or a part of one. If there are more than ``most`` groups, a
-    row is several neighbouring groups."""
+    """Return a matrix with at most ``most`` rows and columns. CPUs of one group are side by side. A row is one CPU if
+    there are at most ``most`` CPUs; else a row is a group or a part of a group. If there are more than ``most`` groups,
+    a row is several neighbouring groups."""
     bins = tuple(_bins(matrix, max(most, 1)))
     place = {cpu: number for number, one in enumerate(bins) for cpu in one.measured}
     found: dict[tuple[int, int], list[float]] = {}

@@ -165,8 +165,8 @@ def _slope(pairs: Pairs, ratio: float) -> float:
 
 
 def _edge(accepted: Callable[[float], bool], start: float, direction: int) -> float:
-    """Return the last log ratio from ``start`` in a direction (1 or -1) that the test accepts; infinite if it accepts
-    all."""
+    """Search from ``start`` in a direction (1 or -1), and return the last log ratio that the test accepts; infinite if
+    the test accepts all."""
     inside, step = start, _FIRST_STEP
     while accepted(outside := inside + direction * step):
         inside, step = outside, step * 2

@@ -33,8 +33,8 @@ _STEPS_NS = {USER: 1_000.0}
 
 def draw_orders(rounds: int, seed: int) -> tuple[Order, ...]:
     """Return the orders of the rounds: as many AB as BA, shuffled. If the number of rounds is odd, the last order is
-    drawn by chance before the shuffle. Then a steady drift, and the effect of a run on the next one, are the same for
-    the runs without the change and for those with it."""
+    drawn by chance before the shuffle. So a steady drift affects the runs without the change and the runs with it
+    alike. The same holds for the effect of a run on the next run."""
     chance = random.Random(seed)
     both: tuple[Order, Order] = ("AB", "BA")
     orders = [both[i % 2] for i in range(rounds - rounds % 2)] + [chance.choice(both) for _ in range(rounds % 2)]
@@ -80,9 +80,9 @@ def stalls_beyond(run: Run, value_ns: int) -> int:
     """Count the distinct stalls of at least ``value_ns`` (a percentile's value) of the main histogram's thread. Other
     threads' stalls do not count, and stalls that overlap are one event.
 
-    A run with many stalls lists only the longest ones, so the result is a lower bound: it can prevent a verdict, but
-    not cause one. If the run's rates count this thread alone, they may raise the result (not for ``ring``, whose rates
-    include the producer's stalls)."""
+    A run with many stalls lists only the longest ones, so the result is a lower bound: it can prevent a verdict, but it
+    cannot cause one. If the run's rates count this thread alone, they may raise the result. The rates of ``ring`` do
+    not count it alone: they include the producer's stalls."""
     own = main_stalls(run)
     long = [s.start_ns for s in own if s.duration_ns >= value_ns]
     begins = [start for start, _ in union((s.start_ns, s.end_ns) for s in own)]

@@ -33,8 +33,8 @@ def rounds_needed(
     ``log_ratio`` at a p of ``p_to_reach``, or no change at ``p_for_no_change`` (one-sided, at each end of the band).
     The result is more than ``rounds``, the number so far, and at least ten.
 
-    The result is a guess for the next try from the few rounds so far. ``spread``: the standard deviation of one round's
-    log ratio. ``coarseness``: the change of a log ratio that the clock's step can make. The method is the normal
+    The result is only an estimate from the few rounds so far. ``spread``: the standard deviation of one round's log
+    ratio. ``coarseness``: the change of a log ratio that the clock's step can make. The method is the normal
     approximation plus a correction for few rounds (z²/2: Guenther, The American Statistician 35, 1981). Return None if
     more than :data:`MANY_ROUNDS` would be needed."""
     z = NormalDist().inv_cdf
@@ -67,9 +67,10 @@ def budget(percentile: str, per_second: float, messages_per_stall: float | Fract
 
 
 def budget_from(run: Run, percentile: str) -> Budget | None:
-    """Return the budget for a percentile, computed from the rate of messages and the late messages per stall of a run
-    like the planned one. If the run has a value at this percentile, only the samples and stalls beyond the value decide
-    how many messages a stall makes late. Return None for a run without messages."""
+    """Return the budget for a percentile, computed from a run like the planned one: from its rate of messages, and from
+    the number of messages that one of its stalls makes late. If the run has a value at this percentile, only the
+    samples and stalls beyond the value decide how many messages a stall makes late. Return None for a run without
+    messages."""
     summary = run.main_summary
     if summary is None or not summary.count or run.duration_s <= 0:
         return None

@@ -1,8 +1,8 @@
 """Define the axes of charts in the terminal and in SVG files.
 
 x is log10(1/(1-p)): 0 at the 0th percentile, 1 at 90 %, 2 at 99 %; y is log10 of nanoseconds. So every decade of rarity
-has the same width, every decade of time the same height, and if a stall becomes ten times rarer, its knee moves by one
-tick."""
+has the same width, and every decade of time has the same height. If a stall becomes ten times rarer, its knee moves by
+one tick."""
 
 from __future__ import annotations
 

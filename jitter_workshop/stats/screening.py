@@ -122,7 +122,7 @@ class _Seen:
     def of(self, setting: int, others: Mapping[int, float], rates: Mapping[int, float] | None = None) -> Pairs:
         """Return the pairs as (figure without ``setting``, figure with it).
 
-        ``others``: other setting → its log ratio, whose effect is subtracted. ``rates``: other setting → the change of
+        ``others``: other setting → its log ratio; this effect is subtracted. ``rates``: other setting → the change of
         its log ratio per unit of the log ratio of ``setting``.
         """
         x, y, signs = self.base.x, self.base.y, self.signs[setting]

@@ -55,7 +55,7 @@ def of_run(
 ) -> Stalls:
     """Return the stalls of a run: the count and time over ``threshold_ns``, the rates by decade, and the longest
     stalls. ``duration_s``: the time in which stalls could be seen. ``listed``: stalls whose start counts from the run's
-    start. A threshold that no block reported has no stalls."""
+    start. If no block reported a threshold, its number of stalls is 0."""
     by_threshold = rates(totals, duration_s)
     main = next((r for r in by_threshold if r.threshold_ns == threshold_ns), StallRate(threshold_ns, 0, 0.0, 0.0))
     low, high = rate_limits(main.count, duration_s) or (None, None)

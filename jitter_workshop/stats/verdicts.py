@@ -31,7 +31,7 @@ from jitter_workshop.stats.sample_size import MANY_ROUNDS, rounds_needed
 from jitter_workshop.stats.scale import about_times, nice_ns, times
 
 _WHOLE = 1.95
-"""The least factor of a change that is told as a factor. A smaller change is told in percent."""
+"""The least factor of a change that is shown as a factor. A smaller change is shown in percent."""
 _NAMED = 2
 """The largest number of lines with the opposite verdict that a headline names."""
 _SMALL = f", proven to be less than ±{NO_CHANGE_WITHIN * 100:.0f} %"
@@ -112,8 +112,8 @@ def _needed(line: MeasureLine, rounds: int, p_to_reach: float, p_for_no_change: 
 def _headline(rows: Sequence[Verdict], first: int) -> Headline:
     """Return the headline of a judgement.
 
-    It is about the line ``first`` if that line claims a change, else about the first line that claims one, else about
-    the line ``first``. Its text also names proven changes in the other direction.
+    It is about the line ``first``. If that line claims no change and others do, it is about the first of the others.
+    Its text also names proven changes in the other direction.
     """
     if not rows:
         return Headline("", "cannot_tell", "The runs of these rounds have no measure in common.")

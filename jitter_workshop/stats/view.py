@@ -67,8 +67,8 @@ def tight(view: View, marks: Iterable[Point] = ()) -> scale.Ranges:
 
 
 def signs(curve: PercentileCurve, path: Sequence[Point], told: Iterable[float | None]) -> list[Point]:
-    """Return the points at which a curve's sign stands in the view of percentiles: the curve's end, and the figures in
-    its legend. ``told``: the percentiles of these figures; None means the maximum, which is the end."""
+    """Return the points at which a curve is marked in the view of percentiles: its end, and each figure of its legend.
+    ``told``: the percentiles of these figures; None means the maximum, which is the end."""
     if not path:
         return []
     (first, _), (end, _) = path[0], path[-1]
