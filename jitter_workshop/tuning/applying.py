@@ -269,7 +269,11 @@ def _follow(root: HostRoot, writer: HostWriter, made: Sequence[Change], recorder
         except OSError as error:
             first = next(change for change in made if change.then == name)
             refused.append(
-                Refused(first.tunable, name, f"written, but the command that must follow failed: {reason(error)}")
+                Refused(
+                    first.tunable,
+                    name,
+                    f"the value was written, but the command that must follow failed: {reason(error)}",
+                )
             )
     return refused
 

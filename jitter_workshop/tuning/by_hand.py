@@ -28,10 +28,10 @@ def why_not(change: Change) -> str:
     it."""
     kind = kind_of(change.kind)
     if change.lease or kind.name == "held":
-        return "it lasts only while a process keeps a file open"
+        return "the change lasts only while a process keeps a file open"
     if change.when == "boot" or kind.effect_after_boot:
-        return "it is a boot parameter"
-    return "the host does not show if it was made" if kind.fleeting else ""
+        return "the setting is a boot parameter"
+    return "the host does not show if the change was made" if kind.fleeting else ""
 
 
 def noted_only(change: Wrote) -> bool:

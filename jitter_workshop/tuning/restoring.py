@@ -349,7 +349,7 @@ class _Way:
             (affinity_call(task.tid, task.start_ticks), str(mask), str(rest), why, "affinity-across")
             for task, mask, rest in lost(self.root, self.switched, self._returning())
         ]
-        why = "The end of the cpuset lets this thread run on every CPU; setting the governor again binds it."
+        why = "The end of the cpuset lets this thread run on every CPU. Setting the governor again binds the thread."
         found += [(path, BOUND, BOUND, why, "governor-thread") for path in (self._governors() if ends else ())]
         new = [one for one in found if one[0] not in known]
         if not new:
@@ -605,7 +605,9 @@ class _Way:
             except OSError as error:
                 failed.add(name)
                 self.left.append(
-                    LeftAlone(whose, name, "done", None, f"the command that must follow failed: {reason(error)}")
+                    LeftAlone(
+                        whose, name, "done", None, f"the command that must follow the restore failed: {reason(error)}"
+                    )
                 )
                 continue
             if name not in written:

@@ -223,4 +223,4 @@ def test_isolation_without_managed_interrupts_says_so(tmp_path: Path, line: str,
     seen = host(tmp_path, DEBIAN | {f"{hosttrees.CPU}/isolated": "3\n"}, line=line)
     told = find("isolcpus").assess(seen)
     assert told.state == "ok"
-    assert ("without managed_irq" in told.reason) is missing
+    assert ("without the flag managed_irq" in told.reason) is missing

@@ -88,7 +88,7 @@ def test_nothing_is_undone_before_its_command_has_run(tmp_path: Path) -> None:
     write(tmp_path, {DROP_IN[1:]: drop_in("nohz_full=1"), "usr/sbin/update-grub": "#!/bin/sh\n"})
     made = journal(("nohz-full", DROP_IN, "grub", "", "nohz_full=1"), then="update-grub")
     # On a made tree no program runs, so the menu is not made anew.
-    assert "must follow failed" in give_back(tmp_path, made).left_alone[0].reason
+    assert "must follow the restore failed" in give_back(tmp_path, made).left_alone[0].reason
     assert not (tmp_path / DROP_IN[1:]).exists()
     assert made.active
 

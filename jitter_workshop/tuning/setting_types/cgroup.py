@@ -188,7 +188,11 @@ class Controllers(Kind):
             raise OSError(errno.EINVAL, "only the cpuset controller can be switched")
         user = "" if value else self._user(writer.reader, path.rpartition("/")[0])
         if user:
-            raise OSError(errno.EBUSY, f"the control group '{user}' has CPUs of its own now, and would lose these CPUs")
+            raise OSError(
+                errno.EBUSY,
+                f"the control group '{user}' has CPUs of its own now, and would lose them without the "
+                "cpuset controller",
+            )
         writer.write(path, f"{'+' if value else '-'}{CONTROLLER}")
 
     def _user(self, root: HostRoot, top: str) -> str:

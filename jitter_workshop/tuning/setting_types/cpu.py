@@ -159,7 +159,7 @@ class GovernorThread(Kind):
     def write(self, writer: HostWriter, path: str, value: str) -> None:
         file = f"{policy_folder(path)}/scaling_governor"
         if value != BOUND:
-            raise OSError(errno.EINVAL, "a governor's thread can only be bound to its CPUs")
+            raise OSError(errno.EINVAL, "a governor's thread can be bound only to the governor's own CPUs")
         if writer.reader.text(file) == SCHEDUTIL:
             offered = (writer.reader.text(f"{policy_folder(path)}/scaling_available_governors") or "").split()
             other = next((name for name in self._OTHERS if name in offered), None)
@@ -220,7 +220,7 @@ class Held(Number):
         if limit is None or not 0 <= limit < 1 << 31:
             raise OSError(errno.EINVAL, "not a latency in microseconds")
         if not writer.real:
-            raise OSError(errno.ENODEV, "a recorded host has no device to hold")
+            raise OSError(errno.ENODEV, "a recorded host has no device that a process can hold open")
         file = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NOCTTY) if held is None else held[0]
         try:
             os.write(file, limit.to_bytes(4, sys.byteorder, signed=True))

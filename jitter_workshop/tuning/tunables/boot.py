@@ -23,7 +23,10 @@ class IsolCpus(BootParameter):
         "From the start of the kernel on, the load balancer puts no task on isolated CPUs, and new managed "
         "interrupts stay away from these CPUs."
     )
-    danger = "only a reboot undoes the isolation; threads placed on these CPUs share one of them unless each is pinned"
+    danger = (
+        "only a reboot undoes the isolation; the kernel does not spread threads over these CPUs, so "
+        "each thread must be pinned"
+    )
     risk = "medium"
 
     def parameters(self, host: Host, value: str | None) -> str:
@@ -35,7 +38,7 @@ class IsolCpus(BootParameter):
         asked = None if value is None else parse_isolcpus(value, last_cpu(host.root))
         if host.hot and not left:
             if asked is not None and "managed_irq" not in asked.flags:
-                said = "; without managed_irq, interrupts that their drivers bind may still arrive on them"
+                said = "; without the flag managed_irq, managed interrupts may still arrive on these CPUs"
                 return True, f"the load balancer leaves the hot CPUs alone{said}"
             return True, "the load balancer leaves the hot CPUs alone"
         if asked is not None and asked.cpus is None:
@@ -54,7 +57,7 @@ class NohzFull(BootParameter):
         "A timer tick interrupts each busy CPU 100 to 1,000 times a second, to account for its tasks. On "
         "tickless CPUs the tick stops while only one task can run."
     )
-    danger = "each system call and interrupt costs more; of little use without isolation"
+    danger = "each system call and interrupt takes longer; without isolation the parameter is of little use"
     risk = "medium"
     document = "Documentation/timers/no_hz.rst"
 
@@ -165,7 +168,8 @@ class MaxCstate(BootParameter):
     def parameters(self, host: Host, value: str | None) -> str:
         if value is None:
             raise Unavailable(
-                "this is changed only on request: write max-cstate=1; the tunable idle-states works at run time",
+                "this tool sets this limit only on request: write max-cstate=1; the tunable idle-states sets a limit "
+                "at run time",
                 info=True,
             )
         if host.guest:
@@ -220,7 +224,7 @@ class TscReliable(BootParameter):
         "Until the kernel trusts the TSC, a timer compares it with a slower clock every half a second, on each CPU in "
         "turn, hot ones too."
     )
-    danger = "if the counters drift apart, time jumps without notice"
+    danger = "if the counters of the CPUs drift apart, the time jumps and the kernel does not notice"
     risk = "medium"
     contested = True
     x86_only = True
@@ -236,7 +240,8 @@ class TscReliable(BootParameter):
         if host.command_line.value("tsc") in ("reliable", "nowatchdog"):
             return True, "the counter is not compared with another clock"
         return False, (
-            "newer kernels trust the counter by themselves on machines with few packages; dmesg shows if this one does"
+            "newer kernels trust the counter by themselves on machines with few packages; dmesg shows if this kernel "
+            "does"
         )
 
 
@@ -300,7 +305,9 @@ class MceIgnoreCe(BootParameter):
     effect = "corrected errors are ignored"
     no_effect = "the tunable mce-interval makes the polling rare and keeps the reports"
     title = "Corrected hardware errors ignored"
-    untaught = "The chapter Workqueues names mce-interval instead, which makes the poll rare and hides no error."
+    untaught = (
+        "The chapter Workqueues names the tunable mce-interval instead: it makes the polling rare and hides no error."
+    )
     why = "With mce=ignore_ce the kernel neither polls for corrected errors nor takes interrupts for them."
     danger = "a failing memory module goes unnoticed until it fails for good"
     risk = "high"

@@ -22,11 +22,11 @@ last."""
 
 _VARIABLES = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
 _NEXT = f"{ENVIRONMENT}(next_entry)"
-_OTHER_MENU = "this tool can do so only in GRUB's own menu"
+_OTHER_MENU = "this tool can add an entry only to GRUB's own menu"
 _WHY_ENTRY = "A copy of GRUB's default entry with the parameters added; the default entry stays unchanged."
 _WHY_NEXT = (
-    "GRUB boots this entry once and then forgets the choice. The boot after that is the normal one, so "
-    "switching the machine off and on undoes a boot that hangs."
+    "GRUB boots this entry once and then forgets the choice, so the boot after it is a normal one. Switching the "
+    "machine off and on undoes a boot that hangs."
 )
 
 
@@ -277,8 +277,9 @@ def by_hand_once(loader: BootLoader, parameters: str) -> str:
         )
     if loader.name == "systemd-boot":
         return (
-            f"{_OTHER_MENU}; by hand, as root: copy the default entry that bootctl list names to {ENTRY_ID}.conf in"
-            f" the same folder, add '{parameters}' to its options, then bootctl set-oneshot {ENTRY_ID}.conf"
+            f"{_OTHER_MENU}; by hand, as root: find the default entry with 'bootctl list', copy it to {ENTRY_ID}.conf "
+            f"in the same folder, add '{parameters}' to the options of the copy, then run: bootctl set-oneshot "
+            f"{ENTRY_ID}.conf"
         )
     return "" if loader.name == "GRUB" else by_hand(loader, parameters)
 

@@ -92,7 +92,7 @@ class TscWatchdog(Observed):
             reason = "the TSC has a constant rate that firmware cannot change unnoticed, so recent kernels trust it"
             return self.answer("ok", "off on recent kernels", reason)
         reason = f"the TSC is compared with {others[0]} twice a second, on each CPU in turn; tsc=nowatchdog ends that"
-        fix = "boot with tsc=nowatchdog, if this machine's TSC has never been found wrong"
+        fix = "if this machine's TSC has never been found wrong, boot with tsc=nowatchdog"
         return self.answer("info", "on", reason, fix=fix)
 
 

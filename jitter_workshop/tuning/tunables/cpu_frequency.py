@@ -87,8 +87,8 @@ class EnergyPreference(Settings):
     id = "epp"
     title = "Energy preference"
     why = (
-        "Processors that choose their own clock weigh speed against power by this hint. Any value but "
-        "'performance' lets them lower the clock in short pauses and raise it late."
+        "Processors that choose their own clock weigh speed against power by this hint. With any value other than "
+        "'performance' they may lower the clock in short pauses and raise it late."
     )
     danger = "more power and heat"
     document = "Documentation/admin-guide/pm/intel_pstate.rst"
@@ -122,8 +122,8 @@ class EnergyBias(Settings):
     id = "epb"
     title = "Energy bias"
     why = (
-        "This register of Intel processors weighs speed (0) against saving power (15). The register also affects parts "
-        "outside the cores that the governor does not reach, such as the mesh and deep idle states."
+        "This register of Intel processors weighs speed (0) against saving power (15). The register also affects what "
+        "the governor does not reach, such as the mesh and deep idle states."
     )
     danger = "more power and heat"
     document = "Documentation/admin-guide/pm/intel_epb.rst"
@@ -196,7 +196,10 @@ class MinFrequency(Settings):
     def judge(self, host: Host) -> Assessment:
         found = super().judge(host)
         if found.state == "improve" and all(p.governor == "performance" for p in hot_policies(host)):
-            reason = "the governor performance already keeps the highest clock; this limit would matter only without it"
+            reason = (
+                "the governor performance already keeps the highest clock; this limit matters only "
+                "with another governor"
+            )
             return self.answer("ok", found.value, reason, wanted=found.wanted, paths=found.paths)
         return found
 
@@ -246,7 +249,7 @@ class UncoreFrequency(Settings):
         "On Intel servers the mesh, the last-level cache and the memory controller have a clock of their own. "
         "This clock falls when few cores are busy, and messages between cores then take longer."
     )
-    danger = "more power, which boost then cannot use"
+    danger = "more power for the mesh, so less is left for boost"
     document = "Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst"
     owns = (f"{_UNCORE}/*/min_freq_khz",)
     good = "the hot CPUs' mesh keeps its highest clock"

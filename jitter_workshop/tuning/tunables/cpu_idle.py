@@ -97,9 +97,7 @@ class PmQosFd(Tunable):
 
     def judge(self, host: Host) -> Assessment:
         if host.root.recorded:
-            return self.answer(
-                "info", None, "a limit lasts only as long as a process holds it, so a recorded host has none"
-            )
+            return self.answer("info", None, "a limit ends with the process that holds it, so a recorded host has none")
         teach = (
             "this limit makes every CPU wake up fast and costs power on each; the tunable idle-states limits only "
             "the hot CPUs"
@@ -164,8 +162,8 @@ class HaltPoll(Tunable):
     id = "haltpoll"
     title = "Polling before a guest halts"
     why = (
-        "When a guest's CPU halts, the hypervisor takes over, and the way out and back takes time. A CPU that "
-        "polls a while before it halts avoids this in short pauses."
+        "When a guest's CPU halts, the processor leaves the guest and has to enter it again, which takes time. A CPU "
+        "that first polls for a while saves this time in short pauses."
     )
     danger = (
         "the guest looks busier to its host; the host may charge more, or schedule the guest differently; all CPUs "
@@ -179,7 +177,8 @@ class HaltPoll(Tunable):
         current = self._current(host)
         does = f"an idle CPU polls for up to {current:,} ns" if current else "an idle CPU halts at once"
         reason = (
-            f"{does}; a CPU that polls wakes sooner and uses more CPU time; hot CPUs that never idle are not affected"
+            f"{does}; a CPU that polls wakes sooner and uses more CPU time; hot CPUs that are never idle are not "
+            "affected"
         )
         return self.answer("info", f"{current} ns", reason, paths=self.owns)
 
@@ -263,7 +262,7 @@ def _shallow(host: Host, disabled: bool) -> str:
 def _check_device(host: Host) -> None:
     """Raise Unavailable if this host has no device by which a process can hold a latency limit."""
     if host.root.recorded:
-        raise Unavailable("a recorded host has no device to hold")
+        raise Unavailable("a recorded host has no device that a process can hold open")
     if host.root.reading(DEVICE, 4).reason == "no such file":
         raise Unavailable(f"this kernel has no {DEVICE}")
 

@@ -37,9 +37,9 @@ class Smt(Tunable):
         both = _shared(host)
         if both and not host.hot_siblings:
             others = {host.core(cpu) for cpu in host.not_hot}
-            two = "two threads that exchange messages need both, and each slows the other down"
+            two = "two threads that exchange messages need both CPUs, and each thread slows the other down"
             fix = "choose the threads of two cores as hot CPUs" if len(others) > 1 else ""
-            reason = f"CPU {both} are one core, the only hot one: {two}"
+            reason = f"CPU {both} are the only hot core: {two}"
             return self.answer("info", "shared", reason, wanted="two hot cores", fix=fix)
         siblings = _siblings(host)
         if not siblings:
@@ -118,10 +118,12 @@ class Hotplug(Tunable):
     title = "Hot CPUs taken offline and back"
     why = (
         "A CPU that goes offline hands its timers, interrupts and tasks to the other CPUs. Most of this work "
-        "does not return to the CPU, so a cycle moves away even work that no setting can move."
+        "does not return to the CPU, so taking a CPU offline and back moves even work that no setting can move."
     )
     danger = (
-        "each cycle stops all CPUs for a moment; interrupts and tasks that were bound to the CPU are bound to others"
+        "each move offline and back stops all CPUs for a moment; interrupts and tasks that were "
+        "bound to the CPU are bound "
+        "to others"
     )
     risk = "medium"
     document = "Documentation/core-api/cpu_hotplug.rst"

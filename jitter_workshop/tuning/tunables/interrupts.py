@@ -22,7 +22,7 @@ from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable,
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.single import one_of
 
-MANAGED = "the driver has bound its queues for good"
+MANAGED = "the driver has bound its queues to CPUs for good"
 FIXED = "the driver or the hardware has bound the interrupt to some CPUs, so the affinity's file is read-only"
 _NAME = 24
 """The most characters of an interrupt's name that a sentence quotes."""
@@ -67,7 +67,7 @@ class IrqBalance(Tunable):
             f"{reason}; systemd does not run it, so this tool cannot stop it",
             wanted=wanted,
             paths=paths,
-            fix=f"stop irqbalance as it was started (process {pids}), or start it with {ban}",
+            fix=f"stop irqbalance (process {pids}) with the tool that started it, or start it with {ban}",
         )
 
     def writes(self, host: Host, value: str | None) -> Sequence[Write]:

@@ -43,7 +43,8 @@ class Isolation(Tunable):
         "next message. On isolated CPUs only tasks that are placed there run."
     )
     danger = (
-        "the other CPUs do all other work; threads placed on the isolated CPUs share one of them unless each is pinned"
+        "the other CPUs do all other work; the kernel does not spread threads over the isolated CPUs, so each thread "
+        "must be pinned"
     )
     risk = "medium"
     document = "Documentation/admin-guide/cgroup-v2.rst"
@@ -72,8 +73,8 @@ class Isolation(Tunable):
             self._check(host, sets)
         if not missing and host.hot - boot and _all_unbalanced(host, sets):
             reason = (
-                "the hot CPUs are isolated, but no tasks are balanced between the other CPUs: no version 1 cpuset "
-                "has load balancing on for these CPUs"
+                "the hot CPUs are isolated, but no tasks are balanced between the other CPUs: no version 1 cpuset has "
+                "load balancing on for those others"
             )
             fix = "restore the isolation, then apply it again: jitter-workshop restore isolation"
             return self.answer("improve", isolated.named, reason, wanted=host.hot.named, fix=fix)
@@ -168,14 +169,17 @@ def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
     if version == 1:
         if group.balanced and group.effective & hot:
             return (
-                f"{named} has CPU {group.effective & hot} too, so tasks are still balanced to CPUs that should be "
-                "isolated: take these CPUs out of the group first"
+                f"{named} has CPU {group.effective & hot} too, so the load balancer still puts tasks on these CPUs: "
+                "take them out of the group first"
             )
         return ""
     if group.partition is not None and group.partition.kind != "member" and group.cpus & hot:
         return f"{named} has a partition of its own with CPU {group.cpus & hot}"
     if group.cpus & hot and not group.exclusive_file:
-        return f"{named} also lists CPU {group.cpus & hot}, and this kernel isolates only CPUs that one group lists"
+        return (
+            f"{named} also lists CPU {group.cpus & hot}, and this kernel isolates a CPU only if no "
+            "second group lists it"
+        )
     return ""
 
 
@@ -258,7 +262,7 @@ def _governor_threads(host: Host) -> list[Write]:
             BOUND,
             BOUND,
             "governor-thread",
-            why="The kernel lets this thread run on every CPU; setting the governor again binds it.",
+            why="The kernel lets this thread run on every CPU. Setting the governor again binds the thread.",
         )
         for path in governor_threads(host.root)
         if kind.read(host.root, path).text == BOUND

@@ -176,7 +176,7 @@ class HypervisorState(Tunable):
         if not found.guest:
             return self.answer("ok", "bare metal", "only this kernel schedules these CPUs")
         owner = (
-            "the hypervisor's owner can pin this guest's CPUs, keep others off them and back its memory with huge pages"
+            "the hypervisor's owner can pin this guest's CPUs, keep other work off them, and give the guest huge pages"
         )
         reason = "; ".join(filter(None, (found.doubt, f"{owner}; a user of the guest cannot")))
         return self.answer("info", found.name, reason, only_host=True)

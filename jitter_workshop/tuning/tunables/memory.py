@@ -162,8 +162,8 @@ class NumaBalancing(OneFile):
     id = "numa-balancing"
     title = "Automatic NUMA balancing"
     why = (
-        "The kernel unmaps pages of a task again and again. The page faults show which node uses them, and "
-        "the kernel moves the pages or the task there."
+        "The kernel unmaps pages of a task again and again. The page faults show which node uses these pages, and the "
+        "kernel moves the pages or the task to that node."
     )
     danger = "programs that do not place their memory themselves may use a far node's memory for longer"
     document = "Documentation/admin-guide/sysctl/kernel.rst"
@@ -276,7 +276,7 @@ class MemoryNodes(Observed):
     id = "memory-nodes"
     title = "Memory nodes of the hot CPUs"
     why = (
-        "For each cache miss, memory of another node takes about 1.5 times as long. Hot threads on different "
+        "A cache miss takes about 1.5 times as long if the memory is on another node. Hot threads on different "
         "nodes pass every message over the link between the nodes."
     )
     document = "Documentation/mm/numa.rst"

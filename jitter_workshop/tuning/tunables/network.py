@@ -68,7 +68,11 @@ class BusyPolling(Observed):
         polled = max((0, *limits))
         value = f"sockets poll {polled} µs" if polled else "sockets sleep"
         told = [_polling(card) for card in cards]
-        words = "sockets wait for an interrupt unless a program polls" if not polled else f"{value} before they sleep"
+        words = (
+            "sockets wait for an interrupt, if their program does not poll"
+            if not polled
+            else f"{value} before they sleep"
+        )
         return self.answer("info", value, "; ".join((words, *filter(None, told))))
 
 

@@ -31,7 +31,9 @@ class RtThrottling(OneFile):
         "By default SCHED_FIFO and SCHED_RR tasks together get at most 95 % of each second. A real-time "
         "thread that never sleeps is stopped for up to 50 ms a second."
     )
-    danger = "without the limit, a real-time thread that never sleeps can block its CPU for good; worst in a guest"
+    danger = (
+        "without the limit, a real-time thread that never sleeps can block its CPU for good; in a guest this is worst"
+    )
     risk = "high"
     document = "Documentation/scheduler/sched-rt-group.rst"
     file = "/proc/sys/kernel/sched_rt_runtime_us"
@@ -50,7 +52,9 @@ class RtThrottling(OneFile):
             )
             return self.answer("info", f"{current} µs of {period} µs", reason)
         if current < 0:
-            reason = "no limit: a busy real-time thread keeps its CPU, and no task of lower priority there can end it"
+            reason = (
+                "no limit: a busy real-time thread keeps its CPU, so no task of lower priority on that CPU can end it"
+            )
             return self.answer("info", str(current), reason)
         share = 100 * current / period
         reason = (
@@ -97,7 +101,10 @@ class DeadlineServer(Settings):
         reason = (
             "off on the hot CPUs: a busy real-time thread there leaves no time to ordinary tasks"
             if values == [0]
-            else "this affects only a thread that spins under SCHED_FIFO; if off, nothing protects ordinary tasks there"
+            else (
+                "the server matters only on CPUs where a thread spins under SCHED_FIFO; without it, "
+                "nothing protects ordinary tasks there"
+            )
         )
         return self.answer("info", shown, reason, paths=[s.path for s in settings[: self.shown_paths]])
 
@@ -174,7 +181,7 @@ class PreemptMode(TradeOff):
     file = "/sys/kernel/debug/sched/preempt"
     kind = "preempt"
     values = "none, voluntary, full or lazy, as the kernel offers"
-    absent = "the mode cannot be switched at run time here (CONFIG_PREEMPT_DYNAMIC, shown in debugfs)"
+    absent = "the mode cannot be switched at run time here: that needs CONFIG_PREEMPT_DYNAMIC and debugfs"
     both_sides = "in the mode 'full' a woken thread gets its CPU sooner; a thread that spins has no gain"
 
     def judge(self, host: Host) -> Assessment:

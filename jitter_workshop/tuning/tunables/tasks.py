@@ -76,7 +76,9 @@ def _whose(name: str, after: str, host: Host) -> str:
     if home is None or len(host.nodes) < 2:
         return f"The kernel thread '{name}'."
     where = "the thread stays on its node" if CpuSet.parse_list(after) & home else "no CPU of its node is left for it"
-    return f"The kernel thread '{name}': {where}; the kernel puts it back when a CPU of its node comes online."
+    return (
+        f"The kernel thread '{name}': {where}; when a CPU of its node comes online, the kernel moves the thread back."
+    )
 
 
 class UserTasks(Observed):

@@ -85,7 +85,7 @@ class MceInterval(Settings):
         "Every 300 s by default a timer on each CPU reads the CPU's machine-check banks; after errors the "
         "timer runs more often. One value holds for all CPUs."
     )
-    danger = "corrected memory errors, the first sign of a failing module, are reported later or (with 0) never"
+    danger = "corrected memory errors are reported later, with 0 never; they are the first sign of a failing module"
     risk = "medium"
     document = "Documentation/arch/x86/x86_64/machinecheck.rst"
     owns = (f"{MACHINE_CHECKS}/machinecheck*/check_interval",)
