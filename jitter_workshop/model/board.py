@@ -18,14 +18,18 @@ MAX_SAID = 120
 BEST_BY = 99.9
 """The percentile by which curves are ranked if the chapter's question names no percentile."""
 _BEST_BY_OF = {"spin": 99.9999}
-"""The percentile for ``spin``. It reads the clock tens of millions of times a second, so all its curves are alike below
-this percentile."""
+"""Workload → the percentile by which its curves are ranked, if this is not BEST_BY. ``spin`` reads the clock tens of
+millions of times a second, so all its curves are alike below this percentile."""
 
 
 Group = Literal["stuck", "at work", "waiting", "done", "away"]
-"""The groups of members. ``stuck``: connected, but without progress for long. ``waiting``: in the queue for the turn,
-or no new turn may begin. ``done``: all chapters that the member began are finished. ``away``: the member's program is
-closed, or the connection is lost."""
+"""The groups of members.
+
+- ``stuck``: the member is connected, but has made no progress for long.
+- ``waiting``: the member waits for the turn, or no new turn may begin.
+- ``done``: all chapters that the member began are finished.
+- ``away``: the member's program is closed, or the connection is lost.
+"""
 
 
 @dataclass(frozen=True, slots=True)

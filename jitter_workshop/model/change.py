@@ -16,12 +16,13 @@ ONCE = "once:"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Hold one planned write. ``when`` = ``run``: the write lasts only as long as a run (thread affinity). ``path``:
-    the file to write, or the call that is made where there is no file (``sched_setaffinity(TID@START)``).
+    """Hold one planned write.
 
-    ``kind``: how ``path`` is read, compared and written (``tuning/setting_types/kinds.py``). ``lease``: the write is
-    undone when the connection that asked for it ends. ``then``: the command to run once after the last write
-    (``update-grub``), "" for none.
+    - ``when``: ``run`` means that the write lasts only as long as a run (thread affinity).
+    - ``path``: the file to write. Where there is no file, the call that is made (``sched_setaffinity(TID@START)``).
+    - ``kind``: how ``path`` is read, compared and written (``tuning/setting_types/kinds.py``).
+    - ``lease``: True if the write is undone when the connection that asked for it ends.
+    - ``then``: the command to run once after the last write (``update-grub``), "" for none.
     """
 
     n: int
@@ -130,8 +131,10 @@ class LeftAlone:
 
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
-    """Hold the outcome of ``restore`` (JSON writes ``from_`` as ``from``). ``trace_instances_removed``: names of the
-    kernel's trace instances that a killed measurement left behind."""
+    """Hold the outcome of ``restore``. In JSON, the field ``from_`` of a restored setting is called ``from``.
+
+    ``trace_instances_removed``: names of the kernel's trace instances that a killed measurement left behind.
+    """
 
     restored: tuple[Restored, ...]
     left_alone: tuple[LeftAlone, ...]

@@ -66,7 +66,8 @@ PLACEHOLDERS = (
 """Words in braces that a ``by_hand`` command and its ``why`` may hold. Values of the explained run replace them."""
 
 OPEN = 3
-"""The number of a step's by-hand commands that are shown at a time; the others are folded away."""
+"""The number of a step's by-hand commands that are shown at a time. The others are hidden until the learner opens them.
+"""
 
 CHECK_FORMS = ("affinity", "running", "file", "gone", "holds")
 """Forms of a ``by_hand`` check besides a tunable: ``affinity:CPUS``, ``running:WORDS``, ``file:PATH``, ``gone:PATH``
@@ -88,10 +89,13 @@ EVIDENCE = (
     "work",
     "left",
 )
-"""Topics that a chapter's ``explain`` may put first. ``residence``, ``work``, ``left`` and ``frequency`` come before
-the causes of a traced run. ``omission`` also draws two curves of the first run: one of the times since each message
-was due, and one that was corrected afterwards. ``fan-out`` also shows how often a request to many hosts would meet the
-first run's tail."""
+"""Topics that a chapter's ``explain`` may put first.
+
+- ``residence``, ``work``, ``left`` and ``frequency`` come before the causes of a traced run.
+- ``omission`` also draws two curves of the first run: one of the times since each message was due, and one that was
+  corrected afterwards.
+- ``fan-out`` also shows how often a request to many hosts would meet the first run's tail.
+"""
 
 HostState = Literal["available", "good", "not_here"]
 """The states of a chapter's tunables on a host. ``available``: some can be improved. ``good``: all are good already.
@@ -100,11 +104,15 @@ HostState = Literal["available", "good", "not_here"]
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Hold a run that a step asks for. ``slot`` is the step (``measure`` or ``again``). ``noise``: the kind of noise
-    beside the run, which is the chapter's company or the measurement's own; None for no noise. ``sched_priority``:
-    priority under SCHED_FIFO, 0 = SCHED_OTHER. ``duration_s``: the length instead of the preset's. ``duty``: share of
-    time in which ``spin`` samples, in percent. ``memory``: what a measured thread does with memory in addition to its
-    work (``model.spec``)."""
+    """Hold a run that a step asks for. ``slot`` is the step (``measure`` or ``again``).
+
+    - ``noise``: the kind of noise beside the run, None for no noise. It is the chapter's company or a noise of this
+      measurement alone.
+    - ``sched_priority``: priority under SCHED_FIFO, 0 = SCHED_OTHER.
+    - ``duration_s``: the length of the run in s, instead of the preset's.
+    - ``duty``: share of time in which ``spin`` samples, in percent.
+    - ``memory``: what a measured thread does with memory in addition to its work (``model.spec``).
+    """
 
     slot: StepName
     label: str
@@ -121,11 +129,14 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Hold one answer to a prediction. An answer to a mark covers values up to ``up_to_ns`` (None = all larger values);
-    an answer to a choice has an ``id`` and ``text``. ``explanation`` is shown after the measurement. The
-    next two fields are for a choice that runs decide. ``figure``: the figure (``stats.figures``) that falls most if
-    this answer is right, None = no figure falls. ``up_to``: the largest factor, ratio or value that this answer
-    covers, None = all larger ones."""
+    """Hold one answer to a prediction. ``explanation`` is shown after the measurement.
+
+    An answer to a mark covers values up to ``up_to_ns`` (None = all larger values). An answer to a choice has an ``id``
+    and a ``text``. Two more fields are for a choice that runs decide:
+
+    - ``figure``: the figure (``stats.figures``) that falls most if this answer is right, None = no figure falls.
+    - ``up_to``: the largest factor, ratio or value that this answer covers, None = all larger ones.
+    """
 
     id: str
     text: str
@@ -233,8 +244,9 @@ class Shows:
     kernel needs after a restore before the old value takes effect everywhere.
 
     If the figure is a time, it means nothing on an emulated machine. There ``counted`` takes its place: a figure that
-    is counted, and how far it moves. ``uncounted``: the reason why nothing that is counted shows this change; "" if
-    there is ``counted``, or if the figure itself is counted."""
+    is counted, and how far it moves. ``uncounted``: the reason why no counted figure shows this change; "" if
+    ``counted`` is given, or if the figure itself is counted.
+    """
 
     figure: str
     at_least: float

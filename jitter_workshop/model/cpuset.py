@@ -14,12 +14,12 @@ from functools import lru_cache
 from jitter_workshop.model.record import dataclass
 
 MAX_CPU = 65_535
-"""The largest accepted CPU number. It protects the memory from a typing mistake; CONFIG_NR_CPUS is at most 8,192
-today."""
+"""The largest accepted CPU number. A larger number is a typing mistake that could fill the memory. CONFIG_NR_CPUS is at
+most 8,192 today."""
 
 _MAX_NAMED = 4 * (MAX_CPU + 1)
-"""The largest number of CPUs that a list may name, repeats included. A megabyte of ``0-65535,`` would name ten billion.
-"""
+"""The largest number of CPUs that a list may name, repeats included. Without this limit, a megabyte of ``0-65535,``
+would name ten billion CPUs."""
 
 
 @dataclass(frozen=True, slots=True)

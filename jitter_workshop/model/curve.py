@@ -67,14 +67,16 @@ class ImportedRun:
     """Hold the times that another tool measured, as stored in a session's ``imports/ID.json``. They are shown beside
     our own curves; no verdict includes them.
 
-    ``origin``: the note that tables and charts show with the curve, never empty. ``measures``: the quantity that the
-    tool measured, in a few words. ``unit``: the unit of the values in the file (ns | us | ms | s). ``unit_stated``:
-    True if the file or the user states the unit, False if it was assumed. ``count``: number of samples, including those
-    beyond the histogram. ``max_ns``: the largest value that the file gives.
-
-    ``bins``: (lowest ns, highest ns, samples), ascending, if the file has a histogram. ``beyond``: number of samples
-    above all bins; of their values only ``max_ns`` is known. ``points``: (percentile 0..100, ns), ascending, if the
-    file has only percentiles. ``notes``: unknown or assumed facts, one sentence each.
+    - ``origin``: the note that tables and charts show with the curve, never empty.
+    - ``measures``: the quantity that the tool measured, in a few words.
+    - ``unit``: the unit of the values in the file (ns | us | ms | s).
+    - ``unit_stated``: True if the file or the user states the unit, False if it was assumed.
+    - ``count``: number of samples, including those beyond the histogram.
+    - ``max_ns``: the largest value that the file gives.
+    - ``bins``: (lowest ns, highest ns, samples), ascending, if the file has a histogram.
+    - ``beyond``: number of samples above all bins; of their values only ``max_ns`` is known.
+    - ``points``: (percentile 0..100, ns), ascending, if the file has only percentiles.
+    - ``notes``: unknown or assumed facts, one sentence each.
     """
 
     format_version: int

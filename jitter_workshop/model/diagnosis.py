@@ -14,12 +14,19 @@ counters of an emulated machine, where no cause has a time."""
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """Hold one cause that was seen in a run. ``id``: ``KIND:NAME``. ``kind``: one of ``model.evidence.CAUSE_KINDS`` or,
-    by counters, ``tasks``, ``tick`` or ``steal``. ``label``: the cause in words, cleaned. ``count``: by a trace the
-    number of stalls with this cause, by counters the number of events; None if there is no such number. ``total_ns``:
-    the time that it took, None if this time is not known. ``own_load``: the cause is a task of the load that the
-    chapter made beside the run; by counters, the cause includes such a task. ``woken``: calls from another CPU
-    woke this cause, as far as the numbers of both in a trace can show it; or it is a part of such a call."""
+    """Hold one cause that was seen in a run.
+
+    - ``id``: ``KIND:NAME``.
+    - ``kind``: one of ``model.evidence.CAUSE_KINDS`` or, by counters, ``tasks``, ``tick`` or ``steal``.
+    - ``label``: the cause in words, safe to print.
+    - ``count``: the number of stalls with this cause in a trace, or the number of events by counters; None if there is
+      no such number.
+    - ``total_ns``: the time that the cause took, None if this time is not known.
+    - ``own_load``: True if the cause is a task of the load that the chapter made beside the run. By counters, True if
+      the cause includes such a task.
+    - ``woken``: True if calls from another CPU woke this cause, as far as the numbers of both in a trace can show it.
+      Also True if the cause is a part of such a call.
+    """
 
     id: str
     kind: str
@@ -33,12 +40,19 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class SeenCauses:
-    """Hold what was seen in a run. ``suspects``: in the order of their labels. ``stalls``: the number of stalls, which
-    took ``stalled_ns``. ``unknown_ns``: the part of this time whose cause is not known: by a trace, its gaps; by
-    counters, all time that belongs to causes without a time. ``others``: the number of smaller causes that are not in
-    the list. ``why_no_trace``: a reason, "" if there is a trace. ``notes``: further sentences about the run. ``stall``:
-    one stall of the run that can be read piece by piece, with its main pieces alone; None if there is no such stall.
-    ``recorded``: when and on what machine a recorded run was measured, "" for a run on this host."""
+    """Hold what was seen in a run.
+
+    - ``suspects``: the causes, in the order of their labels.
+    - ``stalls``: the number of stalls, which took ``stalled_ns``.
+    - ``unknown_ns``: the part of ``stalled_ns`` whose cause is not known. In a trace these are the gaps. By counters,
+      it is all time of causes for which counters give no time.
+    - ``others``: the number of smaller causes that are not in the list.
+    - ``why_no_trace``: the reason why there is no trace, "" if there is one.
+    - ``notes``: further sentences about the run.
+    - ``stall``: one stall of the run that can be read piece by piece, with only its main pieces; None if there is no
+      such stall.
+    - ``recorded``: the day and the machine of a recorded run, "" for a run on this host.
+    """
 
     run: str
     source: Source

@@ -14,19 +14,31 @@ rate of stalls. ``cause``: a rate of events that may make a stall, or a setting;
 worse."""
 
 Relation = Literal["changed", "alike", "hunted", "unsteady"]
-"""The relations of two compared runs. ``changed``: a change was made between them. ``alike``: both were made in the
-same way, so they differ by luck. ``hunted``: a hidden noise ran during one of them. ``unsteady``: settings changed
-during one of them, so they cannot be compared."""
+"""The relations of two compared runs.
+
+- ``changed``: a change was made between them.
+- ``alike``: both were made in the same way, so they differ by luck.
+- ``hunted``: a hidden noise ran during one of them.
+- ``unsteady``: settings changed during one of them, so they cannot be compared.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Hold one figure of two runs. ``name``: the figure in words. ``values``: both values in words. ``factor``: how far
-    they differ, at least 1. ``how``: a word for the difference (shorter, more, lower); "" where they are the same.
-    ``one_event``: a single event decides the figure. ``at_least``: one run counted no event. Its rate is then taken as
-    one event, so the true factor may be larger. ``few``: fewer than ten distinct stalls lie beyond a percentile in one
-    of the runs, so chance may explain the difference. ``in_no_more_time``: more stalls were counted, and they took no
-    more time in all. ``sort``: a ``cause`` has the direction "same"."""
+    """Hold one figure of two runs.
+
+    - ``name``: the figure in words.
+    - ``values``: both values in words.
+    - ``factor``: how far the values differ, at least 1.
+    - ``how``: a word for the difference (shorter, more, lower); "" where the values are the same.
+    - ``one_event``: True if a single event decides the figure.
+    - ``at_least``: True if one run counted no event. Its rate is then computed as if it had one event, so the true
+      factor may be larger.
+    - ``few``: True if fewer than ten distinct stalls lie beyond a percentile in one of the runs, so chance may explain
+      the difference.
+    - ``in_no_more_time``: True if more stalls were counted, but all stalls together took no more time.
+    - ``sort``: a ``cause`` has the direction "same".
+    """
 
     name: str
     values: tuple[str, str]
@@ -42,9 +54,14 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class CauseTime:
-    """Hold the time that one cause took in two runs, by their traces. ``label``: the cause in words, cleaned. ``ns``:
-    its time in each run, in ns a second. ``at_most``: for each run, True if the time is an upper limit. ``treated``:
-    the chapter's change is made against this cause. ``counted``: the chapter's figure counts this cause's events."""
+    """Hold the time that one cause took in two runs, by their traces.
+
+    - ``label``: the cause in words, safe to print.
+    - ``ns``: the cause's time in each run, in ns a second.
+    - ``at_most``: for each run, True if the time is an upper limit.
+    - ``treated``: True if the chapter's change is made against this cause.
+    - ``counted``: True if the chapter's figure counts this cause's events.
+    """
 
     label: str
     ns: tuple[float, float]
@@ -60,12 +77,17 @@ class CauseTime:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Hold the effect to show first. ``lead``: the largest effect on latency or stalls; None if none of them moved.
-    ``but``: the largest effect in the other direction, or, beside a gain, the count of stalls that rose most; None if
-    nothing moved in that direction. ``nearest``: the largest difference of all, moved or not; None if nothing could be
-    compared. ``shown``: the chapter's figure if it moved as the chapter says and is not the ``lead``. ``tail``: the
-    percentile by which the runs are judged. ``stalls``: the count of stalls that differs most. ``causes``: the causes
-    of both runs, the largest first; () if one of the runs has no trace."""
+    """Hold the effect to show first.
+
+    - ``lead``: the largest effect on latency or stalls; None if none of them moved.
+    - ``but``: the largest effect in the other direction; None if nothing moved in that direction. Beside a gain, it may
+      be the count of stalls that rose most.
+    - ``nearest``: the largest difference of all, moved or not; None if nothing could be compared.
+    - ``shown``: the chapter's figure, if it is not the ``lead`` and moved as the chapter says.
+    - ``tail``: the percentile by which the runs are judged.
+    - ``stalls``: the count of stalls that differs most.
+    - ``causes``: the causes of both runs, the largest first; () if one of the runs has no trace.
+    """
 
     lead: Effect | None
     but: Effect | None

@@ -22,13 +22,21 @@ CAUSE_KINDS = (
     "around",
     "no_event",
 )
-"""``task``: another task ran (``idle``: no task ran, see IDLE). ``irq``: the handler of a device's interrupt.
-``softirq``: a softirq. ``workqueue``: a work item. ``timer``: a function of a high-resolution timer. ``vector``: an
-interrupt of the CPU itself, an NMI, or a function that another CPU called here. ``migration``: the thread was between
-two CPUs, and the CPU to which it was moved was free; the name is that of the task that ran when the scheduler moved it.
-``page_fault``: the name is the thread's mode, ``user`` or ``kernel``. ``around NAME``: a short gap that touches NAME's
-event (the event's entry and exit, the cost of tracing, a hypervisor's exits). ``no_event``: time without any event that
-a trace can show."""
+"""The kinds of causes:
+
+- ``task``: another task ran (``idle``: no task ran, see IDLE).
+- ``irq``: the handler of a device's interrupt ran.
+- ``softirq``: a softirq ran.
+- ``workqueue``: a work item ran.
+- ``timer``: a function of a high-resolution timer ran.
+- ``vector``: an interrupt of the CPU itself, an NMI, or a function that another CPU called here.
+- ``migration``: the thread was between two CPUs, and the CPU to which it was moved was free. The cause's name is that
+  of the task that ran when the scheduler moved the thread.
+- ``page_fault``: the kernel handled a page fault. The cause's name is the thread's mode, ``user`` or ``kernel``.
+- ``around NAME``: a short gap that touches NAME's event (the event's entry and exit, the cost of tracing, a
+  hypervisor's exits).
+- ``no_event``: time without any event that a trace can show.
+"""
 
 FAULT = "page_fault"
 """The name of the gap around a page fault. It is the same for a fault in user mode and for one in kernel mode."""
@@ -39,16 +47,25 @@ LOST = "events lost"
 MISSING = "event missing"
 NOT_TRACED = "CPU not traced"
 CATCHING_UP = "catching up"
-"""Names of ``no_event``. NOTHING: no event in this trace. ASLEEP: the thread itself went to sleep (or was stopped).
-LOST: the trace had no room for the events. MISSING: an event (a switch, an exit) is absent although the events before
-and after require it, and no event was lost. NOT_TRACED: the thread was on a CPU that is not traced. CATCHING_UP: a
-consumer took the messages that had piled up while it was stopped."""
+"""Names of ``no_event``.
+
+- NOTHING: no event in this trace.
+- ASLEEP: the thread itself went to sleep (or was stopped).
+- LOST: the trace had no room for the events.
+- MISSING: an event (a switch, an exit) is absent although the events before and after require it, and no event was
+  lost.
+- NOT_TRACED: the thread was on a CPU that is not traced.
+- CATCHING_UP: a consumer took the messages that had piled up while it was stopped.
+"""
 
 IDLE = "idle"
 THROTTLED = "throttled"
-"""Names of ``task`` for time in which no other task ran. IDLE: the thread was woken, and its CPU had to leave idle
-first. THROTTLED: the thread could run and its CPU was idle, but the scheduler did not let it run (a limit of its
-cgroup, or of real-time tasks)."""
+"""Names of ``task`` for time in which no other task ran.
+
+- IDLE: the thread was woken, and its CPU had to leave idle first.
+- THROTTLED: the thread could run and its CPU was idle, but the scheduler did not let it run. A limit of its cgroup or
+  of real-time tasks was reached.
+"""
 
 
 MEASURED = "the measured threads"
@@ -61,7 +78,8 @@ The thread id decides which ending is added. The kernel's own names are too shor
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Hold the rate of the trace's clock: ``ticks`` ticks take ``ns`` ns. Raise ValueError unless both are above 0."""
+    """Hold the rate of the trace's clock: ``ticks`` ticks take ``ns`` ns. Raise ValueError if one of them is not above
+    0."""
 
     ticks: int = 1
     ns: int = 1
@@ -101,11 +119,14 @@ class Window:
     """Hold a time in which a measured thread did not do its work, so that ``messages`` messages were late. ``start`` is
     included, ``end`` is not; both are in ticks.
 
-    ``cpu``: the CPU on which the thread was last seen before. ``publish``: the tick at which the consumer of a ring
-    could first have seen the message. ``start_seen``: the thread read its clock at ``start``; if False, the cause may
-    have begun earlier. ``due``: the thread should have been awake from ``start`` on, so the time of its sleep counts
-    for the task that had its CPU. ``offset_ns`` (since the block began) and ``duration_ns``: the benchmark's figures,
-    None if there are none."""
+    - ``cpu``: the CPU on which the thread was last seen before ``start``.
+    - ``publish``: the tick at which the consumer of a ring could first have seen the message.
+    - ``start_seen``: the thread read its clock at ``start``; if False, the cause may have begun earlier.
+    - ``due``: the thread should have been awake from ``start`` on, so the time of its sleep counts for the task that
+      had its CPU.
+    - ``offset_ns``: the start by the benchmark's clock, since the block began; None if not known.
+    - ``duration_ns``: the length by the benchmark's clock; None if not known.
+    """
 
     start: int
     end: int
@@ -150,10 +171,15 @@ class StackSeen:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedStall:
-    """Hold a stall with its causes. ``at_ns``: its start since the run began. ``cpu``: None if not known. The lengths
-    of ``parts`` (largest first) add up to ``duration_ns``, and so do those of ``timeline`` (in order of time). A
-    timeline of very many pieces is made coarser; the parts are always exact. ``notes``: sentences on the tasks that
-    sent an interrupt or moved a thread."""
+    """Hold a stall with its causes.
+
+    - ``at_ns``: its start since the run began.
+    - ``cpu``: None if not known.
+    - ``parts``: the time by cause, largest first. The lengths of all parts add up to ``duration_ns``.
+    - ``timeline``: the pieces in order of time. Their lengths add up to ``duration_ns``, too. A timeline of very many
+      pieces is made coarser; the parts are always exact.
+    - ``notes``: sentences on the tasks that sent an interrupt or moved a thread.
+    """
 
     at_ns: int
     duration_ns: int
@@ -169,13 +195,16 @@ class ExplainedStall:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Hold one cause over a run. ``count``: number of stalls with this cause. ``worst_ns``: the cause's largest part of
-    one stall. ``ns_per_second``: ns taken in a second of measured time. ``late_messages``: number of messages late in
-    those stalls of the main thread.
+    """Hold one cause over a run.
 
-    ``below_without``: the share (0..1) of messages that would stay below the threshold without this cause (and the gaps
-    around it), None if the number of messages is not known. ``threads``: number of threads of this name that ran on the
-    hot CPUs."""
+    - ``count``: number of stalls with this cause.
+    - ``worst_ns``: the cause's largest part of one stall.
+    - ``ns_per_second``: ns taken in a second of measured time.
+    - ``late_messages``: number of messages that were late because of those stalls, in the main thread.
+    - ``below_without``: the share (0..1) of messages that would stay below the threshold without this cause (and the
+      gaps around it). None if the number of messages is not known.
+    - ``threads``: number of threads of this name that ran on the hot CPUs.
+    """
 
     kind: str
     name: str
@@ -202,9 +231,9 @@ class ThreadOnCpu:
 
 @dataclass(frozen=True, slots=True)
 class InterferingTask:
-    """Hold a task or event that ran on a hot CPU and is no measured thread: count, total and longest time. Time in
-    which it was interrupted counts for the task or event that interrupted it. ``threads``: number of tasks of this
-    name."""
+    """Hold a task or event that ran on a hot CPU, with its count, total time and longest time. Measured threads are not
+    included. Time in which a task was interrupted counts for the task or event that interrupted it. ``threads``: number
+    of tasks of this name."""
 
     cpu: int
     kind: str
@@ -217,7 +246,7 @@ class InterferingTask:
 
 @dataclass(frozen=True, slots=True)
 class FrequencySeen:
-    """Hold the frequency changes of a CPU that the kernel asked for during the blocks."""
+    """Hold the changes of a CPU's frequency for which the kernel asked during the blocks."""
 
     cpu: int
     changes: int
@@ -252,10 +281,14 @@ class TickKept:
 
 @dataclass(frozen=True, slots=True)
 class QuietCpus:
-    """Hold the evidence that only the measured threads ran on the hot CPUs in a stretch of time. ``clean``: True if
-    nothing else ran; None if the trace has gaps, is empty or lacks a kind of event. ``other_tasks``: how often another
-    task, or work inside a task, ran on these CPUs. ``interruptions``: number of interrupts, softirqs and timers.
-    ``taken_ns``: the time that all of them took. ``sentence``: the result in words."""
+    """Hold the evidence that only the measured threads ran on the hot CPUs in a stretch of time.
+
+    - ``clean``: True if nothing else ran; None if the trace has gaps, is empty or lacks a kind of event.
+    - ``other_tasks``: how often another task, or work inside a task, ran on these CPUs.
+    - ``interruptions``: number of interrupts, softirqs and timers.
+    - ``taken_ns``: the time that all of them took.
+    - ``sentence``: the result in words.
+    """
 
     cpus: tuple[int, ...]
     stretch_ns: int
@@ -277,10 +310,14 @@ class CpuLane:
 
 @dataclass(frozen=True, slots=True)
 class CpuSecond:
-    """Hold one second of a CPU. ``at_ns``: its start since the run began. ``traced_ns``: the part of it that lies in
-    blocks. ``taken_ns``: the time of everything except the measured threads. ``lanes``: the tasks and events that took
-    most of the second, at most eight. ``ours``: the time of the measured threads in each fiftieth of the second, in
-    ns."""
+    """Hold one second of a CPU.
+
+    - ``at_ns``: its start since the run began.
+    - ``traced_ns``: the part of it that lies in blocks.
+    - ``taken_ns``: the time of everything except the measured threads.
+    - ``lanes``: the tasks and events that took most of the second, at most eight.
+    - ``ours``: the time of the measured threads in each fiftieth of the second, in ns.
+    """
 
     cpu: int
     at_ns: int
@@ -307,17 +344,23 @@ class Residence:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceReport:
-    """Hold the result of ``explain RUN``. ``causes``: largest first. ``worst``: the longest stalls. ``stalls``: number
-    of explained stalls, counted for each measured thread separately. ``distinct``: number of stalls when overlapping
-    ones count once, as ``measure`` counts (None if only a part of the run was traced). ``unlisted``: number of shorter
-    stalls that are counted but not listed. ``events``: number of events in the trace. ``unbalanced``: number of events
-    whose beginning or end is missing. ``unknown_ns``: the time in the blocks in which the trace does not show what ran
-    on a measured CPU, because events are lost or missing (None: a report of an earlier version). ``measured_ns``: the
-    length of all blocks together.
+    """Hold the result of ``explain RUN``.
 
-    ``below_now``: share (0..1) of the main thread's ``messages`` below the threshold. ``missing``: event that this
-    kernel does not provide → reason. ``notes``: field → why it is null. ``candidates``: sentences with possible
-    explanations of gaps without an event; none of them is a finding.
+    - ``causes``: largest first.
+    - ``worst``: the longest stalls.
+    - ``stalls``: number of explained stalls, counted for each measured thread separately.
+    - ``distinct``: number of stalls when overlapping ones count once, as ``measure`` counts ; None if only a part of
+      the run was traced.
+    - ``unlisted``: number of shorter stalls that are counted but not listed.
+    - ``events``: number of events in the trace.
+    - ``unbalanced``: number of events whose beginning or end is missing.
+    - ``unknown_ns``: the time in the blocks for which the trace does not show what ran on a measured CPU, because
+      events are lost or missing. None in reports of earlier versions.
+    - ``measured_ns``: the length of all blocks together.
+    - ``below_now``: share (0..1) of the main thread's ``messages`` below the threshold.
+    - ``missing``: event that this kernel does not provide → reason.
+    - ``notes``: field → why it is null.
+    - ``candidates``: sentences with possible explanations of gaps without an event; none of them is a finding.
     """
 
     format_version: int
@@ -363,16 +406,19 @@ class CountedStall:
 class CounterReport:
     """Hold the result of ``explain RUN`` without a trace (``"evidence": "counters"``). Its fields have the names of
     :class:`EvidenceReport`. Counters name no cause, so ``causes``, ``lost_events`` and the ``parts`` of each stall are
-    null, with the reason in ``notes``; an empty list would mean that nothing took the time.
+    null, with the reason in ``notes``. An empty list would mean that nothing took the time.
 
-    ``clock``: the clock of the run. ``stalls``: number of distinct stalls that the benchmark counted; they took
-    ``stalled_ns`` of the blocks' ``measured_ns``. ``worst``: the longest listed stalls.
-
-    ``waited_ns``: the sum over the measured ``threads`` of their time in a run queue, runnable but not running; None if
-    the kernel does not count this time. This sum includes waits that are too short to be a stall. ``interrupts`` and
-    ``softirqs``: those on the CPUs of ``cpus`` during ``counted_s``. ``steal_ns``: steal within the blocks.
-    ``disturbed``: other tasks seen on those CPUs. ``notes``: field → why it is null; the key ``trace`` says why there
-    is no trace."""
+    - ``clock``: the clock of the run.
+    - ``stalls``: number of distinct stalls that the benchmark counted; they took ``stalled_ns`` of the blocks'
+      ``measured_ns``.
+    - ``worst``: the longest listed stalls.
+    - ``waited_ns``: the sum over the measured ``threads`` of their time in a run queue, runnable but not running; None
+      if the kernel does not count this time. This sum includes waits that are too short to be a stall.
+    - ``interrupts`` and ``softirqs``: those on the CPUs of ``cpus`` during ``counted_s``.
+    - ``steal_ns``: steal within the blocks.
+    - ``disturbed``: other tasks seen on those CPUs.
+    - ``notes``: field → why it is null; the key ``trace`` says why there is no trace.
+    """
 
     format_version: int
     run: str

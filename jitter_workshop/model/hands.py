@@ -8,9 +8,14 @@ from jitter_workshop.model.change import Change
 from jitter_workshop.model.record import dataclass
 
 HandState = Literal["done", "missing", "wrong", "gone", "hidden"]
-"""The states of a write that a learner makes by hand. ``done``: the setting has the planned value. ``missing``: it has
-its old value, or a value that the kernel made of the old one. ``wrong``: it has any other value. ``gone``: the task has
-ended. ``hidden``: the setting cannot be read."""
+"""The states of a write that a learner makes by hand.
+
+- ``done``: the setting has the planned value.
+- ``missing``: the setting has its old value, or a value that the kernel made of the old one.
+- ``wrong``: the setting has any other value.
+- ``gone``: the task has ended.
+- ``hidden``: the setting cannot be read.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +40,7 @@ class HandLine:
 
     @property
     def state(self) -> HandState:
-        """Return the state of the line's writes that the learner has to know first. The order is wrong, hidden,
-        missing, done, gone."""
+        """Return the most urgent state of the line's writes. The order is: wrong, hidden, missing, done, gone."""
         states = {one.state for one in self.writes}
         order: tuple[HandState, ...] = ("wrong", "hidden", "missing", "done", "gone")
         return next(state for state in order if state in states)
@@ -46,9 +50,12 @@ class HandLine:
 class HandsView:
     """Hold one look at the writes that a learner makes by hand.
 
-    ``writes``: in the order in which they have to be made. ``lines``: the same as lines for a shell. ``back``: the
-    commands restore the old values. ``journalled``: root's journal holds the old values, so that the workshop restores
-    them. ``why_not``: why there is no journal, or "". ``left_out``: writes that are not watched, each with its reason.
+    - ``writes``: the writes, in the order in which they have to be made.
+    - ``lines``: the same writes, as lines for a shell.
+    - ``back``: True if the commands restore the old values.
+    - ``journalled``: True if root's journal holds the old values. The workshop then restores them.
+    - ``why_not``: the reason why there is no journal, "" if there is one.
+    - ``left_out``: writes that are not watched, each with its reason.
     """
 
     writes: tuple[HandWrite, ...]

@@ -106,12 +106,14 @@ def mark_of(host: Mapping[str, Any]) -> str:
 class HostSummary:
     """Hold the main facts of a host. A fact that this host does not show is None, with the reason in ``notes``.
 
-    ``cpu_max_quota_us`` / ``cpu_max_period_us``: the cgroup's CPU bandwidth limit, None if there is no limit.
-    ``steal_percent``: share of time since boot that the hypervisor gave to others, None if there is no steal clock.
-    ``packages``: sockets with online CPUs. ``smt``: True if any online core has two online threads. ``recorded``: the
-    facts come from a recorded host, so no field describes this process. ``emulated``: the processors are a program
-    (QEMU without KVM), so no time means anything; None if unknown. ``accelerator``: ``tcg`` or ``kvm`` in a practice
-    machine, None on any other host.
+    - ``cpu_max_quota_us`` and ``cpu_max_period_us``: the cgroup's CPU bandwidth limit, None if there is no limit.
+    - ``steal_percent``: share of time since boot that the hypervisor gave to others, None if there is no steal clock.
+    - ``packages``: sockets with online CPUs.
+    - ``smt``: True if any online core has two online threads.
+    - ``recorded``: True if the facts come from a recorded host. Then no field describes this process.
+    - ``emulated``: True if the processors are a program (QEMU without KVM). Then no time means anything. None if
+      unknown.
+    - ``accelerator``: ``tcg`` or ``kvm`` in a practice machine, None on any other host.
     """
 
     name: str

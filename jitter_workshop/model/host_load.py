@@ -8,11 +8,15 @@ from jitter_workshop.model.run import ForeignLoad
 
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """Hold one look at a host's load. ``average``: the kernel's load average of the last minute; None if unreadable.
-    ``cpus``: the number of online CPUs. ``busy_percent``: the share of the time of all CPUs that other tasks took while
-    the look lasted. ``steal_percent``: the share that the hypervisor gave to others; None if it is not known.
-    ``tasks``: other tasks that took a large part of one CPU, largest first. ``drowns``: the load is so large that it
-    will disturb the figures of every lesson."""
+    """Hold one look at a host's load.
+
+    - ``average``: the kernel's load average of the last minute; None if it cannot be read.
+    - ``cpus``: the number of online CPUs.
+    - ``busy_percent``: the share of the time of all CPUs that other tasks took while the look lasted.
+    - ``steal_percent``: the share that the hypervisor gave to others; None if it is not known.
+    - ``tasks``: other tasks that took a large part of one CPU, largest first.
+    - ``drowns``: True if the load is so large that it will disturb the figures of every lesson.
+    """
 
     average: float | None
     cpus: int

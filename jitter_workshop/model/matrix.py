@@ -33,12 +33,17 @@ class CpuGroup:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Hold the median times in ns that a cache line takes one way between two CPUs. ``cpus``: the measured ones, in
-    ascending order. ``one_way_ns``: a row for each measured CPU, with a value for each measured CPU. A value is None
-    for a CPU and itself, and for pairs that were not measured (``complete`` is then False). A pair is measured once for
-    both directions. ``clusters``: the nearest pairs first. ``groups``: the CPUs of each last-level cache, measured or
-    not. ``sampled``: ``cpus`` are a sample that stands for other CPUs, too. ``topology``: an id of this host's CPUs; a
-    matrix is used only on a host with the same CPUs."""
+    """Hold the median times in ns that a cache line takes one way between two CPUs.
+
+    - ``cpus``: the measured CPUs, in ascending order.
+    - ``one_way_ns``: a row for each measured CPU, with a value for each measured CPU. A value is None for a CPU and
+      itself, and for pairs that were not measured (``complete`` is then False). A pair is measured once for both
+      directions.
+    - ``clusters``: the measured pairs by nearness, the nearest first.
+    - ``groups``: the CPUs of each last-level cache, measured or not.
+    - ``sampled``: True if ``cpus`` are a sample that stands for other CPUs, too.
+    - ``topology``: an id of this host's CPUs; a matrix is used only on a host with the same CPUs.
+    """
 
     format_version: int
     id: str

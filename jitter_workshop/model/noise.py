@@ -21,9 +21,13 @@ names with that beginning. ``{name}`` in it stands for the name of the noise's t
 
 @dataclass(frozen=True, slots=True)
 class What:
-    """Hold one action of a noise. ``causes``: how a trace shows the action: the main cause first, then other parts of
-    the same burst. ``length``: ``logged`` if the length of each burst was logged, ``measured`` if one length was
-    measured beforehand for all."""
+    """Hold one action of a noise.
+
+    - ``causes``: the causes that a trace shows for the action. The main cause comes first, then other parts of the same
+      burst.
+    - ``length``: ``logged`` if the length of each burst was logged, ``measured`` if one length was measured beforehand
+      for all.
+    """
 
     causes: tuple[Cause, ...]
     length: Literal["logged", "measured"] = "logged"
@@ -31,16 +35,22 @@ class What:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Hold one kind of noise. Three fields are one sentence each: ``what`` (its action), ``found_as`` (its name in a
-    trace), ``treatment`` (the way to keep it away).
+    """Hold one kind of noise.
 
-    ``cpus``: number of CPUs that it needs. ``apart``: one of these CPUs must be free of measured threads. ``spread``:
-    the scheduler or the kernel places it, so that a host with isolated CPUs can have it, too. ``hides``: a hunt may
-    choose it; False where another kind looks the same, or a learner has nothing to keep it away. ``root``: what it
-    needs root's rights for, "" if it does not need them. ``by``: the process that makes the noise: one of its own
-    (``child``), the measuring process (``inside``), or the parent of the measuring process (``parent``). ``aimed``: it
-    needs the ids of the measured threads. ``busy_ns`` and ``period_ns``: approximate length of a burst, and time from
-    burst to burst.
+    - ``what``: what the noise does, in a sentence.
+    - ``found_as``: how a trace shows the noise, in a sentence.
+    - ``treatment``: the way to keep the noise away, in a sentence.
+    - ``cpus``: number of CPUs that the noise needs.
+    - ``apart``: True if one of these CPUs must be free of measured threads.
+    - ``spread``: True if the scheduler or the kernel places the noise. Then a host with isolated CPUs can have it, too.
+    - ``hides``: True if a hunt may choose the noise. False if another kind looks the same, or if a learner cannot keep
+      the noise away.
+    - ``root``: what needs root's rights, "" if nothing needs them.
+    - ``by``: the process that makes the noise. ``child``: a process of its own. ``inside``: the measuring process.
+      ``parent``: the parent of the measuring process.
+    - ``aimed``: True if the noise needs the ids of the measured threads.
+    - ``busy_ns``: approximate length of a burst.
+    - ``period_ns``: approximate time from burst to burst.
     """
 
     id: str
@@ -249,9 +259,13 @@ def noise(kind: str) -> Noise:
 
 
 class Burst(NamedTuple):
-    """Hold one burst: ``start`` and ``end`` in ticks of the benchmark's clock, ``start_ns`` on CLOCK_MONOTONIC.
-    ``taken_ns``: CPU time of the burst: for a thread by its own clock readings, for an interrupt as measured
-    beforehand, 0 if not known. ``what``: index into ``Noise.does``."""
+    """Hold one burst.
+
+    - ``start`` and ``end``: in ticks of the benchmark's clock. ``start_ns``: the start on CLOCK_MONOTONIC.
+    - ``taken_ns``: CPU time of the burst, 0 if not known. For a thread it comes from the thread's own clock readings;
+      for an interrupt it was measured beforehand.
+    - ``what``: index into ``Noise.does``.
+    """
 
     start: int
     end: int
@@ -268,9 +282,13 @@ _LARGEST = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Bursts:
-    """Hold a noise's log. ``does``: the kind's actions, with the name of its threads filled in. ``records``: the packed
-    bursts. ``unlogged``: number of bursts after the log was full. ``total_ns``: CPU time of all bursts, as far as
-    known."""
+    """Hold a noise's log.
+
+    - ``does``: the kind's actions, with the name of its threads filled in.
+    - ``records``: the packed bursts.
+    - ``unlogged``: number of bursts after the log was full.
+    - ``total_ns``: CPU time of all bursts, as far as known.
+    """
 
     kind: str
     does: tuple[What, ...]

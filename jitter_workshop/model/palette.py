@@ -12,11 +12,21 @@ from jitter_workshop.model.record import dataclass
 class Palette:
     """Name the colours of a theme, each as ``#rrggbb``; "" leaves the terminal's own colour.
 
-    ``text``, ``dim``, ``faint`` (asides) and the colours with a meaning can be read on ``background``, ``surface``
-    (bands) and ``panel`` (the row under the cursor). ``rule``: lines. ``cool``: keys and names. ``grid``: the lines of
-    a chart in a terminal; ``fine_grid``: those of a picture, which are thinner. ``curves``: the measured curves in
-    their order; ``references``: published and recorded curves. ``cause_…``: what took the time of a stall; none of them
-    is ``good`` or ``bad``, because a cause is neither."""
+    Text in the colours ``text``, ``dim`` and ``faint``, and in all colours with a meaning, can be read on
+    ``background``, ``surface`` and ``panel``.
+
+    - ``faint``: asides.
+    - ``surface``: bands.
+    - ``panel``: the row under the cursor.
+    - ``rule``: lines.
+    - ``cool``: keys and names.
+    - ``grid``: the lines of a chart in a terminal.
+    - ``fine_grid``: the lines of a picture, which are thinner.
+    - ``curves``: the measured curves in their order.
+    - ``references``: published and recorded curves.
+    - ``cause_…``: what took the time of a stall. None of these colours is ``good`` or ``bad``, because a cause is
+      neither.
+    """
 
     name: str
     background: str = ""
@@ -149,7 +159,7 @@ THEMES: tuple[str, ...] = tuple(PALETTES)
 
 
 def blended(colour: str, background: str, share: float) -> str:
-    """Return ``colour`` mixed with ``share`` (0 to 1) of ``background``; all are ``#rrggbb``."""
+    """Return ``colour`` mixed with ``share`` (0 to 1) of ``background``; all three colours are ``#rrggbb``."""
     parts = ((int(colour[n : n + 2], 16), int(background[n : n + 2], 16)) for n in (1, 3, 5))
     return "#" + "".join(f"{round(front + (back - front) * share):02x}" for front, back in parts)
 

@@ -1,4 +1,5 @@
-"""Read the pictures of a lesson's page: fenced blocks whose word names what is drawn, with the figures as lines.
+"""Read the pictures of a lesson's page. A picture is a fenced block: the word behind the fence says what is drawn, and
+the lines have the figures.
 
 A picture is data. Each surface draws it in its own width, so a lesson needs no drawing for every terminal.
 """

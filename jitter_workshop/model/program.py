@@ -12,12 +12,18 @@ from jitter_workshop.model.record import dataclass, field
 TARGET_KINDS = ("command", "process", "thread", "cgroup")
 
 WAIT_KINDS = ("sleep", "futex", "io", "lock", "child", "page_fault", "kernel", "stopped")
-"""``sleep``: the thread asked to wait for a time or for events (nanosleep, poll, epoll_wait, …). All other kinds are
-blocking: ``futex``: it waits for another thread's futex. ``io``: it reads, writes, sends or receives. ``lock``: a lock
-of files, a semaphore or a message queue. ``child``: it waits for a child process (with ``vfork`` and ``clone``: until
-the child runs a program of its own). ``page_fault``: its page fault waits for a disk or for memory. ``kernel``: it
-waits in the kernel, in a call for memory or outside of the traced calls. ``stopped``: a signal or a debugger stopped
-it."""
+"""The kinds of waits. All kinds except ``sleep`` are blocking.
+
+- ``sleep``: the thread asked to wait for a time or for events (nanosleep, poll, epoll_wait, …).
+- ``futex``: it waits for another thread's futex.
+- ``io``: it reads, writes, sends or receives.
+- ``lock``: it waits for a lock of files, a semaphore or a message queue.
+- ``child``: it waits for a child process. With ``vfork`` and ``clone`` it waits until the child runs a program of its
+  own.
+- ``page_fault``: its page fault waits for a disk or for memory.
+- ``kernel``: it waits in the kernel, in a call for memory or outside of the traced calls.
+- ``stopped``: a signal or a debugger stopped it.
+"""
 
 CALLS_THAT_WAIT: dict[str, tuple[str, ...]] = {
     "sleep": (
@@ -67,10 +73,14 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class ProcessSeen:
-    """Hold a process of a list to choose from. ``start_ticks``: its start in clock ticks since boot; together with
-    ``pid`` it is unique. ``user``: its owner's name, or the user id if it has no name. ``cpu_percent``: of one CPU,
-    over the last moment. ``started_at``: ISO time, UTC. ``command``: its command line as its owner wrote it, "" if it
-    has none."""
+    """Hold one process of a list from which the user chooses.
+
+    - ``start_ticks``: its start in clock ticks since boot. No other process has the same ``pid`` and ``start_ticks``.
+    - ``user``: its owner's name, or the user id if it has no name.
+    - ``cpu_percent``: its CPU time over the last moment, in percent of one CPU.
+    - ``started_at``: its start as ISO time, UTC.
+    - ``command``: its command line as its owner wrote it, "" if it has none.
+    """
 
     pid: int
     start_ticks: int
@@ -104,8 +114,8 @@ class Waker:
 @dataclass(frozen=True, slots=True)
 class Wait:
     """Hold the time for which a thread slept or was blocked on one thing. ``kind``: one of WAIT_KINDS. ``name``: the
-    system call, "" if the trace does not show it. ``wakers``: the task or interrupt that ended the wait, then the one
-    that woke that task during the wait, and so on, at most three; () if the wait had no end."""
+    system call, "" if the trace does not show it. ``wakers``: at most three tasks or interrupts; () if the wait did not
+    end. The first one ended the wait. Each further one woke the task before it during the wait."""
 
     kind: str
     name: str
@@ -136,12 +146,18 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class FaultTimes:
-    """Hold the page faults of all threads. ``waited``: how many of them waited for a disk or for memory, for
-    ``waited_ns`` in all (these waits are in ``blocked_on``, too). The trace does not show when a fault ends, only that
-    it is over when the thread's own code has the next fault. ``sampled``: the number of faults that were followed by
-    another one within 20 µs. ``typical_ns``: the median of the times between these faults. ``ran_ns``: the estimated
-    time of all faults that did not wait, more likely too long than too short, and never longer than the threads ran.
-    ``typical_ns`` and ``ran_ns`` are None if ``sampled`` is too small."""
+    """Hold the page faults of all threads.
+
+    The trace does not show when a fault ends. A fault is known to be over only when the thread's own code has the next
+    fault.
+
+    - ``waited``: how many faults waited for a disk or for memory. They took ``waited_ns`` in all; these waits are in
+      ``blocked_on``, too.
+    - ``sampled``: the number of faults that were followed by another fault within 20 µs.
+    - ``typical_ns``: the median of the times between these faults; None if ``sampled`` is too small.
+    - ``ran_ns``: the estimated time of all faults that did not wait; None if ``sampled`` is too small. The estimate is
+      more likely too long than too short, and never longer than the threads ran.
+    """
 
     count: int
     waited: int
@@ -161,10 +177,13 @@ class CpuSteal:
 
 @dataclass(frozen=True, slots=True)
 class OwnCost:
-    """Hold what the observation itself costs. ``events``: events in the program's own threads. ``event_ns``: the time
-    that one event costs. It is measured just before the observation, on a process of this tool without and with the
-    trace; None if both measurements show no difference. ``tool_ran_ns``: how long this tool's processes had a CPU while
-    the program was observed."""
+    """Hold what the observation itself costs.
+
+    - ``events``: events in the program's own threads.
+    - ``event_ns``: the time that one event costs. It is measured just before the observation, on a process of this tool
+      without and with the trace. None if both measurements show no difference.
+    - ``tool_ran_ns``: how long this tool's processes had a CPU while the program was observed.
+    """
 
     events: int
     event_ns: int | None
@@ -173,13 +192,16 @@ class OwnCost:
 
 @dataclass(frozen=True, slots=True)
 class ThreadTimes:
-    """Hold one thread's time, in the parts that :class:`Times` explains; without a trace some are None.
+    """Hold one thread's time, in the parts that :class:`Times` explains. Without a trace some parts are None.
 
-    ``began_ns``: the beginning of its observed time, since the observation began. ``causes`` sum to ``waited_ns``,
-    ``blocked_on`` to ``blocked_ns``, ``slept_in`` to ``slept_ns``, and ``unknown_in`` to ``unknown_ns``; the largest
-    come first, and None means that only counters are known. ``page_faults``: number of its page faults (the trace shows
-    no end of a fault, so its length is in ``ran_ns``). ``stolen_ns``: the least and the largest part of ``ran_ns`` that
-    the hypervisor can have taken, by the steal of the CPUs on which the thread ran."""
+    - ``began_ns``: the beginning of its observed time, since the observation began.
+    - ``causes``, ``blocked_on``, ``slept_in``, ``unknown_in``: the causes of ``waited_ns``, ``blocked_ns``,
+      ``slept_ns`` and ``unknown_ns``, in this order. Each list sums to its time; the largest cause comes first. None
+      means that only counters are known.
+    - ``page_faults``: number of its page faults. The trace shows no end of a fault, so its length is in ``ran_ns``.
+    - ``stolen_ns``: the least and the largest part of ``ran_ns`` that the hypervisor can have taken, by the steal of
+      the CPUs on which the thread ran.
+    """
 
     tid: int
     name: str
@@ -216,8 +238,9 @@ class HoldUp:
 
 @dataclass(frozen=True, slots=True)
 class Throttled:
-    """Hold how often the program's control groups used up their CPU quota, and for how long they were stopped, by their
-    own counters (cpu.stat). A group with several runnable threads or CPUs may count their time several times."""
+    """Hold how often the program's control groups used up their CPU quota, and for how long they were stopped. The
+    figures are the groups' own counters (cpu.stat). A group with several runnable threads or CPUs may count the same
+    time several times."""
 
     periods: int
     stopped_ns: int | None
@@ -227,13 +250,21 @@ class Throttled:
 class ProgramReport:
     """Hold the result of ``explain`` for a program. Its fields have the names of ``model.evidence.EvidenceReport``.
 
-    ``run``: always None. ``evidence``: ``trace`` or ``counters``. ``duration_ns``: how long the program was observed.
-    ``stalls``: number of hold-ups of at least ``threshold_ns``, in all threads; ``worst``: the longest ones.
-    ``causes``: the sums over all threads. ``all_threads``: the sum over ``threads`` and the ``left_out`` threads, which
-    took less than the listed ones; None without a trace. ``steal_ns``: the hypervisor's time on all CPUs, by the steal
-    clock; the times above include it. ``steal``: the CPUs from which the hypervisor took time. ``faults``,
-    ``cost``: None without a trace. ``exit_code``: the command's. ``missing``: event that this kernel does not
-    provide → reason. ``notes``: field → why it is null or not complete."""
+    - ``run``: always None.
+    - ``evidence``: ``trace`` or ``counters``.
+    - ``duration_ns``: how long the program was observed.
+    - ``stalls``: number of hold-ups of at least ``threshold_ns``, in all threads.
+    - ``worst``: the longest of these hold-ups.
+    - ``causes``: the sums over all threads.
+    - ``all_threads``: the sum over ``threads`` and the ``left_out`` threads, which took less time; None without a
+      trace.
+    - ``steal_ns``: the hypervisor's time on all CPUs, by the steal clock; the times above include it.
+    - ``steal``: the CPUs from which the hypervisor took time.
+    - ``faults``, ``cost``: None without a trace.
+    - ``exit_code``: the exit code of the command.
+    - ``missing``: event that this kernel does not provide → reason.
+    - ``notes``: field → why it is null or not complete.
+    """
 
     format_version: int
     run: None

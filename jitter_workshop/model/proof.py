@@ -38,12 +38,17 @@ class ProofRound:
 
 @dataclass(frozen=True, slots=True)
 class ProofPlan:
-    """Hold what a proof would do, shown before it begins. ``subject``: ``placement``, or ``ID`` and ``ID=VALUE``
-    separated by blanks. ``changes``: all writes of the run with the change; they are made and restored once in each
-    round. ``workload``, ``preset`` and ``hot_cpus``: the measurement and its CPUs. ``run_s``: length in s of one run's
-    blocks. ``total_s``: estimated length in s of the proof. ``notices``: sentences to read before the proof begins.
-    ``command``, ``metric``: for a command, its words and the measure that is compared; ``run_s`` is then the time of
-    one trial."""
+    """Hold what a proof would do, shown before the proof begins.
+
+    - ``subject``: ``placement``, or ``ID`` and ``ID=VALUE`` separated by blanks.
+    - ``changes``: all writes of a run with the change. They are made and restored once in each round.
+    - ``workload``, ``preset`` and ``hot_cpus``: the measurement and its CPUs.
+    - ``run_s``: length in s of one run's blocks.
+    - ``total_s``: estimated length in s of the proof.
+    - ``notices``: sentences to read before the proof begins.
+    - ``command``, ``metric``: the words of a command, and the measure that is compared. With a command, ``run_s`` is
+      the time of one trial.
+    """
 
     subject: str
     rounds: int
@@ -60,20 +65,26 @@ class ProofPlan:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Hold a proof. ``subject``, ``workload``, ``preset``, ``changes``: as in :class:`ProofPlan`. ``chapter``: the
-    chapter that asked for the proof, "" for the command line. ``seed``: the random seed for the order in each round
-    (``stats.rounds.draw_orders``). ``planned``: number of rounds wanted. ``rounds``: the finished rounds, in order of
-    time. ``complete``: all planned rounds were finished.
+    """Hold a proof.
 
-    ``judgement``: None if no round was finished. ``restored``: the whole change was restored. ``left_alone``: settings
-    that could not be restored. ``stopped``: why the proof ended early, "" if it did not. ``notes``: one sentence each
-    (rounds left out, runs disturbed). ``disturbed``: number of runs that other tasks disturbed; these runs still count.
-    ``duration_s``: the length of each run if the user gave one instead of a preset, else None; None in proofs of older
-    versions.
-
-    ``command``: the words of the user's own command that was run instead of our benchmark, else (). ``metric``,
-    ``unit``: the measure that is compared, and its unit (``Figure``). ``options``: the options with which ``prove``
-    measures the same again."""
+    - ``subject``, ``workload``, ``preset``, ``changes``: as in :class:`ProofPlan`.
+    - ``chapter``: the chapter that asked for the proof, "" for the command line.
+    - ``seed``: the random seed for the order in each round (``stats.rounds.draw_orders``).
+    - ``planned``: number of rounds wanted.
+    - ``rounds``: the finished rounds, in order of time.
+    - ``complete``: True if all planned rounds were finished.
+    - ``judgement``: None if no round was finished.
+    - ``restored``: True if the whole change was restored.
+    - ``left_alone``: settings that could not be restored.
+    - ``stopped``: why the proof ended early, "" if it did not.
+    - ``notes``: one sentence each, such as on rounds that were left out.
+    - ``disturbed``: number of runs that other tasks disturbed; these runs still count.
+    - ``duration_s``: the length of each run, if the user gave a length instead of a preset. Else None, and None in
+      proofs of older versions.
+    - ``command``: the words of the user's own command that was run instead of our benchmark, else ().
+    - ``metric``, ``unit``: the measure that is compared, and its unit (``Figure``).
+    - ``options``: the options with which ``prove`` measures the same again.
+    """
 
     format_version: int
     id: str

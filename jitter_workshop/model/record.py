@@ -1,8 +1,8 @@
 """Provide dataclasses whose methods are made only when the class is first used, so that programs start fast.
 
 ``@dataclass(frozen=True, slots=True)`` of the standard library writes and compiles six methods for every class. That
-takes 0.5 to 1 ms for each class on a small machine, and ``status``, which must end within 0.15 s, loads a hundred
-classes. :func:`dataclass` here gives the same classes (same fields, defaults, ``__post_init__``, equality, hash, repr,
+takes 0.5 to 1 ms for each class on a small machine. ``status`` loads a hundred classes, and must end within 0.15 s.
+:func:`dataclass` here gives the same classes (same fields, defaults, ``__post_init__``, equality, hash, repr,
 ``dataclasses.fields`` and ``replace``). It compiles only ``__init__``, when the first instance is made. Unsupported
 cases (inherited fields, other flags) go to the standard library. Type checkers see the standard library's own.
 """

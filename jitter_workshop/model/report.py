@@ -24,10 +24,14 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ReportedRun:
-    """Hold a run of a report. Percentiles are those of ``model.run.PERCENTILES``; ``standings`` give the samples and
-    stalls beyond each. ``applied``: the settings in effect, as ``ID=VALUE``. ``role``: the purpose of the run ("pinning
-    · measure", "proof of irq-affinity, round 3, without"), "" for a run of a verb. ``curve``: the curve of its main
-    histogram."""
+    """Hold a run of a report. Percentiles are those of ``model.run.PERCENTILES``.
+
+    - ``standings``: the samples and stalls beyond each percentile.
+    - ``applied``: the settings in effect, as ``ID=VALUE``.
+    - ``role``: the purpose of the run, such as "pinning · measure" or "proof of irq-affinity, round 3, without"; "" for
+      a run of a verb.
+    - ``curve``: the curve of its main histogram.
+    """
 
     id: str
     label: str
@@ -53,13 +57,19 @@ class ReportedRun:
 
 @dataclass(frozen=True, slots=True)
 class ReportedDiagnosis:
-    """Hold a learner's answer to "who took it?" about a chapter's first run. ``run``: the run's id. ``source``: the
-    kind of the evidence, ``trace``, ``counters`` or, of an emulated machine, ``emulated``; "" if the evidence no longer
-    exists. ``chosen``: the cause that the learner named; ``right``: None if the evidence cannot decide. ``most``: the
-    cause that took most time or, on an emulated machine, came most often; None if not known. The time of a cause is 0
-    if it is not known. ``share``: the share (0..1) that ``most`` has of the stalled time ``stalled_ns``.
-    ``unknown_ns``: the part of this time whose cause is not known. ``recorded``: when and on what machine the first run
-    was recorded, "" for a run on this host."""
+    """Hold a learner's answer to "who took it?" about a chapter's first run.
+
+    - ``run``: the run's id.
+    - ``source``: the kind of the evidence: ``trace``, ``counters``, or ``emulated`` for an emulated machine. It is ""
+      if the evidence no longer exists.
+    - ``chosen``: the cause that the learner named.
+    - ``right``: None if the evidence cannot decide.
+    - ``most``: the cause that took most time, or on an emulated machine came most often; None if not known. If the time
+      of a cause is not known, it is 0.
+    - ``share``: the share (0..1) that ``most`` has of the stalled time ``stalled_ns``.
+    - ``unknown_ns``: the part of ``stalled_ns`` whose cause is not known.
+    - ``recorded``: the day and the machine of a recorded first run, "" for a run on this host.
+    """
 
     run: str
     source: str
@@ -74,9 +84,14 @@ class ReportedDiagnosis:
 
 @dataclass(frozen=True, slots=True)
 class ReportedChapter:
-    """Hold a chapter that was begun. ``runs``: slot → id of a run. ``comparison``: its first and second run side by
-    side, without a verdict. ``setting``: None if the chapter sets nothing. ``diagnosis``: None if no cause was named.
-    ``measures``: False if the chapter is about reading alone, and has no mark."""
+    """Hold a chapter that was begun.
+
+    - ``runs``: slot → id of a run.
+    - ``comparison``: the chapter's first and second run side by side, without a verdict.
+    - ``setting``: None if the chapter sets nothing.
+    - ``diagnosis``: None if no cause was named.
+    - ``measures``: False if the chapter has no mark, because the learner only reads.
+    """
 
     id: str
     title: str
@@ -98,7 +113,7 @@ class ReportedChapter:
 @dataclass(frozen=True, slots=True)
 class Overlay:
     """Hold a chart: a title, its curves, and one sentence on what to look for. ``change``: True if the first two curves
-    are those before and after a change; the space between both is then filled."""
+    are those before and after a change. The space between them is then filled."""
 
     title: str
     text: str
@@ -113,10 +128,15 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Hold the heat map of a run whose longest values come in bursts. ``run``: its id. ``starts_s``: each block's
-    start, in s from the run's start; ``end_s``: the end of the last block; ``block_s``: the median length of a block.
-    ``counts``: for each block (bar n, number of values), where bar n holds 10^(n/40) ns to 10^((n+1)/40) ns. ``text``:
-    sentences that name the blocks with the longest values."""
+    """Hold the heat map of a run whose longest values come in bursts.
+
+    - ``run``: the run's id.
+    - ``starts_s``: each block's start, in s from the run's start.
+    - ``end_s``: the end of the last block.
+    - ``block_s``: the median length of a block.
+    - ``counts``: a list of (bar n, number of values) for each block. Bar n holds 10^(n/40) ns to 10^((n+1)/40) ns.
+    - ``text``: sentences that name the blocks with the longest values.
+    """
 
     run: str
     starts_s: tuple[float, ...]
@@ -193,11 +213,17 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class ReportedScreening:
-    """Hold a screening with its result. ``settings``: the settings that were switched on and off. ``runs``,
-    ``budget_runs``: the number of runs that count, and of planned runs. ``measure``: the figure that is judged, "" if
-    it is not decided. ``text``: the result in words. ``ranked``: the settings, those that matter first; () until all
-    pairs that choose are measured. ``chosen``: the settings that were proven. Other fields are as in
-    ``model.screening.Screening``."""
+    """Hold a screening with its result.
+
+    - ``settings``: the settings that were switched on and off.
+    - ``runs``, ``budget_runs``: the number of runs that count, and the number of planned runs.
+    - ``measure``: the figure that is judged, "" if it is not decided.
+    - ``text``: the result in words.
+    - ``ranked``: the settings, those that matter first; () until all pairs that choose are measured.
+    - ``chosen``: the settings that were proven.
+
+    Other fields are as in ``model.screening.Screening``.
+    """
 
     id: str
     settings: tuple[str, ...]
@@ -226,16 +252,21 @@ class ReportedScreening:
 
 @dataclass(frozen=True, slots=True)
 class ReportDocument:
-    """Hold the whole report. ``summary``: the first lines; each sentence follows from the data. ``recorded``: the name
-    of the recorded host that the session is about, else "". ``host_name``: the host on which the session was begun.
+    """Hold the whole report.
 
-    ``events``: oldest first, as they were recorded. ``changes``: one row for each write, with its fate. Neither has the
-    writes that a proof made and restored: a proof lists its own changes. ``before`` and ``after``: None with the reason
-    in ``notes`` (keys are field names). ``hosts``: the hosts on which this session measured, newest first, without
-    duplicates. ``private``: made for other people (``flow.reporting.anonymizer``): names are replaced, and no raw data
-    are included. ``heats``: heat maps of the newest runs whose longest values come in bursts. ``matrix``: the session's
-    newest complete matrix, or its newest one, with an empty ``host``; None if the session has none. ``screenings``:
-    oldest first.
+    - ``summary``: the first lines; each sentence follows from the data.
+    - ``recorded``: the name of the recorded host that the session is about, else "".
+    - ``host_name``: the host on which the session was begun.
+    - ``events``: oldest first, as they were recorded; without the writes that a proof made and restored.
+    - ``changes``: one row for each write, with its fate. The writes of proofs are left out, because a proof lists its
+      own changes.
+    - ``before`` and ``after``: if one is None, ``notes`` has the reason. The keys of ``notes`` are field names.
+    - ``hosts``: the hosts on which this session measured, newest first, without duplicates.
+    - ``private``: True if the report is made for other people (``flow.reporting.anonymizer``). Then names are replaced,
+      and no raw data are included.
+    - ``heats``: heat maps of the newest runs whose longest values come in bursts.
+    - ``matrix``: the session's newest complete matrix, else its newest one, else None. Its ``host`` is empty.
+    - ``screenings``: oldest first.
     """
 
     format_version: int

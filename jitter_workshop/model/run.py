@@ -133,14 +133,18 @@ class GapBucket:
 
 @dataclass(frozen=True, slots=True)
 class ThreadRecord:
-    """Hold the counts of one measured thread in a run or in one block. ``messages_by_cpu``: number of messages (or
-    clock readings) handled on each CPU; keys are CPU numbers as text. ``cpus``: CPUs on which the thread ran.
+    """Hold the counts of one measured thread in a run or in one block.
 
-    ``ran_ns``: time on a CPU, by the thread's own clock. ``waited_ns``: time in a run queue, runnable but not running.
-    ``timeslices``: how often the thread came onto a CPU. ``waited_ns`` and ``timeslices`` are the scheduler's figures
-    (Documentation/scheduler/sched-stats.rst); the thread reads them just before and after each block. Both are None in
-    runs of older versions, and if the kernel does not count them. Blocks of older versions have no ``tid`` and
-    ``cpus``."""
+    - ``messages_by_cpu``: number of messages (or clock readings) handled on each CPU; keys are CPU numbers as text.
+    - ``cpus``: CPUs on which the thread ran.
+    - ``ran_ns``: time on a CPU, by the thread's own clock.
+    - ``waited_ns``: time in a run queue, runnable but not running.
+    - ``timeslices``: how often the thread came onto a CPU.
+
+    ``waited_ns`` and ``timeslices`` are the scheduler's figures (Documentation/scheduler/sched-stats.rst). The thread
+    reads them just before and after each block. Both are None if the kernel does not count them, and in runs of older
+    versions. Blocks of older versions have no ``tid`` and no ``cpus``.
+    """
 
     name: str
     messages_by_cpu: dict[str, int]
@@ -214,9 +218,14 @@ class ForeignLoad:
 
 @dataclass(frozen=True, slots=True)
 class CpuCounters:
-    """Hold the scheduler's sums over all tasks on a CPU: ns that they ran, ns that they waited in its queue, and how
-    often a task came onto the CPU; None if this kernel has no such sums. ``steal_ns``: time that the hypervisor took, a
-    multiple of a tick (10 ms on nearly every kernel); None if there is no steal clock."""
+    """Hold the scheduler's sums over all tasks on a CPU; a sum is None if this kernel does not have it.
+
+    - ``ran_ns``: the time that tasks ran.
+    - ``waited_ns``: the time that tasks waited in the CPU's queue.
+    - ``timeslices``: how often a task came onto the CPU.
+    - ``steal_ns``: time that the hypervisor took, a multiple of a tick (10 ms on nearly every kernel). None if there is
+      no steal clock.
+    """
 
     cpu: int
     ran_ns: int | None
@@ -244,8 +253,8 @@ MEANWHILE = "during this run"
 
 READY = "ready"
 HANDOFF = "hand-off"
-"""The name that the transit of an older run gets in a comparison: it begins at the publication, and the newer run's
-transit begins when the message is ready."""
+"""The name of an older run's transit in a comparison. This transit begins at the publication. A newer run's transit
+begins when the message is ready."""
 HUNTED = "hunt"
 """The key of the note that a hidden noise ran during the run."""
 
@@ -254,8 +263,8 @@ BESIDE = "measured while a hidden noise was running"
 
 @dataclass(frozen=True, slots=True)
 class BurstTotal:
-    """Hold what a noise did from before the run's first block until after its last: the number of bursts, and the CPU
-    time that they took by the noise's own log (None if the noise cannot know its CPU time)."""
+    """Hold the number of a noise's bursts, and the CPU time that they took by the noise's own log. The CPU time is None
+    if the noise cannot know it. Bursts from before the run's first block until after its last block are counted."""
 
     count: int
     taken_ns: int | None
@@ -265,24 +274,28 @@ class BurstTotal:
 class Run:
     """Hold one run, as stored in ``run.json`` and printed by ``measure --json``.
 
-    ``buckets``: ``spin``'s gaps by length, over the ``sampled_s`` seconds in which it read the clock. ``pause``: how
-    ``spin`` spent the rest of its time (sleep | busy). ``missed_wakeups``: ``wakeup``'s periods that were over before
-    its thread could sleep. These fields are None for other workloads and in runs of older versions.
+    Some fields belong to one workload. They are None for other workloads and in runs of older versions:
 
-    ``counted_s``: the time that ``interrupts``, ``softirqs`` and the other counters cover: ``duration_s`` and the
-    lead-in of each block. None in runs of older versions, and if a lead-in is not known. ``counters``: present if
-    evidence was asked for and there is no trace, else None.
+    - ``buckets``: ``spin``'s gaps by length, over the ``sampled_s`` seconds in which it read the clock.
+    - ``pause``: how ``spin`` spent the rest of its time (sleep | busy).
+    - ``missed_wakeups``: ``wakeup``'s periods that were over before its thread could sleep.
+    - ``transit_from``: where the ring's transit begins. ``ready``: before the message is copied into its slot. In runs
+      of older versions it begins at the publication (now ``accumulator_handoff``).
 
-    ``cpu_hz``: the frequency of the measured CPUs as the kernel knew it at the end of each block: the median of the
-    blocks' means. ``idle_entries``: how often these CPUs entered an idle state, and ``idle_exit_us``: the sum of the
-    exit latencies that these states promise.
+    Other fields:
 
-    ``proof``: id of the proof that the run belongs to (``model.proof``), else None. ``settle_s``: time at the run's
-    start that was not recorded because a change had just been made, None if all was recorded. ``memory``: what a
-    measured thread did with memory in addition to its work (``model.spec.Memory``), None for nothing.
-
-    ``transit_from``: where the ring's transit begins. ``ready``: before the message is copied into its slot. None in
-    runs of older versions, where it begins at the publication (now ``accumulator_handoff``), and for other workloads.
+    - ``counted_s``: the time that ``interrupts``, ``softirqs`` and the other counters cover. It is ``duration_s`` and
+      the lead-in of each block. None in runs of older versions, and if a lead-in is not known.
+    - ``counters``: present if evidence was asked for and there is no trace, else None.
+    - ``cpu_hz``: the frequency of the measured CPUs as the kernel knew it at the end of each block. It is the median of
+      the blocks' means.
+    - ``idle_entries``: how often these CPUs entered an idle state.
+    - ``idle_exit_us``: the sum of the exit latencies that these idle states promise.
+    - ``proof``: id of the proof that the run belongs to (``model.proof``), else None.
+    - ``settle_s``: time at the run's start that was not recorded because a change had just been made, None if all was
+      recorded.
+    - ``memory``: what a measured thread did with memory in addition to its work (``model.spec.Memory``), None for
+      nothing.
     """
 
     format_version: int

@@ -1,9 +1,10 @@
 """Define a screening: which of many settings move one figure, as stored in a session's ``screenings/ID.json``.
 
 Each pair has two runs: some of the settings are on in the first run, and the others in the second. So each pair tests
-every setting. The pairs that choose come first and have all settings; a few settings are chosen from their figures. The
-proofs are pairs of these few settings alone (``stats.screening`` has the design). Figures and decisions are stored; the
-result is computed from them."""
+every setting. The pairs that choose come first and have all settings. From the figures of these pairs, a few settings
+are chosen. The proofs are pairs of these few settings alone (``stats.screening`` has the design). Figures and decisions
+are stored; the result is computed from them.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +35,17 @@ class ScreenedPair:
 
 @dataclass(frozen=True, slots=True)
 class ScreeningPlan:
-    """Hold what a screening would do, shown before it begins. ``settings``: each is ``ID`` or ``ID=VALUE``, or several
-    of them, separated by blanks and switched together. ``pairs``: number of pairs that choose, 0 if all settings are
-    proven because they are few. ``most``: the largest number of settings that are proven. ``proofs``: number of pairs
-    that prove them. ``changes``, ``workload``, ``preset``, ``hot_cpus``, ``run_s``, ``total_s``, ``notices``,
-    ``command``, ``metric``: as in a proof's plan. ``left_out``: settings that are not screened, with the reason.
-    ``done``: number of runs that were made before the screening was resumed."""
+    """Hold what a screening would do, shown before the screening begins.
+
+    - ``settings``: each is ``ID`` or ``ID=VALUE``, or several of them, separated by blanks and switched together.
+    - ``pairs``: number of pairs that choose, 0 if all settings are proven because they are few.
+    - ``most``: the largest number of settings that are proven.
+    - ``proofs``: number of pairs that prove them.
+    - ``changes``, ``workload``, ``preset``, ``hot_cpus``, ``run_s``, ``total_s``, ``notices``, ``command``, ``metric``:
+      as in a proof's plan.
+    - ``left_out``: settings that are not screened, with the reason.
+    - ``done``: number of runs that were made before the screening was resumed.
+    """
 
     settings: tuple[str, ...]
     pairs: int
@@ -65,16 +71,21 @@ class ScreeningPlan:
 
 @dataclass(frozen=True, slots=True)
 class Screening:
-    """Hold a screening. ``settings``, ``workload``, ``preset``, ``hot_cpus``, ``changes``, ``left_out``, ``command``,
-    ``metric``: as in :class:`ScreeningPlan`. A setting that the host refused in a trial is in ``left_out``, too, and in
-    no run. ``planned_pairs``, ``planned_proofs``: number of pairs that choose, and of pairs in the proofs. ``seed``:
-    the random seed for the design and all orders.
+    """Hold a screening.
 
-    ``pairs``, ``proofs``: the measured pairs. ``chosen``: the numbers of the settings to prove; () before the choice.
-    ``measure``: the figure that is judged, "" before it is chosen. ``sittings``: the times at which the screening was
-    begun or resumed. ``ended_at``: "" while the screening is under way, or if it was killed. ``stopped``: why the
-    screening ended early. ``restored``, ``left_alone``, ``notes``, ``disturbed``, ``duration_s``, ``unit``,
-    ``options``: as in a proof. ``asked``: the words of the command line that resumes the screening."""
+    - ``settings``, ``workload``, ``preset``, ``hot_cpus``, ``changes``, ``left_out``, ``command``, ``metric``: as in
+      :class:`ScreeningPlan`. A setting that the host refused in a trial is in ``left_out``, too, and in no run.
+    - ``planned_pairs``, ``planned_proofs``: number of pairs that choose, and of pairs in the proofs.
+    - ``seed``: the random seed for the design and all orders.
+    - ``pairs``, ``proofs``: the measured pairs.
+    - ``chosen``: the numbers of the settings to prove; () before the choice.
+    - ``measure``: the figure that is judged, "" before it is chosen.
+    - ``sittings``: the times at which the screening was begun or resumed.
+    - ``ended_at``: "" while the screening is under way, or if it was killed.
+    - ``stopped``: why the screening ended early.
+    - ``restored``, ``left_alone``, ``notes``, ``disturbed``, ``duration_s``, ``unit``, ``options``: as in a proof.
+    - ``asked``: the words of the command line that resumes the screening.
+    """
 
     format_version: int
     id: str
@@ -134,10 +145,15 @@ class Screening:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Hold one setting's result. ``ratio``, ``low``, ``high``: the figure with the setting ÷ without it, and the 95 %
-    interval for this setting alone; ``high`` None: no upper bound. This ratio is the main effect. ``chosen``: True if
-    the figures come from the proofs, False if they come from the pairs that choose. ``p_adjusted``: the p, adjusted for
-    all settings in the proofs; 1.0 for other settings. ``words``: the result in words."""
+    """Hold one setting's result.
+
+    - ``ratio``: the figure with the setting ÷ without it; this is the main effect.
+    - ``low`` and ``high``: the 95 % interval of the ratio for this setting alone. ``high`` is None if there is no upper
+      bound.
+    - ``chosen``: True if the figures come from the proofs, False if they come from the pairs that choose.
+    - ``p_adjusted``: the p, adjusted for all settings in the proofs; 1.0 for other settings.
+    - ``words``: the result in words.
+    """
 
     setting: str
     ratio: float | None

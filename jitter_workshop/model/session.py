@@ -29,10 +29,14 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class HuntOutcome:
-    """Hold the end of a hunt. ``kind``: the hidden noise. ``named``: the learner named this noise, after
-    ``wrong_answers`` wrong answers. ``stopped``: the learner ended the noise before naming it. ``cured``: the learner
-    kept the noise away from the measured thread. ``seed``: the seed of the random choice of the noise, None if the
-    system chose."""
+    """Hold the end of a hunt.
+
+    - ``kind``: the hidden noise.
+    - ``named``: True if the learner named this noise, after ``wrong_answers`` wrong answers.
+    - ``stopped``: True if the learner ended the noise before naming it.
+    - ``cured``: True if the learner kept the noise away from the measured thread.
+    - ``seed``: the seed of the random choice of the noise, None if the system chose.
+    """
 
     kind: str
     named: bool
@@ -58,7 +62,7 @@ ALONE = "none"
 @dataclass(frozen=True, slots=True)
 class HandWork:
     """Hold writes that the learner makes by hand, for which no journal has the old values. ``boot_id``: the boot in
-    which the writes were begun. Another boot has undone them."""
+    which the writes were begun. In another boot the writes are no longer in place."""
 
     changes: tuple[Change, ...]
     boot_id: str | None = None
@@ -67,8 +71,8 @@ class HandWork:
 @dataclass(frozen=True, slots=True)
 class ObservedProgram:
     """Hold what an observation of the learner's program has shown, summed over its threads, in ns. ``evidence``: as in
-    ``model.program.ProgramReport``. None: not known without a trace. ``held_by``: the cause that took most of
-    ``waited_ns``, as kind and name, () if there is none. ``said``: the last line of its output."""
+    ``model.program.ProgramReport``. Times that only a trace shows are None without a trace. ``held_by``: the cause that
+    took most of ``waited_ns``, as kind and name, () if there is none. ``said``: the last line of its output."""
 
     at: str
     evidence: str
@@ -93,14 +97,23 @@ class ProgramWork:
 
 @dataclass(frozen=True, slots=True)
 class ChapterProgress:
-    """Hold the progress of a chapter. ``step``: the step to go on with. ``runs``: measurement slot (``measure``, …) →
-    run id. ``marks``: ``curve`` and ``setting`` → True if earned. ``hints``: number of hints shown so far.
-    ``chosen_cpus``: thread → CPU, if the learner chose the CPUs. ``seen``: steps from which the learner went on.
-    ``noise``: the kind of noise that the learner started for this chapter, or ALONE. ``reboot_from``: the boot in which
-    its boot parameters were written. ``hunts``: finished hunts, newest last, without abandoned ones. ``weighed``: id of
-    the run with a cure → the noise's time. ``diagnosis``: the answer of the step ``diagnose``. ``recalled``: its recall
-    questions were asked, answered or not. ``by_hand``: writes that only the learner can restore. ``program``: the
-    learner's program, of a chapter that is about one."""
+    """Hold the progress of a chapter.
+
+    - ``step``: the step to go on with.
+    - ``runs``: measurement slot (``measure``, …) → run id.
+    - ``marks``: ``curve`` and ``setting`` → True if earned.
+    - ``hints``: number of hints shown so far.
+    - ``chosen_cpus``: thread → CPU, if the learner chose the CPUs.
+    - ``seen``: steps from which the learner went on.
+    - ``noise``: the kind of noise that the learner started for this chapter, or ALONE.
+    - ``reboot_from``: the boot in which the chapter's boot parameters were written.
+    - ``hunts``: finished hunts, newest last. Abandoned hunts are left out.
+    - ``weighed``: id of the run with a cure → the noise's time.
+    - ``diagnosis``: the answer of the step ``diagnose``.
+    - ``recalled``: True if the chapter's recall questions were asked, answered or not.
+    - ``by_hand``: writes that only the learner can restore.
+    - ``program``: the learner's program, if the chapter is about one.
+    """
 
     step: str = "look"
     prediction: Prediction | None = None
@@ -140,10 +153,15 @@ class RecallBoxes:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Hold a learner's work on one host. ``stack``: the applied settings as id=value, in order. ``runs``: run ids,
-    oldest first. ``chapters``: chapter id → progress; outside the built-in course the key is COURSE/ID. ``course``: the
-    course of ``current_chapter``, "" = the built-in one. ``recorded``: the session is about a recorded host; such a
-    session is never selected automatically. ``recall``: the learner's recall questions."""
+    """Hold a learner's work on one host.
+
+    - ``stack``: the applied settings as id=value, in order.
+    - ``runs``: run ids, oldest first.
+    - ``chapters``: chapter id → progress; outside the built-in course the key is COURSE/ID.
+    - ``course``: the course of ``current_chapter``, "" = the built-in one.
+    - ``recorded``: True if the session is about a recorded host. Such a session is never selected automatically.
+    - ``recall``: the learner's recall questions.
+    """
 
     format_version: int
     id: str

@@ -30,16 +30,23 @@ STALL_DECADES_NS = (1_000, 10_000, 100_000, 1_000_000)
 
 @dataclass(frozen=True, slots=True)
 class WorkloadKind:
-    """Hold the facts of a workload. A new one needs a row of ``KINDS``, a class in ``bench/workloads.py`` and a C file.
+    """Hold the facts of a workload. A new workload needs a row of ``KINDS``, a class in ``bench/workloads.py`` and a C
+    file.
 
-    ``title``: the name for people. ``threads``: thread → field of :class:`Placement` with its CPU, in the order of
-    native code. ``rated``: the threads whose stalls count in a run's rates. The first of them fills the main histogram.
-    Overlapping stalls of two threads count once. ``histogram``: the histogram that charts and tables show first;
-    ``counted``: the name of its samples. ``makes``: the plural name of the things that a run makes, such as messages,
-    for rates a second. ``done``: the heading for a thread's counts by CPU (``messages_by_cpu``). ``interval_ns``: the
-    default time in ns from one of these things to the next. ``threshold_ns``: the default length in ns from which on a
-    gap is a stall. ``paced``: the workload does something once in each interval. ``waits``: its threads sleep in the
-    kernel until the next interval. ``payload``: what a message carries, "" for none."""
+    - ``title``: the name for people.
+    - ``threads``: thread → field of :class:`Placement` with its CPU, in the order of native code.
+    - ``rated``: the threads whose stalls count in a run's rates. The first of them fills the main histogram.
+      Overlapping stalls of two threads count once.
+    - ``histogram``: the histogram that charts and tables show first.
+    - ``counted``: the name of the samples in this histogram.
+    - ``makes``: the plural name of the things that a run makes, such as messages, for rates a second.
+    - ``done``: the heading for a thread's counts by CPU (``messages_by_cpu``).
+    - ``interval_ns``: the default time in ns from one of these things to the next.
+    - ``threshold_ns``: the default length in ns from which on a gap is a stall.
+    - ``paced``: the workload does something once in each interval.
+    - ``waits``: its threads sleep in the kernel until the next interval.
+    - ``payload``: what a message carries, "" for none.
+    """
 
     title: str
     threads: dict[str, str]
@@ -122,12 +129,15 @@ LISTED_WITH_EVIDENCE = 20_000
 class Placement:
     """Hold the CPUs of the measured threads, as requested.
 
-    ``mode`` none: the scheduler chooses, and the CPU fields are None. ``spin`` and ``wakeup`` have one thread, on
-    ``sampler``. The sender of ``ack`` is on ``producer`` and its receiver on ``accumulator``. ``journaller_on`` is
-    False if there is no CPU for a journaller, and in runs of older versions. ``why`` says in a sentence or two how the
-    CPUs were chosen and what that costs. ``inside``: the threads that run in this tool's isolated set while the rest of
-    the measuring process is outside; () if the whole process is on one side. ``line``: words about the measured time of
-    a cache line between the pair's CPUs, if this time decided between equal pairs; else "".
+    - ``mode``: with ``none`` the scheduler chooses, and the CPU fields are None.
+    - ``producer``, ``accumulator``: also the CPUs of the sender and the receiver of ``ack``.
+    - ``sampler``: the CPU of the only thread of ``spin`` or ``wakeup``.
+    - ``journaller_on``: False if there is no CPU for a journaller, and in runs of older versions.
+    - ``why``: how the CPUs were chosen and what that costs, in a sentence or two.
+    - ``inside``: the threads that run in this tool's isolated set while the rest of the measuring process is outside;
+      () if the process is not divided.
+    - ``line``: words on the measured time of a cache line between the pair's CPUs, if this time decided between equal
+      pairs; else "".
     """
 
     mode: PlacementMode
@@ -185,15 +195,22 @@ def clock_seconds(measured_s: float, blocks: float, *, traced: bool = False, bet
 class RunSpec:
     """Hold all that the child needs for one run, with every default filled in.
 
-    ``messages``: total over all blocks, or None when blocks are timed by ``block_ns``. ``sched_priority``: 0 =
-    SCHED_OTHER, 1..49 = SCHED_FIFO at that priority. ``threshold_gives_way``: the threshold is a default; the next
-    decade replaces it if reading the clock takes too long. ``duty``: share of time in percent in which ``spin``
-    samples. ``pause``: how ``spin`` spends the rest. ``scratch_dir``: directory of the ring's record and journal files
-    (unlinked at once). ``listed_stalls``: how many of a block's stalls the child lists, longest first. ``traced``: the
-    run uses a clock that the kernel's trace has, too. ``settle_s``: time of unrecorded messages before the first block,
-    if longer than before other blocks. ``noise_period_ns``: approximate time from burst to burst of the noise, None for
-    the default of its kind. ``memory``: what a measured thread does with memory in addition to its work. ``tail_ns``:
-    time from the first stall of a block of ``spin`` to the block's end; None: a stall does not end a block."""
+    - ``messages``: total over all blocks, or None when blocks are timed by ``block_ns``.
+    - ``sched_priority``: 0 = SCHED_OTHER, 1..49 = SCHED_FIFO at that priority.
+    - ``threshold_gives_way``: True if the threshold is a default. If reading the clock takes too long, the next decade
+      replaces it.
+    - ``duty``: share of time in percent in which ``spin`` samples.
+    - ``pause``: how ``spin`` spends the rest of the time.
+    - ``scratch_dir``: directory of the ring's record and journal files (unlinked at once).
+    - ``listed_stalls``: how many of a block's stalls the child lists, longest first.
+    - ``traced``: True if the run uses a clock that the kernel's trace has, too.
+    - ``settle_s``: seconds of unrecorded messages before the first block, if this time is longer than before other
+      blocks.
+    - ``noise_period_ns``: approximate time from burst to burst of the noise, None for the default of its kind.
+    - ``memory``: what a measured thread does with memory in addition to its work.
+    - ``tail_ns``: time from the first stall of a block of ``spin`` to the block's end. None if a stall does not end a
+      block.
+    """
 
     workload: WorkloadName
     placement: Placement

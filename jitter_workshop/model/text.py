@@ -28,8 +28,8 @@ REASON = 160
 PATH = 300
 SENTENCE = 400
 _HEAD = 5
-"""The least number of characters of a shortened name that come from its beginning, together with the mark and the blank
-after them."""
+"""The least length of the beginning that a shortened name keeps. The mark and the blank after this beginning are
+counted, too."""
 MESSAGE = 2_000
 """The largest length of a whole message of several sentences."""
 

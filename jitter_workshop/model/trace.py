@@ -40,20 +40,31 @@ KINDS = (
     "exec",
     "exit",
 )
-"""The fields of an event, by its kind (``pid`` is always the thread in whose context it happened, 0 = idle):
+"""The fields of an event, by its kind. ``pid`` is always the thread in whose context the event happened, 0 = idle.
 
-``switch``: pid leaves the CPU, a = the next thread, b = 1 if pid could go on running, c = the kernel's letter for
-pid's state as a character code (S, D, T, …; 0 if pid could go on running) + 256 × the next thread's priority (below
-100: real-time) + 65,536 × pid's priority, name = the next thread's name, other = pid's name. ``migrate``: pid moves
-thread a from CPU b to c, name = its name. ``waking``: pid wakes thread a for CPU b, name = its name. ``ipi_send``:
-pid sends an interrupt to CPU a, name = the function that it is to call. ``irq_*``: a = number, name = handler.
-``softirq_*``: a = vector, name = its name. ``vector_*``: a = vector, name = its kind. ``nmi``: at its end, a = its
-length in ns, name = handler. ``work_*``: name = function. ``tick_stop``: a = 1 if the tick stopped, name = what
-kept the tick on. ``timer_*``: name = function. ``csd_*``: name = the function that an interrupt from another CPU
-ran. ``frequency``: a = kHz, b = CPU. ``idle``: a = idle state, -1 when the CPU leaves idle, b = CPU. ``fault``: a =
-1 for user mode, b = error code. ``stack``: name = functions of the kernel, innermost first, at the previous event
-on this CPU. ``call`` and ``call_end``: pid enters or leaves the system call name. ``fork``: pid starts thread a,
-name = its name. ``exec``: pid becomes another program, name = its file. ``exit``: pid is ending."""
+- ``switch``: pid leaves the CPU. a = the next thread. b = 1 if pid could go on running. c = state + 256 × the next
+  thread's priority (below 100: real-time) + 65,536 × pid's priority; state = the kernel's letter for pid's state as a
+  character code (S, D, T, …), 0 if pid could go on running. name = the next thread's name. other = pid's name.
+- ``migrate``: pid moves thread a from CPU b to c, name = its name.
+- ``waking``: pid wakes thread a for CPU b, name = its name.
+- ``ipi_send``: pid sends an interrupt to CPU a, name = the function that it is to call.
+- ``irq_*``: a = number, name = handler.
+- ``softirq_*``: a = vector, name = its name.
+- ``vector_*``: a = vector, name = its kind.
+- ``nmi``: at its end, a = its length in ns, name = handler.
+- ``work_*``: name = function.
+- ``tick_stop``: a = 1 if the tick stopped, name = what kept the tick on.
+- ``timer_*``: name = function.
+- ``csd_*``: name = the function that an interrupt from another CPU ran.
+- ``frequency``: a = kHz, b = CPU.
+- ``idle``: a = idle state, -1 when the CPU leaves idle, b = CPU.
+- ``fault``: a = 1 for user mode, b = error code.
+- ``stack``: name = functions of the kernel, innermost first, at the previous event on this CPU.
+- ``call`` and ``call_end``: pid enters or leaves the system call ``name``.
+- ``fork``: pid starts thread a, name = its name.
+- ``exec``: pid becomes another program, name = its file.
+- ``exit``: pid is ending.
+"""
 
 IN_IRQ = 1
 IN_SOFTIRQ = 2
@@ -132,11 +143,16 @@ def unpack_fields(packed: bytes, strings: Sequence[str]) -> Iterator[EventFields
 
 @dataclass(frozen=True, slots=True)
 class TraceInfo:
-    """Hold the setup of a trace. ``clock``: the trace's clock (``x86-tsc``: ticks of the TSC; ``mono``: ns).
-    ``enabled``: traced events as ``system:name``. ``missing``: event that this kernel does not have or give → reason.
-    ``buffer_kb``: size of the buffer for each of ``cpus``. ``stacks``: the kernel's stack is recorded when a measured
-    thread loses its CPU and does not sleep. ``own_view``: the host has not mounted the trace's file system, so the
-    agent has mounted it for itself alone."""
+    """Hold the setup of a trace.
+
+    - ``clock``: the trace's clock (``x86-tsc``: ticks of the TSC; ``mono``: ns).
+    - ``enabled``: traced events as ``system:name``.
+    - ``missing``: event that this kernel does not have or give → reason.
+    - ``buffer_kb``: size of the buffer for each of ``cpus``.
+    - ``stacks``: True if the kernel's stack is recorded when a measured thread loses its CPU and does not sleep.
+    - ``own_view``: True if the host has not mounted the trace's file system. The agent has then mounted it for itself
+      alone.
+    """
 
     clock: str
     cpus: tuple[int, ...]
@@ -149,11 +165,16 @@ class TraceInfo:
 
 @dataclass(frozen=True, slots=True)
 class TraceRead:
-    """Hold the events since the trace's start. ``events``: the packed events of both trace instances, in order of time.
-    ``strings``: the table of all their names. ``lost``: CPU → number of events for which there was no room (0 is left
-    out); all of them came after the CPU's last event. ``lost_elsewhere``: the same for events that are traced on all
-    CPUs (moves, wakes and interrupts). ``whole_from``: the time in ticks from which on no event is lost, for buffers in
-    which the newest events overwrite the oldest."""
+    """Hold the events since the trace's start.
+
+    - ``events``: the packed events of both trace instances, in order of time.
+    - ``strings``: the table of all their names.
+    - ``lost``: CPU → number of events for which there was no room (0 is left out). All lost events came after the CPU's
+      last event.
+    - ``lost_elsewhere``: the same for events that are traced on all CPUs (moves, wakes and interrupts).
+    - ``whole_from``: the time in ticks after which no event is lost. It matters for buffers in which the newest events
+      overwrite the oldest.
+    """
 
     events: bytes
     strings: tuple[str, ...]

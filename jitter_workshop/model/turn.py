@@ -24,10 +24,13 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Hold an entry in the queue. ``people``: the user names of the team, the connected user first. ``agent``: root's
-    process that serves the team; when it ends, the team has left. ``client``: the team's own process, which may use the
-    hot CPUs with all that it starts. ``limit_s``: the length of the team's turn, None for an instructor, whose turn has
-    no limit."""
+    """Hold an entry in the queue.
+
+    - ``people``: the user names of the team, the connected user first.
+    - ``agent``: root's process that serves the team; when it ends, the team has left.
+    - ``client``: the team's own process, which may use the hot CPUs with all that it starts.
+    - ``limit_s``: the length of the team's turn, None for an instructor, whose turn has no limit.
+    """
 
     uid: int
     people: tuple[str, ...]
@@ -39,10 +42,15 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Hold the present turn. ``number``: count of turns since the machine's start. ``ends_s``: None for an instructor's
-    turn. ``doing``: what the holder does, in the holder's own words. ``ended_by``: the instructor who ended the turn,
-    "" if none did. ``returning``: the turn has ended, and the machine's settings are being restored. ``origin``: the
-    control group from which the client was moved, "" if it was not moved."""
+    """Hold the present turn.
+
+    - ``number``: count of turns since the machine's start.
+    - ``ends_s``: None for an instructor's turn.
+    - ``doing``: what the holder does, in the holder's own words.
+    - ``ended_by``: the instructor who ended the turn, "" if none did.
+    - ``returning``: True if the turn has ended and the machine's settings are being restored.
+    - ``origin``: the control group from which the client was moved, "" if it was not moved.
+    """
 
     number: int
     uid: int

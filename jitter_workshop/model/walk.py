@@ -18,11 +18,18 @@ StepState = Literal["done", "seen", "now", "open", "left_out"]
 
 
 Chance = Literal["moves", "good", "rights", "held", "later", "measures", "reads", "recording", "not_here"]
-"""The things that a chapter can show on a host. ``moves``: its change moves the curve or its figure. ``good``: the
-settings are right already, so nothing is left to change. ``rights``: the change needs root's rights, which this user
-cannot get. ``held``: the settings can change, but most of what they are about cannot be moved on this host. ``later``:
-it can be done once this tool's own change is restored. ``measures``: it measures and changes nothing. ``reads``: it
-only reads. ``recording``: it is taught on a recording. ``not_here``: it cannot be done at all."""
+"""The things that a chapter can show on a host.
+
+- ``moves``: the chapter's change moves the curve or the chapter's figure.
+- ``good``: the settings are right already, so nothing is left to change.
+- ``rights``: the change needs root's rights, which this user cannot get.
+- ``held``: the settings can change, but most of what they act on cannot be moved on this host.
+- ``later``: the chapter can be done once this tool's own change is restored.
+- ``measures``: the chapter measures and changes nothing.
+- ``reads``: the chapter only reads.
+- ``recording``: the chapter is taught on a recording.
+- ``not_here``: the chapter cannot be done at all.
+"""
 
 CHANCE_WORDS: dict[Chance, str] = {
     "moves": "moves here",
@@ -66,15 +73,19 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class PathEntry:
-    """Hold one chapter on the home screen. ``here``: the chapter can be done on this host; if not, ``reason`` says why,
-    and ``rehearsed`` is True if the chapter is taught on a recording instead.
+    """Hold one chapter on the home screen.
 
-    ``guess``: None = nothing predicted, else True if the prediction was near (in a hunt chapter: if a hunt was won).
-    ``setting`` None: the chapter sets nothing. ``measures``: False if it only reads. ``in_class``: False if the class
-    of this class host leaves the chapter out. ``number``: the chapter's number in the course and on a class's board,
-    whatever its position in the path. ``chance``: what the chapter can show on this host. ``held``: why its change has
-    hardly any effect here, or why the chapter has to wait; "" for neither. ``given_back``: its settings were in effect
-    in the second run, and have been restored since.
+    - ``here``: True if the chapter can be done on this host; if not, ``reason`` says why.
+    - ``rehearsed``: True if the chapter is taught on a recording instead.
+    - ``guess``: None if nothing was predicted, else True if the prediction was near. In a hunt chapter: True if a hunt
+      was won.
+    - ``setting``: None if the chapter sets nothing.
+    - ``measures``: False if the chapter only reads.
+    - ``in_class``: False if the class of this class host leaves the chapter out.
+    - ``number``: the chapter's number in the course and on a class's board, whatever its position in the path.
+    - ``chance``: what the chapter can show on this host.
+    - ``held``: why the chapter's change has hardly any effect here, or why the chapter has to wait; "" for neither.
+    - ``given_back``: True if the chapter's settings were in effect in the second run, and have been restored since.
     """
 
     chapter_id: str
@@ -123,9 +134,13 @@ class PredictionOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """Hold what a plan step would change. ``changes``: all writes. ``host_files``: number of files of the host that
-    would be written (0 for a placement). ``words``: the requested tunables, as on a command line. ``left_out``: the
-    settings that the plan does not change, each with its reason."""
+    """Hold what a plan step would change.
+
+    - ``changes``: all writes.
+    - ``host_files``: number of files of the host that would be written (0 for a placement).
+    - ``words``: the requested tunables, as on a command line.
+    - ``left_out``: the settings that the plan does not change, each with its reason.
+    """
 
     changes: tuple[Change, ...]
     host_files: int
@@ -148,10 +163,11 @@ class CpuView:
 class BootWay:
     """Hold how a chapter's boot parameters would be set.
 
-    ``once``: True if they are set for the next boot alone, False for every boot. ``why_not``: why this host cannot set
-    them for one boot, "" if it can. ``this_boot``: True if the running kernel was booted with parameters for one boot,
-    so that they are gone after the next boot. ``root_first``: True if only root can check if one boot is possible, so
-    that this choice asks for root's rights.
+    - ``once``: True if the parameters are set for the next boot alone, False for every boot.
+    - ``why_not``: why this host cannot set them for one boot, "" if it can.
+    - ``this_boot``: True if the running kernel was booted with parameters for one boot, so that they are gone after the
+      next boot.
+    - ``root_first``: True if only root can check if one boot is possible, so that this choice asks for root's rights.
     """
 
     once: bool
@@ -164,9 +180,12 @@ class BootWay:
 class ApplyView:
     """Hold the outcome of applying a chapter's plan.
 
-    ``applied``: the number of applied settings. ``refused``: (path or id, reason) of the other settings. ``settled``:
-    True if the chapter's tunables now need no improvement. ``text``: the outcome in words. ``by_hand``: True if the
-    learner made the writes by hand; ``refused`` then has the writes that were not made as planned.
+    - ``applied``: the number of applied settings.
+    - ``refused``: (path or id, reason) of the other settings.
+    - ``settled``: True if the chapter's tunables now need no improvement.
+    - ``text``: the outcome in words.
+    - ``by_hand``: True if the learner made the writes by hand; ``refused`` then has the writes that were not made as
+      planned.
     """
 
     applied: int

@@ -61,11 +61,17 @@ class KeptStall:
 
 @dataclass(frozen=True, slots=True)
 class WatchVerdict:
-    """Hold the verdict on a condition. ``verdict``: ``accepted``, ``rejected``, or None where the data say neither.
-    ``stalls``: number of stalls of ``limit_ns`` or longer; ``per_hour_high``: the upper limit of their rate (95 %).
-    ``not_watched_ns``: the time that was not watched, by its reason. ``host``: the host's facts; ``applied``: the
-    settings that this tool has changed there; ``checks``: the state of each of the host's settings. ``made_by``: this
-    tool's version."""
+    """Hold the verdict on a condition.
+
+    - ``verdict``: ``accepted``, ``rejected``, or None if the data do not decide.
+    - ``stalls``: number of stalls of ``limit_ns`` or longer.
+    - ``per_hour_high``: the upper limit of the rate of these stalls an hour (95 %).
+    - ``not_watched_ns``: the time that was not watched, by its reason.
+    - ``host``: the host's facts.
+    - ``applied``: the settings that this tool has changed on this host.
+    - ``checks``: the state of each of the host's settings.
+    - ``made_by``: this tool's version.
+    """
 
     format_version: int
     accept: str
@@ -97,14 +103,23 @@ class WatchVerdict:
 
 @dataclass(frozen=True, slots=True)
 class WatchReport:
-    """Hold the result of ``watch``. ``watching``: ``spin``, or the program's name. ``duration_s``: the length of the
-    watch; ``watched_s``: the watched part; ``not_watched_ns``: the rest, by its reason. ``stalls``: number of stalls of
-    at least ``threshold_ns``; ``rates``: rates of these stalls and of longer ones. ``causes``: the sums over the stalls
-    whose trace was read (``named``), largest first; None without a trace. ``kept``: the worst stalls, the longest
-    first. ``freezes``: how often the trace was frozen and read, in ``frozen_ns`` in all. ``evidence``: ``trace`` or
-    ``counters``. ``verdict``: as in WatchVerdict; None without a condition, too. ``file``: the verdict file; None if
-    there is none. ``folder``: where the journal and the frozen traces are. ``notes``: field → why it is null or not
-    complete."""
+    """Hold the result of ``watch``.
+
+    - ``watching``: ``spin``, or the program's name.
+    - ``duration_s``: the length of the watch.
+    - ``watched_s``: the watched part of ``duration_s``.
+    - ``not_watched_ns``: the rest, by its reason.
+    - ``stalls``: number of stalls of at least ``threshold_ns``.
+    - ``rates``: rates of these stalls and of longer ones.
+    - ``causes``: the sums over the stalls whose trace was read (``named``), largest first; None without a trace.
+    - ``kept``: the worst stalls, the longest first.
+    - ``freezes``: how often the trace was frozen and read, in ``frozen_ns`` in all.
+    - ``evidence``: ``trace`` or ``counters``.
+    - ``verdict``: as in WatchVerdict; also None without a condition.
+    - ``file``: the verdict file; None if there is none.
+    - ``folder``: where the journal and the frozen traces are.
+    - ``notes``: field → why it is null or not complete.
+    """
 
     format_version: int
     id: str
