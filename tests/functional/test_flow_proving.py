@@ -215,7 +215,7 @@ def test_the_plan_says_the_writes_the_time_and_where(
     assert plan.hot_cpus == (2, 3)
     assert (plan.workload, plan.preset, plan.run_s) == ("ring", "quick", 5.0)
     assert plan.total_s == pytest.approx(8 * 9.2 + 2.0)
-    assert any("4 give figures but no verdict" in notice for notice in plan.notices)
+    assert any("4 rounds give figures but no verdict" in notice for notice in plan.notices)
     assert tuned_tree.contents(tree) == before
 
 
@@ -603,7 +603,7 @@ def test_who_else_was_there_is_named_and_counts(
     assert proof.disturbed == 5
     (note,) = proof.notes
     assert note.startswith("other tasks used the measured CPUs")
-    assert "measured CPUs in 5 runs, which count" in note
+    assert "measured CPUs in 5 runs, and these runs count, too: " in note
     assert "and 2 more" in note
     assert "\x1b" not in note
 

@@ -31,7 +31,7 @@ def test_both_runs_use_memory_as_the_lesson_says(chapter: str, memory: list[str]
     assert [run.memory for run in runs] == memory
     assert {run.noise for run in runs} == {noise}
     # Two uses of memory are no luck, and they can be compared.
-    assert "This is luck" not in said
+    assert "The difference is luck" not in said
     assert "Not comparable" not in said
     entry = next(one for one in workshop.path() if one.chapter_id == chapter)
     assert (entry.setting, entry.curve, entry.done) == (None, True, True)

@@ -25,7 +25,7 @@ def test_a_run_as_long_as_a_percentile_needs(capsys: pytest.CaptureFixture[str])
     captured = capsys.readouterr()
     run = json.loads(captured.out)
     # A program that waits for the turn is told behind which one before that.
-    told = r"p99 needs 1,000 messages .*: 1 s\. By the clock .*"
+    told = r"p99 needs 1,000 messages, which take 1 s: .*\. By the clock .*"
     assert any(re.fullmatch(told, line) for line in captured.err.splitlines())
     assert [s["percentile"] for s in run["standings"]] == list(PERCENTILES)
     by_name = {s["percentile"]: s for s in run["standings"]}

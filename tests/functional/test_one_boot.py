@@ -243,7 +243,7 @@ def test_a_chapter_offers_one_boot_first_verifies_it_and_keeps_it(
     assert way is not None
     assert (way.once, way.why_not, way.this_boot) == (True, "", False)
     plan = walk.plan()
-    assert plan.text.startswith("This is only for the next boot: ")
+    assert plan.text.startswith("This plan is for the next boot only. ")
     assert "undoes a boot that hangs" in plan.text
     assert (plan.host_files, plan.words) == (2, WORDS)
     view = walk.apply()
@@ -261,7 +261,7 @@ def test_a_chapter_offers_one_boot_first_verifies_it_and_keeps_it(
     walk.host.boots.choose(once=False)
     kept = walk.plan()
     assert [change.kind for change in kept.changes] == ["grub", "grub"]
-    assert kept.text.startswith("This is for the next boot and every")
+    assert kept.text.startswith("This plan is for the next boot and every")
     view = walk.apply()
     assert (view.settled, view.needs_reboot) == (True, False)
     assert "in effect now" in view.text
@@ -284,7 +284,7 @@ def test_after_a_boot_that_hung_the_chapter_goes_on_and_chooses_it_anew(
     madegrub.boots(tree)  # switched off and on
     again = open_again(tree, monkeypatch)
     walk = again.walk("tick")
-    assert "not all of them are in effect" in walk.rebooted()
+    assert "not all written boot parameters are in effect" in walk.rebooted()
     assert [change.kind for change in walk.plan().changes] == ["grub-next"]
     assert walk.apply().applied == 1
     assert "nohz_full=" in madegrub.boots(tree)
@@ -347,7 +347,7 @@ def test_who_may_not_read_the_menu_asks_root_for_one_boot(unprivileged: FakeWork
     plan = walk.plan()
     assert plan.words == WORDS
     assert [change.kind for change in plan.changes] == ["grub-entry", "grub-once", "grub-once", "grub-next"]
-    assert plan.text.startswith("This is only for the next boot")
+    assert plan.text.startswith("This plan is for the next boot only")
     walk.host.boots.choose(once=False)
     assert [change.kind for change in walk.plan().changes] == ["grub", "grub"]
     walk.host.boots.choose(once=True)
@@ -460,7 +460,7 @@ def test_line_by_line_every_and_once_turn_the_plan(live: FakeWorkshop, tree: Pat
     said = talk(live, "every|once||q", chapter="tick")
     flat = " ".join(said.split())
     assert "every = for every boot" in flat
-    assert "This is for the next boot and every" in flat
+    assert "This plan is for the next boot and every" in flat
     assert "once = for the next boot alone" in flat
     assert "take effect at the next boot only" in flat
     assert "Leave with q, reboot, start" in flat

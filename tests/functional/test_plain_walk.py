@@ -40,7 +40,7 @@ def test_enter_alone_goes_through_everything() -> None:
     assert workshop.measured == 6
     for title in ("Why so slow?", "Who moves my threads?", "Pinning"):
         assert f"'{title}' is done" in said
-    assert "This is luck" in said
+    assert "The difference is luck" in said
     assert "sched_setaffinity(accumulator)" in said
     assert "READ THE KNEE" in said
     assert "ONE REQUEST TO MANY HOSTS" in said

@@ -100,7 +100,7 @@ def test_what_a_killed_agent_gave_back_is_said_to_be_gone(live: FakeWorkshop) ->
     live.agent_session._agent = None
     document = report(live)
     assert {c.fate for c in document.changes} == {"gone"}
-    assert all("did not see its restore (another" in c.text for c in document.changes)
+    assert all("before it could note the restore" in c.text for c in document.changes)
 
 
 def test_a_proof_marks_its_writes_and_is_folded(live: FakeWorkshop) -> None:

@@ -220,7 +220,7 @@ async def test_without_root_s_rights_the_learner_restores_by_hand(
         await shown(pilot, "All 2 writes are made.")
         await pilot.press("enter")
         await settled(pilot)
-        assert "Only you can restore them" in figures(app)
+        assert "Only you can restore the old values" in figures(app)
         # From a later step undo leads back to the lines.
         await pilot.press("enter")
         await settled(pilot)

@@ -582,7 +582,7 @@ async def test_explain_shows_threads_residence_and_commands_to_copy() -> None:
         screen = chapter_of(app)
         # A small terminal shows the chart first, then the lesson, and only then goes on.
         assert screen.step == "compare"
-        assert screen.sheet("#result").plain().strip().startswith("This is luck: ")
+        assert screen.sheet("#result").plain().strip().startswith("The difference is luck: ")
         drawn = screen.query_one(ChartView)
         # Nothing between two equal runs is shaded as an effect.
         assert drawn.between is None

@@ -277,7 +277,7 @@ async def test_a_chapter_that_waits_for_a_reboot_says_so_and_goes_home(live: Fak
         walk._save(dataclasses.replace(walk.progress, reboot_from="another boot"))
         app.open_chapter("pages")
         await settled(pilot)
-        assert "its boot parameters were written, this" in said(app)
+        assert "This host was rebooted:" in said(app)
 
 
 # -- on a recording, and without a run ---------------------------------------------------------------------------------

@@ -200,7 +200,7 @@ def test_what_to_do_is_said_in_the_words_of_the_place(chapter: str, verb: bool) 
     said += refused.value.sentence()
     assert said.count("--cpus") == (3 if verb else 0)
     assert said.count("another change") == (0 if verb else 1)
-    assert ("'placement' binds it" in said) != verb
+    assert ("prove the change 'placement'" in said) != verb
     assert "CPU 0 is hot" in said
 
 

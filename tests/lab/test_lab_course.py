@@ -75,7 +75,7 @@ def test_boot_parameters_are_verified_behind_the_reboot(lab_factory: Callable[..
     assert "nohz_full=" in line
     machine.reboot(append=line)
     after = chapter(machine, "tick")
-    assert "they are in effect" in after["rebooted"], after
+    assert "boot parameters are in effect" in after["rebooted"], after
     assert after["marks"]["setting"] is True
     assert machine.workshop("restore", "--json").json()["needs_reboot"] is True
     assert machine.list_dir(DROPINS) == []

@@ -63,7 +63,7 @@ def test_one_boot_has_the_parameters_and_a_power_cycle_undoes_them(lab_factory: 
     machine.boot(append=line_after)
     assert "nohz_full" not in machine.read("/proc/cmdline")
     told = chapter(machine, "tick", "apply")
-    assert "not all of them are in effect" in told["rebooted"], told
+    assert "not all written boot parameters are in effect" in told["rebooted"], told
     assert (told["applied"], told["refused"]) == (1, []), told
     machine.reboot(append=machine.call(grub))
 

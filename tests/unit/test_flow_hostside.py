@@ -235,16 +235,16 @@ def test_boot_parameters_are_kept_and_verified_after_the_reboot(live: FakeWorksh
     later = live.walk("pages")
     waiting = later.progress
     assert not later.awaits_reboot
-    assert later.rebooted().endswith("was rebooted: they are in effect.")
+    assert later.rebooted().endswith("was rebooted: the written boot parameters are in effect.")
     assert later.progress.marks["setting"] is True
     assert later.rebooted() == "", "it is told once"
     live.save_progress("pages", waiting)
     (tree / THP).write_text("[always] madvise never\n")
-    assert "not all of them are in effect" in later.rebooted()
+    assert "not all written boot parameters are in effect" in later.rebooted()
     assert later.progress.marks["setting"] is False
     live.save_progress("pages", waiting)
     (tree / THP).unlink()
-    assert "not all of them are in effect" in live.walk("pages").rebooted(), "what is not there is not in effect"
+    assert "not all written boot parameters are in effect" in live.walk("pages").rebooted()
 
 
 # -- on a recording ---------------------------------------------------------------------------------------------------

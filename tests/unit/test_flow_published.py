@@ -161,7 +161,7 @@ def test_where_there_are_neither_writes_nor_curves_the_pages_say_so_and_what_to_
     plan = walk.plan()
     assert plan.changes == ()
     assert plan.text.startswith("This is a recorded host, so nothing is written.")
-    assert "There is also nothing to write. " in plan.text
+    assert "The plan has no writes, either: " in plan.text
     for word in ("nohz_full=2-3", "rcu_nocbs=2-3"):
         assert any(f"this machine to add '{word}'" in one for one in plan.left_out)
     none = "The course has no such run from another machine."

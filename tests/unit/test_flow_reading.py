@@ -144,7 +144,7 @@ def test_where_a_sum_is_too_simple_none_is_given() -> None:
     assert "also delay the producer" in said
     alone = replace(run, workload="spin", histograms={"spin_gap": run.histograms["accumulator_transit"]})
     said = " ".join(knee_sentences(alone, ()))
-    assert "the simple sum does not hold" in said
+    assert "the calculation does not hold" in said
     assert "producer" not in said
 
 
@@ -279,7 +279,7 @@ def test_equal_runs_are_luck_and_others_are_described() -> None:
     b = madeup.make_run([[100] * 2_000 + [30_000] * 20], run_id="20260101-000001-aaaa")[0]
     view = compare_runs(a, b)
     assert view.relation == "alike"
-    assert "This is luck" in view.headline
+    assert "The difference is luck" in view.headline
     assert "p99.9 differs by 3.0×" in view.headline
     other = compare_runs(a, replace(b, placement=placed("auto", 1)))
     assert other.relation == "changed"

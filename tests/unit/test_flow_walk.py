@@ -144,7 +144,7 @@ def test_a_against_a_says_luck(workshop: Workshop) -> None:
     compared = walk.compare()
     assert compared is not None
     assert compared.relation == "alike"
-    assert "This is luck" in compared.headline
+    assert "The difference is luck" in compared.headline
 
 
 def test_a_guess_counts_only_before(workshop: Workshop) -> None:

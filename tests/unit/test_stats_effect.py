@@ -287,7 +287,7 @@ def test_fewer_stalls_with_a_longer_tail_are_told_with_their_length() -> None:
     why = effect.against_each_other(both)
     assert why.startswith("Fewer stalls, yet a longer p99.9: in the mean a stall of 1 ms and more lasted 4 ms → 11 ms")
     assert why in " ".join(written(effect.compared(effects(*both), both, "changed", 300)).split("\n"))
-    assert why in written(effect.by_luck("This is luck: they differ.", 400, why))
+    assert why in written(effect.by_luck("The difference is luck: they differ.", 400, why))
     back = effect.against_each_other((both[1], both[0]))
     assert back.startswith("More stalls, yet a shorter p99.9: ")
     # Nothing is told where the stalls are no longer, where both moved alike, or where there are too few of them.

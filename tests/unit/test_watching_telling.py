@@ -55,7 +55,7 @@ def test_one_command_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         command.stall(report(), STALL, 1)
     command.close()
     assert time.monotonic() - began < 30
-    assert any("2 freezes" in note for note in notes)
+    assert any("2 later freezes" in note for note in notes)
     assert any("killed" in note for note in notes)
 
 

@@ -22,6 +22,7 @@ from jitter_workshop.model.walk import ApplyView, BootWay, Fact, PlanView, Setti
 from jitter_workshop.tuning.journal import active, current_boot
 from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
 
+RESTORED_AT_THE_END = "The old values are restored when you leave the workshop: you can keep the new values instead."
 _STATES = {"ok": "ok", "improve": "can be better", "unavailable": "not here", "info": "to know"}
 
 
@@ -263,11 +264,13 @@ class Boots:
         tunable id → True if the tunable needs no improvement now."""
         # A parameter that this host does not take (a kernel drops nohz_full= silently) is not in effect either.
         good = all(settled.get(ident, False) for ident in self._host.ids)
-        words = "they are in effect" if good else "not all of them are in effect ('status' shows them)"
+        words = "the written boot parameters are in effect"
+        if not good:
+            words = "not all written boot parameters are in effect ('status' shows them)"
         way = self.way()
         if good and way is not None and way.this_boot:
             words += ", in this boot alone. To keep the parameters, plan them for every boot in the step 'apply'"
-        return good, f"After its boot parameters were written, this host was rebooted: {words}."
+        return good, f"This host was rebooted: {words}."
 
 
 def refuse_recorded(context: SessionContext) -> None:
@@ -300,10 +303,10 @@ def _told(result: ApplyResult, settled: bool, waits: bool, once: bool) -> str:
     said += f", {len(result.refused)} refused" if result.refused else ""
     said += f". {fallen[:-1]}" if fallen else ""
     if waits and once:
-        return f"{said}. They take effect at the next boot only: reboot, then start the workshop again."
+        return f"{said}. The writes take effect at the next boot only: reboot, then start the workshop again."
     if waits:
-        return f"{said}. They take effect at the next boot: reboot, then start the workshop again."
+        return f"{said}. The writes take effect at the next boot: reboot, then start the workshop again."
     if result.needs_reboot:
-        return f"{said}. They are in effect now and after every boot."
+        return f"{said}. The new values are in effect now and after every boot."
     verified = "The host now has the wanted values" if settled else "Some settings can still be better: see 'look'"
-    return f"{said}. {verified}. They are restored when you leave the workshop, unless you keep them."
+    return f"{said}. {verified}. {RESTORED_AT_THE_END}"

@@ -12,7 +12,7 @@ import dataclasses
 import itertools
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.chapters.chapter_host import RESTORED_AT_THE_END, ChapterHost
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.host_ops.agent_session import NoAgent
 from jitter_workshop.flow.host_ops.settings import look_at_settings, planned
@@ -28,7 +28,7 @@ from jitter_workshop.tuning import by_hand
 from jitter_workshop.tuning.by_hand import noted_only
 from jitter_workshop.tuning.journal import current_boot, read_journals
 
-ONLY_YOU = "Only you can restore them: undo (u) shows the commands."
+ONLY_YOU = "Only you can restore the old values: undo (u) shows the commands."
 NO_SHELL = "no line of a shell can make this write"
 
 
@@ -183,7 +183,7 @@ class Hands:
         made = [one.change for one in seen if one.state == "done"]
         rest = [one for one in seen if one.state in ("missing", "wrong", "hidden")]
         applied = tuple(Applied(c.n, c.tunable, c.path, c.before, c.after, c.after) for c in made)
-        words = {"missing": by_hand.NOT_MADE, "wrong": "another value than the plan's was set"}
+        words = {"missing": by_hand.NOT_MADE, "wrong": "a value other than the plan's was set"}
         refused = tuple(Refused(one.change.tunable, one.change.path, words.get(one.state, one.reason)) for one in rest)
         return ApplyResult(None, applied, refused, False)
 
@@ -193,8 +193,7 @@ class Hands:
         said = f"Made by hand and read back: {tally(one.tunable for one in result.applied)}"
         said += f", {other} not as planned" if other else ""
         verified = "The host now has the wanted values" if settled else "Some settings can still be better: see 'look'"
-        back = "They are restored when you leave the workshop, unless you keep them."
-        return f"{said}. {verified}. {back if self.journalled else ONLY_YOU}"
+        return f"{said}. {verified}. {RESTORED_AT_THE_END if self.journalled else ONLY_YOU}"
 
     def _changed_since(self, shown: PlanView) -> dict[str, str]:
         """Return path → reason, for each setting whose value has changed since the plan was made."""

@@ -138,8 +138,8 @@ class _Chapter:
             yield self._problem(f"{words}: write minutes = {max(1, round(computed))}", "minutes")
         for one in pace(self._chapter) if not self._course_dir else ():
             if one.own_s > LONGEST_STEP_S:
-                words = f"the step '{one.step}' takes {one.own_s:.0f} s without its run"
-                yield self._problem(f"{words}, more than {LONGEST_STEP_S:.0f} s: shorten its texts", "steps")
+                words = f"even without its run, the step '{one.step}' takes {one.own_s:.0f} s, and the limit is"
+                yield self._problem(f"{words} {LONGEST_STEP_S:.0f} s: shorten the texts of this step", "steps")
 
     def _no_values(self) -> Iterator[Problem]:
         """Yield a problem for each value that its tunable does not accept."""

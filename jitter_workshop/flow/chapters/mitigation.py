@@ -81,7 +81,7 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
     said = f"The stolen time was {nice_ns(before)} a second without the noise and {nice_ns(during)} with it, and is "
     said += f"{nice_ns(after)} now."
     if seen is not None and seen.beside_ns > 0:
-        by_name = f"By the traces the noise took {nice_ns(seen.beside_ns)} before, and now takes {nice_ns(seen.now_ns)}"
+        by_name = f"By the traces the noise took {nice_ns(seen.beside_ns)} before the cure, now {nice_ns(seen.now_ns)}"
         return f"{said} {by_name}: {_verdict(seen)}{where}"
     if lacking := _untraced(quiet, beside, treated):
         return f"{said} {lacking} These runs say nothing about a cure.{where}"

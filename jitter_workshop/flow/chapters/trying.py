@@ -110,7 +110,7 @@ def try_chapter(
     course = load_course(course_dir)
     shows_of(course, chapter_id)
     if half is not None and session_name is None:
-        raise UsageError("a trial in halves needs a session for the runs of the first half", "name it with --session")
+        raise UsageError("a trial in halves needs a session for the runs of the first half", "give it with --session")
     with _workshop(course, session_name) as workshop:
         return try_in(workshop, chapter_id, rounds, trial, cancel, half)
 
@@ -119,7 +119,7 @@ def shows_of(course: Course, chapter_id: str) -> Shows:
     """Return the effect that a chapter says it shows. Raise UsageError for a chapter that names none."""
     chapter = find_chapter(course, chapter_id)
     if chapter.shows is None:
-        advice = f"these do: {', '.join(c.id for c in course.chapters if c.shows is not None)}"
+        advice = f"these chapters name one: {', '.join(c.id for c in course.chapters if c.shows is not None)}"
         raise UsageError(f"the chapter {chapter.id} names no figure that its change moves", advice)
     return chapter.shows
 
@@ -246,7 +246,7 @@ def _not_here(walk: ChapterSession, half: Half | None) -> str | None:
         in_effect = walk.host.state == "good"
         return None if in_effect else "The chapter's settings are not in effect: apply them, reboot, and try again."
     if walk.sets and walk.host.applied:
-        return "A setting of this chapter is applied already. A trial would restore it at its end, so restore it first."
+        return "A setting of this chapter is applied already, and a trial would restore it: restore it first."
     if walk.chapter.changes == "tunables" and walk.host.state == "good":
         return "This chapter's settings are good already on this host: there is nothing to change."
     return None

@@ -68,7 +68,7 @@ LEFT = "left"
 BY_RECORDED = "The guess is judged by the recorded runs of another machine."
 BY_EMULATED = "The guess is judged by the recorded counts of an emulated machine."
 
-NOTHING_COUNTED = "This chapter names no figure of counts that could replace the times."
+NOTHING_COUNTED = "This chapter names no counted figure that could replace the times."
 
 WITHOUT_SETTINGS = (
     "This chapter's settings are not applied now, so a run measures the host without them. The step 'apply' makes them."
@@ -580,7 +580,7 @@ class ChapterSession:
         if (company := self.chapter.company) is not None and self.chapter.accompanied:
             if self.progress.noise == ALONE:
                 return f"This host is measured as it is. Measure it while the lesson's noise ({company.noise}) runs?"
-            return f"{noise(company.noise).what} That is this lesson's noise. Measure this host as it is, without it?"
+            return f"{noise(company.noise).what} That is this lesson's noise. Measure this host without the noise?"
         if self.progress.noise or any(m.noise for m in self.chapter.measurements):
             return ""
         run = self.run_in("measure")

@@ -274,8 +274,9 @@ def _guess(guess: Prediction) -> dict[str, Any]:
         "percentile": clean(guess.percentile, 20) if guess.percentile is not None else None,
         "value_ns": guess.value_ns,
     }
-    chosen = "the question asked for an answer, not a value"
-    why = {"choice": "the question asked for a value, not an answer", "percentile": chosen, "value_ns": chosen}
+    chosen = "the question asked for one of its answers, not for a value"
+    value = "the question asked for a value, not for one of its answers"
+    why = {"choice": value, "percentile": chosen, "value_ns": chosen}
     return {**plain, "notes": {name: why[name] for name, value in plain.items() if value is None}}
 
 

@@ -24,6 +24,7 @@ from jitter_workshop.tuning.tunables.registry import parse_wanted
 
 HERE = Path("/")
 PROFILE_LIMIT = 64 * 1024
+_FORM = "write one ID or ID=VALUE on each line"
 ALREADY = "nothing to do"
 """The first words of the planner's reason for a tunable that needs no change."""
 _ONLY_ROOT = (
@@ -41,7 +42,7 @@ def read_profile(path: Path) -> tuple[str, ...]:
     except OSError as error:
         raise UsageError(f"the profile cannot be read: {error.strerror} ({shown})") from error
     if len(data) > PROFILE_LIMIT:
-        raise UsageError(f"{shown} is too large for a profile", "a profile has one ID or ID=VALUE a line")
+        raise UsageError(f"{shown} is too large for a profile", _FORM)
     words: list[str] = []
     first: dict[str, int] = {}
     for number, raw in enumerate(data.decode("utf-8", "replace").splitlines(), start=1):
@@ -57,7 +58,7 @@ def read_profile(path: Path) -> tuple[str, ...]:
         first[wanted.id] = number
         words.append(str(wanted))
     if not words:
-        raise UsageError(f"{shown} names no tunable", "a profile has one ID or ID=VALUE a line")
+        raise UsageError(f"{shown} names no tunable", _FORM)
     return tuple(words)
 
 

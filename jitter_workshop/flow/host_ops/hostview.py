@@ -207,7 +207,7 @@ def _isolation(view: View) -> Fact:
     parts = [f"isolated {isolated}"] if isolated else []
     if full:
         parts.append(f"tickless {full}")
-    meaning = "no tick while only one task runs on these CPUs, but the load balancer still uses them"
+    meaning = "such a CPU has no tick while only one task runs there, but the load balancer still uses it"
     if isolated:
         meaning = "the load balancer leaves isolated CPUs alone"
     return Fact("Isolated CPUs", ", ".join(parts), meaning, where)

@@ -155,8 +155,8 @@ def _note(machine: Topology, hot: CpuSet, whole: str) -> str:
     if 0 in hot and len(online) > 1:
         notes.append("CPU 0 is hot: it boots the machine and keeps work that cannot be moved")
     if not online - hot - siblings:
-        rest, slowed = online - hot, "it" if len(hot) == 1 else "them"
-        spare = "; 'status smt' shows which of them can be spared" if len(rest) > 1 else ""
+        rest, slowed = online - hot, "this hot CPU" if len(hot) == 1 else "the hot CPUs"
+        spare = "; 'status smt' shows which siblings can be spared" if len(rest) > 1 else ""
         notes.append(f"every other CPU is a sibling of a hot one: tasks on CPU {rest} slow {slowed} down{spare}")
     elif siblings:
         shares = "shares a core with a hot CPU" if len(siblings) == 1 else "share cores with hot CPUs"

@@ -23,8 +23,8 @@ from jitter_workshop.tuning.planning import plan
 from jitter_workshop.tuning.tunables import registry
 from jitter_workshop.tuning.tunables.boot_parameters import BootParameter, by_hand_once
 
-_ONCE = "This is only for the next boot: switching the machine off and on undoes a boot that hangs."
-_ALWAYS = "This is for the next boot and every later one."
+_ONCE = "This plan is for the next boot only. Switching the machine off and on undoes a boot that hangs."
+_ALWAYS = "This plan is for the next boot and every later boot."
 _CHECK = "'jitter-workshop lessons check' names the line"
 
 
@@ -173,7 +173,7 @@ def plan_view(
     left_out = [f"{one.tunable}: {one.reason}." for one in drawn.skipped]
     if recorded:
         by_hand = (
-            " There is also nothing to write. The lines show why, and what you can do by hand." if drawn.skipped else ""
+            " The plan has no writes, either: the lines show why, and what you can do by hand." if drawn.skipped else ""
         )
         said.insert(0, f"This is a recorded host, so nothing is written.{'' if drawn.changes else by_hand}")
     elif not drawn.changes:

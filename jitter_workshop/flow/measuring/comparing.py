@@ -105,7 +105,7 @@ def same_state(a: Run, b: Run) -> bool:
 def luck(a: Run, b: Run) -> str:
     """Return the headline for two runs made in the same way: how far they differ in median, tail, stalls or stolen
     time, the largest difference first."""
-    start = "This is luck: this tool changed nothing between these two runs, and "
+    start = "The difference is luck: this tool changed nothing between these two runs, and "
     if EMULATED in (a.mark, b.mark):
         return f"{start}their times mean nothing, because the machine is emulated."
     tail = tail_of(a.workload)
@@ -117,7 +117,7 @@ def luck(a: Run, b: Run) -> str:
     ]
     known = sorted(((what, ratio) for what, ratio in found if ratio is not None), key=lambda f: -f[1])
     if not known:
-        return start + "they are too short to show how much they differ."
+        return start + "the runs are too short to show how much they differ."
     company = " Other tasks on these CPUs made a part of the difference." if a.disturbed or b.disturbed else ""
     said = [known[0], *(f for f in known[1:] if f[1] >= ALIKE or f[0] == f"p{tail}")]
     while True:

@@ -136,13 +136,13 @@ def knee_sentences(
     if stolen > _LARGEST_SHARE:
         held = next(iter(KINDS[run.workload].threads)) if run.workload in TWO_THREADS else ""
         found.append(
-            f"In all, stalls take {100 * stolen:.0f} % of the time. With so much, the simple sum does not hold: stalls "
-            f"without a figure overlap{f' and also delay the {held}' if held else ''}."
+            f"In all, stalls take {100 * stolen:.0f} % of the time. For stalls without a calculated "
+            f"percentile the calculation does not hold: they overlap{f' and also delay the {held}' if held else ''}."
         )
     if classes and run.workload == "ring":
         found.append(
-            "Stalls of the producer are included, but they hold messages back before their stamp: they show "
-            "in the curve of the intended latency, not in transit."
+            "Stalls of the producer are included. Such a stall holds messages back before they get their stamp, so it "
+            "shows in the curve of the intended latency, not in that of transit."
         )
     return tuple(found)
 

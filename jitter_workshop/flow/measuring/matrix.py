@@ -41,7 +41,7 @@ class MatrixPlan:
     def sentence(self) -> str:
         """Return a sentence on the number of pairs, and on the longest time that the measurement takes."""
         allowed = self.topology.allowed
-        whose = f"{len(self.cpus)} CPUs that stand for {len(allowed)}" if self.sampled else allowed.named
+        whose = f"{len(self.cpus)} of {len(allowed)} CPUs, chosen by the topology" if self.sampled else allowed.named
         usual = max(round(runner.expected_s(len(self.pairs))), 1)
         return (
             f"{whose}: {many(len(self.pairs), 'pair')}, each measured {runner.PASSES} times for a millisecond "
@@ -99,7 +99,7 @@ def _as_matrix(planned: MatrixPlan, measured: runner.Measured, started_at: str, 
     if measured.why:
         notes["one_way_ns"] = clean(f"{many(len(planned.pairs) - len(ns), 'pair')} not measured: {measured.why}", 300)
     if planned.sampled:
-        notes["cpus"] = f"these {len(cpus)} CPUs stand for {topology.allowed.named}, chosen by the topology"
+        notes["cpus"] = f"only {len(cpus)} CPUs of {topology.allowed.named} were measured, chosen by the topology"
     if outside := topology.online - topology.allowed:
         notes["groups"] = f"{outside.named} cannot be used by this process and was not measured"
     return Matrix(

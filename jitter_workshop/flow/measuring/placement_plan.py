@@ -29,7 +29,7 @@ _WHY = {
     "journaller": "it is the second consumer; it does not disturb the other two threads",
     "sampler": "it reads the clock without pause; every gap is time that something else took",
     "sleeper": "it sleeps until a set time; its lateness is read when it wakes on this CPU",
-    "sender": "it sends a segment at each set time; the kernel's part of receiving is done here too",
+    "sender": "it sends a segment at each set time; the kernel receives the segment on this CPU, too",
     "receiver": "it sleeps until a segment comes, stamps it and answers; the intervals of its answers are measured",
 }
 

@@ -133,17 +133,17 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
         )
     need = _of(wanted, rate, before)
     seconds = max(need.seconds * _SPARE, _SHORTEST_S)
-    why = (
-        f"ten stalls like those of {_name(before)}"
-        if need.stalls_seen and before
-        else "ten of them beyond this percentile"
-    )
-    said = f"p{wanted} needs {need.messages:,} {what} ({why}): {_takes(seconds)}"
+    said = f"p{wanted} needs {need.messages:,} {what}, which take {_takes(seconds)}"
     if seconds > LONGEST_S:
         raise UsageError(f"{said}, but a run lasts at most a day", "choose a lower percentile or a shorter interval")
     preset = "standard" if seconds > _LONG_S and request.preset == "quick" else request.preset
     longer = dataclasses.replace(request, duration_s=seconds, preset=preset)
-    return longer, f"{said}. {_by_the_clock(outlook(longer, runs))}"
+    why = (
+        f"ten stalls like those of {_name(before)} come in this time"
+        if need.stalls_seen and before
+        else f"ten of these {what} lie beyond the percentile"
+    )
+    return longer, f"{said}: {why}. {_by_the_clock(outlook(longer, runs))}"
 
 
 def like(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:

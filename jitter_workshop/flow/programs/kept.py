@@ -138,7 +138,7 @@ class KeptCommand:
     def _advice(ended: Ended) -> str:
         if ended.why == "timeout":
             return "give it more time with --timeout"
-        return "a round needs two runs that end well" if ended.code and not ended.why else ""
+        return "both commands of a round have to end with exit code 0" if ended.code and not ended.why else ""
 
     def _said(self) -> dict[str, Any]:
         return self._read(self._child.wait(None, _PATIENCE_S))

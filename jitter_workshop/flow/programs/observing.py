@@ -274,7 +274,7 @@ def _traced(
         scene=scene,
     )
     if told.cut:
-        notes["threads"] = "the program started more threads than are followed"
+        notes["threads"] = "the program started more threads than this tool follows"
     return ProgramReport(
         **common,
         evidence="trace",

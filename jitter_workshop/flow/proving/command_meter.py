@@ -156,7 +156,7 @@ class CommandMeter(Meter):
         if cpus & own_cpus(self._root):
             given = agent_session.place(pid)
             if cpus - given:
-                raise HostError(f"the command got CPU {given} of the isolated ones, and not CPU {cpus - given}")
+                raise HostError(f"the command may use CPU {given} of the isolated CPUs, but not CPU {cpus - given}")
         try:
             os.sched_setaffinity(pid, cpus.cpus)
         except OSError as error:

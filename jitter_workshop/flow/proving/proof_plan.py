@@ -138,7 +138,7 @@ def _planned(
     before its trial (:func:`tried`)."""
     said = list(notices)
     if request.rounds < ENOUGH_ROUNDS:
-        gives = "gives" if request.rounds == 1 else "give"
+        gives = "round gives" if request.rounds == 1 else "rounds give"
         said.append(f"A verdict needs {ENOUGH_ROUNDS} rounds: {request.rounds} {gives} figures but no verdict.")
     plan = ProofPlan(
         subject=subject,
@@ -182,7 +182,7 @@ def _placement(request: ProveRequest, root: HostRoot, topology: Topology, may_pl
     space = room(root, topology, may_place=may_place)
     if len(topology.allowed | space.isolated) < 2:
         raise HostError(
-            f"this process may use only one CPU ({topology.allowed}), so its threads run there, placed or not",
+            f"this process may use only one CPU ({topology.allowed}), so a placement would change nothing",
             "prove a setting instead: 'jitter-workshop status' shows settings that could help",
         )
     asked = request.asked
@@ -209,10 +209,10 @@ def _command_placement(request: ProveRequest, command: CommandRequest, root: Hos
         raise HostError(f"this process may not use CPU {hot - free}", advice)
     if hot == free:
         raise HostError(
-            f"the hot CPUs {hot} are all CPUs that the command may use, so it runs there, bound or not",
+            f"the hot CPUs {hot} are all CPUs that the command may use, so the command runs there, bound or not",
             _ELSEWHERE if request.chapter else "choose fewer CPUs with --cpus",
         )
-    why = "The scheduler moves the command to no other CPU. Work that you keep off these CPUs does not hold it up."
+    why = "The scheduler keeps the command on these CPUs, so work on other CPUs does not hold the command up."
     change = Change(
         1, PLACEMENT, "sched_setaffinity(command)", f"any ({topology.allowed})", str(hot), "run", "low", why
     )
@@ -364,8 +364,8 @@ def command_measured(
     """Return the meter of a command, and a sentence on its CPUs. Raise HostError if this process may not use these
     CPUs."""
     if request.cpus is None:
-        how = f"the change '{PLACEMENT}' binds it" if request.chapter else "--cpus binds it to these CPUs"
-        why = f"The scheduler may move the command in all runs; {how}."
+        how = f"prove the change '{PLACEMENT}'" if request.chapter else "name CPUs with --cpus"
+        why = f"The scheduler may move the command in all runs. To bind the command, {how}."
         return CommandMeter(command, {"without": None, "with": None}, root), why
     if hot - (topology.allowed | own_cpus(root)):
         raise HostError(f"this process may not use all of CPU {hot}", "choose other CPUs with --cpus")

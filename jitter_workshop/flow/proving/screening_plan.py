@@ -127,7 +127,9 @@ def draw(request: ScreenRequest, agent_session: AgentSession) -> Drawn:
     notices += [why] if why else []
     pairs, proofs = pairs_needed(len(settings)), request.proofs or proofs_needed(len(settings))
     if proofs < ENOUGH_ROUNDS:
-        notices.append(f"A verdict needs {ENOUGH_ROUNDS} pairs in the proofs: {proofs} give figures but no verdict.")
+        gives = "gives" if proofs == 1 else "give"
+        few = f"{many(proofs, 'pair')} {gives} figures but no verdict"
+        notices.append(f"A verdict needs {ENOUGH_ROUNDS} pairs in the proofs: {few}.")
     plan = ScreeningPlan(
         settings=settings,
         pairs=pairs,
@@ -230,7 +232,7 @@ def _all_changes(
     ]
     if odd := other_writes(full.changes, single):
         raise HostError(
-            f"some of these settings are written differently beside the others: {odd}", "name fewer settings"
+            f"these settings need other writes together than each setting alone: {odd}", "name fewer settings"
         )
     return full.changes
 

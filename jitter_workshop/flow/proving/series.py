@@ -155,7 +155,7 @@ def company_note(disturbed: Sequence[str], where: str) -> tuple[str, ...]:
     named = ", ".join(disturbed[:_NAMED])
     more = f" and {len(disturbed) - _NAMED} more" if len(disturbed) > _NAMED else ""
     runs = many(len(disturbed), "run")
-    return (f"other tasks used the measured CPUs in {runs}, which count, too: {where} {named}{more}",)
+    return (f"other tasks used the measured CPUs in {runs}, and these runs count, too: {where} {named}{more}",)
 
 
 def counted(sentences: Sequence[str]) -> tuple[str, ...]:

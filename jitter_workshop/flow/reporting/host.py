@@ -18,8 +18,8 @@ from jitter_workshop.tuning import journal
 
 _ELSEWHERE = "unknown: this report was not made on that host, or the host was rebooted after the change"
 _GONE = (
-    "by the host's journal this write is no longer in place, but this session did not see its restore (another "
-    "terminal restored it, or this program was killed)"
+    "by the host's journal this write is no longer in place: another terminal restored it, or this program was killed "
+    "before it could note the restore"
 )
 
 

@@ -30,8 +30,8 @@ from jitter_workshop.stats.screening import result
 MOST_HISTOGRAMS = 80
 """Greatest number of histograms that the charts of proofs add up, newest first, so that a report takes only seconds."""
 _SUMS = (
-    "One curve holds all messages of the runs without the change, the other those with it. The curves do not "
-    "show how certain the difference is: runs differ, and the verdict compares rounds."
+    "One curve holds all messages of the runs without the change, and the other curve holds all messages of the runs "
+    "with it. The curves do not show how certain the difference is: runs differ, and the verdict compares rounds."
 )
 MOST_HEATS = 12
 """Greatest number of heat maps in a report, of its newest runs: each has thousands of counts."""
@@ -56,10 +56,10 @@ def roles(subject: Subject) -> dict[str, str]:
             for side, ident in (("without", one.without), ("with", one.with_it)):
                 found.setdefault(ident, []).append(f"proof of {clean(proof.subject, 60)}, round {number}, {side}")
     for screening in subject.screenings:
-        for part, pairs in (("that choose", screening.pairs), ("that prove", screening.proofs)):
+        for part, pairs in (("choose", screening.pairs), ("prove", screening.proofs)):
             for number, pair in enumerate(pairs, 1):
                 for place, run in (("first", pair.first), ("second", pair.second)):
-                    told = f"screening, pair {number} of those {part}, {place} run"
+                    told = f"screening, pair {number} of the pairs that {part}, {place} run"
                     found.setdefault(run.side.run, []).append(told)
     return {ident: ", ".join(told) for ident, told in found.items()}
 
@@ -240,7 +240,7 @@ def _published(subject: Subject) -> Iterator[Overlay]:
     pair = [ring[0], ring[-1]] if len(ring) > 1 else ring
     text = (
         f"This chart shows transit times of a laptop, {ORIGIN}, and the first and the newest run here. Machine, "
-        "kernel and year differ: the laptop's times give a scale and are no comparison."
+        "kernel and year differ, so use the laptop's times only as a scale, not for a comparison."
     )
     yield Overlay("Next to a laptop of 2015", text, (*_curves(subject, pair), *theirs))
 

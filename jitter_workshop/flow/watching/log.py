@@ -132,7 +132,7 @@ class Log:
         if before is None or before == sentence:
             self.subject.notes[about] = sentence
         else:
-            self.subject.notes[about] = f"{sentence} (and other times before: see the journal)"
+            self.subject.notes[about] = f"{sentence} (the journal has earlier notes on this)"
 
     def trace_ended(self, why: str) -> None:
         """Note that there is no trace from now on. The watch's evidence is still the trace if it has already shown
@@ -180,7 +180,7 @@ class Log:
         if gone >= _SLEPT_NS:
             self.note("suspend", f"the host slept for {nice_ns(gone)}: this time is no part of the watch")
         if abs(moved - gone) >= _STEP_NS:
-            words = f"the wall clock stepped by {nice_ns(moved - gone)}; lengths of time come from another clock"
+            words = f"the wall clock stepped by {nice_ns(moved - gone)}; lengths of time are measured by another clock"
             self.note("clock_step", words)
 
     def _write(self, kind: str, *, last: bool = False, **entry: Any) -> None:

@@ -295,7 +295,7 @@ class _Watcher:
         one wait does. Otherwise the thread may have had many short waits, and the time counts as undecided."""
         log, tally = self._log, self._log.tally
         sure = [one for one in late if one.ns >= tally.threshold_ns * max(one.times, 1)]
-        why = log.subject.notes.get("trace", "its trace was not read, or its events were overwritten")
+        why = log.subject.notes.get("trace", "the trace was not read, or its events were overwritten")
         stalls = []
         for one in sorted(sure, key=lambda one: -one.ns):
             least = one.ns // max(one.times, 1)

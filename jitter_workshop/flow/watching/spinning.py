@@ -204,7 +204,10 @@ class FlightRecorder:
         named, rest, file = list[Stall](), list[Stall](), log.new_file()
         for one in stalls:
             (named if self._whole(one, block, read) else rest).append(one)
-        kept = [self._unnamed(one, "its events were overwritten: the buffer had no room for them") for one in rest]
+        kept = [
+            self._unnamed(one, "the trace's buffer was full, so the events of this stall were overwritten")
+            for one in rest
+        ]
         kept += self._explained(block, at_ns, named, read, file)
         kept.sort(key=lambda one: (-one.duration_ns, one.at_ns))
         log.froze(kept[: max(MOST_LINES, log.tally.keep)], count, self._trace(block, at_ns, stalls, read))
@@ -215,7 +218,7 @@ class FlightRecorder:
         if self._tracer is None or not self._on or not self._recording:
             return None, self._log.subject.notes.get("trace", "there is no trace of this time")
         if not self._log.tally.may_read(longest_ns):
-            return None, "its trace was not read: reading traces had already taken a fifth of the time"
+            return None, "this trace was not read, because reading traces had already taken a fifth of the time"
         with self._failing():
             self._recording = False
             return self._tracer.evidence_read(self._since(block)), ""

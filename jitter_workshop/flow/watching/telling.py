@@ -16,7 +16,7 @@ from pathlib import Path
 from jitter_workshop.errors import UsageError, reason
 from jitter_workshop.flow.watching.tally import without_times
 from jitter_workshop.model.codec import to_plain
-from jitter_workshop.model.text import NAME, clean
+from jitter_workshop.model.text import NAME, clean, many
 from jitter_workshop.model.watch import KeptStall, WatchReport
 from jitter_workshop.report.formats.prometheus import render_watch
 from jitter_workshop.session import files
@@ -51,7 +51,8 @@ class Command:
     def stall(self, report: WatchReport, worst: KeptStall, count: int) -> None:
         if not self._over():
             self._left_out += 1
-            self.note("exec", f"the command was still running at {self._left_out:,} freezes, so it got no news of them")
+            freezes = many(self._left_out, "later freeze")
+            self.note("exec", f"the command was still running at {freezes}, so it was not started again")
             return
         plain = to_plain(without_times([worst])[0])
         parts = [{**part, "name": clean(part["name"], NAME)} for part in (plain["parts"] or [])[:_MOST_PARTS]]

@@ -234,12 +234,12 @@ def _contradictions(verdict: WatchVerdict) -> Sequence[str]:
         return [error.message]
     found = []
     if (condition.limit_ns, condition.most, condition.for_ns) != (verdict.limit_ns, verdict.most, verdict.for_ns):
-        found.append("its numbers differ from those in its condition")
+        found.append("the verdict's numbers differ from those in its condition")
     judged = judge(condition, verdict.stalls, verdict.watched_ns)
     if judged != Judged(verdict.verdict, verdict.reason):
         found.append(f"by its own figures the verdict is {judged.verdict or 'none'}: {judged.reason}")
     if _per_hour(verdict.stalls, verdict.watched_ns) != (verdict.per_hour_low, verdict.per_hour_high):
-        found.append("its limits do not follow from its figures")
+        found.append("the verdict's limits do not follow from its figures")
     return found
 
 
