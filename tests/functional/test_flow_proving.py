@@ -603,7 +603,7 @@ def test_who_else_was_there_is_named_and_counts(
     assert proof.disturbed == 5
     (note,) = proof.notes
     assert note.startswith("other tasks used the measured CPUs")
-    assert "measured CPUs in 5 runs, and these runs count, too: " in note
+    assert "measured CPUs in 5 runs, and these runs" in note
     assert "and 2 more" in note
     assert "\x1b" not in note
 

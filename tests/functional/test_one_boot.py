@@ -261,7 +261,7 @@ def test_a_chapter_offers_one_boot_first_verifies_it_and_keeps_it(
     walk.host.boots.choose(once=False)
     kept = walk.plan()
     assert [change.kind for change in kept.changes] == ["grub", "grub"]
-    assert kept.text.startswith("This plan is for the next boot and every")
+    assert "for the next boot and every later" in kept.text
     view = walk.apply()
     assert (view.settled, view.needs_reboot) == (True, False)
     assert "in effect now" in view.text
@@ -460,7 +460,7 @@ def test_line_by_line_every_and_once_turn_the_plan(live: FakeWorkshop, tree: Pat
     said = talk(live, "every|once||q", chapter="tick")
     flat = " ".join(said.split())
     assert "every = for every boot" in flat
-    assert "This plan is for the next boot and every" in flat
+    assert "for the next boot and every later" in flat
     assert "once = for the next boot alone" in flat
     assert "take effect at the next boot only" in flat
     assert "Leave with q, reboot, start" in flat

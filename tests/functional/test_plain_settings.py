@@ -244,7 +244,7 @@ def test_a_reboot_is_waited_for_and_its_effect_told(tree: Path, course: Path, mo
     said = in_a_line(talk(later, "||q"))
     assert "NEXT: Pages · apply" in said
     assert "This host was rebooted:" in said
-    assert "was rebooted: the written boot parameters are in effect." in said
+    assert "the written boot parameters are in effect." in said
     assert "There was nothing to write." in said
     assert "To be measured: 'after pages'" in said
 
