@@ -19,8 +19,8 @@ from jitter_workshop.paths import CLASS_FILE
 
 _BETWEEN = ("sudo", "doas", "pkexec", "su")
 _MOST_BETWEEN = 4
-"""Programs that give root's rights and may stand between a caller and its agent. At most _MOST_BETWEEN of them are
-skipped in search of the caller."""
+"""Programs that give root's rights. They may be between a caller and its agent in the tree of processes. In search of
+the caller, at most _MOST_BETWEEN of them are skipped."""
 
 
 def read_class(top: str = "/", owner: int = 0) -> ClassFile | None:

@@ -23,7 +23,8 @@ MAX_PRIORITY = 49
 and below all threads that keep the machine running."""
 MAX_THREADS = 1024
 _THREADS = {1: "tasks", 2: "cgroup.threads"}
-"""Version of the control groups → name of a group's file by which a single thread is put into the group."""
+"""Version of the control groups → name of a file in each group. A thread number written to this file puts the single
+thread into the group."""
 
 
 class Held(contextlib.AbstractContextManager["Held"]):

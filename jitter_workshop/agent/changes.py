@@ -32,10 +32,13 @@ from jitter_workshop.tuning.writer import HostWriter
 class Setup:
     """Hold the setup of an agent.
 
-    ``owner``: the user that must own the state folder. ``top``: the folder above the state folder. ``who``: the caller
-    in words. ``notice``: a sentence to show to the caller at the beginning; "" for none. ``member``: on a class host,
-    the caller as a member of the class. ``needs_turn``: True if the caller may change the host only in their turn.
-    ``pid``: the number of the caller's process, None if it is not known.
+    - ``owner``: the user that must own the state folder.
+    - ``top``: the folder above the state folder.
+    - ``who``: the caller in words.
+    - ``notice``: a sentence to show to the caller at the beginning; "" for none.
+    - ``member``: on a class host, the caller as a member of the class.
+    - ``needs_turn``: True if the caller may change the host only in their turn.
+    - ``pid``: the number of the caller's process, None if it is not known.
     """
 
     root: HostRoot
@@ -56,9 +59,9 @@ class Setup:
 class Changes:
     """Apply and restore changes, and adopt changes that a user makes by hand.
 
-    ``leased``: the ids of the journals whose changes end with this connection. ``lease_s``: the idle timeout in
-    seconds, None if nothing is leased. ``announced``: the ids of the leased journals whose changes a user makes by
-    hand.
+    - ``leased``: the ids of the journals whose changes end with this connection.
+    - ``lease_s``: the idle timeout in seconds, None if nothing is leased.
+    - ``announced``: the ids of the leased journals whose changes a user makes by hand.
     """
 
     def __init__(self, setup: Setup) -> None:

@@ -41,8 +41,12 @@ from jitter_workshop.paths import CLASS_FILE
 T = TypeVar("T")
 
 Rights = Literal["root", "sudo", "none"]
-"""The ways to get root rights. ``root``: this process has them. ``sudo``: sudo is installed, but may ask for a password
-or refuse. ``none``: there is no way."""
+"""The ways to get root rights.
+
+- ``root``: this process has them.
+- ``sudo``: sudo is installed, but may ask for a password or refuse.
+- ``none``: there is no way.
+"""
 
 LEASE_S = 20.0
 """A lease ends after this many seconds of silence; five heartbeats fit into this time."""
@@ -197,8 +201,8 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         *,
         overwrite: bool = False,
     ) -> TraceInfo:
-        """Prepare a recording of the kernel's trace: the events of some threads of one of this user's processes, and of
-        the CPUs ``cpus``.
+        """Prepare a recording of the kernel's trace. It has the events of some threads and of the CPUs ``cpus``. The
+        threads belong to one of this user's processes.
 
         With ``overwrite``, the newest events overwrite the oldest in a full buffer.
         """
@@ -282,15 +286,16 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         self._ask("turn", STEP_LIMIT_S, do="need")
 
     def turn(self, do: str, **fields: Any) -> None:
-        """Send a request about turns. Raise HostError on failure.
+        """Send a request about turns. Raise HostError on failure. ``do``:
 
-        ``give`` gives the turn back, ``doing`` describes the holder's work. For instructors: ``end`` (``user``),
-        ``freeze`` and ``thaw``.
+        - ``give``: give the turn back.
+        - ``doing``: describe the holder's work.
+        - ``end``, ``freeze``, ``thaw``: for instructors; ``end`` has the field ``user``.
         """
         self._ask("turn", STEP_LIMIT_S, do=do, **fields)
 
     def bye(self) -> RestoreResult:
-        """End the connection. The changes of a lease are restored before; return the result of this restore."""
+        """Restore the changes of a lease, and end the connection. Return the result of the restore."""
         try:
             return _as(RestoreResult, self._ask("bye", STEP_LIMIT_S))
         finally:

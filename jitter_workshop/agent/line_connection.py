@@ -23,7 +23,7 @@ IDLE_LIMIT_S = 3600.0
 """Idle timeout in seconds of a connection without a lease."""
 
 _STEP_S = 0.5
-"""Seconds between two checks whether the connection has ended, while the caller does not read an answer."""
+"""While the caller does not read an answer, the agent checks after so many seconds whether the connection has ended."""
 
 LeaseS = Callable[[], float | None]
 """The function that returns a connection's idle timeout in seconds; None if nothing is held for the caller."""

@@ -77,8 +77,8 @@ def may_run_anything(user: str) -> bool:
 
 
 def first_foreign(files: Iterable[str], owner: int = 0) -> str:
-    """Return in words the first of ``files`` that users other than ``owner`` can change, or the first such folder above
-    a file. Return "" if there is none.
+    """Return in words the first file or folder that users other than ``owner`` can change; "" if there is none.
+    ``files`` and the folders above them are checked.
 
     A folder above a file may be writable by everyone if it is sticky, as /tmp is. In a sticky folder, other users
     cannot rename, remove or replace a file of ``owner`` (inode(7), S_ISVTX). A folder that is itself in ``files`` must

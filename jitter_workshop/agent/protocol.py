@@ -1,45 +1,66 @@
 """Define the messages between the agent and its caller: one JSON object a line, at most MAX_LINE bytes.
 
-The caller asks ``{"id": 1, "verb": "apply", …}``; the agent answers ``{"id": 1, "ok": {…}}`` or ``{"id": 1, "error":
-{"message": …, "advice": …}}``. A ``heartbeat`` is not answered. Verbs and their fields:
+The caller asks ``{"id": 1, "verb": "apply", …}``. The agent answers ``{"id": 1, "ok": {…}}`` or ``{"id": 1, "error":
+{"message": …, "advice": …}}``. The list has each verb with its fields, and the answer behind the arrow. ``{}`` is an
+answer without fields.
 
-``hello``      ``{}`` → protocol, pid, uid, tree (the folder of the code that runs), notice (a sentence, or "")
-``plan``       ``wanted`` (list of ``ID`` or ``ID=VALUE``), ``cpus`` (a CPU list) → the plan as root sees it
-``apply``      the same with ``shown`` (digests of the changes that were shown) and ``lease`` (seconds without a
-               heartbeat after which all is restored; null: all stays) → an ApplyResult
-``announce``   as ``apply``, always with ``lease``, for changes that a user makes by hand: their old values go to a
-               journal, and nothing is written → an ApplyResult without ``applied``
-``adopt``      ``journal`` (of an ``announce`` of this connection): the changes that have the announced values on the
-               host are recorded as made, and nothing is written; ``end``: the rest is no longer announced;
-               ``wrong``: values other than the announced ones were typed: these are restored, too → an ApplyResult
-``restore``    ``tunables`` (ids; none = all), ``forget`` (give up overwritten changes, too) → a RestoreResult
-``keep``       the changes of this lease stay until ``restore``; with ``journals`` only those in the named journals (an
-               ApplyResult has the id), and all others stay leased
-``place``      ``pid``: a process of the caller's own, onto the CPUs that this tool isolates → ``cpus``
-``place_threads``  ``pid``, ``tids``: threads of the caller's own process, onto these CPUs, while its other threads stay
-               outside (not on a class host with cgroup version 2) → ``cpus``
-``realtime``   ``pid``, ``tids``, ``priority`` (SCHED_FIFO up to 49, 0 = none): threads of the caller's own → {}
-``evidence``   ``do``: ``begin`` (``pid``, ``tids``: threads of the caller's own process; ``cpus``: a list; ``clock``:
-               x86-tsc or mono; ``stacks``; ``buffer_kb`` for each CPU, null for the usual) → a TraceInfo;
-               or with ``pids`` in the place of ``pid`` and ``tids``: the caller's own processes, whose threads and
-               children are followed, with their system calls and page faults, and ``drain`` → kept_bytes, ended
-               (the recording stopped: no room for more); with ``overwrite`` the newest events overwrite the oldest;
-               ``start`` → {}; ``read`` (``since``: ticks, null for all) → pieces, lost, lost_elsewhere (CPU → number of
-               events), whole_from (ticks; events before it may be overwritten); ``piece`` (``number``)
-               → data (base64; all pieces together: see ``capture.Capture.read``); ``end`` → {}
-``turn``       on a class host: ``do`` = ``take`` (``client``: a process of the caller's own, which gets the hot CPUs
-               with its children; ``people``: user names of their team) → a TurnGranted, once the turn has come;
-               ``give`` → {}, once the machine is restored; ``doing`` (``doing``: what the holder does, in their own
-               words) → {}; ``need`` → {}, or a refusal if the caller does not have the turn; for instructors ``end``
-               (``user``: the user whose turn or place in the queue ends, null: the holder of the turn; a student may
-               name themselves), ``freeze``, ``thaw`` → {}
-``heartbeat``  the caller is alive
-``bye``        the end; a lease is restored first → a RestoreResult
+``hello`` → ``protocol``, ``pid``, ``uid``, ``tree``, ``notice``. Begin the conversation.
+    - ``tree``: the folder of the code that runs.
+    - ``notice``: a sentence to show, or "".
+``plan`` ``wanted``, ``cpus`` → the plan. Make the plan as root sees the host.
+    - ``wanted``: a list of ``ID`` or ``ID=VALUE``.
+    - ``cpus``: a list of CPUs.
+``apply`` ``wanted``, ``cpus``, ``shown``, ``lease`` → an ApplyResult. Make the changes that were shown.
+    - ``shown``: the digests of these changes.
+    - ``lease``: after so many seconds without a heartbeat, all is restored. With null all stays.
+``announce``, with the fields of ``apply`` → an ApplyResult without ``applied``. Record the old values of changes that
+a user makes by hand in a journal. Nothing is written to the host. ``lease`` must not be null.
+``adopt`` ``journal``, ``end``, ``wrong`` → an ApplyResult. Record as made the announced changes whose values the host
+has now. Nothing is written to the host.
+    - ``journal``: the id of a journal that this connection announced.
+    - ``end``: true if the remaining changes are no longer announced.
+    - ``wrong``: true to record other values, too: the user typed them, and a restore undoes them.
+``restore`` ``tunables``, ``forget`` → a RestoreResult.
+    - ``tunables``: ids; an empty list means all.
+    - ``forget``: true to give up overwritten changes, too.
+``keep`` ``journals`` → ``kept``. Changes of this lease stay until ``restore``.
+    - ``journals``: the ids of the journals whose changes stay; an empty list means all. An ApplyResult has the id.
+``place`` ``pid`` → ``cpus``. Put a process of the caller's own onto the CPUs that this tool isolates.
+``place_threads`` ``pid``, ``tids`` → ``cpus``. Put threads of such a process onto these CPUs. Its other threads stay
+outside. A class host with cgroup version 2 refuses this verb.
+``realtime`` ``pid``, ``tids``, ``priority`` → ``{}``. Give threads of such a process a real-time priority.
+    - ``priority``: of SCHED_FIFO, up to 49; 0 for none.
+``evidence`` ``do``. Record the kernel's trace. ``do`` is one of these:
+    - ``begin`` ``pid``, ``tids``, ``cpus``, ``clock``, ``stacks``, ``buffer_kb``, ``overwrite`` → a TraceInfo. Prepare
+      to record threads of a process of the caller's own. ``cpus``: a list of CPUs. ``clock``: x86-tsc or mono.
+      ``buffer_kb``: for each CPU, null for the usual size. ``overwrite``: true if the newest events overwrite the
+      oldest.
+    - ``begin`` with ``pids`` in place of ``pid`` and ``tids``: follow the caller's own processes with their threads and
+      children, system calls and page faults.
+    - ``start`` → ``{}``.
+    - ``drain`` → ``kept_bytes``, ``ended``. Make room while processes are followed. ``ended``: true if the recording
+      stopped because there was no room for more.
+    - ``read`` ``since`` → ``pieces``, ``lost``, ``lost_elsewhere``, ``whole_from``. Stop the recording. ``since``:
+      ticks, null for all. Both fields of lost events: CPU → number. ``whole_from``: ticks; older events may be
+      overwritten.
+    - ``piece`` ``number`` → ``data``: one piece of the trace in base64 (``capture.Capture.read`` explains the whole).
+    - ``end`` → ``{}``.
+``turn`` ``do``. Take part in the turns of a class host. ``do`` is one of these:
+    - ``take`` ``client``, ``people`` → a TurnGranted, once the turn has come. ``client``: a process of the caller's
+      own; it gets the hot CPUs, together with its children. ``people``: the user names of the team.
+    - ``give`` → ``{}``, once the machine is restored.
+    - ``doing`` ``doing`` → ``{}``. Tell what the holder does, in the holder's own words.
+    - ``need`` → ``{}``, or a refusal if the caller does not have the turn.
+    - ``end`` ``user`` → ``{}``. End this user's turn or wait; null means the holder of the turn. A student may name
+      only themselves.
+    - ``freeze`` and ``thaw`` → ``{}``. Only for instructors.
+``heartbeat``. Tell that the caller is alive. There is no answer.
+``bye`` → a RestoreResult. Restore the changes of a lease, and end the connection.
 
-On a class host all verbs except ``hello``, ``plan``, ``turn`` and ``bye`` need the turn. A student names the class's
-hot CPUs, tunables that the class file lets them apply, and always a lease. Only an instructor may ``keep`` and
-``announce``; a student's ``restore`` covers only their own changes. A caller that waits for the turn or has it counts
-as gone after 20 s of silence. At the end of a turn everything is restored; later requests that need the turn are
+On a class host all verbs except ``hello``, ``plan``, ``turn`` and ``bye`` need the turn. A student may name only the
+class's hot CPUs and the tunables that the class file allows, and must name a lease. Only an instructor may ``keep`` and
+``announce``. A student's ``restore`` covers only the student's own changes. A caller that waits for the turn or has it
+counts as gone after 20 s of silence. At the end of a turn everything is restored. Later requests that need the turn are
 refused with the reason. Root on a pipe needs no turn.
 """
 
