@@ -1,4 +1,5 @@
-"""Show a class as two kinds of tables: members × chapters, stuck members first; and machines × checks."""
+"""Show a class in tables: one has a row per member, stuck members first, and a column per chapter; another one has a
+row per check and a column per machine."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _GROUPS: dict[Group, tuple[str, str]] = {
 _LONGEST_NAME, _LEAST_NAME = 24, 9
 _CELL = 3
 _FIGURES = 30
-"""The width in cells of all columns after those of the chapters, except the step."""
+"""The width in cells of all columns to the right of the chapters, without the column of the step."""
 _TITLES_FROM = 120
 _TITLE = 22
 _MOST_NAMED = 12
@@ -159,8 +160,8 @@ def _legend(layout: _Layout, unknown: int) -> Lines:
 
 
 def _stuck(found: Sequence[tuple[BoardRow, str]]) -> str:
-    """Return the stuck students; the one who is stuck longest comes first. ``found``: (row, machine) each; the machine
-    is "" on a single machine."""
+    """Return the stuck students; the one who is stuck longest comes first. ``found``: pairs (row, machine); the machine
+    is "" if the class has only one."""
     longest = sorted(found, key=lambda one: -one[0].idle_s)
     named = (f"{who(row)}{f' on {called(host, 20)}' if host else ''} ({_minutes(row.idle_s)})" for row, host in longest)
     more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
@@ -214,8 +215,8 @@ class Row:
 
 
 def fleet(machines: Iterable[tuple[str, dict[str, Any] | None, str]]) -> tuple[Row, ...]:
-    """Return a row per machine. Each machine is given as its name, the JSON of its ``status`` (None if it is missing),
-    and an error or ""."""
+    """Return a row per machine. ``machines``: the name of each machine, the JSON of its ``status`` (None if it is
+    missing), and an error or ""."""
     found = []
     for host, status, error in machines:
         checks = status.get("checks") if status is not None else None

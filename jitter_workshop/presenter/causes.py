@@ -34,7 +34,8 @@ from jitter_workshop.stats.scale import nice_ns
 
 WIDEST = 100
 MOST_CAUSES, MOST_ROWS, IN_FULL = 24, 12, 3
-"""The most rows of causes, rows of threads, and stalls in full that are shown; the JSON has all of them."""
+"""The largest numbers that are shown: of rows of causes, of rows of threads, and of stalls in full. The JSON has all of
+them."""
 
 SHADES = "█▓▒░"
 REST = "·"
@@ -182,9 +183,9 @@ def long_one_line(
     middle: Callable[[int], Text],
     words: Callable[[str, str, int], str],
 ) -> Text:
-    """Return a stall or hold-up in one line of a list. ``middle``: returns the text between its time and its largest
-    cause, for a number of cells. ``words``: returns a cause in words, for its kind, its name and the largest number of
-    characters. ``under``: the line is under the cursor."""
+    """Return a stall or hold-up in one line of a list. ``middle``: takes a number of cells, and returns the text
+    between time and largest cause. ``words``: takes a cause's kind, its name and the largest number of characters, and
+    returns the cause in words. ``under``: the line is under the cursor."""
     line = Text("▸ " if under else "  ", "accent")
     line.append(f"{number:>2} {nice_ns(one.duration_ns):>8} ", "bold text" if under else "text")
     line.append(f"at {nice_ns(one.at_ns):<8} ", "dim")
@@ -245,7 +246,8 @@ def stall_bar(stall: ExplainedStall, width: int) -> tuple[str, tuple[tuple[str, 
 
 
 def _spread(offset: int, ns: int, each: float, columns: int) -> Iterator[tuple[int, float]]:
-    """Yield (column, ns) for each column of a bar that a piece of a stall covers. ``each``: the ns of a column."""
+    """Yield (column, ns) for each column of a bar that a piece of a stall covers. ``each``: the length of a column in
+    ns."""
     end = offset + ns
     for column in range(int(offset / each), columns):
         low, high = column * each, (column + 1) * each
@@ -282,8 +284,8 @@ def focused(evidence: Sequence[str]) -> bool:
 
 
 def mounting(command: str, then: str) -> str:
-    """Return a sentence that the kernel's trace is not mounted, with the command by which root can mount it. ``then``:
-    what to do after the mount."""
+    """Return a sentence which says that the kernel's trace is not mounted, and by which command root can mount it.
+    ``then``: what to do after the mount."""
     return f"{NOT_MOUNTED} As root: {command} ({then})"
 
 

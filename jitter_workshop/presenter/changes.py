@@ -44,8 +44,8 @@ def counted(tunables: Sequence[str]) -> str:
 
 
 def as_root(workshop: Workshop) -> str:
-    """Return words on how a key that changes settings gets root's rights: ``as root``, and that sudo may ask for a
-    password first."""
+    """Return the words ``as root`` for a key that changes settings. If sudo may ask for a password first, the words say
+    so."""
     asks = workshop.agent_session.rights == "sudo"
     return "as root (sudo may ask for your password first)" if asks else "as root"
 
@@ -65,8 +65,8 @@ def applied_said(result: ApplyResult) -> list[str]:
 
 
 def applied(result: ApplyResult, differently: Sequence[Applied], width: int, held: bool = False) -> Lines:
-    """Return the result of an apply. ``differently``: writes whose value, read back, differs from the written one.
-    ``held``: the changes are restored at the end."""
+    """Return the result of an apply. ``differently``: writes after which the setting had another value than the written
+    one. ``held``: the changes are restored at the end."""
     lines = _result(applied_said(result), width, "good" if result.applied else "bold")
     if differently:
         lines += [Text(), heading("NOT THE VALUE THAT WAS WRITTEN")]

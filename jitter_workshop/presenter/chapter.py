@@ -324,8 +324,8 @@ def recording_lines(reason: str, recording: str, live: bool, width: int, practic
 
 
 def nothing_measured(shown: Sequence[RunCurve], width: int, *, counted: bool = False) -> Lines:
-    """Return the lines that replace a run in a chapter on a recording. ``shown``: curves from another machine.
-    ``counted``: counts of an emulated machine are shown."""
+    """Return the lines that replace a run in a chapter on a recording. ``shown``: the curves of another machine that
+    can be shown. ``counted``: True if counts of an emulated machine are shown instead."""
     lines: Lines = [heading("NO RUN HERE")]
     none = ", and no run of this chapter on another machine comes with the course."
     if counted:
@@ -351,7 +351,7 @@ def settings_compared(changes: Sequence[SettingChange], width: int) -> Lines:
 
 
 def decided_on_recording(task: PredictionTask, decided: bool) -> str:
-    """Say who decides a guess on a recording. ``decided``: what was recorded on another machine decides it."""
+    """Say who decides a guess on a recording. ``decided``: True if recorded figures of another machine decide it."""
     if decided:
         what = "curve" if task.kind == "mark" else "recorded runs"
         return f"On a recording the {what} of another machine decide{'s' if task.kind == 'mark' else ''} this."
@@ -377,8 +377,8 @@ def answers_explained(task: PredictionTask, kept: Prediction | None, width: int)
 
 
 def judged_guess(outcome: PredictionOutcome, width: int, *, explained: bool) -> Lines:
-    """Return whether a guess was near, and the guess beside the figure. ``explained``: also the reason, if
-    the guess is judged."""
+    """Return whether a guess was near, and the guess beside the figure. ``explained``: if the guess is judged, also
+    return the reason."""
     of_mark = outcome.guessed_ns is not None
     sign, role = {
         True: ("✓ near: " if of_mark else "✓ ", "good"),

@@ -1,4 +1,4 @@
-"""Describe a class host on the screen: one line for the turn, one for the instructor's place, and the queue."""
+"""Describe a class host on the screen: a line on the turn, a line on the instructor's chapter, and the queue."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 MOST_LINES = 2
 NEARLY_OVER_S = 60.0
-"""A turn's line is highlighted when less than this is left, in seconds."""
+"""A turn's line is highlighted when fewer seconds than this are left."""
 
 
 def lines(view: ClassView, course: Course, width: int) -> Iterable[Text]:
-    """Yield why the learner's turn has ended, unless that was told before; then the turn; then the instructor's
-    place."""
+    """Yield the line of the turn, then the line with the instructor's chapter. If the learner's turn has just ended,
+    yield the reason first."""
     if view.lost:
         yield from wrap(clean(view.lost, 300), width, "○ ", "  ")[:MOST_LINES]
     yield turn_line(view)

@@ -196,7 +196,8 @@ def _legend(marks: Sequence[Mapping[str, str]], measures: Collection[str], width
 
 
 def _hanging(said: str, width: int) -> Lines:
-    """Return a mark's meaning, broken where it is too long; its further lines stand below the words."""
+    """Return a mark's meaning. If it needs several lines, the further lines begin below the first word of the
+    meaning."""
     mark, _, words = said.partition("  ")
     return [Text(said)] if len(said) <= width else wrap(words.strip(), width, f"{mark}  ")
 

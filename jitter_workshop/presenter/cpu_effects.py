@@ -45,9 +45,8 @@ class CpuEffect:
 
 
 def effects(changes: Iterable[Change], online: CpuSet, *, waits: bool = True) -> tuple[CpuEffect, ...]:
-    """Return the effects of writes on the online CPUs, as far as each CPU has a state of its own; () for writes that
-    concern no single CPU, such as those below ``/proc/sys/vm``. ``waits``: the host was not rebooted after these
-    writes."""
+    """Return the effects of writes that change the state of single online CPUs. Return () if no write does so, such as
+    those below ``/proc/sys/vm``. ``waits``: the host was not rebooted after these writes."""
     found = list(changes)
     later = _of_boot(found, online, _AT_NEXT_BOOT if waits else "")
     each = (*_of_masks(found, online), *_isolated(found, online), *_of_files(found), *later)
@@ -98,7 +97,8 @@ def _counted(
 
 
 def _allowed(values: Iterable[str], parse: Callable[[str], CpuSet]) -> Counter[int]:
-    """Return for each CPU the number of values that name it."""
+    """Return for each CPU the number of masks that contain it. ``values``: the masks as text; unreadable ones are
+    ignored."""
     count: Counter[int] = Counter()
     for value, times in Counter(values).items():
         try:

@@ -87,7 +87,7 @@ def made_elsewhere(shown: Sequence[RunCurve], source: str) -> str:
 
 def percentile_table(curves: Sequence[RunCurve], width: int) -> Lines:
     """Return the numbers behind a chart: a column per curve, a row per percentile. If a curve was not measured here, a
-    row names the origin of each curve: behind a label the origin would be cut off."""
+    row names the origin of each curve, because an origin behind a label would be cut off."""
     if not curves:
         return [Text("No curve is shown yet.", "dim")]
     found, gap = curve_rows(curves), 2

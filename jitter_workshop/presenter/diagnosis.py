@@ -54,7 +54,7 @@ _ASKED = (
         "during the measurement.",
     ),
 )
-"""The names of vectors that another CPU sends, by a trace and by counters, and what stops these vectors."""
+"""Interrupts that another CPU sends: their names in a trace and in counters, and a text on what stops them."""
 
 
 def asked(seen: SeenCauses) -> str:
@@ -73,8 +73,8 @@ def asked(seen: SeenCauses) -> str:
 
 
 def without_trace(seen: SeenCauses) -> str:
-    """Return one sentence that says what a trace of this run would need; "" for a run with a trace, and for a recorded
-    one."""
+    """Return one sentence that says why this run has no trace, or what a trace needs. Return "" if the run has a trace
+    or is recorded."""
     if seen.source != "counters":
         return ""
     if seen.why_no_trace == NOT_ASKED:
@@ -169,7 +169,8 @@ def verdict(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course
 
 
 def _with_woken(most: Suspect, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
-    """Return sentences on what the calls of another CPU woke, if ``most`` is such a call; "" if this is not known."""
+    """If the cause ``most`` is a call by another CPU, return sentences on the task that such calls woke. Return "" for
+    other causes, and if the task is not known."""
     marked = [one for one in seen.suspects if one.woken]
     woken = max((one for one in marked if not is_call(one)), key=lambda one: one.count or 0, default=None)
     if woken is None or not is_call(most):
@@ -208,8 +209,8 @@ def sign(right: bool | None) -> str:
 
 
 def judged(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
-    """Return the judgement of an answer in sentences: if it is right, what took most, and what this means. The last one
-    says so if the evidence is recorded."""
+    """Return the judgement of an answer in sentences: if it is right, what took most, and what this means. If the
+    evidence is recorded, the last sentence says so."""
     first, second = verdict(found, seen, chapter, course)
     return f"{sign(found.right)}{sentence(first)} {second}{f' {NOT_HERE}' if seen.recorded else ''}"
 

@@ -49,12 +49,13 @@ stalls, their mean length and the tail."""
 LEAST_SHARE = 0.1
 """A cause with less than this share of all stalled time is not called the chapter's cause: it made no tail."""
 _LEAST_ROW = 0.01
-"""The share of all stalled time below which a cause has no row, unless the chapter is about it."""
+"""The least share of all stalled time with which a cause has a row. A cause that the chapter is about also has a row
+below this share."""
 _PERCENTILE = re.compile(r"p\d")
 
 
 def origin_of(seen: KnownRun) -> str:
-    """Return the words for a run that is not one of a real machine here, such as "recorded" or "emulated"; "" for
+    """Return the words for a run that was not measured on this real machine, such as "recorded" or "emulated"; "" for
     other runs."""
     mark = EMULATED if seen.emulated else seen.run.mark
     return ", ".join(filter(None, ("recorded" if seen.recorded is not None else "", mark)))
@@ -207,9 +208,9 @@ def _compared(
 
 
 def against_each_other(runs: Sequence[KnownRun]) -> str:
-    """Say why fewer stalls can come with a longer tail, or more stalls with a shorter one. Return "" unless the second
-    run has fewer stalls, a longer mean stall and a longer tail, or more stalls, a shorter mean stall and a shorter
-    tail."""
+    """Say why fewer stalls can come with a longer tail, or more stalls with a shorter one. The text is for a second run
+    with fewer but longer stalls and a longer tail, or with more but shorter stalls and a shorter tail. For all other
+    runs, return ""."""
     before, after = runs
     if any(one.recorded is not None or one.timeless for one in runs):
         return ""
@@ -336,9 +337,9 @@ def _of_a_second(ns: float) -> str:
 
 
 def _small(causes: Sequence[CauseTime]) -> tuple[str, str] | None:
-    """Return two times in words, both per second: that of the causes which the chapter's figure counts, and that of all
-    stalls. Both are from the run in which these causes took more time. Return None if there are no such causes, or if
-    they took LEAST_SHARE of the stalled time or more."""
+    """Return two times per second, in words: the time of the causes that the chapter's figure counts, and the time of
+    all stalls. Both are from the run in which these causes took more time. Return None if there are no such causes, or
+    if they took LEAST_SHARE of the stalled time or more."""
     counted = [one for one in causes if one.counted]
     ns = [sum(one.ns[run] for one in counted if not one.at_most[run]) for run in (0, 1)]
     whole = sum(one.ns[ns.index(max(ns))] for one in causes)
@@ -408,8 +409,8 @@ def _times_in_time(cause: CauseTime, factor: float, which: tuple[str, str]) -> s
 
 
 def rows_of(causes: Sequence[CauseTime], most: int | None = None) -> list[CauseTime]:
-    """Return the causes that have a row in the table, at most ``most``: the largest, and those that the chapter is
-    about first if there is no room for all."""
+    """Return the causes that have a row in the table, at most ``most``. If there is no room for all, the causes that
+    the chapter treats are kept first, then the largest others."""
     whole = [sum(one.ns[run] for one in causes) for run in (0, 1)]
     alone = sum(one.counted for one in causes) == 1
 
@@ -478,7 +479,7 @@ def _task(name: str) -> str:
 
 
 def _our_cpus(seen: KnownRun) -> str:
-    """Return the words behind a per cent of the time of a traced run's measured CPUs."""
+    """Return the words that follow a percentage of the time of a traced run's measured CPUs."""
     number = _measured_cpus(seen)
     return f" of our {number} CPUs" if number > 1 else " of our CPU"
 
@@ -534,8 +535,8 @@ def _change(effect: Effect) -> str:
 
 
 def _none(effect: Effect) -> str:
-    """Say in words which of the two runs counted no event; return "" if both counted one. The words are shown in the
-    place of a factor: with a count of 0, no factor can be computed."""
+    """Say in words which of the two runs counted no event; return "" if both counted events. The words replace the
+    factor, because no factor can be computed with a count of 0."""
     if not effect.at_least:
         return ""
     return f"none in the {'second' if effect.values[1].split()[0] == '0' else 'first'} run"

@@ -1,4 +1,5 @@
-"""Explain the terms that stand on a page, each in a sentence, from the file that docs/glossary.md is made from."""
+"""Explain the terms of a page, each in a sentence. The sentences come from assets/glossary.toml, as docs/glossary.md
+does."""
 
 from __future__ import annotations
 

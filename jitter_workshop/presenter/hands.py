@@ -84,7 +84,7 @@ def said(view: HandsView) -> str:
 
 
 def was_it_you(view: HandsView, again: str) -> str:
-    """Return what to do about values that are not in the plan. ``again``: the key or command that takes them over."""
+    """Return what to do about values that are not in the plan. ``again``: the key or command that adopts them."""
     paths = ", ".join(clean(one.change.path, 120) for one in view.writes if one.state == "wrong")
     return f"Not as planned: {paths}. Did you type that? {again} once more takes it over, so that it is restored, too."
 

@@ -38,7 +38,7 @@ def begun(hunt: Hunt) -> str:
 
 
 def not_beside(hunt: Hunt | None) -> str:
-    """Tell why no noise runs for a measurement now, and what the learner can do instead."""
+    """Tell why no noise runs beside a measurement now, and what the learner can do instead."""
     if hunt is not None and hunt.state in ("stopped", "over"):
         return "The noise has ended. r measures again without it; x hides another one."
     return FIRST
@@ -55,7 +55,8 @@ def numbers(rows: int) -> str:
 
 def own_command() -> str:
     """Return the command that starts this program in another terminal. The command is the program's name if a shell
-    finds that, else a path: the virtual environment may not be active there. The command needs no sudo."""
+    finds the program there, else the program's path. In a virtual environment it is the path, because the other
+    terminal may not have activated it. The command needs no sudo."""
     found, prefix = shutil.which(NAME), Path(sys.prefix)
     if found is not None and not (sys.prefix != sys.base_prefix and Path(found).is_relative_to(prefix)):
         return NAME

@@ -18,7 +18,7 @@ NO_COMMAND = "This chapter is not about a program of yours."
 
 
 def causes(rehearsed: bool, step: str) -> str:
-    """Return why v shows nothing. ``rehearsed``: the chapter is taught on a recording."""
+    """Return the reason why the key v shows nothing. ``rehearsed``: the chapter is taught on a recording."""
     if rehearsed:
         return "Nothing was measured here, so v has no run to explain."
     if step == "diagnose":

@@ -2,8 +2,8 @@
 
 A line is a ``Text`` (:mod:`~jitter_workshop.presenter.styled`) whose styles are words: a role of the palette (text,
 dim, faint, rule, accent, good, bad, cool, code, cause_task and the other causes), ``under`` for the row under the
-cursor, and ``bold``. A surface replaces the roles by colours only when it shows the line: the screen by those of a
-theme (``tui.widgets.sheet``), :func:`written` by a terminal's own colours or none.
+cursor, and ``bold``. A surface replaces the roles by colours only when it shows the line. The screen uses the colours
+of a theme (``tui.widgets.sheet``). :func:`written` uses a terminal's own colours, or none.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ _LONGEST = 4_000
 class Output:
     """Write lines to a stream, in the stream's width, and in colours if the stream is a terminal that has colours.
 
-    NO_COLOR (with any text in it) and a dumb TERM mean no colour. COLUMNS wins over the terminal's own width, which a
-    pipe does not have. ``width``: the columns that may be used. ``colour``: escape sequences may be written.
+    NO_COLOR (with any text in it) and a dumb TERM mean no colour. COLUMNS replaces the terminal's own width; a pipe has
+    no width. ``width``: the columns that may be used. ``colour``: escape sequences may be written.
     """
 
     def __init__(self, stream: TextIO | None = None, narrowest: int = NARROWEST) -> None:
@@ -113,7 +113,7 @@ def written(lines: Iterable[Text], colour: bool = False) -> str:
 
 
 def in_ascii(lines: Lines) -> Lines:
-    """Return drawn lines with ASCII in the place of lines, boxes and bars, one character for each."""
+    """Return the lines with each character of a drawn line, box or bar replaced by one ASCII character."""
     for line in lines:
         line.plain = line.plain.translate(_IN_ASCII)
     return lines
@@ -176,8 +176,8 @@ def heading(text: str) -> Text:
 
 
 def sentence(text: str) -> str:
-    """Return a text as a sentence: with a capital at its beginning, and a full stop at its end, unless . ! or ? is
-    there."""
+    """Return a text as a sentence: it begins with a capital, and gets a full stop if it does not end with ``.``, ``!``
+    or ``?``."""
     said = clean(text, _LONGEST)
     return f"{said[:1].upper()}{said[1:]}{'' if said.endswith(('.', '!', '?')) or not said else '.'}"
 
@@ -206,8 +206,8 @@ def wrap(text: Text | str, width: int, first: str = "", rest: str | None = None,
 
 
 def _laid_out(plain: str, width: int, first: int, rest: int) -> list[list[tuple[int, int]]]:
-    """Return the words of each line as (start, end) in a text. ``first``, ``rest``: the cells before the words of the
-    first line, and of the others."""
+    """Return the words of each line as (start, end) in a text. ``first``, ``rest``: the number of cells before the
+    words of the first line, and before those of each other line."""
     lines: list[list[tuple[int, int]]] = []
     line: list[tuple[int, int]] = []
     used = first
@@ -270,8 +270,8 @@ _KEYS = frozenset(("Enter", "Esc", "Tab", "Space", "PgUp", "PgDn", "F1"))
 
 
 def keyed(words: str) -> Text:
-    """Return ``Enter goes on · r looks again`` with each key in the colour of keys. A key is a name such as Enter, one
-    character, or a range of digits; it begins its part."""
+    """Return ``Enter goes on · r looks again`` with each key in the colour of keys. Each part begins with its key: a
+    name such as Enter, one character, or a range of digits."""
     line = Text(style="dim")
     for number, part in enumerate(words.split(" · ")):
         tokens = part.split(" ")

@@ -19,9 +19,9 @@ _OWN = "This is the mask of this host."
 
 
 def tasks(chapter: Chapter, view: CpuView) -> tuple[MaskTask, ...]:
-    """Return the masks to write: the lesson's, then that of the host that is shown, without its hot CPUs. The host's
-    mask is left out if the host has only hot CPUs, too many CPUs, or offline CPUs. Return () for a chapter without a
-    mask."""
+    """Return the masks to write: the lesson's mask, then a mask of all CPUs of the shown host but its hot ones. The
+    second mask is left out if the host has no hot CPUs or only hot CPUs, too many CPUs, or offline CPUs. Return () for
+    a chapter without a mask."""
     if chapter.mask is None:
         return ()
     online = view.topology.online

@@ -1,4 +1,5 @@
-"""Show a chapter's program: which one it is, what was seen, what can be proven with it, and how to make it last."""
+"""Show a chapter's program: what was observed of it, what can be proven with it, and how to make a change last for
+it."""
 
 from __future__ import annotations
 
@@ -30,13 +31,13 @@ NOTHING_ELSE = "This tool finds no setting to change while the host runs, so the
 
 
 def name(work: ProgramWork) -> str:
-    """Return the program in a few words: the name of a small one, or the command."""
+    """Return the program in a few words: the name of a small program of the course, or the command."""
     sample = sample_of(work.words)
     return sample.name if sample is not None else command_line(work.words, LABEL)
 
 
 def program(work: ProgramWork, width: int) -> Lines:
-    """Return the program in a line, and for a small one of the course what it is."""
+    """Return the program in a line. For a small program of the course, the line also says what it is."""
     sample = sample_of(work.words)
     said = name(work) if sample is None else f"{sample.name}, {sample.what}"
     return labelled("program", said, width, 10)

@@ -42,7 +42,7 @@ _SIGNED = (
     {"✓": "curve made", "·": "no curve yet (·)", "–": "no curve (–)"},
     {"✓": "guess near", "✗": "guess wrong", "·": "no guess yet (·)"},
 )
-"""Sign → its meaning: first for a chapter's setting, then for its curve, then for its guess."""
+"""Sign → its three meanings: for a chapter's setting, for its curve, and for its guess."""
 
 _LOUD: dict[Chance, str] = {"moves": "good", "measures": "text", "reads": "text"}
 CHANCES = {chance: (words, _LOUD.get(chance, "dim")) for chance, words in CHANCE_WORDS.items()}

@@ -19,7 +19,8 @@ MESSAGES_A_SECOND = 100_000
 """The rate of the workload ``ring`` on the lessons' pages. From it and the events of a second a knee is computed."""
 
 _DRAWN_FROM = 32
-"""In fewer columns, the steps of a curve are shown as a table. A chapter's column is one or two columns wider."""
+"""The least width at which a curve is drawn. If the width is smaller, the curve's steps are shown as a table. A
+chapter's text is one or two columns wider than this."""
 _ROOMY = 48
 """From this width on a curve goes on for a decade behind its last step."""
 _AXIS = 8
@@ -50,8 +51,8 @@ def digits_a_row(width: int) -> int:
 
 
 def mask_bits(mask: Mask, width: int, at: int | None = None) -> Lines:
-    """Draw a mask as bits, the lowest CPU at the right: the highest CPU of each digit above, the digit below. ``at``:
-    the CPU under the cursor."""
+    """Draw a mask as bits, the lowest CPU at the right. Above the bits of each digit is its highest CPU, and below them
+    the digit. ``at``: the CPU under the cursor."""
     digits = -(-mask.cpus // 4)
     a_row = digits_a_row(width)
     lines: Lines = []
@@ -225,8 +226,8 @@ def _lane(event: Event, width: int) -> str:
 
 
 def _ring(_: Ring, width: int) -> Lines:
-    """Draw the ring: the producer writes a slot, the accumulator reads it one core further; a slot is two cache
-    lines (``native/ring.c``), so that two slots never share a line."""
+    """Draw the ring between the producer, which writes a slot, and the accumulator, which reads it. A slot is two cache
+    lines long (``native/ring.c``), so that two slots never share a line."""
     slots = 6 if width >= 60 else 3
     filled = ["17", "18", "19"][: slots - 1]
     cells = [f" {one:<3}" for one in [*filled, *[""] * (slots - len(filled))]]

@@ -23,7 +23,8 @@ MOST = 6
 sentence for the others."""
 _FIRST = 4
 _AT_ONCE = 200
-"""The number of writes above which a plan begins with each tunable's first few. Every write follows after them."""
+"""If a plan has more writes than this, it begins with the first few writes of each tunable. All writes follow after
+them."""
 _VALUE = 2_000
 """The most characters of a value that are shown. No real value is longer."""
 
@@ -97,7 +98,8 @@ def line_by_line(view: PlanView, width: int) -> Lines:
 
 
 def total(view: PlanView) -> str:
-    """Return the number of writes and of files, such as ``4 writes to 4 files of the host``, or of system calls."""
+    """Return the number of writes and files, such as ``4 writes to 4 files of the host``. For a plan that writes to no
+    file, return the number of system calls."""
     if _only_calls(view.changes):
         return many(len(view.changes), "system call")
     return f"{many(len(view.changes), 'write')} to {many(view.host_files, 'file')} of the host"
@@ -114,7 +116,8 @@ def _left_out(reasons: Iterable[str], width: int) -> Lines:
 
 
 def _afterwards(changes: Sequence[Change], width: int) -> Lines:
-    """Return the commands that follow the writes, and when the writes take effect, after an empty line; [] if none."""
+    """Return an empty line, the commands that follow the writes, and a note on writes that take effect at the next
+    boot. Return [] if there are no such commands and writes."""
     said = [f"Then, once: {clean(then, 200)}" for then in dict.fromkeys(c.then for c in changes if c.then)]
     later = [change.when == "boot" for change in changes]
     if any(later):
@@ -167,7 +170,7 @@ def _shortened(changes: Sequence[Change]) -> tuple[Sequence[Change], list[str]]:
 
 
 def _tunable(changes: Sequence[Change], shown: Sequence[Change], others: Sequence[str], width: int) -> Lines:
-    """Return one tunable's writes: its name, its risk, the reason, and each write; a reason of a write's own is shown
+    """Return one tunable: its name, risk and reason, then its writes. If a write has a reason of its own, it is shown
     below the write. ``others``: sentences on the writes that are not shown."""
     first = changes[0]
     title, why, danger = _words(first)

@@ -45,7 +45,7 @@ _BY_HAND = (
 )
 _BAR, _LEAST_BAR, _SECONDS = 24, 6, OBSERVED_S
 _GAP, _LEAST_COMMAND = 2, 16
-"""The blanks between two columns of the list of processes, and the least columns for a command line."""
+"""The number of blanks between two columns of the list of processes, and the least width of a command line."""
 _WHAT = {"command": "command", "process": "process", "thread": "thread", "cgroup": "control group"}
 _PARTS = (
     "waited: the thread could run, but another task or an interrupt had the CPU. slept: it asked to wait for a time or "
@@ -76,7 +76,7 @@ def explained(report: ProgramReport, width: int) -> Lines:
 
 
 def head(report: ProgramReport, width: int) -> Iterator[Text]:
-    """Yield how long the program was observed and how, and what the report lacks."""
+    """Yield how long and by what evidence the program was observed, and what the report lacks."""
     observed = f"{nice_ns(report.duration_ns)} observed"
     if report.evidence == "trace":
         told = (
@@ -322,8 +322,9 @@ def no_holdups(report: ProgramReport) -> str:
 
 
 def by_hand(report: ProgramReport) -> tuple[str, ...]:
-    """Return commands that show the same facts about a running process: its counters (without rights), and the switches
-    of its threads (sched_timehist of perf-sched(1), as root); () if its number is not known."""
+    """Return commands that show the same facts about a running process. The first shows its counters and needs no
+    rights. The others show the switches of its threads, and need root's rights (perf-sched(1)). Return () if the number
+    of the process is not known."""
     pid = report.target.pid
     if pid is None:
         return ()

@@ -161,9 +161,9 @@ def rounds_so_far(
     height: int,
     width: int,
 ) -> Lines:
-    """Return the picture of the rounds so far: for the measure that is judged first, the ratio of each round, oldest
-    first, and below it the order of the round's two runs. ``orders``: the orders of the finished rounds. ``height``:
-    the rows of the picture."""
+    """Return the picture of the rounds so far, the oldest first. It shows each round's ratio for the measure that is
+    judged first. Below the ratio is the order of the round's two runs. ``orders``: the orders of the finished rounds.
+    ``height``: the rows of the picture."""
     name = seen.name if seen is not None else "first figures after the first round"
     title = Text(f"{name}, with ÷ without" if seen is not None else name, "bold text")
     title.append(f"   {NOT_JUDGED}", "accent")

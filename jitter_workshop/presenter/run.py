@@ -74,8 +74,8 @@ def _length(request: MeasureRequest) -> str:
 
 
 def judged_by(workload: str, tail: str, each_ns: int) -> str:
-    """Say by which percentile a run is judged, and why. ``each_ns``: the time from one message to the next, 0 for
-    the usual one."""
+    """Say by which percentile a run is judged, and why. ``each_ns``: the time from one message to the next, 0 for the
+    usual time."""
     kind = KINDS[workload]
     if not kind.paced:
         return f"p{tail}, because the loop reads the clock tens of millions of times a second: {_LOOP}"
@@ -167,9 +167,9 @@ _TRACES: tuple[tuple[str, Callable[[Sequence[Block]], list[float | None]], str],
 
 
 def trace_lines(blocks: Sequence[Block], width: int, after: Sequence[Block] | None = None) -> list[str]:
-    """Return a line for the clock rate, for the temperature and for the throttling of the core, if they were read:
-    name, one character per block (or per few blocks), lowest to highest value. ``after``: the blocks of a second run;
-    each of its lines stands below the first run's and has the same scale."""
+    """Return lines on the core's clock rate, temperature and throttling, if they were read. A line has a name, one
+    character per block (or per few blocks), and the lowest and highest value. ``after``: the blocks of a second run.
+    Each line of the second run follows the same line of the first run and has its scale."""
     runs = [("", blocks)] if after is None else [("first  ", blocks), ("second ", after)]
     lines = []
     for name, read, form in _TRACES:
@@ -230,7 +230,8 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _steps(counts: Sequence[int | None]) -> list[float | None]:
-    """Return the growth of a counter from one block to the next. None: the first block, or an unknown count."""
+    """Return the growth of a counter from each block to the next; None for the first block, and where a count is not
+    known."""
     grown: list[float | None] = []
     before: int | None = None
     for count in counts:
@@ -277,8 +278,8 @@ def remark(run: Run) -> str:
 
 
 def result(run: Run, width: int) -> Lines:
-    """Return a run's whole result in at most 80 columns: mean, min, 50 … 99.9999 %, max, count; stalls, threads,
-    clock."""
+    """Return a run's whole result in at most 80 columns: latencies, stalls and gaps, threads, then other facts such as
+    the clock."""
     width = min(width, WIDEST)
     head = [Text(f"{clean(run.label, 60) or 'Run'} · {run.id}", "bold"), *wrap(" · ".join(_how(run)), width)]
     parts = [head, *_latencies(run, width), _stalls(run, width), _buckets(run, width), _threads(run, width)]

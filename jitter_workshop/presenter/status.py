@@ -233,7 +233,7 @@ def treated(finding: Finding, key: str) -> Text:
 
 
 def no_chapter(what: str, finding: Finding) -> str:
-    """Return the sentence that no chapter is about ``what``, and the reason if it is known."""
+    """Return a sentence which says that no chapter is about ``what``, and gives the reason if it is known."""
     reason = clean(finding.why_no_chapter, 300)
     if reason:
         return f"No chapter treats {what}: {reason[0].lower()}{reason[1:]}"

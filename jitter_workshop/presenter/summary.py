@@ -104,8 +104,9 @@ def standing(summary: CourseSummary) -> list[str]:
 
 
 def open_chapters(summary: CourseSummary) -> list[str]:
-    """Return lines on the chapters that are not done: a line for each that was begun; one for all others that can be
-    done here; one for those that are taught on a recording; one for those that cannot be done here."""
+    """Return lines on the chapters that are not done. Each chapter that was begun has a line of its own. Three more
+    lines list the other chapters: those that can be done here, those that are taught on a recording, and those that
+    cannot be done here."""
     every = (*summary.open_here, *summary.open_elsewhere)
     lines = [f"{clean(e.title, 60)}: at {e.next_step}" for e in every if e.started]
     for name, entries in (
