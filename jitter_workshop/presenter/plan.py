@@ -16,6 +16,7 @@ from jitter_workshop.presenter.styled import Text
 
 NO_RIGHTS = "You are not root, and sudo is not available, so nothing can be written."
 PLAN_OF_THESE_CPUS = "This is the plan with these CPUs. Enter agrees to it; p lets you choose other CPUs."
+TOO_EARLY = "You pressed Enter as the plan opened, so nothing was done. Press Enter again to agree to it."
 PLAN_IS_ANOTHER = "The plan has changed, and this is the new one. Enter agrees to it."
 
 MOST = 6

@@ -254,7 +254,7 @@ async def test_runs_of_another_workload_are_not_no_runs_at_all() -> None:
         await settled(pilot)
         text = text_of(app)
         assert "No run of your own yet" not in text
-        assert "1 run, but none of the workload" in text
+        assert "see your 1 run:" in text
 
 
 async def test_a_recorded_host_says_once_that_nothing_is_measured_on_it(host_tree: Callable[[str], Path]) -> None:

@@ -21,6 +21,7 @@ from jitter_workshop.model.change import ApplyResult, Change
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
+from jitter_workshop.presenter.plan import TOO_EARLY
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
@@ -547,6 +548,7 @@ async def test_an_enter_that_was_typed_ahead_writes_nothing(
         await settled(pilot)
         assert "1 → 10" in figures(app)
         assert interval.read_text() == before
+        assert TOO_EARLY in " ".join(said(app).split())
         monkeypatch.setattr(actions, "TYPED_AHEAD_S", 0.0)
         await pilot.press("enter")
         await settled(pilot)

@@ -51,6 +51,11 @@ async def test_home_says_what_stands_and_gives_it_back_after_a_question(
         assert "Restored: 2 tunables, 2 writes (thp, stat-interval)." in text_of(app)
         assert "home.undo" not in offered(app)
         assert "nothing changed" in text_of(app)
+        await pilot.press("s")
+        await settled(pilot)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert "Restored: 2" not in text_of(app), "the message of a key is old after another screen"
     assert tuned_tree.contents(tree) == before
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.commands import HandCommands
 from jitter_workshop.flow.chapters.walk import ChapterSession
-from jitter_workshop.flow.measuring.curves import published_curves
+from jitter_workshop.flow.measuring.curves import TRANSIT, named, published_curves
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.hands import HandsView
@@ -167,7 +167,8 @@ class ChapterPage:
         if self.run is not None and self.run.progress is not None:
             label = self.run.request.label or "this run"
             curve = dataclasses.replace(self.run.progress.curve, label=label)
-            curves.append(RunCurve("live", label, curve, None))
+            live = RunCurve("live", label, curve, None)
+            curves.append(named(live, TRANSIT) if "omission" in self.walk.chapter.evidence else live)
         return curves
 
     def told_at(self, asked: str | None) -> float:

@@ -30,7 +30,7 @@ from jitter_workshop.presenter.chapter import Fold
 from jitter_workshop.presenter.cpu_boxes import boxes, of_settings
 from jitter_workshop.presenter.curves import percentile_table
 from jitter_workshop.presenter.lines import Lines, wrap
-from jitter_workshop.presenter.plan import NO_RIGHTS, PLAN_IS_ANOTHER
+from jitter_workshop.presenter.plan import NO_RIGHTS, PLAN_IS_ANOTHER, TOO_EARLY
 from jitter_workshop.presenter.run import about_to_measure, judged_by
 from jitter_workshop.presenter.styled import Text
 from jitter_workshop.stats.curve import value_at
@@ -595,6 +595,7 @@ class Apply(Step):
         if self.walk.sets and self.walk.awaits_reboot:
             return "leave"
         if self.page.tried is None and time.monotonic() - self._opened < actions.TYPED_AHEAD_S:
+            self.screen.tell(TOO_EARLY)
             return "stay"
         if self.walk.sets and self.page.tried is None:
             return "apply"

@@ -243,9 +243,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         """Return why no run of the learner's is shown among the bars. The bars show only runs of ``ring``."""
         count = len(apart_from_proofs(self.workshop.runs()))
         if count:
-            return (
-                f"You have {many(count, 'run')}, but none of the workload 'ring', which this bar shows: c shows yours."
-            )
+            return f"Press c to see your {many(count, 'run')}: this page draws only runs of the ring."
         if self.workshop.recorded:
             return "This is a recorded host, so nothing can be measured."
         return "No run of your own yet: press m, and you see your curve in seconds."
@@ -286,6 +284,11 @@ class HomeScreen(HostChangeScreen, scope="home"):
     def tell(self, text: str) -> None:
         self._stood = self.workshop.standing()
         super().tell(text)
+
+    def on_screen_suspend(self) -> None:
+        """Forget the message of a key when another screen opens: it is old when this screen comes back."""
+        if not self.frame.at_work:
+            self.said = ""
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
