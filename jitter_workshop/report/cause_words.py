@@ -154,7 +154,7 @@ def still_there(report: EvidenceReport) -> str:
         return "" if report.lost_events else "By the trace, no other task came to the measured CPUs."
     more = f", and {many(len(ranked) - _MOST_STILL, 'other name')}" if len(ranked) > _MOST_STILL else ""
     said = ", ".join(f"{name} {count:,} time{'' if count == 1 else 's'}" for name, count in ranked[:_MOST_STILL])
-    return f"Still there, by the trace: {said}{more}."
+    return f"By the trace, these still came to the measured CPUs: {said}{more}."
 
 
 # -- with a trace ------------------------------------------------------------------------------------------------------

@@ -61,4 +61,4 @@ def undecided(source: str, chosen: str, chosen_ns: int | None, right: bool | Non
     if right is False:
         took = nice_ns(chosen_ns) if chosen_ns is not None else "–"
         return f"{clean(chosen, 80)} took {took}; at least {rest} of the {whole} have another cause."
-    return f"Counters cannot decide: at least {rest} of the {whole} belong to causes of which only the number is known."
+    return f"Counters cannot decide: at least {rest} of the {whole} went to causes that are counted and not timed."

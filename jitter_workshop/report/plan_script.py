@@ -25,7 +25,8 @@ from jitter_workshop.tuning.switched import read_switched
 NOT_BY_A_SCRIPT = {
     "held": "the limit lasts only while a process keeps the file open, and a script would end",
     **dict.fromkeys(
-        ("grub-entry", "grub-once", "grub-next"), "the change copies GRUB's default entry, and a script cannot find it"
+        ("grub-entry", "grub-once", "grub-next"),
+        "the change copies GRUB's default entry, and a script cannot find that entry",
     ),
 }
 """Kind of setting that no script can change → the reason. The script has a line for each other kind."""
@@ -97,7 +98,7 @@ def nothing_written(plan: Plan) -> list[str]:
     if the plan has writes."""
     if plan.changes:
         return []
-    found = [f"nothing is written: {clean(s.tunable, 40)}: {clean(s.reason, 400)}" for s in plan.skipped]
+    found = [f"nothing is written for {clean(s.tunable, 40)}: {clean(s.reason, 400)}" for s in plan.skipped]
     return found or ["nothing is written: nothing needs to be improved"]
 
 
@@ -111,10 +112,10 @@ def _head(plan: Plan, host: str, made: str, works: bool) -> str:
         f"#   boot {clean(plan.boot_id or 'not known', 60)}, hot CPUs {CpuSet(plan.hot_cpus)}",
         *nothing,
         "#",
-        "#   sh plan.sh apply    makes each write only if the value has not changed since",
+        "#   sh plan.sh apply    makes each write, if its value has not changed since the plan",
         "#   sh plan.sh undo     restores the earlier values, in an order that works",
         "#",
-        "# This script does not know masks that were set after it was printed: removing a cpuset overwrites them.",
+        "# Removing a cpuset overwrites masks that were set after this script was printed.",
         "#",
         "# Exit codes: 0 all done, 1 something was left alone or refused (see stderr), 2 wrong use.",
         "# JITTER_ROOT=FOLDER puts a folder before every path of a file, to try the script out.",
@@ -154,9 +155,9 @@ def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
     if not _has_boot(plan):
         return ["true"]
     otherwise = (
-        ['say "the host was rebooted since, and the reboot undid the rest"', "return 0"]
+        ['say "the host was rebooted after the plan, and the reboot undid the rest"', "return 0"]
         if undo
-        else ['say "this is another host, or it was rebooted since: make a new plan"', "exit 2"]
+        else ['say "this is another host, or it was rebooted after the plan: make a new plan"', "exit 2"]
     )
     return [
         'now=$(cat "$ROOT/proc/sys/kernel/random/boot_id" 2>/dev/null || true)',

@@ -292,7 +292,7 @@ def heat_charts(document: ReportDocument) -> tuple[HeatChart, ...]:
     return tuple(
         HeatChart(
             number,
-            f"When it was late: {clean(labels.get(one.run, one.run), 60)}",
+            f"When the long values came: {clean(labels.get(one.run, one.run), 60)}",
             clean(one.text, 600),
             Heat(labels.get(one.run, one.run), one.starts_s, one.end_s, one.block_s, one.counts),
         )

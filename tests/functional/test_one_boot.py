@@ -225,7 +225,7 @@ def test_plan_once_shows_the_files_and_no_script(
     assert main(["plan", "--root", str(tree), "--next-boot", "--sh", "nohz-full", "--cpus", "2-3"]) == 0
     script, warned = capsys.readouterr()
     why = "this parameter cannot be set for one boot alone: only root can read /boot/grub/grub.cfg"
-    nothing = f"nothing is written: nohz-full: {why}"
+    nothing = f"nothing is written for nohz-full: {why}"
     assert f"# {nothing}\n" in script
     assert f"{nothing}\n" == warned
     assert main(["plan", "--root", str(tree), "--next-boot", "thp"]) == 2

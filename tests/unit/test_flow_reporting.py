@@ -191,9 +191,9 @@ def test_a_run_whose_late_messages_come_in_bursts_has_a_heat_map(make_run: MakeR
     page = html.render(document, None)
     drawn = f'id="chart-{len(document.overlays) + 1}"'
     assert drawn in page
-    assert "When it was late: loud one" in page
+    assert "When the long values came: loud one" in page
     assert f"x-chart-{len(document.overlays) + 1}.svg" in text
-    assert "When it was late: loud one" in text["x.md"].decode()
+    assert "When the long values came: loud one" in text["x.md"].decode()
     assert private.heats == document.heats
     assert "loud one" not in html.render(private, None)
 

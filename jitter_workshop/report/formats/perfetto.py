@@ -95,7 +95,7 @@ class Writer:
                 self._slices(track)
                 self._marks(track)
         except ValueError as error:
-            raise SessionError("the trace has times that no clock has", "measure again with --evidence") from error
+            raise SessionError("the trace has times that no clock can have", "measure again with --evidence") from error
 
     def whole(self) -> bytes:
         """Return the bytes of the whole file."""

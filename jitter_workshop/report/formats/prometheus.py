@@ -65,7 +65,7 @@ def render_watch(report: WatchReport) -> str:
     )
     lines += _metric(
         "jitter_workshop_watch_cause_seconds_total",
-        "Time of stalls by cause, the largest causes.",
+        "Time of stalls by cause, for the largest causes.",
         (
             ({**what, "kind": cause.kind, "name": cause.name}, cause.total_ns / 1e9)
             for cause in (report.causes or ())[:_MOST_CAUSES]
