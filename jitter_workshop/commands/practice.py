@@ -193,7 +193,7 @@ def _reset(args: argparse.Namespace, shape: Shape) -> int:
     took = round(time.monotonic() - began, 2)
     payload = {"reset": [one.pid for one in done], "others": [one.pid for one in others], "seconds": took}
     lines = [f"Reset in {took:.1f} s: {one.shape} (pid {one.pid})." for one in done]
-    why_not = "because it runs a command without a terminal"
+    why_not = "because this machine runs a command without a terminal"
     lines += [f"Not reset, {why_not}: {one.shape} (pid {one.pid})." for one in others]
     show(args, payload, "\n".join(lines or ["No machine is running."]) + "\n")
     return 1 if others else 0

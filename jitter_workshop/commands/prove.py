@@ -314,7 +314,8 @@ def as_json(proof: Proof) -> dict[str, Any]:
         notes["rows.ratio"] = "null: nothing was seen without the change, or there is nothing to compare"
     if any(row["rounds_needed"] is None for row in rows):
         notes["rows.rounds_needed"] = (
-            "null: the row is decided already, or no reasonable number of rounds would decide it; its words say which"
+            "null: the row is decided already, or no reasonable number of rounds would decide it; the row's words say "
+            "which"
         )
     plain = to_plain(proof)
     return {

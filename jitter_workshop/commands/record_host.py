@@ -52,8 +52,8 @@ def _lines(report: RecordingReport) -> list[str]:
             shown = ", ".join(clean(path, 80) for path in paths[:_SHOWN])
             more = ", …" if len(paths) > _SHOWN else ""
             lines.append(f"  {len(paths)} {what}: {shown}{more}")
-    lines.append("Read it before you pass it on: it has the names of network cards, services and cgroups.")
-    lines.append(f"Read it with: {PROGRAM} status --root {folder}")
+    lines.append("Read the recording before you pass it on: it has the names of network cards, services and cgroups.")
+    lines.append(f"Show its checks: {PROGRAM} status --root {folder}")
     return lines
 
 

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     print(f"http://{ADDRESS}:{port}/?token={token}", flush=True)
     here = clean(socket.gethostname(), 60)
     say(
-        f"From another machine: run ssh -L {port}:{ADDRESS}:{port} {here}, then open that address there. Ctrl-C "
-        "ends it."
+        f"From another machine: run ssh -L {port}:{ADDRESS}:{port} {here}, then open that address there. Ctrl-C ends "
+        "the server."
     )
     raise Interrupted(asyncio.run(WebServer(words, token, args.sessions, say).serve(listening)))

@@ -188,7 +188,9 @@ def _import(args: argparse.Namespace) -> int:
     payload = _as_json((session,), (), store.current_id())
     for run in kept:
         said += "".join(f"{line}\n" for line in (import_line(run), *(f"  {clean(note, 300)}" for note in run.notes)))
-    said += f"Kept in {clean(session.name)}. To see them next to your own: jitter-workshop chart --imported\n"
+    said += (
+        f"Kept in {clean(session.name)}. To see imported curves next to your own: jitter-workshop chart --imported\n"
+    )
     show(args, {**payload, "imported": [_import_json(run) for run in kept], "brought_back": told}, said)
     return 0
 

@@ -26,4 +26,4 @@ def is_number(answer: str) -> bool:
 
 def no_such(count: int) -> str:
     """Return the sentence to show if a learner types a number that belongs to no answer."""
-    return f"The answers are 1 to {count}, or a to {LETTERS[count - 1]}. Enter goes on without one."
+    return f"The answers are 1 to {count}, or a to {LETTERS[count - 1]}. Enter goes on without an answer."

@@ -67,7 +67,7 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
         yield "undo", "restore what this chapter changed"
     if walk.chapter.reboot and not walk.host.rehearsed:
         yield "every", "plan boot parameters for every boot"
-        yield "once", "plan them for the next boot alone"
+        yield "once", "plan boot parameters for the next boot alone"
     yield "anew" if walk.hunts else "r", "begin this chapter anew"
     yield from proving.HELP if proves else ()
     elsewhere = " (path at every step)" if proves else ""

@@ -33,7 +33,7 @@ def tell_program(workshop: Workshop, talk: Talk, pid: str = "") -> None:
             chosen = found[int(answer) - 1]
             pid, start_ticks = str(chosen.pid), chosen.start_ticks
     if not is_count(pid) or len(pid) > 10:
-        talk.tell(f"'{clean(pid, 20)}' is no number of a process.")
+        talk.tell(f"'{clean(pid, 20)}' is not the number of a process.")
         return
     talk.tell(f"Observing for {OBSERVED_S} s…")
     agent = workshop.agent_session.beside()

@@ -99,7 +99,8 @@ def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
             talk.tell(mounting(walk.mount_command, "then v looks again"))
             return
         talk.tell(
-            "No run of this chapter has a trace: its own runs are measured without one, so that they can be compared."
+            "No run of this chapter has a trace: the chapter measures without a trace, so that its runs can be "
+            "compared."
         )
         if talk.ask("Enter measures once more, with a trace · any other answer does not"):
             return

@@ -155,7 +155,7 @@ def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
     if lost:
         commands.append("again")
         words = ", ".join(clean(word, 80) for word in lost)
-        talk.tell(f"APPLIED BEFORE, and not any more: {words}. Type again to see them as one plan.", "", "  ")
+        talk.tell(f"APPLIED BEFORE, and not any more: {words}. Type 'again' to see them as one plan.", "", "  ")
     return tuple(commands)
 
 

@@ -156,7 +156,7 @@ def test_a_student_freezes_nobody_and_an_instructor_does(machine: Machine) -> No
 def test_who_has_nothing_to_give_back_or_names_nobody_is_told_what_to_do(machine: Machine) -> None:
     code, _, err = machine.say("give")
     assert code == 2
-    assert "neither have the turn nor wait" in err
+    assert "you do not wait for it" in err
     assert "'jitter-workshop class turn take'" in err
     for name, why in (("root", "this user neither has the turn nor waits for it"), ("nosuch", "there is no user")):
         code, _, err = machine.say("end", name, options="user=ada instructor=1")

@@ -168,7 +168,7 @@ def test_a_session_applies_again_what_it_had_applied(
     livehost.give_agent(later, tree, monkeypatch)
     said = in_a_line(talk(later, "again|n|again||again|q|"))
     assert "not any more: thp=madvise, stat-interval=10." in said
-    assert "Type again to see" in said
+    assert "Type 'again' to see" in said
     assert said.count(f"/{THP}") == 2
     assert "Nothing was written." in said
     assert said.count("(stat-interval, thp). The old values are restored when") == 1

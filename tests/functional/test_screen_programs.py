@@ -197,4 +197,4 @@ def test_line_by_line_a_process_is_chosen_by_its_place_or_its_number(monkeypatch
     assert "1  evil[red] [2J  4001  root  88 %" in said
     assert "WHO HAD THE CPU WHILE THEY WAITED" in said
     assert "! there is no process 9" in said
-    assert "'x' is no number of a process" in said
+    assert "'x' is not the number of a process" in said

@@ -59,7 +59,7 @@ def test_nobody_is_sent_to_a_chapter_that_the_class_leaves_out(capsys: pytest.Ca
         ("board --chapter bogus", "there is no chapter 'bogus'; one of baseline, governor,"),
         (
             "board --chapter pinning --json",
-            "--chapter draws only curves; leave it out: --csv and --json have every chapter",
+            "--chapter draws only curves; leave out --chapter: --csv and --json have every chapter",
         ),
         ("board --csv --json", "--csv and --json contradict each other; use one of them"),
         ("board --machine", "--machine is another form of --json; add --json"),

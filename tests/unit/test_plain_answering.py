@@ -30,4 +30,4 @@ def test_what_is_no_plain_number_is_no_number(typed: str) -> None:
 
 
 def test_a_number_without_an_answer_is_told() -> None:
-    assert no_such(4) == "The answers are 1 to 4, or a to d. Enter goes on without one."
+    assert no_such(4) == "The answers are 1 to 4, or a to d. Enter goes on without an answer."

@@ -115,7 +115,7 @@ def _one_form(args: argparse.Namespace) -> None:
     if args.csv and args.json:
         raise UsageError("--csv and --json contradict each other", "use one of them")
     if args.chapter is not None and (args.csv or args.json):
-        raise UsageError("--chapter draws only curves", "leave it out: --csv and --json have every chapter")
+        raise UsageError("--chapter draws only curves", "leave out --chapter: --csv and --json have every chapter")
 
 
 def _show_boards(boards: Sequence[ClassTable]) -> None:
@@ -170,7 +170,10 @@ def _present(args: argparse.Namespace) -> int:
         raise UsageError("there is nothing to show", "give words, or --chapter ID, or --clear")
     with board_service.connect() as client:
         client.say(Banner(by="", at="", chapter=args.chapter or "", step=args.step or "", text=words))
-    say("all members see it now; without words 'class present' fills the screen with it, with --clear it removes it")
+    say(
+        "all members see this now; 'class present' alone shows it on this whole screen, 'class "
+        "present --clear' removes it"
+    )
     return 0
 
 

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
             # Another process of this user's has the turn or the place in the queue.
             if place(read_turns(), os.geteuid(), now_s()).before is None:
                 ask = "'jitter-workshop class turn take' asks for the turn"
-                raise HostError("you neither have the turn nor wait for it", ask)
+                raise HostError("you do not have the turn, and you do not wait for it", ask)
             agent_session.instruct("end", pwd.getpwuid(os.geteuid()).pw_name)
         else:
             agent_session.instruct(action, rest[0] if rest else None)

@@ -86,7 +86,7 @@ def relayed(inside: Opened, words: Sequence[str], environment: dict[str, str]) -
     except FileNotFoundError as error:
         raise HostError(f"there is no {clean(str(error.filename or words[0]), 200)} in the machine") from None
     except PermissionError as error:
-        raise HostError(f"{clean(str(error.filename or words[0]), 200)} is no program") from None
+        raise HostError(f"{clean(str(error.filename or words[0]), 200)} is not a program") from None
 
 
 def reset(machine: Machine) -> None:

@@ -176,7 +176,7 @@ def as_json(made: Screening) -> dict[str, Any]:
     if any(row["ratio"] is None for row in ranked):
         notes["ranked.ratio"] = "null: there is nothing to compare"
     if any(row["p_adjusted"] is None for row in ranked):
-        notes["ranked.p_adjusted"] = "null: the setting was not chosen to be proven, so nothing is claimed of it"
+        notes["ranked.p_adjusted"] = "null: the setting was not chosen to be proven, so nothing is claimed about it"
     if not made.ended_at:
         notes["ended_at"] = "this screening is running, or it was killed"
     if made.duration_s is None:
