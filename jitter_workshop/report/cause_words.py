@@ -78,7 +78,7 @@ _NOT_OURS = (
     "workshop on this host."
 )
 MUCH_UNKNOWN = 0.01
-"""The share of the measured time from which on unknown time is told as a warning."""
+"""Unknown time is shown as a warning if its share of the measured time is larger than this."""
 _MOST_OTHERS = 8
 _MOST_STILL = 3
 _UNBOUND, _BOUND = "unbound kernel workers", "kernel workers of one CPU"
@@ -198,7 +198,8 @@ def unfit(number: int, unknown_ns: int | None = None, whole_ns: int = 0) -> str:
 
 
 def is_patchy(report: EvidenceReport) -> bool:
-    """Return True if so much time is not known that the causes are in doubt, or if it is not counted how much."""
+    """Return True if the causes are in doubt, because much time is not known, or because the unknown time was not
+    counted."""
     return report.unknown_ns is None or report.unknown_ns > MUCH_UNKNOWN * report.measured_ns
 
 
@@ -235,8 +236,8 @@ def without_head(report: EvidenceReport) -> str:
 
 
 def in_time(report: EvidenceReport) -> str:
-    """Return the sentence on the messages that were in time, and the meaning of the column of shares. The sentence is
-    such as ``In time (below 1 µs) were 99.9 % of 400,000 messages (accumulator).`` Return "" if the share is not
+    """Return the sentence on the messages that were in time, and the meaning of the column of shares. An example of the
+    sentence is ``In time (below 1 µs) were 99.9 % of 400,000 messages (accumulator).`` Return "" if the share is not
     known."""
     if report.below_now is None or not report.messages:
         return ""

@@ -29,8 +29,8 @@ MOST_BYTES = 1_000_000
 """The largest size of a page. A page of 20 runs with raw data is smaller; histograms of blocks and traces are added
 while there is room."""
 _IN_BASE64 = 0.74
-"""Bytes of an archive for each byte that the archive takes in the page: base64 makes it longer. Line breaks are
-included."""
+"""The number of bytes of an archive that one byte of the page holds. It is less than 1, because base64 and its line
+breaks make the archive longer."""
 _FOR_WORDS = 2_000
 """An estimate of the bytes that the page needs for its text about the raw data. The text has a line for each file that
 is left out."""

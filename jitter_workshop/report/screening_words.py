@@ -26,6 +26,6 @@ def result_word(row: Ranked) -> str:
 
 def axis_for(ranked: Sequence[Ranked]) -> Axis:
     """Return the axis that the intervals of all settings share. Only settings with a claimed effect decide how far the
-    axis reaches, so that one very wide interval of another setting does not make theirs too small to read."""
+    axis reaches, so that a very wide interval of another setting does not make their intervals too small to read."""
     matter = [row for row in ranked if row.verdict in ("lower", "higher")]
     return max((axis_of([row]) for row in matter), key=lambda one: one.reach, default=axis_of(ranked))

@@ -180,8 +180,8 @@ LONG = 12
 """The number of rows of other tables, and of items of lists, that are visible at first."""
 
 HOST_THEN = "Host, when the newest run was made"
-"""The term for the facts on the host. It names their time, because the changes of the newest run may have been restored
-since then."""
+"""The term for the facts on the host. It says when the facts were read, because the changes of the newest run may have
+been restored since then."""
 _CURVE_PERCENTILES = ("50", "90", "99", "99.9", "99.99")
 _SETTINGS = {None: "sets nothing", True: "its setting is as it should be", False: "its setting is not as it should be"}
 
@@ -287,7 +287,7 @@ def _charts(document: ReportDocument) -> Iterator[Chart]:
 
 
 def heat_charts(document: ReportDocument) -> tuple[HeatChart, ...]:
-    """Return the heat maps of a report. They are numbered on from the charts of curves."""
+    """Return the heat maps of a report. Their numbers continue those of the charts of curves."""
     labels = {run.id: run.label or run.id for run in document.runs}
     return tuple(
         HeatChart(

@@ -1,13 +1,12 @@
 """Pack a session into an archive that a report can contain, and bring the session back: bit for bit, or not at all.
 
 The form is a tar archive (POSIX ustar), compressed by xz. Its first file is ``manifest.json``, an :class:`Index`; the
-session's files follow in the index's order. A session's progress, runs, whole histograms, imports, matrices, proofs,
-screenings and history are all packed. Histograms of single blocks and kernel traces are most of the bytes. They are
-packed while there is ``room``, newest runs first; the index names the others. Locks, unfinished files and files that
-were set aside are not packed. The same session gives the same bytes.
+session's files follow in the index's order. Histograms of single blocks and kernel traces are most of the bytes. They
+are packed while there is ``room``, those of the newest runs first; the index names the others. Every other file of the
+session is packed, except locks, unfinished files and files that were set aside. The same session gives the same bytes.
 
-Of any input, no more bytes are unpacked than :func:`most_unpacked` allows. No file is written outside the sessions'
-folder, or under a name that no session uses. The session's folder appears whole or not at all.
+No archive is unpacked to more bytes than :func:`most_unpacked` allows. No file is written outside the sessions' folder,
+or under a name that no session uses. The session's folder appears whole or not at all.
 """
 
 from __future__ import annotations

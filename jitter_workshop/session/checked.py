@@ -43,8 +43,8 @@ class CheckedRuns:
             self._now[name] = mark
 
     def keep(self) -> None:
-        """Store the marks if they differ from the stored ones; runs that are gone are forgotten. Where nothing can be
-        written, nothing is kept."""
+        """Store the marks if they differ from the stored ones; runs that are gone are forgotten. If the file cannot be
+        written, nothing is kept, and no error is raised."""
         if self._now != self._before:
             with contextlib.suppress(SessionError, OSError):
                 files.write_whole(self._path, files.json_line({"format_version": 1, "runs": self._now}))

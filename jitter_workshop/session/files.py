@@ -1,4 +1,5 @@
-"""Write files that are either whole or absent: write under a temporary name, sync, rename. An error is one sentence."""
+"""Write files that are either whole or absent: a file is renamed to its name only when all of it is on the disk. An
+error is one sentence."""
 
 from __future__ import annotations
 
@@ -202,7 +203,8 @@ def read_each(
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove files with a temporary name that a dead process left. The caller must hold the session's lock."""
+    """Remove the unfinished files that a dead process left, by their temporary names. The caller must hold the
+    session's lock."""
     with contextlib.suppress(OSError):
         for entry in folder.iterdir():
             if entry.name.startswith(TEMPORARY_PREFIX):

@@ -1,8 +1,9 @@
 """Read percentile distributions of HdrHistogram's tools (``.hgrm``) in text or CSV, with or without header and footer.
 
-A row is value, percentile (0..1), samples up to it and 1/(1-percentile), as ``outputPercentileDistribution`` prints
-them; wrk2 prints the same with fewer decimals. The footer has mean, maximum and count. The file does not state the
-unit, because each writer chooses a divisor. HdrHistogram's log processor and wrk2 print ms.
+A row has four numbers: a value, its percentile (0..1), the number of samples up to the value, and 1/(1-percentile).
+``outputPercentileDistribution`` prints such rows; wrk2 prints them with fewer decimals. The footer has mean, maximum
+and count. The file does not state the unit, because each writer chooses a divisor. HdrHistogram's log processor and
+wrk2 print ms.
 """
 
 from __future__ import annotations

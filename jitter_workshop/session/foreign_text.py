@@ -150,7 +150,8 @@ def run_of(
     host: Any = "",
     notes: tuple[str, ...] = (),
 ) -> ImportedRun:
-    """Build a run from a histogram, (lowest ns, highest ns) → samples. Raise SessionError for impossible figures."""
+    """Build a run from the bins of a histogram. ``bins``: (lowest ns, highest ns) → samples. Raise SessionError for
+    impossible figures."""
     found = sorted((low, high, samples) for (low, high), samples in bins.items() if samples)
     count = sum(samples for _, _, samples in found) + beyond
     if not found:

@@ -69,8 +69,8 @@ def checked_name(name: str) -> str:
 
 def lookup(kind: str, wanted: str, known: Iterable[T], name: Callable[[T], str], advice: str) -> T:
     """Return the item for ``wanted``: an id, the unique beginning of an id, a name (the newest item with this name), or
-    ``@1`` for the newest item. ``known``: items from oldest to newest. Raise SessionError with the candidates if there
-    is no item, or more than one."""
+    ``@1`` for the newest item. ``known``: items from oldest to newest. Raise SessionError if no item fits, or if
+    several ids begin with ``wanted``."""
     items = {item.id: item for item in known}
     ids = list(items)
     shown = clean(wanted)

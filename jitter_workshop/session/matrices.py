@@ -45,7 +45,7 @@ def _check(matrix: Matrix, ident: str) -> None:
 
 def newest_lines(sessions: Path, topology: str) -> Lines | None:
     """Return the times of the newest complete matrix of a host in any session below a folder; None if there is none.
-    ``topology``: the host's id, as the matrix has it. A file that cannot be read is passed over."""
+    ``topology``: the host's id, as the matrix has it. A file that cannot be read is ignored."""
     named: list[tuple[str, Path]] = []
     try:
         for session in sessions.iterdir():

@@ -67,7 +67,8 @@ class Judge:
 
 
 def _rounds_of_command(proof: Proof) -> tuple[Round, ...]:
-    """Return the rounds of a command's proof from the figures in it. Raise ValueError if a figure is missing."""
+    """Return the rounds of a command's proof from the figures that the proof contains. Raise ValueError if a figure is
+    missing."""
     from jitter_workshop.stats.rounds import figure_rounds
 
     known = [(one.order, *one.figures) for one in proof.rounds if one.figures is not None]

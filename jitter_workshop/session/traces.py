@@ -52,7 +52,7 @@ class TracedBlock:
 class RunTrace:
     """Hold the whole trace of a run. ``tids``: measured thread → kernel thread id. ``strings``: the table of names.
     ``own``: the thread ids of the workshop that measured, and of its child; () in a trace of an older version.
-    ``children``: in a program's trace, True if new threads that its threads start belong to the program."""
+    ``children``, for a program's trace: True if the new threads that its threads start also belong to the program."""
 
     info: TraceInfo
     tids: dict[str, int]

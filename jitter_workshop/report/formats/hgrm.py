@@ -2,8 +2,8 @@
 ``outputPercentileDistribution``.
 
 A file holds one distribution: the main histogram of one run, with values in ns. The rows are those of HdrHistogram's
-library: five steps for each half of the distance to 100 %. Each percentile of a report has one more row. Mean and Max
-in the footer are the benchmark's exact values, because a histogram keeps only three digits.
+library: five steps for each half of the distance to 100 %. There is one more row for each percentile that a report
+shows. Mean and Max in the footer are the benchmark's exact values, because a histogram keeps only three digits.
 """
 
 from __future__ import annotations

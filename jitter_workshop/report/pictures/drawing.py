@@ -59,8 +59,8 @@ class Series:
 
     @property
     def mark(self) -> int:
-        """Return the number of the form of the curve's mark. Colours and forms together make 24 curves look different:
-        there are six colours and four forms."""
+        """Return the number of the form that the curve's mark has. Colours and forms together make 24 curves look
+        different: there are six colours and four forms."""
         return (self.number + self.number // 6) % 4
 
 
