@@ -34,10 +34,14 @@ Ratios = tuple[float | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Bought:
-    """Hold one curve of the summary. ``values``: ns at ``MEASURES``. ``to_before``: the values divided by those of the
-    nearest earlier curve that was measured in the same way. ``to_first``: the values divided by those of the first
-    curve. ``unlike``: reasons in words why the curve cannot be compared with the first, () if there are none.
-    ``applied``: the settings that this tool had applied during the run, as ``ID=VALUE``.
+    """Hold one curve of the summary.
+
+    - ``values``: ns at ``MEASURES``.
+    - ``to_before``: the values divided by those of an earlier curve. This is the nearest one that was measured in the
+      same way.
+    - ``to_first``: the values divided by those of the first curve.
+    - ``unlike``: reasons in words why the curve cannot be compared with the first, () if there are none.
+    - ``applied``: the settings that this tool had applied during the run, as ``ID=VALUE``.
     """
 
     chapter_id: str
@@ -53,13 +57,18 @@ class Bought:
 
 @dataclass(frozen=True, slots=True)
 class CourseSummary:
-    """Hold the summary. ``steps``: the curve to begin with, then the second run of each chapter, in the order of the
-    course. ``half``: titles of chapters that have only the run before the change, and so no curve. ``standing``:
-    settings that this tool has applied and not restored, as ``ID=VALUE``. ``written``: the tunable of each write.
-    ``open_here``, ``open_elsewhere``: unfinished chapters that this host can do, and cannot do. ``improvable``: checks
-    of settings that can be improved; () if the host could not be read, for the reason in ``unread``. ``near``, ``far``:
-    titles of chapters whose prediction was near, and was not. ``unjudged``: the number of other chapters that ask for a
-    prediction. ``hunts``: the outcomes of all hunts that ended.
+    """Hold the summary.
+
+    - ``steps``: the curve to begin with, then the second run of each chapter, in the order of the course.
+    - ``half``: titles of chapters that have only the run before the change. They have no curve in the summary.
+    - ``standing``: settings that this tool has applied and not restored, as ``ID=VALUE``.
+    - ``written``: the tunable of each write that is in effect.
+    - ``open_here``, ``open_elsewhere``: the unfinished chapters that this host can do, and those that it cannot do.
+    - ``improvable``: checks of settings that can be improved; () if the host could not be read. ``unread`` then has the
+      reason.
+    - ``near``, ``far``: titles of chapters whose prediction was near, and of those whose prediction was not.
+    - ``unjudged``: the number of other chapters that ask for a prediction.
+    - ``hunts``: the outcomes of all hunts that ended.
     """
 
     steps: tuple[Bought, ...]

@@ -46,9 +46,13 @@ _SOFTIRQS = {
 }
 
 Reach = Literal["this", "another", "bound", "below", "none"]
-"""The place where a cause is treated. ``this``: in the present chapter. ``another``: in another chapter. ``bound``:
-nowhere, because the cause is a thread that no setting can move. ``below``: nowhere, because the cause lies below this
-kernel. ``none``: nowhere, for any other reason.
+"""The place where a cause is treated.
+
+- ``this``: in the present chapter.
+- ``another``: in another chapter.
+- ``bound``: nowhere, because the cause is a thread that no setting can move.
+- ``below``: nowhere, because the cause lies below this kernel.
+- ``none``: nowhere, for any other reason.
 """
 
 

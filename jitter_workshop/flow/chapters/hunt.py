@@ -44,8 +44,12 @@ MOST_KEPT = 100
 """Greatest number of hunts in a chapter's progress; the oldest are dropped."""
 
 HuntState = Literal["running", "stopped", "over", "answered"]
-"""``stopped``: somebody ended the noise's process, which is one way to win; ``over``: the noise's time is up;
-``answered``: the learner named the noise or gave up.
+"""The states of a hunt.
+
+- ``running``: the noise runs, and the learner has not answered.
+- ``stopped``: somebody ended the noise's process, which is one way to win.
+- ``over``: the noise's time is up.
+- ``answered``: the learner named the noise or gave up.
 """
 
 
@@ -77,13 +81,17 @@ def seen_before(progress: Iterable[ChapterProgress]) -> tuple[str, ...]:
 
 class Hunt:
     """Hold one hidden noise. Create the hunt on a thread that lives until the hunt ends: the noise's process ends with
-    that thread. Call :meth:`close` at the end, or use the hunt as a context manager.
+    that thread. Call :meth:`close` at the end, or use the hunt as a context manager. Raise HostError if this host can
+    hide no noise, UsageError for wrong ``seconds``.
 
-    ``outcome``: the result that is kept; None until the learner names the noise or gives up. ``cured``: True once runs
-    show that the learner kept the noise away. ``start`` starts the noise, ``picker`` chooses its kind, ``now_s`` is a
-    clock in seconds. ``kinds``: the kinds that may be hidden, () for all. ``before``: kinds that come only if no other
-    one is left. ``seed``: the seed of the choice, which is kept with the outcome; None: the system chooses. Raise
-    HostError if this host can hide no noise, UsageError for wrong ``seconds``.
+    - ``outcome``: the result that is kept; None until the learner names the noise or gives up.
+    - ``cured``: True once runs show that the learner kept the noise away.
+    - ``start``: the function that starts the noise.
+    - ``picker``: the function that chooses the kind of the noise.
+    - ``now_s``: a clock in seconds.
+    - ``kinds``: the kinds that may be hidden, () for all.
+    - ``before``: kinds that are chosen only if no other kind is left.
+    - ``seed``: the seed of the choice, which is kept with the outcome. None if the system chooses.
     """
 
     def __init__(

@@ -76,9 +76,8 @@ def _observed(progress: ChapterProgress) -> bool:
 
 
 def blocked(chapter: Chapter, progress: ChapterProgress, step: StepName, rehearsed: bool = False) -> str:
-    """Return the reason why a step cannot be entered yet; "" if it can be entered. A guess may be left out; a plan may
-    not. ``rehearsed``: the chapter is taught on a recording, where no step has to wait.
-    """
+    """Return the reason why a step cannot be entered yet; "" if it can be entered. The learner may leave out the guess,
+    but not the plan. ``rehearsed``: the chapter is taught on a recording, where no step has to wait."""
     if step not in chapter.steps:
         return f"this chapter has no step '{step}'"
     if rehearsed:
@@ -135,10 +134,14 @@ def entry(
     recordings: Recordings | None = None,
     may_change: bool = True,
 ) -> PathEntry:
-    """Return one line of the path. ``guess``: True if the prediction was near or a hunt was won; None if there is
-    nothing to judge. ``state``: the host's state for the chapter's tunables. ``recordings``: the course's recordings,
-    which are read only if the chapter is taught on one; None if no recording may be read. ``may_change``: root's rights
-    can be had here."""
+    """Return one line of the path.
+
+    - ``guess``: True if the prediction was near or a hunt was won; None if there is nothing to judge.
+    - ``state``: the host's state for the chapter's tunables.
+    - ``recordings``: the course's recordings; None if no recording may be read. They are read only if the chapter is
+      taught on one.
+    - ``may_change``: True if root's rights can be had here.
+    """
     reason = reason_not_here(chapter, room, recorded, state.missing)
     # What only our own change forbids stays where it is on the path.
     waits = bool(reason) and room.walled and not reason_not_here(chapter, room.whole, recorded, state.missing)
@@ -171,10 +174,14 @@ def entry(
 
 
 def _chance(chapter: Chapter, state: StateHere, may_change: bool) -> Chance:
-    """Return one word for what a chapter can show on this host. ``moves``: its change shows an effect. ``good``,
-    ``rights``, ``held``: its change shows none here, because the settings are good already, root's rights are missing,
-    or the host keeps such a change from having an effect. ``measures``, ``reads``: the chapter changes nothing and
-    measures, or only reads.
+    """Return one word for what a chapter can show on this host.
+
+    - ``moves``: its change shows an effect.
+    - ``good``: its change shows no effect, because the settings are good already.
+    - ``rights``: its change cannot be made, because root's rights are missing.
+    - ``held``: its change shows hardly any effect, because of this host.
+    - ``measures``: the chapter changes nothing and measures.
+    - ``reads``: the chapter only reads.
     """
     if not chapter.measures:
         return "reads"
@@ -210,10 +217,12 @@ def whole_path(
 
 
 def in_order(entries: tuple[PathEntry, ...], of_class: Sequence[str] = ()) -> tuple[PathEntry, ...]:
-    """Return the chapters that can be done here first, then those taught on a recording, then the rest; each group in
-    teaching order. Of the chapters that can be done here, those with nothing left to change come last. ``entries``: all
-    chapters in teaching order, by which they are numbered. ``of_class``: the ids of a class's chapters in the order of
-    the class, () for all; the course's other chapters come last."""
+    """Return the chapters in groups: those that can be done here, then those taught on a recording, then the rest. Each
+    group is in teaching order. In the first group, chapters with nothing left to change come last.
+
+    ``entries``: all chapters in teaching order, by which they are numbered. ``of_class``: the ids of a class's chapters
+    in the order of the class, () for all; the course's other chapters come last.
+    """
     entries = tuple(dataclasses.replace(e, number=n) for n, e in enumerate(entries, 1))
     if not of_class:
         return tuple(sorted(entries, key=lambda e: (not e.here, not e.rehearsed, _waits(e))))
@@ -234,9 +243,12 @@ _State = Literal["here", "recording", "neither", "left_out"]
 
 @dataclass(frozen=True, slots=True)
 class PathGroup:
-    """Hold the chapters of one state. The state is ``here`` (they can be done here), ``recording`` (they are taught on
-    one), ``neither``, or ``left_out`` (by the class). ``entries``: (index in the path, chapter). ``reason``: why they
-    cannot be done here, if several chapters share one reason, else "".
+    """Hold the chapters of one state.
+
+    - ``state``: ``here`` (they can be done here), ``recording`` (they are taught on a recording), ``neither``, or
+      ``left_out`` (by the class).
+    - ``entries``: pairs of (index in the path, chapter).
+    - ``reason``: why the chapters cannot be done here, if several of them share one reason; else "".
     """
 
     state: _State
@@ -272,11 +284,15 @@ def all_done_here(path: Iterable[PathEntry]) -> bool:
 def next_entry(
     path: tuple[PathEntry, ...], course: Course, current: str | None, of_class: Sequence[str] = ()
 ) -> PathEntry | None:
-    """Return the chapter that Enter opens: the learner's ``current`` chapter while it is unfinished, else the next
-    unfinished one. After the last chapter, the search goes on at the first. Chapters with nothing left to change here
-    are taken only if the others are done. Chapters taught on a recording are taken only if all that can be done here
-    are done. A class keeps its own order. A hunt that stands before the current chapter and was not begun comes first.
-    A chapter that has to wait for a restore comes last. Return None if no chapter is left."""
+    """Return the chapter that Enter opens; None if no chapter is left. It is the learner's ``current`` chapter while
+    that is unfinished, else the next unfinished one. After the last chapter, the search goes on at the first.
+
+    - A class keeps its own order.
+    - Chapters with nothing left to change here are taken only if the others are done.
+    - Chapters taught on a recording are taken only if all that can be done here are done.
+    - When the current chapter is finished, a hunt before it comes first if the hunt was not begun.
+    - A chapter that has to wait for a restore comes last.
+    """
     ours = [e for e in path if e.in_class and not e.done]
     here = [e for e in ours if e.here and e.chance != "later"] or [e for e in ours if e.here]
     first = [e for e in here if of_class or not _waits(e) or e.chapter_id == current]

@@ -53,11 +53,16 @@ _COUNTED_KINDS = (*CAUSE_KINDS, TASKS, TICK)
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """Hold the figures of one run. ``applied``: ids of the tunables that were applied then. ``values``: name of the
-    figure → ns, for the names in ``FIGURES``; {} on an emulated machine. ``noise``: the kind of the noise beside the
-    run, None without noise, "" if the file does not name it. ``duration_s``: 0 if the file does not have it.
-    ``counts``: id of a figure of ``stats.figures`` → its value. ``seen``: the causes by a run's trace or by an emulated
-    machine's counters; None without them. ``transit_from``: as in ``model.run.Run``."""
+    """Hold the figures of one run.
+
+    - ``applied``: ids of the tunables that were applied during the run.
+    - ``values``: name of the figure → ns, for the names in ``FIGURES``; {} on an emulated machine.
+    - ``noise``: the kind of the noise beside the run, None without noise, "" if the file does not name it.
+    - ``duration_s``: the length of the run in s, 0 if the file does not have it.
+    - ``counts``: id of a figure of ``stats.figures`` → its value.
+    - ``seen``: the causes by a run's trace or by an emulated machine's counters; None without them.
+    - ``transit_from``: as in ``model.run.Run``.
+    """
 
     label: str
     workload: str

@@ -52,23 +52,29 @@ _NAMED: dict[str, tuple[tuple[str, str | None], ...]] = {
     "idle-exit": (("task", words.IDLE),),
     "preempted": (("task", None), (TASKS, None)),
 }
-"""The kind and name of each cause that a figure counts, by the figure's id. The name None stands for every name except
+"""Id of a figure → the kind and name of each cause that the figure counts. The name None stands for every name except
 IDLE, because no other task runs while a CPU wakes."""
 _WORK = "work:"
 """The beginning of the id of a figure that counts the work items of one function."""
 _GAPS = (words.LOST, words.MISSING, words.NOT_TRACED)
 _ITS_OWN = (words.ASLEEP, words.CATCHING_UP)
-"""Names that causes of the kind ``no_event`` can have. _GAPS: the trace does not show what took the time. _ITS_OWN: no
-other cause took the time.
+"""Names that causes of the kind ``no_event`` can have.
+
+- _GAPS: the trace does not show what took the time.
+- _ITS_OWN: no other cause took the time.
 """
 _CALL, _WAKE_UP = "call_function_single", "sched_ttwu_pending"
 CALLS = (_CALL, _WAKE_UP, "reschedule")
-"""The names under which the trace may show that another CPU woke a task here. _CALL: the interrupt by which another CPU
-asks this CPU to run a function. _WAKE_UP: the scheduler's wake-up function, which such an interrupt may run."""
+"""Names of a cause that show that another CPU woke a task here.
+
+- _CALL: the interrupt by which another CPU asks this CPU to run a function.
+- _WAKE_UP: the scheduler's wake-up function, which such an interrupt may run.
+"""
 _FUNCTIONS = "csd:csd_function_entry"
 """The event that names the function which another CPU called. Older kernels lack it."""
 AS_MANY = 0.2
-"""The stalls with a task or work item that calls woke differ by at most this share from the stalls with the calls."""
+"""The largest share by which the stalls with the calls may differ in number from the stalls with the task or work item
+that the calls woke."""
 _VECTORS = {
     "RES": "requests of other CPUs to reschedule",
     "CAL": "function calls from other CPUs",
@@ -83,11 +89,15 @@ _VECTORS = {
 
 
 def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "", most: int | None = MOST) -> SeenCauses:
-    """Return the causes of a traced run, at most ``most`` (None: all). ``load``: the kind of the noise that the chapter
-    made beside the run, None without a noise; the noise's tasks are listed under this kind. ``figure``: the figure that
-    the chapter's change moves, "" for none; its cause is listed, however small it is. Causes that a learner would call
-    by one name are added up: all local timers, all moves, and all page faults. So are an event and the gaps around it,
-    and the measured threads that took time from each other."""
+    """Return the causes of a traced run, at most ``most`` (None: all).
+
+    - ``load``: the kind of the noise that the chapter made beside the run, None without a noise. The noise's tasks are
+      listed under this kind.
+    - ``figure``: the figure that the chapter's change moves, "" for none. Its cause is listed, however small it is.
+
+    Causes that a learner would call by one name are added up: all local timers, all moves, and all page faults. An
+    event and the gaps around it are one cause, too. So are the measured threads that took time from each other.
+    """
     took: dict[tuple[str, str], list[Cause]] = {}
     unknown = 0
     own = {cause.name for cause in report.causes if cause.kind == "task"} & MEASURED_THREADS
@@ -119,11 +129,15 @@ def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "", 
 
 
 def _with_woken(found: list[Suspect], figure: str, report: EvidenceReport) -> list[Suspect]:
-    """Mark the cause that calls from another CPU woke, as far as numbers show it. This is a task or a work item that
-    the chapter's ``figure`` counts, seen in about as many stalls as the calls. It is not marked if the trace
-    names the functions that were called, and most of them were not the scheduler's wake-up. If most of them were, the
-    call and the wake-up inside it are marked, too: they are one event. So are the workers that ran a marked work item,
-    if all of them together came about as often."""
+    """Mark the cause that calls from another CPU woke, as far as numbers show it.
+
+    Such a cause is a task or a work item. The chapter's ``figure`` counts it, and it was seen in about as many stalls
+    as the calls. Nothing is marked if the trace names the called functions, and most of these were not the scheduler's
+    wake-up.
+
+    If most of these were the wake-up, the call and the wake-up inside it are marked, too, because they are one event.
+    If a work item is marked, the workers that ran it are marked, too, if together they came about as often.
+    """
     calls = {one.name: one.count or 0 for one in found if is_call(one)}
     name = max(calls, key=lambda name: calls[name], default="")
     number = calls.get(name, 0)
@@ -335,10 +349,12 @@ def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
     """Return the judgement on the learner's answer, the cause with the id ``ident``. Return None if this cause is not
     in the list.
 
-    An answer is right if its cause weighs at least NEAR of the largest cause, or if the largest is the call by which
-    another CPU woke the answer's cause. The weight is the cause's time or, on an emulated machine, the number of its
-    events. If the time without a known cause is longer than the time of the largest known cause, no answer is right.
-    Then an answer about a run with counters is wrong if its cause has a time; every other answer stays undecided.
+    An answer is right if its cause weighs at least NEAR of the largest cause. It is also right if the largest cause is
+    the call by which another CPU woke the answer's cause. The weight is the cause's time or, on an emulated machine,
+    the number of its events.
+
+    If the time without a known cause is longer than the time of the largest known cause, no answer is right. Then an
+    answer about a run with counters is wrong if its cause has a time; every other answer stays undecided.
     """
     chosen = seen.suspect(ident)
     if chosen is None:
@@ -355,8 +371,8 @@ def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
 
 
 def is_right(seen: SeenCauses, one: Suspect, most: Suspect) -> bool:
-    """Return True if a cause is a right answer: it is near ``most``, the cause that weighs most, or ``most`` is the
-    call by which another CPU woke it, or another part of this call."""
+    """Return True if a cause is a right answer. It is right if it is near ``most``, the cause that weighs most. It is
+    also right if ``most`` is the call by which another CPU woke the cause, or if both are parts of this call."""
     return is_near(seen, one, most) or (one.woken and is_call(most))
 
 

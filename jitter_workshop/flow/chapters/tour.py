@@ -39,8 +39,8 @@ class Tour:
 
 
 def take(session_name: str | None = None, course_dir: Path | None = None, root: Path = Path("/")) -> Tour:
-    """Read host, course and progress. Raise LessonError for a course with mistakes. The tour has a notice if the
-    session does not exist (the workshop would make this session), or if the state folder cannot be read."""
+    """Read host, course and progress. Raise LessonError for a course with mistakes. The tour has a notice if there is
+    no session yet, because the workshop would make one. It also has a notice if the state folder cannot be read."""
     course = load_course(course_dir)
     host_root = HostRoot(root)
     topology, host = look_at(host_root)

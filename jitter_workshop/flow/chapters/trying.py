@@ -42,8 +42,8 @@ NINE_OF_TEN = 0.9
 
 @dataclass(frozen=True, slots=True)
 class TriedRound:
-    """Hold one round: the figure of both runs (None where a run does not have it), and the factor between them.
-    ``why``: the reason why a run does not have the figure, "" where both have it."""
+    """Hold one round: the figure of both runs, and the factor between them. A figure is None if its run does not have
+    it. ``why``: the reason why a run does not have the figure, "" if both have it."""
 
     before: float | None
     after: float | None
@@ -54,9 +54,9 @@ class TriedRound:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """Hold a chapter's trial. ``before``, ``after`` and ``ratio`` are medians of the ``rounds``, None if a run did not
-    have the figure, or if there was no round. ``shown``: True if the factor was at least ``at_least`` in nine rounds of
-    ten. ``why``: a sentence with this result, or the reason why this host cannot show the effect."""
+    """Hold a chapter's trial. ``before``, ``after`` and ``ratio`` are medians of the ``rounds``. They are None if a run
+    did not have the figure, or if there was no round. ``shown``: True if the factor was at least ``at_least`` in nine
+    rounds of ten. ``why``: a sentence with this result, or the reason why this host cannot show the effect."""
 
     chapter: str
     figure: str
@@ -74,10 +74,14 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Hold the functions that a trial calls. ``plan`` gets the writes that come next, if they differ from those of the
-    round before. ``round_done`` gets the figure, the number and the result of a round. ``observer``: the observer of
-    the runs. ``queued`` gets the reason for a wait. ``duration_s``: the length of each run, None for the chapter's
-    own."""
+    """Hold the functions that a trial calls, and the length of its runs.
+
+    - ``plan``: gets the writes that come next, if they differ from those of the round before.
+    - ``round_done``: gets the figure, the number and the result of a round.
+    - ``observer``: the observer of the runs.
+    - ``queued``: gets the reason for a wait.
+    - ``duration_s``: the length of each run, None for the chapter's own.
+    """
 
     plan: Callable[[PlanView], None]
     round_done: Callable[[Figure, int, TriedRound], None]

@@ -40,9 +40,14 @@ class Occasion:
 
 @dataclass(frozen=True)
 class Taken:
-    """Hold one run of a round. ``side``: its figures. ``applied``: this tool's settings that were in effect.
-    ``complete``: False if the user stopped the run. ``company``: the other task that disturbed the run most, or "".
-    ``run``: the run of our own benchmark, None for a command."""
+    """Hold one run of a round.
+
+    - ``side``: the run's figures.
+    - ``applied``: this tool's settings that were in effect.
+    - ``complete``: False if the user stopped the run.
+    - ``company``: the other task that disturbed the run most, "" for none.
+    - ``run``: the run of our own benchmark, None for a command.
+    """
 
     side: Side
     applied: tuple[Mapping[str, str], ...]

@@ -42,15 +42,19 @@ _ELSEWHERE = "choose another change, or other CPUs with the verb 'prove'"
 
 @dataclass(frozen=True)
 class ProveRequest:
-    """Hold a user's options for a proof. ``words``: the settings to prove, as ``ID`` or ``ID=VALUE``; () or
-    ``placement`` proves placed threads against free ones. ``workload``: None means the ring if a run may use two CPUs,
-    else ``spin``. ``duration_s``: seconds of each run, instead of the preset's. ``seed``: for the order of the runs;
-    None draws a seed. ``cpus``: a list of hot CPUs.
+    """Hold a user's options for a proof.
 
-    ``like``: a chapter's request, which gives workload, placement, noise, duty, pacing, priority and the CPUs that the
-    learner chose. ``wait_s``: seconds to wait for the host's turn. ``command``: the user's command, which is run
-    instead of our benchmark. Then the options of our own runs (``workload``, ``duration_s`` and the like) have no
-    effect, and the command is bound to ``cpus`` in all runs.
+    - ``words``: the settings to prove, as ``ID`` or ``ID=VALUE``. () or ``placement`` proves placed threads against
+      free ones.
+    - ``workload``: None means the ring if a run may use two CPUs, else ``spin``.
+    - ``duration_s``: seconds of each run, instead of the preset's.
+    - ``seed``: the random seed for the order of the runs; None draws a seed.
+    - ``cpus``: a list of hot CPUs.
+    - ``like``: a chapter's request. It gives workload, placement, noise, duty, pacing, priority and the CPUs that the
+      learner chose.
+    - ``wait_s``: seconds to wait for the host's turn.
+    - ``command``: the user's command, which is run instead of our benchmark. The command is bound to ``cpus`` in all
+      runs. Options of our own runs, such as ``workload`` and ``duration_s``, then have no effect.
     """
 
     words: tuple[str, ...] = ()
@@ -339,9 +343,8 @@ def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_session: AgentSes
 
 
 def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: HostRoot) -> None:
-    """Raise HostError if we have applied a tunable with another value than the one to prove. Before a restore, the
-    writes for the value to prove are not known.
-    """
+    """Raise HostError if we have applied a tunable with a value other than the value to prove. The writes for the value
+    to prove are known only after a restore."""
     values = {one["id"]: one.get("value", "") for one in stack(root)}
     for one in wanted:
         tunable = find(one.id)
@@ -376,8 +379,8 @@ def command_measured(
 def measured_on(
     request: ProveRequest, root: HostRoot, topology: Topology, hot: CpuSet, ids: frozenset[str]
 ) -> tuple[MeasureRequest, str]:
-    """Return the request for all runs of a proof of settings. The runs without and with the change use the same CPUs.
-    Also return a sentence on the choice of the workload, or "". Raise HostError if the workload needs more CPUs,
+    """Return a pair: the request for all runs of a proof of settings, and a sentence on the choice of the workload, or
+    "". The runs without and with the change use the same CPUs. Raise HostError if the workload needs more CPUs,
     UsageError for a wrong number of CPUs."""
     asked = request.asked
     why = ""

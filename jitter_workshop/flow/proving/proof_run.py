@@ -1,5 +1,5 @@
-"""Prove a change. Each round has a run without and a run with the change, in an order drawn by chance; the change is
-restored after each run with it.
+"""Prove a change. Each round has a run without the change and a run with it, in an order drawn by chance. The change is
+restored after each run that had it.
 
 The host's turn is held during the whole proof, so that no other measurement runs while settings change. The proof is
 kept after each round: however it ends, the rounds so far are judged and reported.
@@ -59,8 +59,13 @@ _SUBJECT = 36
 
 @dataclass(frozen=True)
 class ProofStep:
-    """Hold the run that begins: run ``number`` (from 0) ``of`` all runs, in round ``round`` (from 0). ``left_s``: the
-    seconds until the end of the whole proof."""
+    """Hold the run that begins.
+
+    - ``number``: the number of the run, from 0.
+    - ``of``: the number of all runs.
+    - ``round``: the number of the round, from 0.
+    - ``left_s``: the seconds until the end of the whole proof.
+    """
 
     number: int
     of: int

@@ -49,10 +49,14 @@ _UNUSABLE = "with the isolation the command could not use the isolated CPUs; nam
 
 @dataclass(frozen=True)
 class ScreenRequest:
-    """Hold a user's options for a screening. ``prove``: the options that a proof has, too. Empty ``words`` mean all
-    settings that ``status`` would improve at run time; ``rounds`` is not used. ``proofs``: the number of pairs in the
-    proofs, None for the usual number. ``resume``: go on with the newest screening that was stopped. ``asked``: the
-    command line that resumes this screening."""
+    """Hold a user's options for a screening.
+
+    - ``prove``: the options that a proof has, too. If its ``words`` are empty, all settings that ``status`` would
+      improve at run time are screened. Its ``rounds`` are not used.
+    - ``proofs``: the number of pairs in the proofs, None for the usual number.
+    - ``resume``: True to go on with the newest screening that was stopped.
+    - ``asked``: the command line that resumes this screening.
+    """
 
     prove: ProveRequest
     proofs: int | None = None

@@ -60,8 +60,15 @@ Part = Literal["pairs", "proofs"]
 
 @dataclass(frozen=True)
 class ScreeningStep:
-    """Hold the run that begins: run ``number`` (from 0) ``of`` all runs, in pair ``pair`` (from 0) of the ``pairs`` of
-    its part. ``on``: the settings that are applied. ``left_s``: the seconds until the end of the whole screening."""
+    """Hold the run that begins.
+
+    - ``number``: the number of the run, from 0.
+    - ``of``: the number of all runs.
+    - ``pair``: the number of the pair in its part, from 0.
+    - ``pairs``: the number of pairs in this part.
+    - ``on``: the settings that are applied.
+    - ``left_s``: the seconds until the end of the whole screening.
+    """
 
     number: int
     of: int
@@ -290,9 +297,9 @@ class _Series:
     # -- pairs ---------------------------------------------------------------------------------------------------------
 
     def _try(self) -> None:
-        """Apply and restore each setting once before the first run. Leave out a setting that the host refuses. A
-        refusal is an error if only one setting would be left, or if the screening is resumed, because earlier runs had
-        the setting."""
+        """Apply and restore each setting once before the first run. Leave out a setting that the host refuses. Raise
+        HostError if only one setting would then be left. Raise it also for a refusal in a resumed screening, because
+        earlier runs had the setting."""
         screened = self._screened()
         for done, n in enumerate(screened):
             stop_if_due(self._agent_session, self._cancel)

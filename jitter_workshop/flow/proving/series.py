@@ -97,8 +97,11 @@ def cause_of(error: WorkshopError, agent_session: AgentSession) -> WorkshopError
 
 class Times:
     """Estimate the time that a series still takes: at first by its plan, then by the times of its runs and changes.
-    ``of``: the number of runs. ``run_s``: seconds of a run. ``change_s``: seconds to apply and restore a change. A
-    change belongs to half of the runs or, with ``changes_always``, to every run.
+
+    - ``of``: the number of runs.
+    - ``run_s``: seconds of a run.
+    - ``change_s``: seconds to apply and restore a change.
+    - ``changes_always``: True if a change belongs to every run, False if it belongs to half of the runs.
     """
 
     def __init__(self, of: int, run_s: float, change_s: float, changes_always: bool = False) -> None:
