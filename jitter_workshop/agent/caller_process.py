@@ -136,7 +136,7 @@ def _open_to_threads(root: HostRoot, writer: HostWriter, group: Group, top: str,
     except OSError as error:
         # The kernel refuses this while a process is inside.
         raise HostError(
-            f"the group of CPU {group.effective} takes no single threads: {reason(error)}",
+            f"the group of CPU {group.effective} accepts no single threads: {reason(error)}",
             "another process may be inside: end it first",
         ) from error
     try:

@@ -113,7 +113,7 @@ def _reason(order: NoiseOrder, number: int) -> str:
     if number == errno.ENOTSUP:
         return f"the noise had no effect on CPU {order.hot}"
     if number == errno.ENOSYS:
-        return "this kernel cannot steer packets of a network of our own (CONFIG_RPS, CONFIG_NET_NS, Linux 5.2)"
+        return "this kernel cannot steer packets in a network namespace (CONFIG_RPS, CONFIG_NET_NS, Linux 5.2)"
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
         return f"the rights are missing ({os.strerror(number)})"
     if number == errno.EINVAL:

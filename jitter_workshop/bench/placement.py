@@ -434,7 +434,7 @@ def _why_no_journaller(topology: Topology, wish: Wish) -> str:
     if count < 4:
         return f" Journaller off: {count} CPUs leave no core for it."
     nodes = {_cpu(topology, cpu).node for cpu in topology.allowed}
-    return " Journaller off: no core is left" + (" for it on their node." if len(nodes) > 1 else ".")
+    return " Journaller off: no core is left" + (" for it on the node of the other threads." if len(nodes) > 1 else ".")
 
 
 def _why_ring(
@@ -460,7 +460,7 @@ def _why_ring(
     if all(c in isolated for c in (producer, accumulator)):
         parts.append("isolated from the scheduler")
     elif wish.splits:
-        parts.append(f"of which only the {second}'s is isolated from the scheduler")
+        parts.append(f"only CPU {accumulator} isolated from the scheduler")
     if 0 in topology.siblings_of(used):
         parts.append(BESIDE_CPU_0)
     elif 0 not in used and 0 in topology.allowed:
@@ -475,7 +475,7 @@ def _why_ring(
         text += f" The {first} is outside of the isolated CPUs, and its own stalls count, too."
     if not left:
         text += f" CPU {producer} does all other work, too."
-        text += "" if wish.splits else f" Keep CPU {accumulator} free of it first."
+        text += "" if wish.splits else f" Keep CPU {accumulator} free of that work first."
     elif housekeeping & topology.siblings_of(used):
         text += f" Housekeeping (CPU {left}) shares cores with the run, because no other core is left."
     return text

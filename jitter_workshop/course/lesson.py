@@ -153,7 +153,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
     suspects = table.texts("suspects", limit=40, most=20)
     for word in suspects:
         if word not in HIDEABLE:
-            table.wrong_word("suspects", word, f"{word!r} is no noise that a hunt hides: {', '.join(HIDEABLE)}")
+            table.wrong_word("suspects", word, f"a hunt cannot hide {word!r}, but only {', '.join(HIDEABLE)}")
     if suspects and (not hunt or len(suspects) < 2):
         table.wrong("suspects", "suspects are the noises of a hunt: name at least two, and set hunt = true")
     if tunables and not all(recordings):

@@ -91,7 +91,7 @@ def _by_runs(
     if found is None:
         these = "this run does" if task.by == "value" else "these two runs do"
         unread = any(a.figure is not None and figure(a.figure).traced for a in task.answers)
-        why = ", which needs the kernel's trace" if unread else ""
+        why = ". Only the kernel's trace shows this figure" if unread else ""
         text = f"Your guess is not judged: {these} not have the figure that decides it{why}."
         return PredictionOutcome(text, None, "", None, None)
     return _decided(given, *found)
@@ -107,11 +107,11 @@ def by_program(task: PredictionTask, prediction: Prediction, parts: Mapping[str,
     if len(known) < len(task.answers) or not whole:
         why = "only a trace tells the answers apart"
         if len(known) == len(task.answers):
-            why = "its threads did nothing but run"
+            why = "the program's threads ran all the time"
         return PredictionOutcome(f"Your guess is not judged: {why}.", None, "", None, None)
     right = max((a for a in task.answers), key=lambda a: known[a.id])
     shares = ", ".join(f"{a.id} {nice_ns(known[a.id])} ({100 * known[a.id] / whole:.0f} %)" for a in task.answers)
-    return _decided(given, right, f"Of the time in which its threads did not run: {shares}.", "")
+    return _decided(given, right, f"The time in which the program's threads did not run: {shares}.", "")
 
 
 def _decided(given: Answer, right: Answer, decided: str, others: str) -> PredictionOutcome:

@@ -69,7 +69,7 @@ def _read(base: Path, name: str, problems: Problems) -> Scenario | None:
 
 def _scenario(table: Table, ident: str) -> Scenario:
     if not ID_PATTERN.fullmatch(ident):
-        table.wrong(None, "the file's name, without .toml, is small letters, digits and hyphens")
+        table.wrong(None, "the file's name, without .toml, may have only small letters, digits and hyphens")
     values = _values(table)
     requirements = tuple(_requirement(one) for one in table.tables("require"))
     if not requirements:
@@ -103,11 +103,11 @@ def _values(table: Table) -> dict[str, tuple[str, ...]]:
         assert inner is not None
         several = inner.texts(name, limit=60, most=MOST_VALUES)
         if not _NAME.fullmatch(name):
-            inner.wrong(name, f"{name!r} is no name: small letters, digits and underscores")
+            inner.wrong(name, f"{name!r} is no name: use small letters, digits and underscores")
         elif not several:
-            inner.wrong(name, f"{name} is a list of texts, one of which is drawn")
+            inner.wrong(name, f"{name} must be a list of texts, from which one is drawn")
         elif bad := [value for value in several if not _VALUE.fullmatch(value)]:
-            inner.wrong(name, f"{bad[0]!r} has a character that is no letter, digit, blank or one of .,:_/-")
+            inner.wrong(name, f"{bad[0]!r} has a wrong character: use letters, digits, blanks and .,:_/-")
         else:
             found[name] = several
     return found

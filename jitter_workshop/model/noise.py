@@ -231,15 +231,15 @@ NOISES = (
     Noise(
         "network",
         "Packets from another CPU",
-        "Two hundred times a second, a thread on another CPU sends eight datagrams over a loopback device of its own, "
-        "whose mask (rps_cpus) has the hot CPU receive them.",
+        "Two hundred times a second, a thread on another CPU sends eight datagrams over a loopback device. The mask of "
+        "this device (rps_cpus) makes the hot CPU receive the datagrams.",
         "NET_RX and function calls from another CPU grow on the hot CPU, and no task runs there.",
         "Take the hot CPU out of the mask of the receive queue (rps_cpus). The masks of interrupts do not move it.",
         (What((("softirq", "NET_RX"), ("vector", "rps_trigger_softirq"), ("vector", "call_function*"))),),
         cpus=2,
         spread=True,
         hides=False,
-        root="makes a network of its own",
+        root="makes a network namespace",
         period_ns=5_000_000,
     ),
 )

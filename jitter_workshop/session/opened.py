@@ -313,7 +313,7 @@ class OpenSession:
         except (OSError, ValueError) as error:
             what = clean(name or run.main_histogram)
             raise SessionError(
-                f"run {run.id} keeps no {what} of its single blocks, so the times of its values are not known",
+                f"run {run.id} keeps no {what} of its single blocks, so it is not known when its values came",
                 "measure again: each new run keeps its blocks",
             ) from error
 

@@ -120,7 +120,7 @@ def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple
                 with contextlib.suppress(SessionError):
                     keep(session, proof)
             notices.append(
-                f"proof {shown} does not fit its runs (it was edited, or judged by another version). It was "
+                f"proof {shown} does not fit its runs: it was edited, or another version judged it. The proof was "
                 f"judged again from these runs. The old file is {where}"
             )
         if not proof.ended_at and ours and proof.id != own:

@@ -117,10 +117,11 @@ def _words(name: str, rounds: int, later: float | None, later_p: float, second: 
     if later_p < SIGNIFICANCE and later is not None:
         found.append(f"it {'rose' if later > 1 else 'fell'} over the rounds (later half: {_percent(later)})")
     if second_p < SIGNIFICANCE and second is not None:
-        found.append(f"the second run of a round compared with its first: {_percent(second)}")
+        found.append(f"the second run of a round compared with the first run: {_percent(second)}")
     if not found:
         return f"Drift of {name}: none was seen."
-    return f"Drift of {name}: {'; '.join(found)}. The random order keeps verdicts right. Drift only makes them rarer."
+    still = "The random order keeps verdicts right, so drift only makes verdicts rarer."
+    return f"Drift of {name}: {'; '.join(found)}. {still}"
 
 
 def _percent(ratio: float) -> str:

@@ -278,7 +278,7 @@ def _text(screening: Screening, name: str, rows: Sequence[Ranked], claimable: bo
     runs = many(screening.runs, "run")
     if not claimable:
         few = screening.planned_proofs < ENOUGH_ROUNDS
-        done = f"{len(screening.proofs)} of {many(screening.planned_proofs, 'pair')} of the proofs are measured"
+        done = f"only {len(screening.proofs)} of {many(screening.planned_proofs, 'pair')} of the proofs are measured"
         why = f"a verdict needs {ENOUGH_ROUNDS} pairs" if few else done
         return f"Nothing is claimed yet, because {why}. {_others(rows, runs, 0)}".strip()
     found = [row for row in rows if row.verdict in ("lower", "higher")]
@@ -298,7 +298,7 @@ def _others(rows: Sequence[Ranked], runs: str, found: int) -> str:
     which = "The other one does not" if len(rows) == 1 else f"The other {len(rows)} do not"
     said = f"{which}, as far as {runs} can see:" if found else f"As far as {runs} can see,"
     if any(row.low <= 0 or row.high is None for row in rows):
-        return f"{said} some of them could still have any effect."
+        return f"{said} some of these settings could still have an effect of any size."
     low, high = min(row.low for row in rows), max(row.high or 0.0 for row in rows)
     return f"{said} the effect of each lies between {times(low)} and {times(high)}."
 

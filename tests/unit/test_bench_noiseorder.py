@@ -82,7 +82,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(
 
 @pytest.mark.parametrize(
     ("kind", "why"),
-    [("workqueue", "it writes /proc/sys/vm/stat_refresh"), ("network", "it makes a network of its own")],
+    [("workqueue", "it writes /proc/sys/vm/stat_refresh"), ("network", "it makes a network namespace")],
 )
 def test_what_needs_rights_is_refused_without_them(kind: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int]] = []

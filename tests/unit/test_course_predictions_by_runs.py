@@ -99,7 +99,7 @@ def test_what_falls_most_is_not_judged_while_a_figure_of_the_trace_is_unknown() 
     judged = outcome(task, Prediction(choice="work"), run(4, 40), run(400, 40))
     assert judged is not None
     assert judged.near is None
-    assert "needs the kernel's trace" in judged.text
+    assert "Only the kernel's trace shows" in judged.text
 
 
 def test_the_answer_is_chosen_by_the_value_as_it_is_told() -> None:

@@ -234,7 +234,7 @@ def test_of_two_threads_the_receiving_one_is_inside(workload: WorkloadName, insi
     assert placement.inside == (inside,)
     assert ("its own stalls count" in placement.why) == (workload == "ring")
     assert "CPU 0 does all other work" in placement.why
-    assert f"only the {inside}'s is isolated from the scheduler" in placement.why
+    assert "only CPU 1 isolated from the scheduler" in placement.why
     assert placement.hot == (1,)
 
 

@@ -62,7 +62,7 @@ def test_what_is_kept_of_a_report() -> None:
         ({"waited": 10, "slept": 20, "blocked": 70}, "blocked", True, "That is right."),
         ({"waited": 10, "slept": 20, "blocked": 70}, "slept", False, "So the answer is: blocked"),
         ({"waited": 10, "slept": None, "blocked": None}, "slept", None, "only a trace"),
-        ({"waited": 0, "slept": 0, "blocked": 0}, "slept", None, "did nothing but run"),
+        ({"waited": 0, "slept": 0, "blocked": 0}, "slept", None, "threads ran all the time"),
         ({"waited": 1, "slept": 0, "blocked": 0}, "gone", None, "no longer in the lesson"),
     ],
 )

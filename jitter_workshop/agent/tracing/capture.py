@@ -171,8 +171,8 @@ class Instance:
             if (now := self._text(file))[:1] != "1":
                 raise _changed_by_others(f"{file} says '{printable(now, _WORDS)}'")
         if self.overwrites != ("overwrite" in self._text("trace_options").split()):
-            no_longer = " no longer" if self.overwrites else ""
-            raise _changed_by_others(f"new events now{no_longer} overwrite old ones")
+            now = "no longer" if self.overwrites else "now"
+            raise _changed_by_others(f"new events {now} overwrite old ones")
         for file, before in self._says.items():
             if (now := self._text(file)) != before:
                 was = printable(before, _WORDS)

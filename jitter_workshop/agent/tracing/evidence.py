@@ -100,7 +100,7 @@ class ConnectionCapture:
         cpus = policy.host_for(self._root, protocol.text(request, "cpus")).hot
         if instances.own_numbers(self._writer):
             raise HostError(
-                "a process has another number in the kernel's trace than in this container",
+                "the kernel's trace and this container give one process different numbers",
                 "run this program outside of the container",
             )
         if sys.byteorder != "little":

@@ -116,8 +116,8 @@ def knee_sentences(
     one, many = (nice_percentile(knee_percentile(hz, 0, rate)) for hz in (1, 250))
     found = [f"{rate_in_words(run).capitalize()}."] if run.workload == "ack" and rate_in_words(run) else []
     found += [
-        f"{nice_number(rate)} {what} a second came through. The knee of an event that delays one "
-        f"of them is at {one} if the event comes once a second, and at {many} if it comes 250 times a second."
+        f"{nice_number(rate)} {what} a second came through. If an event delays one of these {what} each second, its "
+        f"knee is at {one}. If the event comes 250 times a second, the knee is at {many}."
     ]
     if interrupts:
         name, cpu, _, per_second = interrupts[0]

@@ -335,9 +335,10 @@ def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_session: AgentSes
     found = tuple(entry for entry in entries if entry.tunable in ids)
     strange = sorted({entry.tunable for entry in found} - agent_session.leased)
     if strange:
+        stand, them = ("is", "it") if len(strange) == 1 else ("are", "them")
         raise HostError(
-            f"{', '.join(strange)} {'is' if len(strange) == 1 else 'are'} applied already, so all runs would have it",
-            f"restore it first: 'jitter-workshop restore {' '.join(strange)}'",
+            f"{', '.join(strange)} {stand} applied already, so all runs would have {them}",
+            f"restore {them} first: 'jitter-workshop restore {' '.join(strange)}'",
         )
     return found
 

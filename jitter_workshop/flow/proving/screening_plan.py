@@ -176,9 +176,10 @@ def other_writes(one: Sequence[Change], other: Sequence[Change]) -> str:
 def _must_not_stand(root: HostRoot, wanted: Sequence[Wanted]) -> None:
     names = sorted({entry.tunable for entry in standing(root)} & {one.id for one in wanted})
     if names:
+        stand, them = ("is", "it") if len(names) == 1 else ("are", "them")
         raise HostError(
-            f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} applied already, so every run would have it",
-            f"restore it first: 'jitter-workshop restore {' '.join(names)}'",
+            f"{', '.join(names)} {stand} applied already, so every run would have {them}",
+            f"restore {them} first: 'jitter-workshop restore {' '.join(names)}'",
         )
 
 
