@@ -182,7 +182,7 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int) -> L
 
 def rates_of(title: str, runs: Sequence[Rates], width: int) -> Lines:
     """Return how often each interrupt or softirq came in a second, with a column for each run. Only the most frequent
-    ones are shown. ``–``: a run did not use this CPU. [] if no run has any."""
+    ones are shown. ``–`` stands for a CPU that a run did not use. Return [] if no run has an interrupt or softirq."""
     seen = [{(name, cpu): rate for name, cpu, _, rate in run} for run in runs]
     used = [{cpu for _, cpu in one} for one in seen]
     most = {key: max(one.get(key, 0.0) for one in seen) for one in seen for key in one}

@@ -29,7 +29,7 @@ _FILES = {
     "scaling_min_freq": "lowest frequency",
     "scaling_max_freq": "highest frequency",
 }
-"""A CPU's own file → the word for its value, which is shown unchanged."""
+"""A file of a single CPU → the word for the file's value. The value is shown unchanged."""
 
 Values = Mapping[int, tuple[str, str]]
 """For each CPU: its state before the writes, and its state after them."""

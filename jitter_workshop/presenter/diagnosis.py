@@ -99,9 +99,10 @@ def seen_often(seen: SeenCauses, one: Suspect) -> str:
 
 
 def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
-    """Return the list of causes. ``cursor``: the index of the row under the cursor, -1 for none. Before the answer each
-    row says how often its cause was seen; after it, also how long it took. On an emulated machine the question is about
-    these numbers, so they are shown only after the answer."""
+    """Return the list of causes. ``cursor``: the index of the row under the cursor, -1 for none. Before the answer,
+    each row says how often its cause was seen. After the answer, each row also says how long its cause took. On an
+    emulated machine the question is how often the causes were seen, so these numbers are shown only after the
+    answer."""
     told = answered is not None
     counts, times = told or not seen.emulated, told and not seen.emulated
     head = ("cause", "stalls" if seen.source == "trace" else "times", "in all")

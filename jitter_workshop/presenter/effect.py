@@ -83,8 +83,8 @@ def _lead(origin: str) -> tuple[str, str]:
 
 
 def _marked(tail: Figure, seen: KnownRun) -> str:
-    """Return a percentile's value with its unit. If few stalls lie beyond the percentile, the mark for this stands
-    first. A run of another machine has no mark, because only its figures are known."""
+    """Return a percentile's value with its unit. If few stalls lie beyond the percentile, the value has the mark for
+    few stalls in front. A run of another machine has no mark, because only its figures are known."""
     few = seen.recorded is None and of_run(seen.run).get(tail.id) == FEW_STALLS
     return f"{FEW_STALLS if few else ''}{tail.with_unit(tail.of(seen))}"
 
@@ -154,8 +154,8 @@ def compared(found: Effects, runs: Sequence[KnownRun], relation: Relation, width
 
 
 def caveats(found: Effects, runs: Sequence[KnownRun], relation: Relation, width: int, proof: str = "") -> int:
-    """Return how many of the last lines of :func:`compared` qualify its result: what rose beside a gain, the state of
-    the proof, and the tasks that disturbed a run. No screen may cut these lines."""
+    """Return the number of lines at the end of :func:`compared` that qualify its result: they tell what rose beside a
+    gain, the state of the proof, and the tasks that disturbed a run. No screen may cut these lines."""
     return sum(len(wrap(part, width)) for part in _compared(found, runs, relation, proof)[1])
 
 
@@ -473,7 +473,7 @@ def disturbed(seen: KnownRun) -> str:
 
 
 def _task(name: str) -> str:
-    """Return a task's name, cut if it is long, but never within the words that say whose it is."""
+    """Return a task's name. A long name is cut, but the words that say whose task it is are kept."""
     whose = next((mark for mark in (ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP) if name.endswith(mark)), "")
     return f"{called(name.removesuffix(whose), 24)}{whose}"
 
@@ -508,8 +508,9 @@ def _by_trace(seen: KnownRun) -> dict[str, float] | None:
 
 
 def busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:
-    """Return True if other tasks may explain that the second run was worse: they took more than twice as much of its
-    CPUs as of the first run's. A gain is not doubted like this, because a change may be made to keep such tasks away.
+    """Return True if other tasks may explain why the second run was worse: they took more than twice the share of the
+    run's CPUs that they took in the first run. A gain is not doubted for this reason, because a change may be made to
+    keep other tasks away.
     """
     if found.direction != "worse" or len(runs) < 2:
         return False

@@ -20,7 +20,7 @@ _ROOM_FOR_ALL, _ROOM_FOR_TWO = 60, 38
 
 
 def fan_out(run: Run, width: int) -> Lines:
-    """Return a table with a row for each percentile of this run, and sentences on what it says. It has the share of
+    """Return a table with a row for each percentile of this run, and sentences on what it says. A row has the share of
     requests that meet the percentile, by the number of hosts that one request asks. A run without messages has no
     latencies in the table."""
     summary = run.main_summary

@@ -134,7 +134,7 @@ def _escaped(line: Text) -> str:
 @functools.cache
 def _codes(style: str) -> str:
     """Return the codes of an escape sequence for a style: the attributes in the order of their numbers, then the last
-    colour (ECMA-48, SGR). "" if the style has neither."""
+    colour (ECMA-48, SGR). Return "" if the style has no attribute and no colour."""
     attributes: set[str] = set()
     colour = ""
     words = iter(" ".join(_ON_A_TERMINAL.get(word, word) for word in style.split()).split())

@@ -57,7 +57,8 @@ def choices(work: ProgramWork, width: int, own: str) -> Lines:
 
 
 def seen(work: ProgramWork, width: int) -> Lines:
-    """Return what is kept of the last observation, as sentences and a table; a sentence if there was none."""
+    """Return the kept figures of the last observation, as sentences and a table. If there was no observation, return a
+    sentence."""
     found = work.observed
     if found is None:
         return wrap(NOT_OBSERVED, width, style="dim")
@@ -115,7 +116,7 @@ def proven(proof: Proof | None, width: int) -> Lines:
 
 
 def lasting(work: ProgramWork, proof: Proof | None, cpus: str, width: int) -> Lines:
-    """Return what the proof advises (to keep the change or not), and the lines that make it last for this program.
+    """Return the proof's advice to keep the change or not, and the lines that make the change last for this program.
     ``cpus``: the hot CPUs, as a list."""
     lines = [heading("MAKE IT LAST"), *program(work, width)]
     lines += labelled("change", clean(work.change, LABEL), width, 10)

@@ -73,7 +73,8 @@ def mark(value: bool | None) -> str:
 
 
 def marks(entry: PathEntry) -> tuple[str, str, str]:
-    """Return a chapter's signs for its setting, its curve (each – if the chapter has none) and its guess."""
+    """Return a chapter's signs for its setting, its curve and its guess. The sign of the setting or of the curve is –
+    if the chapter has none."""
     setting = "–" if entry.setting is None else GIVEN_BACK if entry.given_back else mark(entry.setting or None)
     return setting, mark(entry.curve or None) if entry.measures else "–", mark(entry.guess)
 

@@ -93,8 +93,8 @@ def head(report: ProgramReport, width: int) -> Iterator[Text]:
 
 
 def figures(report: ProgramReport, width: int) -> Iterator[Text]:
-    """Yield what is known of the program as a whole, a sentence each: throttling, steal, page faults, the trace's own
-    cost, frequencies, the exit code."""
+    """Yield a sentence for each known fact about the program as a whole, such as throttling, page faults or the exit
+    code."""
     for said in _figures(report):
         yield from wrap(said, width)
 
@@ -157,7 +157,7 @@ def _stolen(report: ProgramReport) -> str:
 
 
 def _faults(faults: FaultTimes) -> str:
-    """Return how many page faults there were, and how long they took as far as the trace tells."""
+    """Return the number of page faults, and their time as far as it is known."""
     said = f"{many(faults.count, 'page fault')}"
     if faults.waited:
         said += f", {faults.waited:,} of which waited for a disk or memory, for {nice_ns(faults.waited_ns)}"
@@ -349,8 +349,9 @@ def by_hand_lines(report: ProgramReport, width: int) -> Iterator[Text]:
 
 
 def process_rows(found: Sequence[ProcessSeen], width: int, numbered: bool = False) -> Lines:
-    """Return a head and a line for each process of a list: its name, number, user, CPU and start, and where there is
-    room the beginning of its command line. ``numbered``: each line begins with its place in the list."""
+    """Return a head, and a line for each process of a list with its name, number, user, CPU and start. If there is
+    room, the line also has the beginning of the process's command line. ``numbered``: each line begins with its place
+    in the list."""
     rows = [[*([""] if numbered else []), "process", "pid", "user", "CPU", "since"]]
     for place, one in enumerate(found, 1):
         shown = [called(one.name, 40), str(one.pid), clean(one.user, 20) or "–", f"{one.cpu_percent:.0f} %"]

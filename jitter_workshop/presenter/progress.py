@@ -14,7 +14,7 @@ PATIENCE_S = 1.0
 
 
 class Line:
-    """Write a line on stderr; each new line replaces the one before. Write nothing if stderr is not a terminal."""
+    """Write a line on stderr; each new line replaces the line before. Write nothing if stderr is not a terminal."""
 
     def __init__(self) -> None:
         self.shown = sys.stderr is not None and sys.stderr.isatty()

@@ -333,8 +333,8 @@ def listed(proofs: Sequence[Proof], width: int) -> Lines:
 
 
 def _table(rows: Sequence[Verdict], width: int) -> Lines:
-    """Return a line per measure with its figures, its verdict, and the picture of its interval (below the table if
-    there is no room beside it)."""
+    """Return a line per measure with its figures, its verdict, and the picture of its interval. If there is no room for
+    the pictures beside the table, they are below it."""
     roomy = width >= _ROOMY
     cells = [["", "without", "with", "ratio", *(["95 % interval"] if roomy else []), "verdict"]]
     for row in rows:

@@ -1,5 +1,5 @@
-"""Show a report before it is written, as styled lines: its blocks in the report's order, each shortened, and the names
-in it. The screen and the plain walk show these lines. The file has the full text of each block."""
+"""Show a report before it is written, as styled lines: its blocks in order, each shortened, and the names that the
+report contains. The screen and the plain walk show these lines. The file has the full text of each block."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_DRAWN = 6
 STRIP = 25
 """The width in cells of a verdict's picture."""
 _WIDEST = 100
-"""The widest line of prose, in columns: longer ones are tiring to read."""
+"""The widest line of prose, in columns: longer lines are tiring to read."""
 _MATRIX_ROWS = 28
 _ITEM = " • "
 

@@ -49,7 +49,7 @@ _LEVELS = "▁▂▃▄▅▆▇█"
 _ABSENT = "·"
 _WIDEST = 60
 _WITH_LEAD = 60
-"""The least width at which the word "block" stands before the newest block's figures."""
+"""The least width at which the word "block" is shown before the newest block's figures."""
 
 
 TRACED_MEANWHILE = "the kernel is traced during each block, which costs a little time in both runs alike"

@@ -8,7 +8,7 @@ from jitter_workshop.report.cause_words import cause_words
 from jitter_workshop.stats.scale import nice_ns
 
 TASKS, TICK, STEAL = "tasks", "tick", "steal"
-"""Kinds of causes that appear only where counters take the place of a trace."""
+"""Kinds of causes that appear only in runs with counters and without a trace."""
 
 _LABELS = {
     "timer": "local timer (tick and other timers)",

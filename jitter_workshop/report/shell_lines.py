@@ -66,7 +66,7 @@ def together(changes: Sequence[Change]) -> str:
 
 
 def moves_alike(change: Change) -> tuple[str, str] | None:
-    """Return (the set that a task leaves, the set that it joins) for a change that moves a task; None for any other
+    """For a change that moves a task, return the set that the task leaves and the set that it joins; None for any other
     change. Changes with equal results can share one line (:func:`together`)."""
     moves = change.kind == "task-cgroup" and _TASK.fullmatch(change.path) is not None
     return (change.before, change.after) if moves else None

@@ -30,7 +30,7 @@ class CheckedRuns:
         self._now: dict[str, Mark] = {}
 
     def is_good(self, name: str, file: str) -> bool:
-        """Return True if the run is known to be good: its file has not changed. ``name``: SESSION/RUN."""
+        """Return True if the run was found good, and its file has not changed since. ``name``: SESSION/RUN."""
         mark = _mark(file)
         if mark is None or self._before.get(name) != mark:
             return False

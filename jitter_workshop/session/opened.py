@@ -1,10 +1,10 @@
 """Give access to an open session: its progress, its runs and their histograms.
 
-Below the session's folder are ``session.json``, ``lock``, and ``runs/ID/`` with ``run.json`` (the output of ``measure
---json``), ``histograms.hlog`` (all blocks) and ``merged.hlog`` (the whole run). The last file has one line for each
-histogram, so that a chart need not add up thousands of blocks. A run's folder appears as a whole, and only then
-``session.json`` names the run. So the folders decide which runs exist; the list in ``session.json`` gives only their
-order.
+The session's folder contains ``session.json``, ``lock``, and a folder ``runs/ID`` for each run. A run's folder contains
+``run.json`` (the output of ``measure --json``), ``histograms.hlog`` (all blocks) and ``merged.hlog`` (the whole run).
+``merged.hlog`` has one line for each histogram, so that a chart need not add up thousands of blocks. A run's folder
+appears as a whole, and only then ``session.json`` names the run. So the folders decide which runs exist; the list in
+``session.json`` gives only their order.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Damaged:
 
 
 class SessionStore:
-    """Manage the sessions below one folder, ``$XDG_STATE_HOME/jitter-workshop/sessions`` unless another is given.
+    """Manage the sessions below one folder, by default ``$XDG_STATE_HOME/jitter-workshop/sessions``.
 
     Reading creates no folders. All errors are SessionErrors of one sentence.
     """
@@ -86,7 +86,7 @@ class SessionStore:
         return tuple(sorted(found, key=lambda session: session.updated_at, reverse=True))
 
     def create(self, name: str, host: str, *, recorded: bool = False) -> OpenSession:
-        """Make a session and open it. The new session becomes the current one, unless it is about a recorded host."""
+        """Make a session and open it. If the new session is not about a recorded host, it becomes the current one."""
         shown = ids.checked_name(name)
         files.make_folder(self.folder)
         moment = ids.now()
@@ -110,8 +110,8 @@ class SessionStore:
         return self._open(session, tuple(d for d in damaged if f"/{session.id}/" in d.file))
 
     def current_id(self) -> str | None:
-        """Return the id of the current session: the one last chosen or made, else the newest session that is not about
-        a recorded host; None if there is none."""
+        """Return the id of the current session: the session that was last chosen or made. If it does not exist, return
+        the id of the newest session that is not about a recorded host; None if there is no such session."""
         try:
             chosen = (self.folder / CURRENT_FILE).read_text("ascii", "replace").strip()[:80]
         except OSError:

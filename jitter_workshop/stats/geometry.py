@@ -75,8 +75,9 @@ def counters_needed(lowest: int, highest: int, digits: int) -> int:
 
 
 def layout(lowest: int, highest: int, digits: int) -> Geometry:
-    """Return the geometry of a histogram with these three settings, as Java's HdrHistogram computes it. Raise
-    ValueError if the settings make no sense, or need more than :data:`MOST_COUNTERS` counters."""
+    """Return the geometry of a histogram from its lowest value, its highest value and its digits, as Java's
+    HdrHistogram computes it. Raise ValueError if these three make no sense, or need more than :data:`MOST_COUNTERS`
+    counters."""
     if not 0 <= digits <= 5 or lowest < 1 or not 2 * lowest <= highest < 1 << 63:
         raise ValueError(f"a histogram cannot have this range: {lowest} to {highest}, {digits} digits")
     length = counters_needed(lowest, highest, digits)

@@ -6,18 +6,18 @@ Each pair (x without, y with) contributes to a ratio r under test
     d(r) = (v - u) / (v + u + c),   v = y / √r, u = x · √r
 
 which changes its sign if x and y change places and r becomes 1/r. For times (a percentile) c is 0, and d is tanh of
-half the distance of the pair's log ratio from log r. As tanh is bounded, one wild round counts as one round. For
-counted events c is 10. Below ten events a pair's contribution grows with its number of events, as the score of a
-Poisson rate does, so that no half event must be invented for a round without events. Far above ten it is the bounded
-log ratio again. At ten events, luck between rounds (a spread of the log ratio of about 0.6) begins to outweigh luck in
-the counts: 4/c = 0.6².
+half the distance of the pair's log ratio from log r. As tanh is bounded, one extreme round counts no more than one
+round. For counted events c is 10. Below ten events a pair's contribution grows with its number of events, as the score
+of a Poisson rate does. So no half event must be invented for a round without events. Far above ten events, the
+contribution is the bounded log ratio again. At ten events, luck between rounds (a spread of the log ratio of about 0.6)
+begins to outweigh luck in the counts: 4/c = 0.6².
 
 The test flips signs (``stats.exact.flip_p``). For r = 1 and rounds of random order it is exact, for every distribution.
 At other ratios flipped score contributions keep the right error rate under overdispersion (Hemerik, Goeman and Finos,
-JRSS B 82, 2020), and the interval is all ratios that the test does not reject. If the runs without the change, or those
-with it, have no event, a flip test cannot know how uncertain this zero is. So a ratio of counts is rejected only if the
-exact conditional test of two Poisson rates rejects it as well (Przyborowski and Wilenski, Biometrika 1940). The second
-test can only widen intervals and raise ps."""
+JRSS B 82, 2020). The interval contains all ratios that the test does not reject. If the runs without the change, or
+those with it, have no event, a flip test cannot know how uncertain this zero is. So a ratio of counts is rejected only
+if the exact conditional test of two Poisson rates rejects it as well (Przyborowski and Wilenski, Biometrika 1940). The
+second test can only widen intervals and raise ps."""
 
 from __future__ import annotations
 

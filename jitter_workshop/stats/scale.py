@@ -108,7 +108,7 @@ def times(ratio: float | None) -> str:
 
 
 def about_times(ratio: float) -> str:
-    """Return a ratio of at least 1 as text: with one decimal below ten, without decimals from ten on: ``1.2×``,
+    """Return a ratio of at least 1 as text, with one decimal below ten and without decimals from ten on: ``1.2×``,
     ``57×``."""
     return f"{ratio:.1f}×" if ratio < 10 else f"{ratio:,.0f}×"
 

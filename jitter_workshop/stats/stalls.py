@@ -73,7 +73,7 @@ def of_run(
 
 
 def buckets(counts: Sequence[int], sampled_ns: int) -> tuple[GapBucket, ...]:
-    """Return the counts of the 26 buckets with their rates an hour of sampled time. Raise ValueError unless there are
+    """Return the counts of the 26 buckets with their rates an hour of sampled time. Raise ValueError if there are not
     26 counts.
 
     Only *sampled* time counts, because a sampler sees no gap while it sleeps. So a thread that is busy for a tenth of

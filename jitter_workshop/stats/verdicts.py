@@ -40,8 +40,8 @@ _SMALL = f", proven to be less than ±{NO_CHANGE_WITHIN * 100:.0f} %"
 @dataclass(frozen=True, slots=True)
 class SoFar:
     """Hold one measure over all rounds so far. ``ratios``: for each round in order of time, the value with the change ÷
-    the value without it: 0.0 if only the value with the change is 0, inf if only the value without it is 0, None if
-    both are 0."""
+    the value without it. A ratio is 0.0 if only the value with the change is 0, inf if only the value without it is 0,
+    and None if both are 0."""
 
     measure: str
     name: str

@@ -1,8 +1,8 @@
 """Write a traced time as a Perfetto trace (``.pftrace``), for ui.perfetto.dev and Perfetto's trace processor.
 
 The file is made of the messages of the package ``perfetto``: a clock, a description of each track, and a begin and an
-end for each slice. The words of a slice (its state, and the kind and the name of its cause) are its arguments, so the
-sums by cause can be computed from the file alone. Names and arguments are written once and referred to by numbers.
+end for each slice. The arguments of a slice are its state, and the kind and the name of its cause. So the sums by cause
+can be computed from the file alone. Names and arguments are written once and referred to by numbers.
 """
 
 from __future__ import annotations

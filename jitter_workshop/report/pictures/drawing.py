@@ -387,8 +387,8 @@ def _curve(plot: _Plot, number: int, curve: PercentileCurve, series: Series) -> 
 
 
 def _stations(plot: _Plot, points: Sequence[Point], place: int) -> list[Point]:
-    """Return the places of a curve's marks in a view whose axis has no percentiles: at the curve's end, and about once
-    per decade. ``place``: shifts the marks, so that neighbouring curves have theirs at different places."""
+    """Return the positions of a curve's marks in a view without an axis of percentiles: at the curve's end, and about
+    once per decade. ``place``: shifts the marks, so that those of neighbouring curves do not overlap."""
     if not points:
         return []
     found = [points[-1]]
