@@ -18,4 +18,5 @@ def of_trial(figure: Figure, tried: Tried) -> str:
     """Return the verdict on the chapter, with the medians of its figure if there were rounds."""
     verdict = "shows its effect" if tried.shown else "does not show its effect here"
     medians = f" Medians: {figure.change(tried.before, tried.after)}." if tried.rounds else ""
-    return f"{tried.chapter} {verdict}. {clean(tried.why, 300).rstrip('.')}.{medians}"
+    why = clean(tried.why, 300).rstrip(".")
+    return f"{tried.chapter} {verdict}. {why[:1].upper()}{why[1:]}.{medians}"

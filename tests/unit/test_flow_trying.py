@@ -211,7 +211,7 @@ def test_the_lines_name_both_values_the_factor_and_the_verdict(workshop: FakeWor
     found, _ = tried(workshop, [9, 3, 6, 3])
     assert trial_view.of_round(FIGURES[found.figure], found.each[0]) == "9 → 3, a factor of 3: shown"
     said = trial_view.of_trial(FIGURES[found.figure], found)
-    assert said.startswith("pinning does not show its effect here. ")
+    assert said.startswith("pinning does not show its effect here. Threads moved to another CPU")
     assert said.endswith(" 7.5 → 3 a second.")
 
 
