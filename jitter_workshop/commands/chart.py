@@ -1,21 +1,27 @@
 """Draw the percentile curves of runs.
 
 RUN is an id, its unique beginning, a label (of the newest run with that label), or @1 for the newest run, @2, …
-Imported curves of other tools have a label, too; --imported draws all of them with the runs.
-Without RUN, the session's latest six runs of the newest run's workload are drawn. A line is solid where at least ten
-samples are beyond the percentile, else dotted. On a terminal the chart has the terminal's width; elsewhere it is plain
-text of 80 columns.
-With -o FILE.svg or FILE.png it is a picture, which replaces an older one and never follows a link; '-o -' sends it to
-stdout. An SVG follows the light or dark theme of the viewer's system, a PNG is light; --theme sets the theme of both.
-'--kind ccdf' shows for each length the share of samples that are longer. '--kind histogram' counts the samples of each
-length. '--kind rates' counts the gaps of spin per hour of sampled time.
-'--kind heatmap' shows when the values of one run came: time to the right, latency up, and the shade says how many. Each
-step of time is one block of the run.
-'--kind matrix' shows a matrix of 'measure --matrix' (RUN: its id, its label or @1): how long a cache line takes between
-each two CPUs. The pairs are in clusters by what both CPUs share, such as a core or a cache.
+Without RUN, the session's latest six runs of the newest run's workload are drawn. Imported curves of other tools have a
+label, too; --imported draws all of them with the runs.
+
+A line is solid where at least ten samples are beyond the percentile, else dotted. If exactly two runs of one workload
+are drawn, the space between their curves is filled. Its colour shows where the second run is better (lower) and where
+it is worse (higher). Without colours, ░ is better and ▒ is worse.
+
+  --kind ccdf       for each length, the share of samples that are longer
+  --kind histogram  the number of samples of each length
+  --kind rates      the gaps of spin per hour of sampled time
+  --kind heatmap    when the values of one run came: time goes to the right and latency goes up. The shade says how many
+                    values there are. Each step of time is one block of the run
+  --kind matrix     a matrix of 'measure --matrix' (RUN: its id, its label or @1): how long a cache line takes between
+                    each two CPUs. The pairs are in clusters by what both CPUs share, such as a core or a cache
+
+On a terminal the chart has the terminal's width; elsewhere it is plain text of 80 columns.
 JITTER_WORKSHOP_MARKS=octants, braille or ascii forces the characters of a chart in the terminal.
-If exactly two runs of one workload are drawn, the space between their curves is filled. Its colour shows where
-the second run is better (lower) and where it is worse (higher); without colours, ░ is better and ▒ is worse.
+
+'-o FILE.svg' or '-o FILE.png' writes a picture. It replaces an older file, and never follows a link. '-o -' sends the
+picture to stdout. An SVG follows the light or dark theme of the viewer's system, and a PNG is light; --theme sets the
+theme of both.
 """
 
 from __future__ import annotations

@@ -62,8 +62,8 @@ _OTHERS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
     ("--json", ("check", "turn", "board", "results", "collect"), {}),
     ("command", _TAKE, {}),
 )
-"""Options that another function adds to the parser; the form is that of ``_OPTIONS``. Any action that is not listed
-with an option refuses this option."""
+"""Options that another function adds to the parser, in the form of ``_OPTIONS``. An option is refused by every action
+that is not listed with it."""
 _MODULES = {
     "init": "host",
     "check": "host",

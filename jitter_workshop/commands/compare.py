@@ -1,9 +1,9 @@
 """Show how runs differ from the first one: figures only, because single runs prove nothing.
 
-Runs that differ in workload, pacing, interval, clock, payload or duty are not compared; the differences are printed.
+Runs that differ in workload, pacing, interval, clock, payload or duty are not compared: their differences are printed.
 Several runs are shown in one table, each against the first.
 
-Times of an emulated machine are marked and not judged, and --gate is refused; what is counted is compared.
+Times of an emulated machine are marked and not judged, and --gate is refused. Counts of events are compared.
 
 With --gate P the exit code is 1 if P of a later run is higher than P of the first run by more than the clock's
 resolution, and by more than --tolerance. P is a percentile such as 99.9, or stolen, or stalls:100us (the rate of stalls

@@ -2,22 +2,22 @@
 
   practice               open the workshop inside, in this terminal (--plain: line by line)
   practice -- CMD…       run a command inside as root; its output and its exit code are returned
-  practice list          the machines' shapes, and what is there to run them (or --list)
-  practice fetch         get the kernel once: Debian's package, downloaded by apt and not installed; with --kernel FILE
-                         --modules DIR a kernel of your own; then the machine boots once and is saved
-  practice reset         take this user's machines back to their state after boot, within seconds; the workshop or
-                         shell in their terminals starts anew (with --shape those of one shape)
-  practice stop          end this user's machines (with --shape those of one shape)
-  practice scenarios     list the scenarios: faults to mend in a machine (with --folder your own)
-  practice scenario ID   boot a machine with this fault, and open a shell inside; "check" there says what is mended
-                         (--seed N: the same values again; --try: let its own solution mend it, and report)
+  practice list          the shapes of machines, and what this host has to run them (or --list)
+  practice fetch         get the kernel once, then boot the machine once and save it. apt downloads Debian's package
+                         of it and does not install it. --kernel FILE --modules DIR: a kernel of your own
+  practice reset         take this user's machines back to their state after boot, within seconds. The workshop or
+                         shell in their terminals starts again (--shape: only machines of one shape)
+  practice stop          end this user's machines (--shape: only machines of one shape)
+  practice scenarios     list the scenarios: faults to mend in a machine (--folder: your own scenarios)
+  practice scenario ID   boot a machine with this fault, and open a shell inside; "check" in it says what is mended.
+                         --seed N: the same values again; --try: run the scenario's own solution, and report
 
 A machine boots once and is saved in the cache (about 200 MB for each shape, and 70 MB that all shapes share). Later
-starts continue from there, until its kernel, QEMU or this program changes. QEMU uses KVM if a measurement finds it
-faster than emulation ('practice list' shows the result). On an emulated machine the kernel, the settings, the counts
-and the refusals are real, and times mean nothing. A machine has at most the memory that 'practice list' shows. It sees
-/usr, the Python environment and this program, all read-only, and has no network. It ends with the command that opened
-it. Files below /root/kept, such as the sessions of the workshop, stay on this host in the state folder
+starts continue from the saved state, until its kernel, QEMU or this program changes. QEMU uses KVM if a measurement
+finds it faster than emulation ('practice list' shows the result). On an emulated machine the kernel, the settings, the
+counts and the refusals are real, but times mean nothing. A machine has at most the memory that 'practice list' shows.
+It sees /usr, the Python environment and this program, all read-only, and has no network. It ends with the command that
+opened it. Files below /root/kept, such as the sessions of the workshop, stay on this host in the state folder
 (~/.local/state/jitter-workshop/practice/SHAPE).
 """
 

@@ -10,10 +10,10 @@ rounds.
   prove thp=never governor        several settings as one change
   prove --list                    the proofs of this session; 'prove --show @1' prints the newest again
 
-A command after -- is run instead of our benchmark: twice in each round, without the change and with it, and once before
-all rounds to see how long it takes. 'placement' binds it to the hot CPUs; with a setting, --cpus binds it in all runs.
-Its input is empty and its output is not shown. At the end of a run all processes that it started are ended, also those
-that left its process group. A process that another service started for it cannot be found.
+A command after -- is run instead of our benchmark. It runs twice in each round, without the change and with it. Before
+all rounds it runs once, to see how long it takes. 'placement' binds it to the hot CPUs; with a setting, --cpus binds it
+in all runs. Its input is empty and its output is not shown. At the end of a run all processes that it started are
+ended, also those that left its process group. A process that another service started for it cannot be found.
 
   prove thp=never -- ./server-test 1000                           its wall time; --metric user: its CPU time
   prove placement --metric held-up -- ./server-test 1000          how long its threads waited for a CPU (root)

@@ -9,7 +9,7 @@
   hlog    every block's histograms, for HdrHistogram's readers
   hgrm    percentile distributions, for HdrHistogram's plotters
 
-Without -o the file is made in this folder, named after the session and the day; '-o -' writes to standard output. An
+Without -o the file is made in the current folder; its name has the session and the day. '-o -' writes to stdout. An
 existing file is overwritten only with --force, and a link in its place is never followed. RUN is an id, its unique
 beginning, a label (of the newest run with that label), or @1 for the newest run, @2, …; a report of chosen runs has no
 chapters, no proofs and no raw data. The causes of stalls are found once and kept: the first report after a run with

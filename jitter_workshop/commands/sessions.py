@@ -345,8 +345,8 @@ def _run_lines(runs: tuple[Run, ...]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Hold the session that was read from an HTML report, before anything of it is written to the disk. ``as_written``:
-    True if the page's visible text is as the program wrote it."""
+    """Hold the session that was read from an HTML report. Nothing of it is on the disk yet. ``as_written``: True if the
+    page's visible text is as the program wrote it."""
 
     file: str
     unpacked: Unpacked

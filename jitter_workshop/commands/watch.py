@@ -5,9 +5,10 @@ events. Half a second after a stall of --threshold or longer, the sampler pauses
 started again. Each stall's time is split by cause, to the nanosecond; the traces of the worst stalls are kept. Without
 rights for the trace, stalls are counted without causes.
 
-Time between two blocks, and time in which the trace is read, is not watched. It is shown, and counts for nothing: a
-stall in it would not be seen. The watch keeps a journal, which survives a kill and a full disk. 'watch --show DIR'
-shows what the journal says, and with --perfetto FILE it writes the kept traces as tracks, for ui.perfetto.dev.
+Time between two blocks, and time in which the trace is read, is not watched. It is shown, but does not count as watched
+time, because a stall in it would not be seen. The watch keeps a journal, which survives a kill and a full disk. 'watch
+--show DIR' shows what the journal says, and with --perfetto FILE it writes the kept traces as tracks, for
+ui.perfetto.dev.
 
 With --pid PID, or a command after --, a program is watched instead: a stall is a time in which one of its threads could
 run and did not. The kernel's sums of these times are read four times a second, and the trace is frozen when one of
@@ -15,7 +16,7 @@ these sums has grown by the threshold. A command's output goes to stderr. The co
 the watch, together with all that it has started.
 
 --exec CMD runs a command for each freeze, without a shell: it gets a JSON object on its standard input. --textfile FILE
-keeps the figures for node_exporter's textfile collector.
+writes the figures for node_exporter's textfile collector, again and again.
 
 With --accept "stall < 20us for 12h" the verb ends when 12 h were watched. It writes a verdict file (JSON, and XML for
 JUnit) with the host, its settings, the counts and their limits, and exits with 1 if the condition is not met.
@@ -61,8 +62,8 @@ _THRESHOLD, _OF_A_PROGRAM = "20us", "1ms"
 _LONGEST_S, _KEEP, _MOST_KEPT = 30 * 86_400.0, 10, 1_000
 TIME = "the end of its time"
 _MORE = 1.25
-"""The factor of a watch with ``--accept``: the watch lasts at most the condition's time multiplied by this factor, plus
-one minute. ``--until`` sets another limit."""
+"""The factor that limits a watch with ``--accept``. The watch lasts at most the condition's time multiplied by this
+factor, plus one minute. ``--until`` sets another limit."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
