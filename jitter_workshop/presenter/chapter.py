@@ -213,7 +213,7 @@ def explained(
 
 
 def closing(commands: Sequence[HandCommand], learnt: Sequence[str], width: int, fold: Fold = ALL_OPEN) -> Lines:
-    """Return the end of every chapter: commands to run by hand, and what was learnt."""
+    """Return the lines that end every chapter: commands to run by hand, and what was learnt."""
     lines: Lines = [Text(), *by_hand(commands, width, fold)] if commands else []
     if learnt:
         lines += [Text(), heading("WHAT YOU LEARNT")]

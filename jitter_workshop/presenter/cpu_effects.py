@@ -163,8 +163,8 @@ def _in_use(disabled: Iterable[str]) -> str:
 
 
 def _of_boot(changes: Sequence[Change], online: CpuSet, when: str) -> Iterator[CpuEffect]:
-    """Yield, for each boot parameter with a list of CPUs, whether the list contains each CPU. ``when``: the words after
-    a new value, such as ", from the next boot"."""
+    """Yield an effect for each boot parameter with a list of CPUs. The effect tells for each CPU whether it is in the
+    list. ``when``: the words after a new value, such as ", from the next boot"."""
     for change in changes:
         if change.when != "boot":
             continue

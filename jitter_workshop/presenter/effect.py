@@ -239,7 +239,7 @@ def against_each_other(runs: Sequence[KnownRun]) -> str:
 
 
 def _left(seen: KnownRun) -> list[str]:
-    """Return a sentence on the cause of most of the stalled time that is left, by the second run's trace. Return [] if
+    """Return a sentence on the cause that took most of the stalled time in the second run, by its trace. Return [] if
     no cause took half of it."""
     causes = seen.report.causes if seen.report is not None else ()
     most = causes[0] if causes else None
@@ -278,8 +278,8 @@ def unsteady(runs: Sequence[KnownRun]) -> str:
 
 def _of_chapter(found: Effects) -> Text | None:
     """Return the sentences on what the chapter's change did to its cause: by the measured time of the causes, then by
-    the chapter's figure, mostly a count. Return None if neither moved. Something is called the chapter's cause only if
-    it took at least LEAST_SHARE of the stalled time in one of the runs."""
+    the chapter's figure, mostly a count. Return None if the time and the figure did not move. Something is called the
+    chapter's cause only if it took at least LEAST_SHARE of the stalled time in one of the runs."""
     shown = found.shown
     figure_told = "" if shown is None else _change(shown) if shown.at_least else in_words(shown)
     small = _small(found.causes)
@@ -364,8 +364,8 @@ def counts(
     causes: Sequence[CauseTime] = (),
 ) -> Lines:
     """Return the time of each cause and the counts of two runs in two columns. ``origin``: the word for runs of another
-    machine. ``relation``: only for ``changed`` the columns are called before and after, and rows whose figure moved are
-    coloured. ``causes``: no time is shown without them."""
+    machine. If ``relation`` is ``changed``, the columns are called before and after, and rows with a figure that moved
+    are coloured. Without ``causes`` no time is shown."""
     if not found and not causes:
         return []
     which = ("before", "after") if relation == "changed" else ("first", "second")
@@ -397,8 +397,8 @@ def counts(
 
 
 def _times_in_time(cause: CauseTime, factor: float, which: tuple[str, str]) -> str:
-    """Return the factor by which a cause's time differs, in a cell's words; "" if it is alike or not known. ``which``:
-    the heads of the two runs."""
+    """Return in words, for a cell, the factor between a cause's times in two runs; "" if the times are alike or not
+    known. ``which``: the heads of the two runs."""
     before, after = cause.ns
     if factor < ALIKE or not cause.known:
         return ""
@@ -485,14 +485,14 @@ def _our_cpus(seen: KnownRun) -> str:
 
 
 def _measured_cpus(seen: KnownRun) -> int:
-    """Return the number of CPUs of the measured threads by a run's trace, at least 1."""
+    """Return the number of CPUs that the measured threads used, by a run's trace; at least 1."""
     residence = seen.report.residence if seen.report is not None else None
     return max(len(residence.proof.cpus), 1) if residence is not None else 1
 
 
 def _by_trace(seen: KnownRun) -> dict[str, float] | None:
-    """Return name → percent of the measured CPUs' time for the other tasks there, by a run's trace; None if no trace
-    was read. The noise beside the run is left out, as are the measured threads (``Presence``)."""
+    """Return the other tasks on the measured CPUs by a run's trace, as name → percent of these CPUs' time; None if no
+    trace was read. The noise beside the run is left out, as are the measured threads (``Presence``)."""
     report = seen.report
     if report is None or report.residence is None or report.measured_ns <= 0:
         return None
@@ -508,9 +508,9 @@ def _by_trace(seen: KnownRun) -> dict[str, float] | None:
 
 
 def busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:
-    """Return True if other tasks may explain why the second run was worse: they took more than twice the share of the
-    run's CPUs that they took in the first run. A gain is not doubted for this reason, because a change may be made to
-    keep other tasks away.
+    """Return True if other tasks may explain why the second run was worse: their share of its CPUs was more than twice
+    their share in the first run. A gain is not doubted for this reason, because a change may be made to keep other
+    tasks away.
     """
     if found.direction != "worse" or len(runs) < 2:
         return False

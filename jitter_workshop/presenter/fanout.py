@@ -44,7 +44,8 @@ def fan_out(run: Run, width: int) -> Lines:
 
 
 def sentences(latencies: dict[str, str]) -> tuple[str, ...]:
-    """Return what the table says of p99.9. ``latencies``: percentile → value in words, of the learner's first run."""
+    """Return sentences on the row of p99.9 in the table. ``latencies``: percentile → value in words, of the learner's
+    first run."""
     p999 = latencies.get("99.9")
     met = percent(share_met(_SHARES["99.9"], _MANY))
     limit = f"a latency of {p999} or more, this run's p99.9" if p999 is not None else "p99.9 or more"

@@ -65,9 +65,9 @@ def tail_of(workload: str, asked: str | None = None) -> str:
 
 
 def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked: str | None = None) -> Effects:
-    """Return the effect of the change between two runs. ``shows``: the chapter's figure; its effect comes first if the
-    figure moved as the chapter says and can be better or worse. ``asked``: the percentile of the guess, which is
-    judged, too."""
+    """Return the effect of the change between two runs. ``shows``: the chapter's figure. Its effect comes first if the
+    figure can be better or worse, and moved as the chapter says. ``asked``: the percentile of the guess; it is judged,
+    too."""
     workload = before.run.workload
     tail = tail_of(workload, asked)
     names = dict.fromkeys((*_ALWAYS, tail_of(workload), tail))

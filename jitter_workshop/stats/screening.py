@@ -60,8 +60,8 @@ def pairs_needed(settings: int) -> int:
 
 
 def most_chosen(settings: int) -> int:
-    """Return the largest number of settings that are proven. Up to :data:`FEW` settings, it is all of them. Else it is
-    a fifth of them, but at least :data:`LEAST_CHOSEN`."""
+    """Return the largest number of settings that are proven. Of up to :data:`FEW` settings, all are proven. Of more
+    settings, a fifth is proven, but at least :data:`LEAST_CHOSEN`."""
     return settings if settings <= FEW else max(LEAST_CHOSEN, -(-settings // _SHARE))
 
 
