@@ -154,7 +154,8 @@ def _legend(layout: _Layout, unknown: int) -> Lines:
     marks = ("● all marks, or read to the end", "◐ one mark of two", "○ begun", "✓ guess near", "✗ guess far")
     what = (
         "last: the newest curve; best: the lowest curve that can be compared with it. Both are shown at the percentile "
-        f"of the chapter's question, else at p{BEST_BY:g} (spin: p99.9999). The members' programs reported them."
+        f"of the chapter's question, else at p{BEST_BY:g} (spin: p99.9999). The members' programs reported these "
+        "values."
     )
     return [*lines, *_packed(marks, layout.width), *wrap(what, layout.width, style="dim")]
 

@@ -198,7 +198,7 @@ def of_others_said(others: Mapping[str, AppliedBy]) -> list[str]:
     return [f"Not yours: {named(idents)}, {told}." for told, idents in together.items()]
 
 
-OTHERS_MAY_MEASURE = "Another workshop may be measuring with it now."
+OTHERS_MAY_MEASURE = "Another workshop may be measuring with these settings now."
 """The warning before a key restores settings that another workshop has applied."""
 
 

@@ -57,7 +57,7 @@ class Fold:
 
 
 ALL_OPEN = Fold()
-HINTS_OVER = "The hints help you to guess, and your guess is decided. The step 'explain' says why."
+HINTS_OVER = "The hints only help you to guess, and a run has decided your guess. The step 'explain' says why."
 Rates = Sequence[tuple[str, int, int, float]]
 """Interrupts or softirqs of a run: (name, CPU, count, per second)."""
 _MOST_RATES = 8

@@ -149,8 +149,7 @@ def level(report: CounterReport) -> str:
     name = f"kernel.perf_event_paranoid is {value}"
     if value > THREAD:
         return (
-            f"{name}: Debian (3 and more) and Ubuntu (4 and more) then refuse perf to users; other kernels "
-            "treat such a value as 2."
+            f"{name}: Debian refuses perf to users from 3 on, Ubuntu from 4 on. Other kernels treat such a value as 2."
         )
     if value == THREAD:
         return (

@@ -40,17 +40,17 @@ _BAR, _LEAST_BAR, _LEAD = 12, 4, 6
 _ASKED = (
     (
         ("reschedule", "RES"),
-        "Another CPU asks this one to choose its task anew, mostly because it woke one here. What stops it is to keep "
-        "that task off this CPU.",
+        "Another CPU asks this CPU to choose a task anew, mostly because a task was woken here. To stop such calls, "
+        "keep that task off this CPU.",
     ),
     (
         (*CALLS, "call_function", "CAL"),
-        "Another CPU asks this one to run a function, often to wake a task here. What stops it is to keep that task or "
+        "Another CPU asks this CPU to run a function, often to wake a task here. To stop such calls, keep that task or "
         "work item off this CPU.",
     ),
     (
         ("flush_tlb_func", "TLB"),
-        "Another CPU asks for it after a change of memory that both use. What stops it is to make no such change "
+        "Another CPU asks for this flush after a change of memory that both CPUs use. To stop it, make no such change "
         "during the measurement.",
     ),
 )

@@ -232,8 +232,8 @@ def against_each_other(runs: Sequence[KnownRun]) -> str:
         how, what, made = ("Fewer", "longer", "more") if rarer > 1 else ("More", "shorter", "fewer")
         mean = " → ".join(map(nice_ns, lengths))
         return (
-            f"{how} stalls, yet a {what} {tail.title}: in the mean a stall of {nice_ns(threshold_ns)} and more lasted "
-            f"{mean}. So each stall made {made} messages late, and {tail.title} counts messages, not stalls."
+            f"{how} stalls, yet a {what} {tail.title}: the mean length of stalls of at least {nice_ns(threshold_ns)} "
+            f"was {mean}. So each stall made {made} messages late, and {tail.title} counts messages, not stalls."
         )
     return ""
 

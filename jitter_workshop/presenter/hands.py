@@ -94,7 +94,7 @@ def guarded(view: HandsView) -> str:
     if view.back:
         return ""
     if view.count("wrong") and view.journalled:
-        return "A value is not as planned: type its line again. The value is restored only once you take it over."
+        return "A value is not as planned: type its line again. The value is restored only after you take it over."
     if view.journalled:
         return "The old values are in root's journal: they are restored when you leave the workshop, or with undo (u)."
     why = clean(view.why_not, 160)

@@ -6,7 +6,7 @@ from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.lines import Lines, wrap
 
-EVERYWHERE = "Every chapter that measures here will show that."
+EVERYWHERE = "Every chapter that measures here will show this load."
 ALL_THE_SAME = "You can learn here all the same: each verdict names what disturbed it. Runs may take longer."
 MOST_NAMES = 2
 KEYS = "Enter goes on · r looks again · ? help"
@@ -17,7 +17,7 @@ GONE = "The load is gone: the chapters show this host as it is."
 
 def said(load: HostLoad) -> str:
     """Return the load that hides the effects of the lessons, such as ``Load 4.9 on 2 CPUs; qemu takes 87 % of one CPU.
-    Every chapter that measures here will show that.``"""
+    Every chapter that measures here will show this load.``"""
     return f"{figures(load)} {EVERYWHERE}" if load.drowns else figures(load)
 
 

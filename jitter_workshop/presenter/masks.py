@@ -64,7 +64,7 @@ def judged(one: MaskTask, seen: MaskJudgement, width: int) -> Lines:
         kept = f", and {seen.kept} stay{'' if len(seen.kept) > 1 else 's'} in" if seen.kept else ""
         told.append(f"This frees {seen.freed.named}{kept}.")
     elif seen.kept:
-        told.append(f"{seen.kept.named} still stand{'' if len(seen.kept) > 1 else 's'} in the mask.")
+        told.append(f"{seen.kept.named} {'are' if len(seen.kept) > 1 else 'is'} still in the mask.")
     if seen.beyond:
         told.append(f"Your mask names {seen.beyond.named}, but the last CPU is {one.wanted.cpus - 1}.")
     return [

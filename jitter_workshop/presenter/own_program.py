@@ -25,9 +25,9 @@ RUNS = (
 TYPED = f"It is started as you type it, without a shell: quotes work, pipes and variables do not. {RUNS}"
 OBSERVING = "Observing your program…"
 NOT_OBSERVED = "It is not observed yet."
-AGAIN_FOR_ALL = "This is what is kept of the last observation. m observes it again, and shows all of it."
+AGAIN_FOR_ALL = "This is what is kept of the last observation. m observes the program again, and shows everything."
 WALL = "the time from its start to its end"
-NOTHING_ELSE = "This tool finds no setting to change while the host runs, so the placement is what can be proven."
+NOTHING_ELSE = "This tool finds no setting to change while the host runs, so only the placement can be proven."
 
 
 def name(work: ProgramWork) -> str:

@@ -163,11 +163,12 @@ def _faults(faults: FaultTimes) -> str:
         said += f", {faults.waited:,} of which waited for a disk or memory, for {nice_ns(faults.waited_ns)}"
     if faults.ran_ns is None or faults.typical_ns is None:
         return (
-            f"{said}. The trace does not show when a fault ends: the time of those that did not wait is part of 'ran'."
+            f"{said}. The trace does not show when a fault ends: the time of faults that did not wait is part of 'ran'."
         )
     return (
         f"{said}. The time of the others is part of 'ran': about {nice_ns(faults.ran_ns)} in all, if each took "
-        f"{nice_ns(faults.typical_ns)} (the median of {faults.sampled:,} faults that another fault followed at once)."
+        f"{nice_ns(faults.typical_ns)} (the median of {faults.sampled:,} faults, each directly followed by another "
+        "one)."
     )
 
 

@@ -41,7 +41,7 @@ WITHOUT, WITH, NOW, TO_COME = "–", "+", "▸", "·"
 """The signs of a round's runs: without the change, with it, running now, to come."""
 SIGNS = f"{WITHOUT} without the change, {WITH} with it, {NOW} now, {TO_COME} to come"
 
-OF_PAIRS = "Ratio and interval come from the pairs, not from the two columns, in which one bad run weighs more."
+OF_PAIRS = "Ratio and interval come from the pairs, not from the two columns: there, one bad run weighs more."
 
 _ROOMY = 99
 """From this width on a table of verdicts has the intervals in figures, too."""

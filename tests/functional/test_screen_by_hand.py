@@ -92,7 +92,7 @@ async def test_each_write_is_seen_live_and_taken_over(live: FakeWorkshop, tree: 
         type_it(tree, made[INTERVAL], "77")
         assert "the plan has 10; before it was 1" in await shown(pilot, "the value is 77")
         assert signs(app)[INTERVAL] == "✗"
-        assert "restored only once you take it over" in said(app)
+        assert "restored only after you take it over" in said(app)
         await pilot.press("enter")
         await settled(pilot)
         assert f"Not as planned: {INTERVAL}." in said(app)
@@ -211,7 +211,7 @@ async def test_without_root_s_rights_the_learner_restores_by_hand(
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await to_apply(pilot)
-        assert "If you are not root" in said(app)
+        assert "You are not root" in said(app)
         await pilot.press("d")
         await settled(pilot)
         assert "cannot restore your writes (changing" in said(app)

@@ -71,7 +71,7 @@ async def test_what_somebody_else_applied_is_told_apart_and_asked_about(
         assert "Not yours: " in text_of(app)
         await pilot.press("u")
         assert isinstance(app.screen, Question)
-        assert "may be measuring with it" in text_of(app)
+        assert "may be measuring with these" in text_of(app)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -337,7 +337,7 @@ def test_work_is_wrong_beside_calls_that_other_numbers_or_functions_keep_apart(s
     assert found.right is False
     said = words.judged(found, seen, chapter("workqueues"), COURSE)
     assert said.startswith("✗ Not this one. Function call from another CPU took most")
-    assert said.endswith("What stops it is to keep that task or work item off this CPU.")
+    assert said.endswith("To stop such calls, keep that task or work item off this CPU.")
 
 
 @pytest.mark.parametrize(

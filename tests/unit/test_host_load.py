@@ -102,7 +102,8 @@ def test_a_measurement_ends_the_look_which_then_tells_nothing(monkeypatch: pytes
 
 def test_the_words_name_who_takes_the_cpus() -> None:
     assert words.said(BUSY) == (
-        "Load 4.9 on 2 CPUs; qemu-system-x86 takes 87 % of one CPU. Every chapter that measures here will show that."
+        "Load 4.9 on 2 CPUs; qemu-system-x86 takes 87 % of one CPU. "
+        "Every chapter that measures here will show this load."
     )
     stolen = HostLoad(None, 1, 3.0, 2.5, (), True)
     assert words.figures(stolen) == "Other tasks take 3 % of the CPU; the hypervisor takes 2.5 %."

@@ -80,7 +80,7 @@ def test_the_answer_names_the_cpus_and_the_slip() -> None:
     wrong = said("ffff0fff,ffff0fff")
     assert "✗ This frees CPUs 12-15,44-47, and 16-19,48-51 stay in." in wrong
     assert "from the right" in wrong
-    assert "✗ CPU 51 still stands in the mask." in said("fff8ffff,fff0ffff")
+    assert "✗ CPU 51 is still in the mask." in said("fff8ffff,fff0ffff")
     assert "CPU 64" in said("1,fff0ffff,fff0ffff")
     assert "2 digits too far to the right" in said("fffff0ff,fffff0ff")
     assert "1 bit too far to the left" in said("ffe1ffff,ffe1ffff")

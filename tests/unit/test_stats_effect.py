@@ -285,7 +285,9 @@ def test_fewer_stalls_with_a_longer_tail_are_told_with_their_length() -> None:
     many, few = stalled(run(), 40, 4e6, 9_000_000), stalled(run(), 20, 11e6, 40_000_000)
     both = KnownRun(many), KnownRun(dataclasses.replace(few, id="b"))
     why = effect.against_each_other(both)
-    assert why.startswith("Fewer stalls, yet a longer p99.9: in the mean a stall of 1 ms and more lasted 4 ms → 11 ms")
+    assert why.startswith(
+        "Fewer stalls, yet a longer p99.9: the mean length of stalls of at least 1 ms was 4 ms → 11 ms"
+    )
     assert why in " ".join(written(effect.compared(effects(*both), both, "changed", 300)).split("\n"))
     assert why in written(effect.by_luck("The difference is luck: they differ.", 400, why))
     back = effect.against_each_other((both[1], both[0]))

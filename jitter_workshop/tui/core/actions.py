@@ -157,7 +157,7 @@ _OF_SCOPE: dict[str, tuple[Action, ...]] = {
         Action("cpus", "p", "pick CPUs", "Before a run: choose the CPUs of the measured threads"),
         Action("prove", "", "prove it", "At 'compare': prove the change, or see the newest proof", written="p"),
         Action("published", "o", "2015", "Show or hide the curves published in 2015"),
-        Action("causes", "v", "causes", "What took the time, by the kernel's trace (of one more run)"),
+        Action("causes", "v", "causes", "What took the time, by the kernel's trace; this may need one more run"),
         Action("hunt", "x", "hide a noise", "Begin a hunt: a hidden noise, for you to name"),
         Action("name", "i", "name it", "Name the hidden noise, or give up"),
         Action(

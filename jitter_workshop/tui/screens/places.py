@@ -44,8 +44,10 @@ class Places(Provider):
         treated = treating(frame.workshop.course)
         for ident, name in titles():
             _, chapter = treated.get(ident, ("", ""))
-            about = f"Show it in the status; the chapter about it is '{clean(chapter, 60)}'"
-            yield f"{name} ({ident})", about if chapter else "Show it in the status", partial(self._check, ident)
+            about = "Show this check in the status"
+            if chapter:
+                about += f"; the chapter '{clean(chapter, 60)}' is about it"
+            yield f"{name} ({ident})", about, partial(self._check, ident)
 
     def _check(self, ident: str) -> None:
         """Show a check in the status, in the place of a status that is open."""

@@ -133,7 +133,7 @@ class ChapterHands:
         self._screen.on_thread(self._walk.adopt, self._left, self._not_begun)
 
     def _left(self, view: ApplyView) -> None:
-        self._stopped(view.text if view.applied else "The workshop no longer watches. Nothing was made.")
+        self._stopped(view.text if view.applied else "The workshop no longer watches. No write was made.")
 
     def _stopped(self, text: str) -> None:
         self._page.hands = self._page.planned = None

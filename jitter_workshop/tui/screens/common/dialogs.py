@@ -13,7 +13,8 @@ from jitter_workshop.tui.screens.common.base import IN_CLIPBOARD, Page
 from jitter_workshop.tui.widgets.sheet import Build
 
 ON_LEAVING = (
-    "If you leave, they are restored. If you keep them, they stay until 'jitter-workshop restore' or the next "
+    "If you leave, the old values are restored. If you keep the changes, they stay until 'jitter-workshop restore' or "
+    "the next "
     "boot, and the next visit shows them."
 )
 

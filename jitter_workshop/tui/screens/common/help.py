@@ -31,10 +31,13 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("proven", "proven by at least ten rounds, corrected for the number of lines. Two single runs prove nothing."),
     (
         "● ■ ◆ on curves",
-        "they tell the curves apart. They stand at the figures that the legend shows: p50, p99.9 (or the percentile "
-        "that the chapter asks about) and the longest. × is your guess.",
+        "they tell the curves apart, and mark the figures of the legend: p50, p99.9 (or the percentile of the "
+        "chapter's question) and the longest. × is your guess.",
     ),
-    ("dotted curve", "fewer than ten samples are beyond it, so its place depends on chance more than on the host."),
+    (
+        "dotted curve",
+        "fewer than ten samples lie beyond this point, so its place depends more on chance than on the host.",
+    ),
     ("published 2015", "curves from a laptop that others measured and published, for scale, not for comparison."),
     (
         "by cyclictest …",

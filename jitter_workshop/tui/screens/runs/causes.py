@@ -151,7 +151,7 @@ class CausesScreen(WorkshopScreen, scope="causes"):
 
     def action_tracks(self) -> None:
         if not self.traced:
-            self.tell("A Perfetto file shows a trace, and there is none to write.")
+            self.tell("A Perfetto file shows a trace, and this run has no trace.")
         elif not self._writing:
             self._writing = True
             self.tell("Writing the tracks of the trace…")
