@@ -206,8 +206,8 @@ NOISES = (
     Noise(
         "terminal",
         "Terminal output",
-        "There are two more tasks than CPUs. Each is busy for 1 to 4 ms, prints, and sleeps for up to 1 ms. Each line "
-        "is a work item.",
+        "There are two more tasks than CPUs. Each is busy for 1 to 4 ms, prints, and sleeps for up to 1 ms. Each "
+        "printed line is a work item.",
         "A kworker whose name begins with kworker/u runs flush_to_ldisc on the hot CPU.",
         "The workqueue mask says where unbound work may run: leave the hot CPUs out of it.",
         (What((_MINE, ("workqueue", "flush_to_ldisc"), ("task", "kworker/u*"))),),

@@ -172,7 +172,7 @@ def test_what_this_tool_cannot_change_is_no_mark_of_a_chapter(tmp_path: Path) ->
     lesson.write_text(text.replace('"lab-stock"', '"desk-before"').replace('"lab-tuned"', '"desk-after"'))
     line = _line(lesson.read_text(), 'tunable = "mains"')
     why = "this tool reports this setting and does not change it: Mains power"
-    said = f"mains: applying changes nothing on desk-before: {why}"
+    said = f"applying mains changes nothing on desk-before: {why}"
     assert found(course) == [("02-governor/lesson.toml", line, said)]
 
 

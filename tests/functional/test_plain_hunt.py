@@ -37,7 +37,7 @@ def test_the_whole_hunt(workshop: FakeWorkshop) -> None:
         "is running now, for you to name",
         "! A hidden noise is running.",
         "name KIND · give up",
-        f"✗ Not: Spinners. Its signs would be these: {noise('spinners').found_as}",
+        f"✗ Not: Spinners. That noise would have these signs: {noise('spinners').found_as}",
         "! the answer is not one of the suspects",
         "✓ Found: A greedy thread, at try 2.",
         f"What it does: {noise('greedy').what}",

@@ -284,7 +284,7 @@ async def test_what_this_host_cannot_do_as_it_is_is_not_called_done() -> None:
         text = text_of(app)
         assert "can do now is done." in text
         assert "NOT ON THIS HOST AS IT IS" in text
-        assert "not while CPU 1 is isolated" in text
+        assert "CPU 1 is isolated, so restore" in text
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 48)])
@@ -351,7 +351,7 @@ async def test_our_own_isolation_leaves_the_path_as_it_is() -> None:
         await settled(pilot)
         flat = " ".join(text_of(app).split())
         about = " ".join(app.screen.query_one("#about", Sheet).plain().split())
-        assert "not now: not while CPU 1" in about
+        assert "not now: CPU 1 is isolated" in about
         assert "m measure" not in flat
         assert "g words" in flat, "it has the room of the key that does nothing here"
 

@@ -112,7 +112,7 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         await press(pilot, "enter", "enter")
         assert isinstance(app.screen, SuspectsPage)
         assert f"1–{len(workshop.hunts.suspects(workshop.walk('hunt')))} choose" in framed(app)
-        found = f"Its signs would be these: {noise('spinners').found_as}"
+        found = f"That noise would have these signs: {noise('spinners').found_as}"
         assert f"✗ Not: Spinners. {found}" in framed(app)
         assert noise("greedy").what not in framed(app)
         assert workshop.hunts.hiding

@@ -143,7 +143,7 @@ class Hunt:
         if self.outcome is None:
             self.wrong_answers += 1
         noise = known(kind)
-        return HuntAnswer(False, noise.title, (f"Its signs would be these: {noise.found_as}",))
+        return HuntAnswer(False, noise.title, (f"That noise would have these signs: {noise.found_as}",))
 
     def reveal(self) -> HuntAnswer:
         """Tell the learner which noise is hidden, and end the noise."""

@@ -199,7 +199,7 @@ class _Chapter:
                 what = _words(before, ident) if ident in first else f"it is missing: {_reason(before, ident)}"
                 yield self._problem(f"{ident} must be 'improve' before the change; on {at_first} {what}", *where)
             elif registry.find(ident).when != "boot" and (why := self._nothing_planned(before, ident)):
-                yield self._problem(f"{ident}: applying changes nothing on {at_first}: {why}", *where)
+                yield self._problem(f"applying {ident} changes nothing on {at_first}: {why}", *where)
             if not then.get(ident, False):
                 what = _words(after, ident) if ident in then else f"it is missing: {_reason(after, ident)}"
                 yield self._problem(f"{ident} must be 'ok' after the change; on {at_last} {what}", *where)

@@ -111,7 +111,7 @@ def reason_not_here(chapter: Chapter, room: CpuBudget, recorded: bool, missing: 
     if cpus < chapter.hot_cpus:
         short = f"the chapter needs {chapter.hot_cpus} CPUs, and a run may use {cpus}"
         # A narrow screen cuts the end off, so the hint comes first.
-        first = f"not while CPU {room.isolated} is isolated: restore the isolation first"
+        first = f"CPU {room.isolated} is isolated, so restore the isolation first"
         return f"{first}; {short}" if room.walled else short
     return ""
 

@@ -132,14 +132,14 @@ def misfit(chapter: Chapter, slot: str, run: RecordedRun) -> str:
     if asked is None:
         return f"the chapter has nothing to measure in {slot!r}"
     if (run.label, run.workload) != (asked.label, asked.workload):
-        return f"{slot!r} must be '{asked.label}' of {asked.workload}, not '{run.label}' of {run.workload}"
+        return f"the run in {slot!r} must be '{asked.label}' of {asked.workload}, not '{run.label}' of {run.workload}"
     if run.noise != "" and run.noise != asked.noise:
-        return f"{slot!r} must have the noise {asked.noise or 'none'}, not {run.noise or 'none'}"
+        return f"the run in {slot!r} must have the noise {asked.noise or 'none'}, not {run.noise or 'none'}"
     ids = {word.partition("=")[0] for word in chapter.tunables}
     if slot == "again" and ids and not ids & run.applied:
-        return f"{slot!r} was made with none of the chapter's tunables applied"
+        return f"the run in {slot!r} was made without the chapter's tunables"
     strange = sorted(run.applied - (ids if slot == "again" else frozenset()))
-    return f"{slot!r} was made with {', '.join(strange[:4])} applied" if strange else ""
+    return f"the run in {slot!r} was made with {', '.join(strange[:4])} applied" if strange else ""
 
 
 def misfits(chapters: Mapping[str, Chapter], recorded: Mapping[str, RecordedChapter]) -> list[tuple[int, str]]:

@@ -268,7 +268,7 @@ def _lacking(one: Figure, seen: KnownRun) -> str:
     if not one.traced or seen.report is not None:
         return f"This host's runs do not have the figure: {one.title}."
     reason = clean(seen.run.notes.get("evidence", "no trace was recorded"), 300)
-    return f"Only the kernel's trace shows the figure ({one.title}), and a run has none: {reason}"
+    return f"Only the kernel's trace shows the figure ({one.title}), and a run has no trace: {reason}"
 
 
 def _judged(chapter_id: str, shows: Shows, found: tuple[TriedRound, ...], reason: str = "", held: str = "") -> Tried:

@@ -185,7 +185,7 @@ def _load(view: View) -> Fact | None:
 def _tick(view: View) -> Fact | None:
     hz, where = read_tick_hz(view.root, view.host.kernel)
     if hz is None:
-        meaning = "the explain step counts the timer interrupts of your own run instead"
+        meaning = "the step 'explain' counts the timer interrupts of your own run"
         return Fact("Tick", "this host does not show CONFIG_HZ", meaning, clean(where, 80))
     meaning = "timer interrupts a second on each busy CPU, unless nohz_full stops them"
     return Fact("Tick", f"{hz} Hz", meaning, clean(where, 80))

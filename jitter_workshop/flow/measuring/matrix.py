@@ -97,7 +97,8 @@ def _as_matrix(planned: MatrixPlan, measured: runner.Measured, started_at: str, 
     host = summarise(root, topology)
     notes = mark_notes(host.mark)
     if measured.why:
-        notes["one_way_ns"] = clean(f"{many(len(planned.pairs) - len(ns), 'pair')} not measured: {measured.why}", 300)
+        left = many(len(planned.pairs) - len(ns), "pair")
+        notes["one_way_ns"] = clean(f"the measurement left {left} out: {measured.why}", 300)
     if planned.sampled:
         notes["cpus"] = f"only {len(cpus)} CPUs of {topology.allowed.named} were measured, chosen by the topology"
     if outside := topology.online - topology.allowed:

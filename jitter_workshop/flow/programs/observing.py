@@ -187,7 +187,9 @@ def observe(
     notes = {
         "run": "this is a program of yours, not a run",
         "steal_ns": why_no_steal,
-        "throttled": "" if throttled is not None else "its control groups do not show whether they were throttled",
+        "throttled": ""
+        if throttled is not None
+        else "the program's control groups do not show whether they were throttled",
         "exit_code": "" if command is not None else "no command was started",
     }
     common: dict[str, Any] = {
@@ -216,7 +218,7 @@ def _counted(counting: Counting, ns: int, common: dict[str, Any], notes: dict[st
     threads = counting.threads()
     why = dict.fromkeys(_NULL, NO_TRACE) | {f"threads.{name}": NO_TRACE for name in _NULL_OF_THREADS}
     if any(thread.ran_ns is None for thread in threads):
-        why["threads.ran_ns"] = why["threads.waited_ns"] = "this kernel does not count it (CONFIG_SCHED_INFO)"
+        why["threads.ran_ns"] = why["threads.waited_ns"] = "this kernel does not count these times (CONFIG_SCHED_INFO)"
     return ProgramReport(
         **common,
         evidence="counters",

@@ -70,7 +70,7 @@ class Playing:
         try:
             self.machine.boot(wanted)
         except (MachineTimeout, PowerLost):
-            tell("The kernel did not come up with these parameters. Its last words:")
+            tell("The kernel did not boot with these parameters. These are its last lines:")
             tell("\n".join(f"  {line}" for line in self.machine.console().splitlines()[-8:]))
             tell("The machine boots as before. Read what was wrong, and try again.")
             self.machine.boot(before)
