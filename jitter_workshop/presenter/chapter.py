@@ -289,7 +289,7 @@ def residence(thread: ThreadEvidence, digits: int, width: int) -> Lines:
 
 
 def _share(share: float) -> str:
-    """Return a share in percent. A share above 0 is never shown as 0 %, and one below 1 never as 100 %."""
+    """Return a share in percent. A share above 0 is never shown as 0 %, and a share below 1 is never shown as 100 %."""
     percent = 100 * share
     if 0 < percent < 0.1:
         return " <0.1 %"

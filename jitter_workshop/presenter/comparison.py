@@ -113,8 +113,8 @@ def _who(name: str, run: Run, unlike: Sequence[str], width: int) -> Lines:
 def _by_measure(
     heads: Sequence[str], found: Sequence[Comparison], marks: Sequence[Mapping[str, str]]
 ) -> list[list[str]]:
-    """Return a row per measure, with two columns per run: the value, and its ratio to run A. ``marks``: those of each
-    run, run A first."""
+    """Return a row per measure, with two columns per run: the value, and its ratio to run A. ``marks``: the marks of
+    each run, run A first."""
     of = [{row.measure: row for row in one.rows} for one in found]
     rows = [["", "A", *(cell for head in heads for cell in (head, f"{head}/A"))]]
     for measure in sorted({name for known in of for name in known}, key=_place):

@@ -45,8 +45,8 @@ class CpuEffect:
 
 
 def effects(changes: Iterable[Change], online: CpuSet, *, waits: bool = True) -> tuple[CpuEffect, ...]:
-    """Return the effects of writes that change the state of single online CPUs. Return () if no write does so, such as
-    those below ``/proc/sys/vm``. ``waits``: the host was not rebooted after these writes."""
+    """Return the effects of writes that change the state of single online CPUs. Return () for other writes, such as
+    writes below ``/proc/sys/vm``. ``waits``: the host was not rebooted after these writes."""
     found = list(changes)
     later = _of_boot(found, online, _AT_NEXT_BOOT if waits else "")
     each = (*_of_masks(found, online), *_isolated(found, online), *_of_files(found), *later)
@@ -110,7 +110,7 @@ def _allowed(values: Iterable[str], parse: Callable[[str], CpuSet]) -> Counter[i
 
 
 def _isolated(changes: Sequence[Change], online: CpuSet) -> Iterator[CpuEffect]:
-    """Yield the effect of our partition or cpuset: which CPUs only run the tasks that are placed there."""
+    """Yield the effect of our partition or cpuset: which CPUs run only the tasks that are placed on them."""
     cpus = CpuSet.of(cpu for change in changes for cpu in _cut_off(change))
     if cpus:
         free = "any"

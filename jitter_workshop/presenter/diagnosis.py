@@ -90,7 +90,7 @@ def cause(one: Suspect) -> str:
 
 def seen_often(seen: SeenCauses, one: Suspect) -> str:
     """Return in words how often a cause was seen, for the list before the answer; "" if the number is not known, or
-    would give the answer away."""
+    would show the answer."""
     if one.count is None or seen.emulated:
         return ""
     if seen.source == "counters":

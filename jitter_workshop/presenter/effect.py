@@ -314,8 +314,8 @@ def _treated(causes: Sequence[CauseTime]) -> CauseTime | None:
 
 
 def _in_time(cause: CauseTime) -> str:
-    """Return ``Task python took 107 ms of each second before and 25 ms after: 4.3 times less``. Where a cause took no
-    time in one of the runs, no factor is told."""
+    """Return ``Task python took 107 ms of each second before and 25 ms after: 4.3 times less``. If a cause took no time
+    in one of the runs, no factor is given."""
     before, after = cause.ns
     took = cause.label[:1].upper() + cause.label[1:]
     told = _both(cause)

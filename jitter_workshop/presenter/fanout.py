@@ -1,4 +1,5 @@
-"""Show why rare latencies matter: the share of requests that meet them if each asks many hosts like this one."""
+"""Show why rare latencies matter: the share of requests that meet them if each request asks many hosts like this
+one."""
 
 from __future__ import annotations
 
@@ -20,9 +21,9 @@ _ROOM_FOR_ALL, _ROOM_FOR_TWO = 60, 38
 
 
 def fan_out(run: Run, width: int) -> Lines:
-    """Return a table with a row for each percentile of this run, and sentences on what it says. A row has the share of
-    requests that meet the percentile, by the number of hosts that one request asks. A run without messages has no
-    latencies in the table."""
+    """Return a table with a row for each percentile of this run, and sentences on what the table says. A row has the
+    share of requests that meet the percentile, by the number of hosts that one request asks. A run without messages has
+    no latencies in the table."""
     summary = run.main_summary
     known = summary.percentiles if summary is not None and run.workload == "ring" else {}
     few = {name for name, mark in sample_size.of_run(run).items() if mark == sample_size.FEW_STALLS}

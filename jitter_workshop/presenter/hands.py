@@ -44,8 +44,8 @@ _OF_TASKS: dict[HandState, str] = {"gone": "ended", "wrong": "in another set", "
 
 
 def watched(view: HandsView, width: int, copied: str = "") -> Lines:
-    """Return every write with its sign and its line. The next one to make has an arrow. ``copied``: the words that name
-    the key for copying the lines."""
+    """Return every write with its sign and its line. The next write has an arrow. ``copied``: the words that name the
+    key for copying the lines."""
     title = "RESTORE THE OLD VALUES BY HAND" if view.back else "BY YOUR HAND, WATCHED"
     lines = [heading(f"{title}   {copied}".rstrip()), *wrap(IN_ORDER, width), Text()]
     following = next(iter(view.lines_in("missing", "wrong")), None)

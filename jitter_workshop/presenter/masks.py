@@ -96,8 +96,8 @@ KEYS = "← → ↑ ↓ move · Space sets 0 or 1 · Enter checks · Esc goes ba
 
 
 def keys(right: bool | None, last: bool) -> str:
-    """Return the line that names the keys. ``right``: how the mask was judged, None before. ``last``: no further mask
-    follows."""
+    """Return the line that names the keys. ``right``: how the mask was judged, None before the judgement. ``last``: no
+    further mask follows."""
     if right is None:
         return KEYS
     on = "Enter goes back to the plan" if last else "Enter: the next mask · Esc goes back"

@@ -22,13 +22,13 @@ _DRAWN_FROM = 32
 """The least width at which a curve is drawn. If the width is smaller, the curve's steps are shown as a table. A
 chapter's text is one or two columns wider than this."""
 _ROOMY = 48
-"""From this width on a curve goes on for a decade behind its last step."""
+"""From this width on, a curve is drawn for one more decade after its last step."""
 _AXIS = 8
 
 
 def drawn(picture: LessonPicture, width: int, *, ascii_only: bool = False, cpus: CpuView | None = None) -> Lines:
-    """Return a picture as lines of at most ``width`` cells, which are 34 or more. ``ascii_only``: draw lines and boxes
-    in ASCII. ``cpus``: the host whose CPUs ``draw-topology`` draws; without it nothing is drawn."""
+    """Return a picture as lines of at most ``width`` cells; ``width`` is at least 34. ``ascii_only``: draw lines and
+    boxes in ASCII. ``cpus``: the host whose CPUs ``draw-topology`` draws; without it nothing is drawn."""
     if isinstance(picture, Mask):
         lines = mask_bits(picture, width)
     elif isinstance(picture, Knees):

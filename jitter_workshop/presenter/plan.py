@@ -232,7 +232,7 @@ def value_told(value: str | None, kind: str, limit: int = 120) -> str:
 
 
 def _words(change: Change) -> tuple[str, str, str]:
-    """Return title, reason and danger of the tunable that asks for this change; each "" for the placement of
+    """Return title, reason and danger of the tunable that asks for this change; all three are "" for the placement of
     threads."""
     if change.tunable == PLACEMENT:
         return "", "", ""

@@ -294,8 +294,8 @@ def _holdups(report: ProgramReport, width: int) -> Iterator[Text]:
 
 
 def holdup_line(number: int, one: HoldUp, under: bool, width: int) -> Text:
-    """Return a hold-up in one line: its length, its time, its thread, its largest cause. ``under``: it is under the
-    cursor."""
+    """Return a hold-up in one line: its length, its time, its thread, its largest cause. ``under``: the hold-up is
+    under the cursor."""
     return long_one_line(number, one, under, width, lambda room: Text(f"{called(one.thread, 16)} ", "dim"), _cause)
 
 

@@ -84,7 +84,7 @@ def _check(check: Assessment, width: int, brief: bool, before: str) -> Iterator[
 
 
 def _cut(lines: Lines, most: int, width: int) -> Lines:
-    """Return at most ``most`` lines; if lines were left out, the last one ends with …."""
+    """Return at most ``most`` lines; if lines were left out, the last line that is shown ends with …."""
     if len(lines) <= most:
         return lines
     last = lines[most - 1].plain

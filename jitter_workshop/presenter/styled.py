@@ -55,7 +55,8 @@ class Span:
 
 
 class Text:
-    """Hold text with a style for all of it, and spans with further styles. A later span wins over an earlier one."""
+    """Hold text with a style for all of it, and spans with further styles. Where spans overlap, the later span
+    decides."""
 
     __slots__ = ("_plain", "spans", "style")
     __hash__ = None  # type: ignore[assignment]  # a text can change
