@@ -68,7 +68,7 @@ class PostedRun:
 @dataclass(frozen=True, slots=True)
 class Posted:
     """Hold all that one member posted. ``people``: names of a team, as its members gave them. ``runs``: the newest run
-    of each chapter and slot. It also has the two newest runs outside chapters, whose ``chapter`` is ""."""
+    of each chapter and slot, and the two newest runs outside chapters. Outside chapters, ``chapter`` is ""."""
 
     session: str
     people: tuple[str, ...] = ()

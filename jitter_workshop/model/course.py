@@ -207,10 +207,10 @@ class ByHand:
     """Hold a command by which a user can see the evidence that a page shows. The workshop shows the command and never
     runs it.
 
-    ``check``: the sign that the user ran the command: a tunable as ``ID`` or ``ID=VALUE``, ``affinity:CPUS``,
-    ``running:WORDS``, ``file:PATH``, ``gone:PATH`` or ``holds:PATH=LINE``; "" for no check. ``reads``: True if the
-    command only reads, so that there is nothing to check. ``unchecked``: the reason why no sign shows that the user ran
-    the command; "" for none.
+    - ``check``: the sign that the user ran the command, "" for no check. It is a tunable as ``ID`` or ``ID=VALUE``, or
+      one of CHECK_FORMS.
+    - ``reads``: True if the command only reads, so that there is nothing to check.
+    - ``unchecked``: the reason why no sign shows that the user ran the command; "" for none.
     """
 
     command: str

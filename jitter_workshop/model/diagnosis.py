@@ -88,7 +88,8 @@ class SeenCauses:
 @dataclass(frozen=True, slots=True)
 class Diagnosed:
     """Hold a judged answer. ``right``: None if the evidence cannot decide. ``most``: the cause that took most time or,
-    on an emulated machine, came most often; None if not known. ``share``: its share (0..1) of all stalled time."""
+    on an emulated machine, came most often; None if not known. ``share``: the share (0..1) that ``most`` has of all
+    stalled time."""
 
     chosen: Suspect
     right: bool | None

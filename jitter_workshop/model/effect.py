@@ -9,15 +9,18 @@ from jitter_workshop.model.record import dataclass
 Direction = Literal["better", "worse", "same"]
 
 Sort = Literal["latency", "stalls", "cause"]
-"""The sorts of figures. ``latency``: a percentile, the maximum, or the time that stalls took. ``stalls``: a number or a
-rate of stalls. ``cause``: a rate of events that may make a stall, or a setting; a larger value is neither better nor
-worse."""
+"""The sorts of figures.
+
+- ``latency``: a percentile, the maximum, or the time that stalls took.
+- ``stalls``: a number or a rate of stalls.
+- ``cause``: a setting, or a rate of events that may make a stall. A larger value is neither better nor worse.
+"""
 
 Relation = Literal["changed", "alike", "hunted", "unsteady"]
 """The relations of two compared runs.
 
 - ``changed``: a change was made between them.
-- ``alike``: both were made in the same way, so they differ by luck.
+- ``alike``: both were made in the same way, so they differ only by chance.
 - ``hunted``: a hidden noise ran during one of them.
 - ``unsteady``: settings changed during one of them, so they cannot be compared.
 """
@@ -37,7 +40,7 @@ class Effect:
     - ``few``: True if fewer than ten distinct stalls lie beyond a percentile in one of the runs, so chance may explain
       the difference.
     - ``in_no_more_time``: True if more stalls were counted, but all stalls together took no more time.
-    - ``sort``: a ``cause`` has the direction "same".
+    - ``sort``: the sort of the figure. A figure of the sort ``cause`` has the direction "same".
     """
 
     name: str

@@ -258,8 +258,9 @@ class FrequencySeen:
 class RemoteAction:
     """Hold an action of one task on another CPU or thread, with the number of times.
 
-    ``what``: ``ipi``, ``move`` or ``wake``. ``of``: for ``ipi`` the function that the target is to call, else the
-    measured thread. ``cpu``: the CPU of the target, -1 for several CPUs.
+    - ``what``: ``ipi``, ``move`` or ``wake``.
+    - ``of``: for ``ipi`` the function that the target is to call, else the measured thread.
+    - ``cpu``: the CPU of the target, -1 for several CPUs.
     """
 
     what: str
@@ -349,8 +350,8 @@ class EvidenceReport:
     - ``causes``: largest first.
     - ``worst``: the longest stalls.
     - ``stalls``: number of explained stalls, counted for each measured thread separately.
-    - ``distinct``: number of stalls when overlapping ones count once, as ``measure`` counts ; None if only a part of
-      the run was traced.
+    - ``distinct``: number of stalls when overlapping ones count once, as ``measure`` counts. None if only a part of the
+      run was traced.
     - ``unlisted``: number of shorter stalls that are counted but not listed.
     - ``events``: number of events in the trace.
     - ``unbalanced``: number of events whose beginning or end is missing.

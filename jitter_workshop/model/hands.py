@@ -32,8 +32,8 @@ class HandWrite:
 
 @dataclass(frozen=True, slots=True)
 class HandLine:
-    """Hold one line for root's shell, with the writes that it makes. It makes one write, or it moves many tasks to one
-    place."""
+    """Hold one line for root's shell, with the writes that the line makes. The line makes one write, or it moves many
+    tasks to one place."""
 
     command: str
     writes: tuple[HandWrite, ...]
@@ -52,7 +52,7 @@ class HandsView:
 
     - ``writes``: the writes, in the order in which they have to be made.
     - ``lines``: the same writes, as lines for a shell.
-    - ``back``: True if the commands restore the old values.
+    - ``back``: True if the lines restore the old values.
     - ``journalled``: True if root's journal holds the old values. The workshop then restores them.
     - ``why_not``: the reason why there is no journal, "" if there is one.
     - ``left_out``: writes that are not watched, each with its reason.
@@ -80,8 +80,13 @@ class HandsView:
 
 
 CommandState = Literal["reads", "open", "done", ""]
-"""The states of a by-hand command. ``reads``: the command only reads. ``done``: the host shows that the command was
-run. ``open``: the host does not show it yet. "": no sign on the host can show it."""
+"""The states of a by-hand command.
+
+- ``reads``: the command only reads.
+- ``done``: the host shows that the command was run.
+- ``open``: the host does not show yet that the command was run.
+- "": no sign on the host can show that the command was run.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ MOST_BURSTS = 100_000
 
 Cause = tuple[str, str]
 """A cause in a trace: its kind (``model.evidence.CAUSE_KINDS``) and its name. A name that ends in ``*`` matches all
-names with that beginning. ``{name}`` in it stands for the name of the noise's threads."""
+names with that beginning. ``{name}`` in a name stands for the name of the noise's threads."""
 
 
 @dataclass(frozen=True, slots=True)

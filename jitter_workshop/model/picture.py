@@ -14,7 +14,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
 
 PREFIX = "draw-"
-"""The beginning of the word behind a code block's opening fence that makes the block a picture."""
+"""If the word behind a code block's opening fence begins with this, the block is a picture."""
 
 TOPOLOGY = "draw-topology"
 KINDS = ("draw-mask", "draw-knees", "draw-second", "draw-ring", TOPOLOGY)

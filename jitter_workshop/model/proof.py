@@ -65,7 +65,7 @@ class ProofPlan:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Hold a proof.
+    """Hold a proof, its rounds and its result.
 
     - ``subject``, ``workload``, ``preset``, ``changes``: as in :class:`ProofPlan`.
     - ``chapter``: the chapter that asked for the proof, "" for the command line.

@@ -279,8 +279,8 @@ class Run:
     - ``buckets``: ``spin``'s gaps by length, over the ``sampled_s`` seconds in which it read the clock.
     - ``pause``: how ``spin`` spent the rest of its time (sleep | busy).
     - ``missed_wakeups``: ``wakeup``'s periods that were over before its thread could sleep.
-    - ``transit_from``: where the ring's transit begins. ``ready``: before the message is copied into its slot. In runs
-      of older versions it begins at the publication (now ``accumulator_handoff``).
+    - ``transit_from``: where the ring's transit begins. ``ready`` means: before the message is copied into its slot. In
+      runs of older versions the transit begins at the publication (now ``accumulator_handoff``).
 
     Other fields:
 

@@ -15,9 +15,12 @@ DUTY_PATTERNS_NS = {50: (1_000_000, 1_000_000), 10: (111_000, 1_000_000)}
 Pause = Literal["sleep", "busy"]
 """The way in which ``spin`` spends the time without sampling: asleep or busy."""
 Memory = Literal["none", "ready", "fresh", "far", "near"]
-"""The use of memory by a measured thread, in addition to its work. The accumulator of ``ring`` keeps a copy of each
-message, in memory that is ``ready`` (touched before the run) or ``fresh`` (each page's first write is a fault).
-``spin`` loads four cache lines before each reading of the clock, from ``far`` or ``near`` memory (WALK_BYTES)."""
+"""The use of memory by a measured thread, in addition to its work.
+
+- ``ready`` and ``fresh``: the accumulator of ``ring`` keeps a copy of each message. ``ready`` memory was touched before
+  the run. In ``fresh`` memory each page's first write is a fault.
+- ``far`` and ``near``: ``spin`` loads four cache lines from such memory before each reading of the clock (WALK_BYTES).
+"""
 MEMORY_OF: dict[Memory, WorkloadName] = {"ready": "ring", "fresh": "ring", "far": "spin", "near": "spin"}
 WALK_BYTES: dict[Memory, int] = {"far": 32 << 20, "near": 128 << 10}
 """Bytes of the memory from which ``spin`` loads: ``far`` exceeds the private caches of any core, ``near`` fits into
@@ -42,9 +45,9 @@ class WorkloadKind:
     - ``makes``: the plural name of the things that a run makes, such as messages, for rates a second.
     - ``done``: the heading for a thread's counts by CPU (``messages_by_cpu``).
     - ``interval_ns``: the default time in ns from one of these things to the next.
-    - ``threshold_ns``: the default length in ns from which on a gap is a stall.
-    - ``paced``: the workload does something once in each interval.
-    - ``waits``: its threads sleep in the kernel until the next interval.
+    - ``threshold_ns``: the default length in ns of the shortest stall.
+    - ``paced``: True if the workload does something once in each interval.
+    - ``waits``: True if its threads sleep in the kernel until the next interval.
     - ``payload``: what a message carries, "" for none.
     """
 

@@ -28,8 +28,8 @@ class Assessment:
     """Hold one check of ``status``: the value found, a better value, the reason, and what to do.
 
     ``value`` is None if it cannot be known; ``reason`` then says why. ``wanted`` is None for a check that only informs.
-    ``fix`` is empty if there is nothing to do. ``only_host``: only the owner of the hypervisor can know the value or
-    change it.
+    ``fix`` is empty if there is nothing to do. ``only_host``: True if only the owner of the hypervisor can know the
+    value or change it.
     """
 
     id: str
@@ -54,9 +54,10 @@ class HostEvent:
     - refused, left_alone: ``reason`` says why.
     - kept: a setting that was to end with the workshop now stays until ``restore``.
 
-    ``chapter``: the chapter that asked for the write, "" for a verb. ``kept``: the write was made to stay until
+    ``chapter``: the chapter that asked for the write, "" for a verb. ``kept``: True if the write was made to stay until
     ``restore``. ``proof``: id of the proof that made the write, or "". ``boot_id``: the boot in which it was made, None
-    if not known."""
+    if not known.
+    """
 
     at: str
     did: Did

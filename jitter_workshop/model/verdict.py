@@ -42,8 +42,8 @@ class Side:
     - ``stalls``: rates of distinct stalls by decade.
     - ``stolen_ns_per_second``: time stolen by all stalls over ``threshold_ns``.
     - ``percentiles``: percentile → ns in the main histogram, None if there are too few samples.
-    - ``beyond``: percentile → known number of distinct stalls at least as long as its value, in the thread that fills
-      the histogram.
+    - ``beyond``: percentile → known number of distinct stalls at least as long as the percentile's value, in the thread
+      that fills the histogram.
     - ``figure``: the figure of a command's run; if there is a figure, nothing else is compared.
     """
 
@@ -72,13 +72,13 @@ class Round:
 class Verdict:
     """Hold one line: a measure and its verdict.
 
-    - ``without`` and ``with_it``: the measure without and with the change. It is events a second, ns stolen a second,
-      the geometric mean of a percentile in ns, or the geometric mean of a command's figure in ``unit``.
+    - ``without`` and ``with_it``: the measure without and with the change. A rate is in events a second, and stolen
+      time in ns a second. A percentile is a geometric mean in ns. A command's figure is a geometric mean in ``unit``.
     - ``unit``: "" for the lines of our own runs, whose units follow from their measures.
     - ``ratio``: with/without; None if the value without the change is 0, or if there is nothing to compare.
     - ``low`` and ``high``: the ratio's 95 % interval for this line alone. ``high`` is None if there is no upper bound.
-    - ``p``: for this line alone.
-    - ``p_adjusted``: allows for all lines shown; 1.0 for a line that can claim nothing.
+    - ``p``: the p value for this line alone.
+    - ``p_adjusted``: the p value adjusted for all lines shown; 1.0 for a line that can claim nothing.
     - ``rounds_needed``: number of rounds that would decide this line, if its spread stays the same. None if the line is
       decided, or would need too many rounds.
     """

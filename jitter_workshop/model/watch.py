@@ -21,8 +21,8 @@ trace was frozen and read. SUSPENDED: the watch itself was stopped, or its measu
 
 @dataclass(frozen=True, slots=True)
 class WatchRate:
-    """Hold the number of stalls of at least ``threshold_ns``, their rate an hour of watched time, and its exact Poisson
-    limits (95 %). The rate and its limits are None if nothing was watched."""
+    """Hold the number of stalls of at least ``threshold_ns``, their rate an hour of watched time, and the exact Poisson
+    limits (95 %) of the rate. The rate and its limits are None if nothing was watched."""
 
     threshold_ns: int
     count: int
@@ -33,9 +33,13 @@ class WatchRate:
 
 @dataclass(frozen=True, slots=True)
 class KeptStall:
-    """Hold one of the worst stalls. The ``parts`` (largest first) sum to ``duration_ns``. ``parts`` and ``timeline``
-    are None without a trace of the stall; ``why_no_parts`` says why. ``at``: the wall clock's time of its start (UTC).
-    ``file``: the frozen trace of the block in which it lies, below the watch's folder; None if there is none."""
+    """Hold one of the worst stalls.
+
+    - ``parts``: the time by cause, largest first. The parts sum to ``duration_ns``.
+    - ``why_no_parts``: why ``parts`` and ``timeline`` are None. They are None without a trace of the stall.
+    - ``at``: the wall clock's time of the stall's start (UTC).
+    - ``file``: the frozen trace of the block in which the stall lies, below the watch's folder; None if there is none.
+    """
 
     at_ns: int
     at: str
