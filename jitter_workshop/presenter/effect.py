@@ -124,7 +124,8 @@ def _so_far(now: Progress | None, tail: str) -> float | None:
 
 
 def _firm(now: Progress | None, tail: str) -> bool:
-    """Return True if a percentile so far is firm: it has the samples of a solid one, and half of the run's blocks."""
+    """Return True if a percentile so far is firm: enough samples lie beyond it, and at least half of the run's blocks
+    are done."""
     if now is None or not tail[0].isdigit():
         return False
     return bool(now.curve.count) and not of_count(now.curve.count)[tail] and 2 * now.done >= now.total

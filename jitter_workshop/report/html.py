@@ -42,7 +42,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri
 _TAGS = {"name": "bdi", "code": "code", "strong": "strong", "aside": "small"}
 _CLASSES = {"origin": "origin", "below": "below", "remark": "below remark"}
 _PARAGRAPHS = {"how": "dim", "verdict": "headline"}
-"""Style of a paragraph → its CSS class, for styles whose class has another name."""
+"""Style of a paragraph → its CSS class, if the two names differ."""
 _VOID = frozenset({"meta", "link"})
 _LINES = frozenset({"section", "table", "thead", "tbody", "tr", "ul", "ol", "dl", "figure", "details", "main", "nav"})
 """Elements after which the page's source has a line break."""

@@ -677,7 +677,8 @@ def _event(one: HostEvent) -> Cells:
 
 
 def _status(document: ReportDocument) -> Iterator[Block]:
-    """Yield a table of all checks of the host before and after; checks whose state differs come first."""
+    """Yield a table of all checks of the host, with their states before and after. Checks with two different states
+    come first."""
     before, after = document.before, document.after
     for key, snapshot in (("before", before), ("after", after)):
         if why := clean(document.notes.get(key, ""), 400):

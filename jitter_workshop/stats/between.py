@@ -16,8 +16,8 @@ from jitter_workshop.stats.view import Point
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Hold a space between two paths, inside which the same path is always the lower one. ``before``, ``after``: the
-    points of both paths over this range of x, from left to right."""
+    """Hold a space between two paths. Inside this space the same path is always the lower one. ``before``, ``after``:
+    the points of both paths over this range of x, from left to right."""
 
     better: bool
     before: tuple[Point, ...]

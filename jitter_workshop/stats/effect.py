@@ -135,9 +135,8 @@ def _by_chance(one: Figure, before: KnownRun, after: KnownRun) -> bool:
 
 
 def _with_time(name: str, effect: Effect, before: KnownRun, after: KnownRun, *, by_chance: bool) -> Effect:
-    """Return the effect, made neither better nor worse in two cases. In the first case, chance alone may explain its
-    counts (``by_chance``). In the second, the number of stalls and their total time did not move in the same
-    direction."""
+    """Return the effect, with two exceptions: it counts as neither better nor worse if chance alone may explain it
+    (``by_chance``), or if the number of stalls and their total time did not move in the same direction."""
     if by_chance:
         return dataclasses.replace(effect, direction="same")
     if name not in _RATES_OF_STALLS or effect.direction == "same":

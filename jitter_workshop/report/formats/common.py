@@ -38,7 +38,7 @@ def as_shown(document: ReportDocument, runs: Sequence[Run]) -> tuple[Run, ...]:
 
 
 def run_names(runs: Sequence[Run]) -> dict[str, str]:
-    """Return run id → name. The name is the run's label; if another run has the same label, it is label and id.
+    """Return run id → name. The name is the run's label. If another run has the same label, the name is label and id.
 
     A name has at most 43 characters, all of them letters, digits, ``_``, ``.`` or ``-``. Two names differ in more than
     upper and lower case.

@@ -16,7 +16,7 @@ from jitter_workshop.evidence.scene import GROUPS, WORST, Label, Scene, Track
 
 ENDING = ".pftrace"
 PACKAGES = ("perfetto", "google")
-"""The names of missing modules that mean that the package ``perfetto`` is not installed. ``google`` belongs to
+"""If a module with one of these names is missing, the package ``perfetto`` is not installed. ``google`` belongs to
 protobuf."""
 _AT_ONCE = 50_000
 """The number of messages that are collected before they are converted to bytes together."""
