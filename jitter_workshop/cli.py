@@ -35,13 +35,13 @@ _KEPT = {
 }
 """End of the error message for verbs that saved their result but could not print it."""
 _YOUNG_OBJECTS = 50_000
-"""Number of new objects after which the garbage collector runs. With Python's own 700 the collector would take a tenth
-of a short verb's time and free hardly anything: nearly all objects live until the end."""
+"""Number of new objects after which the garbage collector runs. With Python's default of 700 the collector takes a
+tenth of a short verb's time. It frees hardly anything, because nearly all objects live until the end."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit code. ``argv``: the words after the program's name; None: those
-    that this process was started with."""
+    """Run one command line and return its exit code. ``argv``: the words after the program's name. None stands for the
+    words with which this process was started."""
     words = list(sys.argv[1:] if argv is None else argv)
     if argv is None:
         gc.set_threshold(_YOUNG_OBJECTS)

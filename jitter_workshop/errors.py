@@ -12,7 +12,8 @@ import os
 
 
 class WorkshopError(Exception):
-    """Report that something was not done. ``message`` says what; ``advice`` (may be empty) says what to do."""
+    """Report that something was not done. ``message``: what was not done. ``advice``: what the user can do; may be
+    empty."""
 
     title = "Not done"
 
@@ -92,8 +93,8 @@ _WORDS = {
 
 
 def reason(error: OSError) -> str:
-    """Return in words why the kernel refused something; if this module has no words for the error, return its name
-    (``ENOENT``)."""
+    """Return in words why a call of the kernel failed. An error number without words in this module is returned as its
+    name, such as ``ENOENT``."""
     number = error.errno
     if number is None:
         return str(error)[:300] or "it failed"

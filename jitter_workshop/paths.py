@@ -42,13 +42,14 @@ def config_file() -> Path:
 
 
 def cache_dir() -> Path:
-    """Return the cache folder. It holds unpacked recordings, saved machines, and the benchmark's record and journal
-    files; these files are deleted as soon as they are open."""
+    """Return the cache folder. It holds unpacked recordings and saved machines. The benchmark's record and journal
+    files are made there, too, and deleted as soon as they are open."""
     return _xdg("XDG_CACHE_HOME", ".cache") / APP
 
 
 def assets() -> Path:
-    """Return the folder of assets: of the installed package, or of a checkout that is not installed."""
+    """Return the folder of assets. It lies in the installed package or, if the package is not installed, in the
+    checkout."""
     from importlib import resources  # slow to load, and most starts need no asset
 
     try:

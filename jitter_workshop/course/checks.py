@@ -18,14 +18,17 @@ from jitter_workshop.model.spec import Placement
 from jitter_workshop.stats.figures import KnownRun, counts_alone, figure
 
 _NO_CHANGE = ("slot", "label", "preset", "duration_s")
-"""Fields of a measurement in which two measurements may differ without being a change."""
+"""Fields of a measurement that do not count as a change: a chapter's two measurements may differ in them."""
 
 
 def marks(chapter: Chapter, runs: Mapping[str, Run], settled: Mapping[str, bool] | None = None) -> dict[str, bool]:
-    """Return mark → True if it is earned. The mark ``curve`` is always there; if no check has this mark, it needs a
-    finished run in each slot. The mark ``setting`` is there only if the chapter sets something. ``settled``: id of each
-    tunable of this host → True if its assessment finds nothing to improve. None: this is not known, so a chapter that
-    sets tunables has no mark ``setting``."""
+    """Return mark → True if it is earned.
+
+    The mark ``curve`` is always in the result. Without a check for this mark, a finished run in each slot earns it. The
+    mark ``setting`` is in the result only if the chapter sets something. ``settled``: id of each tunable of this host →
+    True if its assessment finds nothing to improve. If ``settled`` is None, a chapter that sets tunables has no mark
+    ``setting``.
+    """
     earned: dict[str, bool] = {}
     for check in chapter.checks:
         if check.tunable is not None:

@@ -214,8 +214,8 @@ def _company(table: Table) -> Company | None:
 
 
 def _shared(measurements: tuple[Measurement, ...]) -> Company | None:
-    """Return the company of a lesson that has no table [company], but names the same noise in each measurement. Return
-    None for any other lesson."""
+    """Return the company of an older lesson without the table [company], if each of its measurements names the same
+    noise. Return None for any other lesson."""
     kinds = {one.noise for one in measurements}
     kind = next(iter(kinds)) if len(kinds) == 1 else None
     return Company(kind) if kind else None
@@ -516,8 +516,8 @@ def _shows(table: Table, steps: tuple[StepName, ...]) -> Shows | None:
 
 
 def _counted(table: Table, named: str | None) -> tuple[Shows | None, str]:
-    """Return the counted figure that replaces a time on an emulated machine, and the reason if there is no such
-    figure."""
+    """Return two values: the figure that is counted instead of a time on an emulated machine, and the reason if there
+    is no such figure."""
     uncounted = table.text("uncounted", limit=200, required=False)
     inner = table.table("counted")
     if named is not None and counts_alone(figure(named)) and (uncounted or inner is not None):
@@ -694,7 +694,7 @@ class _Markup:
             self._problems.add(self._file, self._open, "this code block has no closing ```")
 
     def _check_picture(self) -> None:
-        """Add a mistake if the code block that ends here is a picture that cannot be drawn."""
+        """Add a mistake if the code block that ends here is meant as a picture but cannot be drawn."""
         if self._open and is_picture(self._picture):
             try:
                 parse(self._picture, self._figures)
@@ -720,7 +720,7 @@ class _Markup:
 
 
 def _wrong_link(target: str, folder: Path | None) -> str:
-    """Return what is wrong with a link that is no web address; "" if nothing is."""
+    """Return the mistake in a link that is no web address; "" if the link is right."""
     shown = repr(target[:40])
     if folder is None or not target or _ELSEWHERE.match(target):
         return f"not {shown}"

@@ -16,9 +16,12 @@ right."""
 
 @dataclass(frozen=True, slots=True)
 class MaskJudgement:
-    """Hold how a mask differs from the wanted one. ``freed``: CPUs that it takes out and should keep. ``kept``: CPUs
-    that it keeps and should take out. ``beyond``: CPUs that it names and the host does not have. ``places``: for the
-    slip ``shifted``, the number of bits by which the zeros are too far left; negative if they are too far right."""
+    """Hold the difference between a learner's mask and the wanted one.
+
+    ``freed``: CPUs that the mask takes out and should keep. ``kept``: CPUs that the mask keeps and should take out.
+    ``beyond``: CPUs that the mask names and the host does not have. ``places``: for the slip ``shifted``, the number of
+    bits by which the zeros are too far left; negative if they are too far right.
+    """
 
     freed: CpuSet
     kept: CpuSet

@@ -56,10 +56,10 @@ class StepPace:
 def pace(chapter: Chapter) -> tuple[StepPace, ...]:
     """Return the time of each step, in the order of the steps.
 
-    Where a learner sees one of several texts, the longest one counts: the texts for a state of the host, and the
-    explanations of a guess. The first step has two recall questions. They come from earlier chapters; here two
-    questions of this chapter are counted in their place. The by-hand commands that are folded do not count, because
-    they are for readers who want more. Hints do not count either.
+    Some texts have several versions: one for each state of the host, or one for each result of a guess. A learner sees
+    one version; the longest counts. The first step asks two recall questions from earlier chapters. Here two questions
+    of this chapter are counted in their place. Folded by-hand commands and hints do not count, because only some
+    readers open them.
     """
     return tuple(StepPace(step, _words(chapter, step), _fixed_s(chapter, step)) for step in chapter.steps)
 

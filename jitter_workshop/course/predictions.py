@@ -29,9 +29,9 @@ def outcome(
     before: KnownRun | None = None,
     shows: Shows | None = None,
 ) -> PredictionOutcome | None:
-    """Return the judged prediction; None where a run that decides it is missing. ``near`` is None where nothing can
-    be judged. ``before``: the run of ``measure``, with which a choice by ``falls``, ``factor`` or ``ratio`` compares
-    ``seen``. ``shows``: the chapter's figure."""
+    """Return the judged prediction; None while a run is missing that decides it. In the result, ``near`` is None if the
+    guess cannot be judged. ``before``: the run of ``measure``. If ``falls``, ``factor`` or ``ratio`` decides, ``seen``
+    is compared with this run. ``shows``: the chapter's figure."""
     if seen is not None and seen.timeless and not judged_by_counts(task, prediction, shows):
         return PredictionOutcome(_UNJUDGED, None, "", prediction.value_ns, None)
     if task.by is not None:
@@ -47,7 +47,8 @@ _UNJUDGED = "Your guess is not judged: times decide it, and on an emulated machi
 
 
 def judged_by_counts(task: PredictionTask, prediction: Prediction, shows: Shows | None) -> bool:
-    """Return True if no time decides a guess, so that it can be judged on an emulated machine."""
+    """Return True if counts decide a guess, or no figure does. Such a guess can be judged on an emulated machine, where
+    times mean nothing."""
     if task.by is None:
         return task.kind == "choice"
     if task.by == "falls":
@@ -58,7 +59,7 @@ def judged_by_counts(task: PredictionTask, prediction: Prediction, shows: Shows 
 
 
 def answer_for_value(task: PredictionTask, value_ns: int) -> Answer:
-    """Return the answer whose range holds a value (the last answer has no upper bound)."""
+    """Return the answer whose range holds a value. The last answer has no upper bound."""
     for answer in task.answers:
         if answer.up_to_ns is None or value_ns <= answer.up_to_ns:
             return answer
@@ -135,14 +136,14 @@ def judged_by(task: PredictionTask, seen: KnownRun | None, before: KnownRun | No
 def _decide(
     task: PredictionTask, before: KnownRun, seen: KnownRun, shows: Shows | None
 ) -> tuple[Answer, str, str] | None:
-    """Return three values: the answer that is right by these runs, the figure that decides in words, and the other
-    figures in words. Return None if the runs do not have the figure that decides."""
+    """Return three values: the right answer by these runs, the deciding figure in words, and the other figures in
+    words. Return None if the runs do not have the deciding figure."""
     return _fell_most(task, before, seen) if task.by == "falls" else _in_range(task, before, seen, shows)
 
 
 def _fell_most(task: PredictionTask, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:
-    """Return three values: the answer whose figure fell most, or the answer without a figure if none moved; the figure
-    that fell most, in words; and the other figures, in words."""
+    """Return the same values as ``_decide``. The right answer is the one whose figure fell most. If no figure fell to
+    half, it is the answer without a figure."""
     none = next(a for a in task.answers if a.figure is None)
     factors = {a.figure: ratio(figure(a.figure), before, seen) for a in task.answers if a.figure is not None}
     known = {name: factor for name, factor in factors.items() if factor is not None}
@@ -161,8 +162,8 @@ def _fell_most(task: PredictionTask, before: KnownRun, seen: KnownRun) -> tuple[
 def _in_range(
     task: PredictionTask, before: KnownRun, seen: KnownRun, shows: Shows | None
 ) -> tuple[Answer, str, str] | None:
-    """Return the answer whose range holds the factor, the ratio or the value that decides, and that figure in
-    words."""
+    """Return the same values as ``_decide``. The right answer is the one whose range holds the deciding factor, ratio
+    or value. The third value is always ""."""
     name = shows.figure if task.by == "factor" and shows is not None else task.figure
     if name is None:
         return None

@@ -32,9 +32,9 @@ def chosen(deck: Sequence[Askable], boxes: RecallBoxes) -> tuple[str, ...]:
     """Return the keys of at most AT_ONCE questions to ask at this visit.
 
     Missed questions come first. Then an old question whose time has come and a new one take turns, so that new chapters
-    do not push old ones out. A new question comes from the chapter with the fewest questions asked so far; of several
-    such chapters, from the latest. ``deck``: the questions of all chapters that may be asked about, in the order of the
-    course.
+    do not push old ones out. A new question comes from the chapter with the fewest questions asked so far. If several
+    chapters have the fewest, the latest chapter is taken. ``deck``: the questions of all chapters that may be asked
+    about, in the order of the course.
     """
     order = {one.key: place for place, one in enumerate(deck)}
     known = {one.key: boxes.cards[one.key] for one in deck if one.key in boxes.cards}
@@ -53,7 +53,7 @@ def chosen(deck: Sequence[Askable], boxes: RecallBoxes) -> tuple[str, ...]:
 
 
 def _in_turns(first: Sequence[str], second: Sequence[str]) -> list[str]:
-    """Return both lists in one, an element of each in turn, then the rest of the longer one."""
+    """Return one list that takes its elements from both lists in turn. The rest of the longer list comes last."""
     longest = max(len(first), len(second))
     return [one for n in range(longest) for one in (*first[n : n + 1], *second[n : n + 1])]
 

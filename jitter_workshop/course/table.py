@@ -116,8 +116,8 @@ class Table:
         return Table(self.source, self.problems, data, path)
 
     def _take(self, key: str, required: bool, fits: Callable[[Any], bool] = lambda _: True, words: str = "") -> Any:
-        """Return a key's value; None if the key is missing or ``fits`` refuses the value (mistake: ``KEY must be
-        WORDS``)."""
+        """Return a key's value. If ``fits`` refuses the value, add the mistake ``KEY must be WORDS`` and return None.
+        Return None for a missing key, too; if the key is ``required``, that is a mistake."""
         self.taken.add(key)
         if key not in self.data:
             if required:
@@ -234,8 +234,8 @@ def _parts(dotted: str) -> tuple[str, ...]:
 
 
 def _enter(is_array: bool, parts: tuple[str, ...], counts: dict[KeyPath, int]) -> KeyPath:
-    """Return the key path that a table's header names. In the path, the index of a table follows each name of an array
-    of tables."""
+    """Return the key path for the header of a table. An array of tables adds two parts to the path: its name, and the
+    index of the present table."""
     path: KeyPath = ()
     for position, part in enumerate(parts):
         path = (*path, part)
@@ -248,8 +248,8 @@ def _enter(is_array: bool, parts: tuple[str, ...], counts: dict[KeyPath, int]) -
 
 
 def _after(line: str, open_quote: str, depth: int) -> tuple[str, int]:
-    """Return the quotes of a multi-line string that are open at the end of this line ("" for none), and the number of
-    open brackets."""
+    """Return two values for the end of this line: the quotes of a multi-line string that is still open ("" for none),
+    and the number of open brackets."""
     rest = line
     if open_quote:
         _, closed, rest = line.partition(open_quote)

@@ -12,7 +12,7 @@ def menu(otherwise: str) -> str:
 
 
 def place(answer: str, count: int) -> int | None:
-    """Return the index of the typed answer, one of ``count``; None if the input is no answer's letter or number."""
+    """Return the index of the typed answer, one of ``count``; None for any other input."""
     number = LETTERS.find(answer.lower()) if len(answer) == 1 else -1
     if is_number(answer):
         number = int(answer[:4]) - 1
@@ -20,7 +20,7 @@ def place(answer: str, count: int) -> int | None:
 
 
 def is_number(answer: str) -> bool:
-    """Return True for a text of digits alone. At a question a number is an answer, and never a step."""
+    """Return True for a text of digits alone. At a question such a text chooses an answer, and never a step."""
     return answer.isascii() and answer.isdigit()
 
 

@@ -21,7 +21,8 @@ from jitter_workshop.presenter.lines import Lines, wrap
 
 
 class PlainHands:
-    """Watch one chapter's writes. ``view``: the newest look; None while nothing is watched."""
+    """Watch one chapter's writes. ``view``: the state of the writes at the newest look; None while nothing is
+    watched."""
 
     def __init__(self, workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         self._workshop = workshop
@@ -71,7 +72,7 @@ class PlainHands:
         return words.changed(before, self.view, self._talk.width)
 
     def heard(self, answer: str) -> bool:
-        """Carry out a command that is meant for the watched writes; return False for any other one."""
+        """Carry out a command that is meant for the watched writes. Return False for any other command."""
         if self.view is None or answer not in ("take", "stop", "undo"):
             return False
         hands, talk = self._walk.hands, self._talk

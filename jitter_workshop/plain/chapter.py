@@ -93,7 +93,8 @@ class PlainChapter:
                 talk.refused(error)
 
     def _out(self, step: StepName, answer: str) -> bool:
-        """Return True for an answer that leads back to the path: ``path``, or ``p`` unless it starts a proof here."""
+        """Return True for an answer that leads back to the path. ``path`` always does; ``p`` does at steps where it
+        does not start a proof."""
         return answer == "path" or (answer == "p" and not proving.offered(self._workshop, self._walk, step))
 
     # -- commands -----------------------------------------------------------------------------------------------------
@@ -287,7 +288,8 @@ class PlainChapter:
             self._show_evidence()
 
     def _to_agree_anew(self, step: StepName) -> bool:
-        """If going on would agree to a plan that was not shown, show the plan and return True. Else return False."""
+        """Show the plan and return True if Enter would apply a plan that the learner has not seen. Else return
+        False."""
         if step != "apply" or not settings.unseen(self._walk, self._shown):
             return False
         self._talk.say("", *self._plan(), "")
@@ -295,7 +297,7 @@ class PlainChapter:
         return True
 
     def _plan(self) -> Lines:
-        """Return the lines of the plan, which Enter agrees to from now on."""
+        """Return the lines of the plan. From now on Enter agrees to this plan."""
         self._shown = self._walk.plan()
         view, width, planned = self._walk.cpus(), self._talk.width, self._shown.changes
         if self._walk.chapter.changes == "tunables":
@@ -352,7 +354,7 @@ class PlainChapter:
 
     @property
     def _asked(self) -> str | None:
-        """Return the percentile of the guess; None if the guess is not about one."""
+        """Return the percentile of the guess; None if the guess is not about a percentile."""
         task = self._walk.chapter.prediction
         return task.percentile if task is not None else None
 

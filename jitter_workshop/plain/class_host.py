@@ -1,4 +1,4 @@
-"""Handle a class host line by line: show, take and give back the turn, show the queue, go to the instructor."""
+"""Handle a class host line by line: show the queue, take the turn or give it back, and go to the instructor's step."""
 
 from __future__ import annotations
 
@@ -94,9 +94,9 @@ def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
 
 
 def have_turn(workshop: Workshop, talk: Talk) -> bool:
-    """Wait for the turn that the next piece of work needs. Return True when the turn has come, or if there is no class;
-    False if the learner stopped waiting. HUP and TERM end the wait and then act as usual. Raise HostError on
-    failure."""
+    """Wait for the turn of a class host. Return True once this user has the turn, and at once on a host without a
+    class. Return False if the learner stopped waiting. HUP and TERM end the wait and then act as usual. Raise HostError
+    if the turn cannot be taken."""
     view = workshop.class_view
     if view is None or workshop.agent_session.has_turn:
         return True

@@ -140,7 +140,7 @@ def start(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
 
 
 def tell_standing(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Tell that a hidden noise runs or has just ended. Else tell at some steps how earlier hunts ended."""
+    """Tell that a hidden noise runs or has just ended. If there is none, some steps tell how earlier hunts ended."""
     if not walk.hunts:
         return
     if said := words.standing(workshop.hunts.hunt):
@@ -150,8 +150,8 @@ def tell_standing(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 
 def tell_ended(workshop: Workshop, walk: ChapterSession, talk: Talk, told: bool) -> bool:
-    """Return True if the noise has ended, for example from another terminal. Tell this only once; ``told``: it was told
-    before."""
+    """Return True if the noise has ended, for example from another terminal. Print this at the first call that finds
+    it. ``told``: True if an earlier call has printed this."""
     hunt = workshop.hunts.hunt if walk.hunts else None
     ended = hunt is not None and hunt.state in ("stopped", "over")
     if ended and not told:

@@ -18,7 +18,8 @@ def show(walk: ChapterSession, talk: Talk) -> None:
 
 
 def heard(walk: ChapterSession, talk: Talk, typed: str) -> bool:
-    """Check a typed mask and return True; False in a chapter without a mask. Raise UsageError for other words."""
+    """Check a typed mask and return True. If nothing was typed, show the task again and return True. Return False in a
+    chapter without a mask. Raise UsageError if the words are no mask."""
     task = walk.chapter.mask
     if task is None:
         return False

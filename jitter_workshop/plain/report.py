@@ -53,8 +53,8 @@ def _tell(draft: Draft, chosen: Format, private: bool, talk: Talk) -> None:
 
 
 def _write(draft: Draft, chosen: Format, private: bool, talk: Talk) -> bool:
-    """Write the report to the first folder that accepts it, asking before each next one. Return True if it was
-    written."""
+    """Write the report to the first folder that accepts it. Ask the learner before each further folder is tried. Return
+    True if the report was written."""
     for number, folder in enumerate(places()):
         path = draft.path(chosen, private, folder)
         files = draft.files(chosen, private, path.name)

@@ -45,8 +45,8 @@ def tell_rights(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 
 def unseen(walk: ChapterSession, shown: PlanView | None) -> bool:
-    """Return True if going on from ``apply`` would agree to a plan that was not shown. For tunables any shown plan is
-    enough, because exactly that plan is written. If no plan can be made, return False."""
+    """Return True if Enter at ``apply`` would write a plan that the learner has not seen. A plan of tunables is written
+    exactly as it was shown, so it counts as seen once any plan was shown. If no plan can be made, return False."""
     if walk.host.rehearsed or walk.chapter.changes == "nothing":
         return False
     if walk.chapter.changes == "tunables":
@@ -75,7 +75,7 @@ def earned(walk: ChapterSession) -> str:
 
 def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: PlanView | None) -> bool:
     """Apply the plan that was shown, and tell the result. If it cannot be applied, show the commands for a user with
-    root's rights. Return True if the learner may go on: False means that the turn or a reboot is missing."""
+    root's rights. Return False if the learner has to wait for the turn or for a reboot. Else return True."""
     if walk.host.rehearsed or walk.awaits_reboot:
         return True
     if barred(workshop, walk):
@@ -106,8 +106,8 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
 
 
 def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
-    """Plan the parameters for every boot (``word`` is "every") or the next boot alone ("once"). Return True if the plan
-    is now for these boots."""
+    """Choose the boots for which the boot parameters are set. ``word``: "every" for each boot, "once" for the next boot
+    alone. Return False if this host does not offer the choice, or if the choice fails."""
     way = walk.host.boots.way()
     if way is None or walk.awaits_reboot:
         talk.tell("There is no choice of boots here.")
@@ -192,8 +192,8 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
 
 
 def let_go(workshop: Workshop, talk: Talk, ask: bool) -> None:
-    """Restore the held changes on leaving. With ``ask``, the learner may keep the changes instead. At the end of the
-    input they are restored."""
+    """Restore the held changes on leaving. With ``ask``, the learner may keep the changes instead. If the input ends at
+    this question, the changes are restored."""
     agent_session = workshop.agent_session
     held = agent_session.holding
     if held and not workshop.standing():

@@ -36,10 +36,10 @@ LOOK_EVERY_S = 1.0
 
 
 def _read_line(prompt: str, idle: Callable[[], bool] = lambda: False) -> str:
-    """Print the prompt on stdout and read a line: ``input`` alone would write the prompt to stderr on a terminal.
+    """Print the prompt on stdout and read a line. ``input`` alone would write the prompt to stderr on a terminal.
 
-    ``idle``: called each second while the terminal has no line; if it has printed something, it returns True, and the
-    prompt is printed again.
+    ``idle``: a function that is called each second while the terminal has no line. It returns True if it has printed
+    something; then the prompt is printed again.
     """
     sys.stdout.write(prompt)
     sys.stdout.flush()
@@ -51,8 +51,8 @@ def _read_line(prompt: str, idle: Callable[[], bool] = lambda: False) -> str:
 def _await_line(prompt: str, idle: Callable[[], bool]) -> None:
     """Sleep until the terminal has a line; call ``idle`` each second. Raise whatever the handler of a signal raises.
 
-    ``input`` alone would miss a signal that comes between Python's last look for signals and read(2): the handler would
-    run only with the next line. The wakeup descriptor of ``signal.set_wakeup_fd`` ends this sleep at any moment.
+    ``input`` alone can miss a signal that comes just before it calls read(2). The signal's handler would then run only
+    after the next line. The wakeup descriptor of ``signal.set_wakeup_fd`` ends this sleep as soon as a signal comes.
     """
     woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     before = signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
@@ -70,7 +70,8 @@ def _await_line(prompt: str, idle: Callable[[], bool]) -> None:
 
 
 class Talk:
-    """Ask and tell. ``read``: prompt → line; raises EOFError at the end. ``width``: columns; None: the terminal's."""
+    """Ask questions and print lines. ``read``: prompt → line; raises EOFError at the end. ``width``: columns; None: the
+    terminal's."""
 
     def __init__(
         self,

@@ -162,7 +162,7 @@ class PlainWalk:
                 talk.refused(error)
 
     def _load(self) -> Lines:
-        """Return lines on the host's load, at the first call after the look at the start is over. Return [] at all
+        """Return lines on the host's load once, at the first call after the first look has ended. Return [] at all
         other calls."""
         load = self._look.taken() if self._look is not None else None
         return load_words.told(load, self._talk.width) if load is not None and load.drowns else []
@@ -224,8 +224,8 @@ def tell_practice(workshop: Workshop, talk: Talk) -> None:
 
 
 def tell_summary(summary: CourseSummary, talk: Talk) -> None:
-    """Print the summary: the curves, the gain of each step, the changes applied now, the open chapters and checks, and
-    the results of the guesses."""
+    """Print the summary of the course. It begins with the curves and the gain of each step. Below are the changes
+    applied now, what is still open, and the results of the guesses."""
     where = ", on a recording" if summary.recorded else ""
     talk.tell(f"THE COURSE FROM FIRST TO LAST: {summary.done} of {summary.chapters} chapters done{where}")
     talk.say("")
@@ -244,6 +244,6 @@ def tell_summary(summary: CourseSummary, talk: Talk) -> None:
 
 
 def _numbered(shown: RunCurve, number: int) -> RunCurve:
-    """Return the curve with its number in the table put before its label."""
+    """Return the curve with its number in the table added at the front of its label."""
     label = f"{number} {shown.label}"
     return replace(shown, label=label, curve=replace(shown.curve, label=label))
