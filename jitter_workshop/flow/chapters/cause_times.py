@@ -44,7 +44,7 @@ def times(before: KnownRun, after: KnownRun, chapter: Chapter) -> tuple[CauseTim
 
 def _absent(seen: SeenCauses, seconds: float, figure: str) -> tuple[float, bool]:
     """Return the time of a cause that a run does not list, in ns a second, and True if this time is an upper limit. A
-    recorded run lists only its largest causes: each other cause took at most as long as the smallest listed one. The
+    recorded run lists only its largest causes. Each other cause took at most as long as the smallest listed cause. The
     cause of the chapter's figure is always listed, however small it is."""
     if not seen.others:
         return 0.0, False

@@ -56,9 +56,8 @@ HuntState = Literal["running", "stopped", "over", "answered"]
 @dataclass(frozen=True, slots=True)
 class HuntAnswer:
     """Hold the result of a learner's answer in a hunt. After a wrong answer, ``sentences`` tell how the named kind of
-    noise would be found, and nothing of the hidden noise. After the right answer or giving up, they tell what the
-    hidden noise does, how to find it, and what helps.
-    """
+    noise would be found. They tell nothing of the hidden noise. After the right answer or giving up, they tell what the
+    hidden noise does, how to find it, and what helps."""
 
     right: bool
     title: str

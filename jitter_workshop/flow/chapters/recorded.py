@@ -125,9 +125,8 @@ def read_recorded(folder: Path, problems: Problems) -> dict[str, RecordedChapter
 
 def misfit(chapter: Chapter, slot: str, run: RecordedRun) -> str:
     """Return the reason why a recorded run does not fit a slot of the chapter; "" if it fits. A run does not fit if the
-    lesson measures something else in this slot. Nor does a run that was made without the chapter's settings, or beside
-    another noise.
-    """
+    lesson measures something else in this slot. A run also does not fit if it was made without the chapter's settings
+    or beside another noise."""
     asked = chapter.measurement(slot)
     if asked is None:
         return f"the chapter has nothing to measure in {slot!r}"

@@ -93,8 +93,14 @@ class SessionContext:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Return messages for the learner: damaged files were set aside, another workshop uses this session, the
-        machine runs on battery, the session is read-only, or progress could not be stored."""
+        """Return messages for the learner. Each message is about one of these:
+
+        - Damaged files were set aside.
+        - Another workshop uses this session.
+        - The machine runs on battery.
+        - The session is read-only.
+        - Progress could not be stored.
+        """
         return (*self.handle.notices, *self.troubles)
 
     @property
@@ -104,9 +110,9 @@ class SessionContext:
 
     @property
     def mount_command(self) -> str:
-        """Return the command that mounts the kernel's trace. Return "" if no mount is needed: the trace is mounted,
-        this host has none, or the agent can mount it for itself alone. The agent of a class host may not do so, and
-        without root's rights there is no agent."""
+        """Return the command that mounts the kernel's trace. Return "" if the trace is mounted, if this host has none,
+        or if the agent can mount it for itself alone. The agent of a class host may not mount it. Without root's rights
+        there is no agent."""
         from jitter_workshop.agent.tracing import own_view
         from jitter_workshop.agent.tracing.instances import mount_command
 
@@ -175,8 +181,8 @@ class SessionContext:
         self._room = None
 
     def look_if_moved(self) -> bool:
-        """Read the host again if other CPUs are isolated, or may be used, than when it was read; return True then. A
-        run reads them at its start, so a plan and its picture must not show older ones."""
+        """Read the host again if the isolated CPUs or the usable CPUs have changed since it was read. Return True if
+        they have. A run reads these CPUs at its start, so a plan and its picture must not show older ones."""
         if self.recorded or self._usable is None or usable_cpus(self.root) == self._usable:
             return False
         self.look_again()

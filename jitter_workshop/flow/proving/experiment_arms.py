@@ -66,8 +66,8 @@ class Sides:
 
 @dataclass
 class TunableSides(Sides):
-    """Apply and restore settings of the host as the change of a proof. ``words``: the settings, as ``ID`` or
-    ``ID=VALUE``. ``changes``: the writes that were shown, for the hot CPUs ``hot``."""
+    """Apply and restore the change of a proof that consists of settings of the host. ``words``: the settings, as ``ID``
+    or ``ID=VALUE``. ``changes``: the writes that were shown, for the hot CPUs ``hot``."""
 
     agent_session: AgentSession
     words: tuple[str, ...]
