@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from jitter_workshop.model.run import PERCENTILES
 from jitter_workshop.model.text import clean, shortened
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.presenter.lines import Lines, column_sizes, in_cells, table
+from jitter_workshop.presenter.lines import Lines, column_sizes, in_cells, table, wrap
 from jitter_workshop.presenter.styled import Text
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.scale import nice_ns
@@ -85,6 +85,10 @@ def made_elsewhere(shown: Sequence[RunCurve], source: str) -> str:
     return f"{'This curve was' if len(shown) == 1 else 'These curves were'} {clean(source, 200)}."
 
 
+_HEAD_ROWS = 3
+"""The most rows of a table's head in which the name of a curve stands."""
+
+
 def percentile_table(curves: Sequence[RunCurve], width: int) -> Lines:
     """Return the numbers behind a chart: a column per curve, a row per percentile. If a curve was not measured here, a
     row names the origin of each curve, because an origin behind a label would be cut off."""
@@ -99,12 +103,23 @@ def percentile_table(curves: Sequence[RunCurve], width: int) -> Lines:
     def head(texts: Iterable[str]) -> list[str]:
         return ["", *(in_cells(text, name_width).rstrip() + found.beside for text in texts)]
 
-    rows = [head(shortened(c.label, name_width) for c in curves)]
-    if any(c.curve.origin for c in curves):
-        rows.append(head(clean(c.curve.origin, 24) for c in curves))
-    lines = table([*rows, *found.rows], right=range(1, len(curves) + 1), width=width, gap=gap)
+    rows = [head(texts) for texts in _heads([c.label for c in curves], name_width)]
+    rows += [head(texts) for texts in _heads([c.curve.origin for c in curves], name_width)]
+    lines = table([*rows, *found.rows], right=range(1, len(curves) + 1), width=width, gap=gap, head=len(rows))
     told = [Text(line[:width], "dim") for line in found.legend]
     return [*lines, Text(), *told] if told else lines
+
+
+def _heads(names: Sequence[str], width: int) -> list[tuple[str, ...]]:
+    """Return names in the rows of a table's head, at most _HEAD_ROWS: the last words of each name stand in the last
+    row. Return [] if no curve has a name."""
+    columns = []
+    for name in names:
+        told = [line.plain for line in wrap(clean(name, 80), width)] if name else []
+        if len(told) > _HEAD_ROWS:
+            told[_HEAD_ROWS - 1 :] = [shortened(" ".join(told[_HEAD_ROWS - 1 :]), width)]
+        columns.append([""] * (_HEAD_ROWS - len(told)) + told)
+    return [row for row in zip(*columns, strict=True) if any(row)]
 
 
 # -- of other tools ---------------------------------------------------------------------------------------------------

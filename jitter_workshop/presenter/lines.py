@@ -288,12 +288,10 @@ def _is_key(token: str) -> bool:
 # -- tables and bars ---------------------------------------------------------------------------------------------------
 
 
-def table(
-    rows: Sequence[Sequence[str]], width: int, right: Iterable[int] = (), gap: int = 2, head: bool = True
-) -> Lines:
+def table(rows: Sequence[Sequence[str]], width: int, right: Iterable[int] = (), gap: int = 2, head: int = 1) -> Lines:
     """Return rows as a table: each column is as wide as its widest cell, and ``gap`` cells are between two columns.
     ``right``: the columns that are aligned at the right. Where a line is too long, the widest column is cut. ``head``:
-    the first row names the columns."""
+    how many of the first rows name the columns."""
     if not rows:
         return []
     right = set(right)
@@ -302,7 +300,7 @@ def table(
         sizes[sizes.index(max(sizes))] -= 1
     lines: Lines = []
     for number, row in enumerate(rows):
-        line = Text(style="dim" if head and number == 0 else "text")
+        line = Text(style="dim" if number < head else "text")
         for i, cell in enumerate(row):
             line.append((" " * gap if i else "") + in_cells(cell, sizes[i], right=i in right))
         line.rstrip()
