@@ -66,7 +66,8 @@ def most_chosen(settings: int) -> int:
 
 
 def proofs_needed(settings: int) -> int:
-    """Return the usual number of pairs in the proofs. They never take more runs than a proof of each setting alone."""
+    """Return the usual number of pairs in the proofs. These pairs never take more runs than separate proofs of all
+    settings would take."""
     return min(PROOFS, one_by_one(settings) // 2)
 
 
@@ -213,7 +214,8 @@ def choose(
 
 def result(screening: Screening) -> ScreeningResult | None:
     """Return the result of a screening so far; None until all pairs of the choice are measured, or if there is no
-    figure to judge. An effect is claimed only if all pairs are measured, and at least ten of them are proofs."""
+    figure to judge. An effect is claimed only if all pairs are measured, and at least ten of these pairs belong to the
+    proofs."""
     measure, name = measure_of(screening.pairs or screening.proofs, screening.workload)
     if screening.measure not in ("", measure):
         measure, name = screening.measure, screening.measure

@@ -112,8 +112,8 @@ def _needed(line: MeasureLine, rounds: int, p_to_reach: float, p_for_no_change: 
 def _headline(rows: Sequence[Verdict], first: int) -> Headline:
     """Return the headline of a judgement.
 
-    It is about the line ``first``. If that line claims no change and others do, it is about the first of the others.
-    Its text also names proven changes in the other direction.
+    It is about the line ``first``. If the line ``first`` claims no change and other lines do, the headline is about the
+    first of these other lines. Its text also names proven changes in the other direction.
     """
     if not rows:
         return Headline("", "cannot_tell", "The runs of these rounds have no measure in common.")
