@@ -49,8 +49,8 @@ _BAR, _LEAST_BAR, _STALL_BAR = 24, 6, 24
 _FOCUS = {
     "frequency": "each request for another frequency",
     "residence": "where and how long each thread ran, which tasks ran there instead, and when the thread was moved",
-    "work": "work, softirqs and interrupts by function, how often and how long",
-    "left": "whether anything except your thread ran on its CPU",
+    "work": "which functions ran as work, softirqs and interrupts, how often and how long",
+    "left": "if anything other than your thread ran on the thread's CPU",
 }
 """The words of a lesson's ``evidence`` that need the kernel's trace."""
 

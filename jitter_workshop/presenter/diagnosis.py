@@ -136,7 +136,7 @@ def several_right(seen: SeenCauses, answered: Diagnosed | None) -> str:
     if len(right) < 2 or answered is None or answered.most is None:
         return ""
     if not all(is_near(seen, one, answered.most) for one in right):
-        why = "it is near the largest cause, or the largest belongs to the call that probably woke it"
+        why = "it is near the largest cause, or the two are a call and the task that this call probably woke"
         return f"Each cause with a ✓ is a right answer: {why}."
     did = "came at least {} as often as the largest" if seen.emulated else "took at least {} of the time of the largest"
     return f"Each cause with a ✓ is a right answer: it {did.format(f'{100 * NEAR:.0f} %')}."

@@ -114,8 +114,8 @@ def _sum(page: StatusHead, checks: Sequence[Assessment], width: int) -> Iterator
         ),
         (
             () if page.recorded else now,
-            f"'jitter-workshop plan' shows every write that would improve the {things} that can be changed "
-            "now; 'restore' restores everything.",
+            f"'jitter-workshop plan' shows every write for the {things} that can be changed now; 'restore' restores "
+            "everything.",
         ),
         ([c for c in improvable if c.when == "boot"], "Boot parameters, which need a reboot: {}."),
         (

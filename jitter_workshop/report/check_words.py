@@ -84,7 +84,7 @@ def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
 def _undo(tunable: Tunable) -> str:
     if tunable.when == "boot":
         return f"jitter-workshop restore {tunable.id} removes what apply added; the next boot is then as before"
-    return f"jitter-workshop restore {tunable.id} restores the earlier value, unless something else changed it since"
+    return f"jitter-workshop restore {tunable.id} restores the earlier value, if nothing else has changed it since"
 
 
 def _says(setting: Setting) -> str:

@@ -23,7 +23,7 @@ from jitter_workshop.tuning.setting_types.system import drop_in
 from jitter_workshop.tuning.switched import read_switched
 
 NOT_BY_A_SCRIPT = {
-    "held": "the limit lasts only while a process keeps the file open, and a script would end",
+    "held": "the limit lasts only while a process keeps the file open, and the script ends at once",
     **dict.fromkeys(
         ("grub-entry", "grub-once", "grub-next"),
         "the change copies GRUB's default entry, and a script cannot find that entry",

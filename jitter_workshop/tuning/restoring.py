@@ -664,7 +664,7 @@ def _checked(entry: Entry) -> Kind:
     setting."""
     tunable = next((t for t in tunables() if t.id == entry.tunable), None)
     if tunable is None:
-        raise ValueError("this version has no such tunable; restore it with the version that applied it")
+        raise ValueError("this version does not know the tunable; restore the setting with the version that applied it")
     if not owned(tunable, entry.path):
         raise ValueError(f"not touched: this path is not one of the files that {entry.tunable} may write")
     return kind_of(entry.kind)

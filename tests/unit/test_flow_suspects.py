@@ -304,7 +304,7 @@ def test_the_work_that_calls_of_another_cpu_woke_is_right_as_well(nameless: bool
     assert said.startswith("✓ Right. Function call from another CPU took most: 95.8 ms")
     assert "the call came in 6,699 stalls, work flush_to_ldisc in 6,746, so each counts as right." in said
     assert said.endswith("The change of this chapter is made against this cause.")
-    assert "the call that probably woke it." in words.several_right(seen, found)
+    assert "the task that this call probably woke." in words.several_right(seen, found)
     assert ("By the trace this call mostly wakes a task here: " in said) is not nameless
     inside = judge(seen, "vector:sched_ttwu_pending")
     assert (inside is None) is nameless

@@ -70,7 +70,7 @@ class NohzFull(BootParameter):
         now = host.isolation.nohz_full or CpuSet()
         asked = host.command_line.cpus("nohz_full", last_cpu(host.root))
         if host.hot and not host.hot - now:
-            return True, "the tick stops on the hot CPUs while each runs one task"
+            return True, "the tick stops on each hot CPU while that CPU runs only one task"
         if asked is not None and not host.hot - asked:
             return False, "the kernel ignored nohz_full=, at least for these CPUs; the kernel's log gives the reason"
         return False, f"the tick does not stop on CPU {host.hot - now}"
@@ -131,7 +131,7 @@ class IrqAffinityAtBoot(BootParameter):
             return True, "new interrupts start on housekeeping CPUs"
         allowed = read_default_affinity(host.root)
         if allowed is not None and not allowed & host.kept_clear:
-            return True, "new interrupts start on housekeeping CPUs (set since boot)"
+            return True, "new interrupts start on housekeeping CPUs (set after the boot)"
         return False, f"new interrupts may start on {host.clear_words}; the tunable irq-affinity moves them at run time"
 
 

@@ -110,7 +110,11 @@ class EnergyPreference(Settings):
         for p in policies:
             wanted = self.choose(value, p.available_epp or ("performance",))
             forced = p.driver in _FORCING_DRIVERS and p.governor == "performance" and wanted != "performance"
-            refuses = "while the governor is performance the driver refuses any other preference" if forced else ""
+            refuses = (
+                "while the governor is performance, the driver accepts only the preference performance"
+                if forced
+                else ""
+            )
             found.append(Setting(_epp(p), p.epp, wanted, refuses=refuses))
         return found
 

@@ -126,7 +126,7 @@ class PmQosResume(Settings):
         "With this file the kernel limits how long one CPU may take to wake; no process has to hold the file open. "
         "'n/a' accepts no latency at all: the idle CPU then polls and does not halt."
     )
-    danger = "a polling CPU draws full power and takes execution units from its sibling, which is left out"
+    danger = "a polling CPU draws full power and takes execution units from its sibling; idle siblings do not poll"
     risk = "medium"
     document = "Documentation/ABI/testing/sysfs-devices-power"
     owns = (f"{CPU_DIR}/cpu*/power/pm_qos_resume_latency_us",)

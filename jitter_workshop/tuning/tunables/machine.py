@@ -38,7 +38,8 @@ class KernelFlavour(Observed):
         return self.answer(
             "info",
             "not real-time",
-            "good for throughput and for threads that spin on isolated CPUs; only PREEMPT_RT bounds the worst case",
+            "this kernel suits throughput, and threads that spin on isolated CPUs; only PREEMPT_RT bounds the worst "
+            "case",
         )
 
 

@@ -172,7 +172,7 @@ class NumaBalancing(OneFile):
     values = "0, 1 or 2"
     default = "0"
     culprits = ("tuned",)
-    good = "the kernel unmaps no pages to find out which node uses them"
+    good = "the kernel does not unmap pages to see which node uses them"
     bad = "the kernel periodically unmaps pages of running threads to find out which node uses them"
 
 

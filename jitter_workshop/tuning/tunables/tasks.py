@@ -86,7 +86,7 @@ class UserTasks(Observed):
     title = "Other tasks"
     why = (
         "A task that becomes ready on a hot CPU shares the CPU with the thread there, in turns of a few "
-        "milliseconds. This line names such tasks; the tunable isolation keeps all of them off."
+        "milliseconds. This line names such tasks; the tunable isolation keeps all tasks off the hot CPUs."
     )
     document = "Documentation/scheduler/sched-design-CFS.rst"
 

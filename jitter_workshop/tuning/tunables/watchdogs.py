@@ -192,7 +192,7 @@ class PerfParanoid(Observed):
         who = (
             "every user may see the kernel's work on all CPUs"
             if current < 0
-            else "users see their own tasks and the CPUs they run on"
+            else "users see their own tasks, and the CPUs of these tasks"
             if current <= 1
             else "users see their own tasks outside the kernel only"
         )

@@ -16,7 +16,7 @@ class WorkqueueMask(Settings):
     id = "workqueue-mask"
     title = "Workqueues"
     why = (
-        "Drivers and filesystems hand work that may sleep to kernel workers, which run on any free CPU. The "
+        "Drivers and filesystems give work that may sleep to kernel workers, which run on any free CPU. The "
         "masks of the unbound workers keep these workers, and the writing of files to disk, off the hot CPUs and "
         "their siblings."
     )
