@@ -153,11 +153,11 @@ def lease(request: dict[str, Any]) -> float | None:
 def answered(
     line: bytes, verbs: Mapping[str, Verb], service: str, refused: Callable[[WorkshopError], None] = lambda error: None
 ) -> bytes | None:
-    """Return the line that answers one request, made by the function for the request's verb.
+    """Call the function for a request's verb, and return the line with its answer. Return None if the function returns
+    None: the answer then comes later, or never.
 
-    Return None if that function returns None: the answer then comes later, or never. ``refused`` is called with each
-    refusal. A fault of this program is answered, too, as an error. The service has to go on, because a lease may still
-    have to be restored.
+    ``refused`` is called with each refusal. A fault of this program is answered, too, as an error. The service has to
+    go on, because a lease may still have to be restored.
     """
     request_id: Any = None
     try:

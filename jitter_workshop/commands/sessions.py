@@ -158,7 +158,7 @@ def _use(args: argparse.Namespace, wanted: str) -> int:
 
 
 def _import(args: argparse.Namespace) -> int:
-    """Import files into a session and return 0. All files are read before any of them is kept: a mistake in the last
+    """Import files into a session and return 0. All files are read before any of them is kept. So a mistake in the last
     file leaves nothing half done."""
     from jitter_workshop.session import archive, foreign, reportfile
     from jitter_workshop.stats.comparison import import_line

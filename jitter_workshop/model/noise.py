@@ -246,8 +246,8 @@ NOISES = (
 
 NOISE_KINDS = tuple(noise.id for noise in NOISES)
 HIDEABLE = tuple(noise.id for noise in NOISES if noise.hides and noise.by == "child" and not noise.aimed)
-"""The kinds of noise that a hunt can hide. A hunt has several runs. A noise that needs the measured threads, or is made
-in their process, ends with one run, so a hunt cannot hide it."""
+"""The kinds of noise that a hunt can hide. A noise ends with a run if it needs the measured threads or is made in their
+process. A hunt has several runs, so it cannot hide such a noise."""
 
 
 def noise(kind: str) -> Noise:

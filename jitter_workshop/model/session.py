@@ -145,7 +145,7 @@ class RecallCard:
 @dataclass(frozen=True, slots=True)
 class RecallBoxes:
     """Hold a learner's recall questions. ``visits``: how many chapters began with questions. ``cards``: the key of each
-    question that was answered → its place. A key is the chapter's key and the question's id."""
+    question that was answered → its place. A key consists of the chapter's key and the question's id."""
 
     visits: int = 0
     cards: dict[str, RecallCard] = field(default_factory=dict)

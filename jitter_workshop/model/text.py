@@ -8,8 +8,13 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Unicode categories of characters that draw nothing or control the terminal: controls, format marks (also those that
-reverse the direction of writing), surrogates, private and unassigned code points, line and paragraph separators."""
+"""Unicode categories of characters that draw nothing or control the terminal:
+
+- controls,
+- format marks, also those that reverse the direction of writing,
+- surrogates, private and unassigned code points,
+- separators of lines and paragraphs.
+"""
 
 
 # The largest numbers of characters that are shown of a text from outside, one for each kind of text.

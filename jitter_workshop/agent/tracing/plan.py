@@ -68,7 +68,7 @@ _SLEEPS = "S"
 class Wanted:
     """Hold the events to record, as a dict ``system:name`` → filter ("" for no filter).
 
-    ``missing``: a dict from the events that this kernel lacks to what a run cannot show without them.
+    ``missing``: event that this kernel lacks → what a run cannot show without it.
     """
 
     hot: dict[str, str]

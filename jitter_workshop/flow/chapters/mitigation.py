@@ -24,9 +24,8 @@ from jitter_workshop.stats.scale import nice_ns
 LABEL = "with the cure"
 
 _PLAIN_TO_SEE = 1.25
-"""The noise cannot be recognised if the stolen time with the noise is less than this multiple of the quiet run's: two
-quiet runs may differ by as much.
-"""
+"""The least factor from the quiet run's stolen time to the stolen time with the noise. Below this factor the noise
+cannot be recognised, because two quiet runs may differ by as much."""
 _SOME = 0.25
 _GONE, _LESS = 0.1, 0.6
 _BY_ONE_RUN = "There is only one run of each kind here: other runs may differ."

@@ -43,7 +43,7 @@ _MOST_SOURCE = 120
 _MOST_COUNTS = 60
 _MOST_S = 86_400
 _OF_EMULATED = {"label", "workload", "applied", "count", "noise", "duration_s", "counts", "seen"}
-"""The keys of a run on an emulated machine: it has no times."""
+"""The keys of a run on an emulated machine. Such a run has no times."""
 _KEYS = {*_OF_EMULATED, "transit_from", *FIGURES}
 _TOTALS = ("stalls", "stalled_ns", "unknown_ns", "others")
 _CAUSE = {"kind", "name", "count", "total_ns", "own_load"}

@@ -299,7 +299,8 @@ class SessionContext:
 
 
 def progress_of(session: Session, course_id: str, chapter_id: str) -> ChapterProgress:
-    """Return the progress in a chapter of a course. Two courses may have chapters with the same id."""
+    """Return the progress in a chapter. The course has to be known, because two courses may have chapters with the same
+    id."""
     return session.chapters.get(key_of(course_id, chapter_id), ChapterProgress())
 
 
@@ -309,8 +310,8 @@ def current_chapter(session: Session, course_id: str) -> str | None:
 
 
 def key_of(course_id: str, chapter_id: str) -> str:
-    """Return the key of a chapter's progress. It is ``COURSE/CHAPTER``, or ``CHAPTER`` in the built-in course: ids have
-    no slash."""
+    """Return the key of a chapter's progress. It is ``COURSE/CHAPTER``, or ``CHAPTER`` in the built-in course. Both
+    forms are distinct, because ids have no slash."""
     return chapter_id if course_id == BUILTIN_ID else f"{course_id}/{chapter_id}"
 
 

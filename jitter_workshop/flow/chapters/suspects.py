@@ -65,7 +65,7 @@ _ITS_OWN = (words.ASLEEP, words.CATCHING_UP)
 """
 _CALL, _WAKE_UP = "call_function_single", "sched_ttwu_pending"
 CALLS = (_CALL, _WAKE_UP, "reschedule")
-"""Names of a cause that show that another CPU woke a task here.
+"""Names of causes by which a trace may show a wake-up from another CPU.
 
 - _CALL: the interrupt by which another CPU asks this CPU to run a function.
 - _WAKE_UP: the scheduler's wake-up function, which such an interrupt may run.

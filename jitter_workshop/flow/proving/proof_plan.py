@@ -329,9 +329,8 @@ def _must_change(plan: Plan) -> None:
 
 
 def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_session: AgentSession) -> tuple[Entry, ...]:
-    """Return the active journal entries of these tunables, which our own lease has made. Raise HostError for entries
-    of another owner: runs without the change could not be made.
-    """
+    """Return the active journal entries of these tunables that our own lease has made. Raise HostError for entries of
+    another owner: runs without the change could not be made."""
     found = tuple(entry for entry in entries if entry.tunable in ids)
     strange = sorted({entry.tunable for entry in found} - agent_session.leased)
     if strange:

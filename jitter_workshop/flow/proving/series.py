@@ -132,7 +132,8 @@ class Times:
 
 def too_short(what: str, total_s: float, rounds: str) -> str:
     """Return a warning if a series takes longer than the rest of the turn, else "". ``what``: the series in words, such
-    as "the proof". ``rounds``: the word for its parts, which are judged even if the series ends early."""
+    as "the proof". ``rounds``: the word for the parts of a series. Finished parts are judged even if the series ends
+    early."""
     left = left_s(read_turns(), os.geteuid(), now_s())
     if left is None or total_s <= left:
         return ""
