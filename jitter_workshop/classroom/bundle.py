@@ -108,7 +108,7 @@ def wheel(one: Distribution) -> tuple[str, bytes]:
 
 
 def _together(tags: list[str]) -> str:
-    """Return several wheel tags as one tag for a file name. Each part occurs once, and dots join the parts."""
+    """Return several wheel tags as one tag for a file name. Each part of a tag occurs once; dots join the parts."""
     parts = zip(*(tag.split("-", 2) for tag in tags or [f"py{sys.version_info[0]}-none-any"]), strict=True)
     return "-".join(".".join(dict.fromkeys(part)) for part in parts)
 

@@ -51,8 +51,8 @@ def started(command: Sequence[str], stop: int | None = None) -> BoardClient:
 
 
 class BoardClient(contextlib.AbstractContextManager["BoardClient"]):
-    """Hold one connection to the board's service. A request raises HostError or UsageError if the service answers with
-    such an error. It raises WaitStopped if the wait for the answer is ended."""
+    """Hold one connection to the board's service. A request raises the HostError or UsageError with which the service
+    answers. It raises WaitStopped if the wait for the answer is ended."""
 
     def __init__(self, link: Link, stop: int | None = None) -> None:
         self._link = link

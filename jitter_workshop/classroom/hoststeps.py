@@ -52,9 +52,9 @@ _PLACEHOLDER = re.compile(r"@([A-Z]+)@")
 class HostStep:
     """Describe one step that sets up a class host.
 
-    ``what``: the step's name in a list. ``problem``: a function that returns what is wrong, "" if nothing is. ``do``
-    and ``undo``: functions that raise HostError or OSError on failure. ``text``: the content of the file, if the step
-    writes a file. ``again``: True if the step must be repeated after any other step was done.
+    ``what``: the step's name in a list. ``problem``: a function that returns what is still to be done, "" if the step
+    is done. ``do`` and ``undo``: functions that raise HostError or OSError on failure. ``text``: the content of the
+    file, if the step writes a file. ``again``: True if the step must be repeated after any other step was done.
     """
 
     what: str
@@ -65,8 +65,8 @@ class HostStep:
     again: bool = False
 
     def why(self) -> str:
-        """Return what is wrong with the step's part of the host, "" if nothing is wrong. If the check itself fails,
-        return its error."""
+        """Return the reason why the step must be done, "" if it is done. If the check itself fails, return its
+        error."""
         try:
             return self.problem()
         except (OSError, HostError) as error:
@@ -121,7 +121,8 @@ def open_steps(found: tuple[HostStep, ...]) -> tuple[tuple[HostStep, str], ...]:
 def do(todo: tuple[HostStep, ...]) -> Iterator[HostStep]:
     """Do the steps in ``todo``; yield each step before it is done.
 
-    Raise HostError that names the step that failed. The earlier steps stay done; :func:`undo` undoes them."""
+    If a step fails, raise HostError with its name. The earlier steps stay done; :func:`undo` undoes them.
+    """
     os.umask(0o022)
     for step in todo:
         yield step
@@ -149,8 +150,8 @@ def undo(wish: HostChoices) -> tuple[str, ...]:
 
 
 def leftovers() -> tuple[str, ...]:
-    """Return the parts of a class host that are still on this machine: the paths of files, and in words the user and
-    the group."""
+    """Return the parts of a class host that are still on this machine: the paths of files, and a few words for the user
+    and the group."""
     units = [f"{UNITS}/{one}.{kind}" for one in SERVICES for kind in ("socket", "service")]
     enabled = [f"{UNITS}/sockets.target.wants/{one}.socket" for one in SERVICES]
     files = [install.LAUNCHER, CLASS_FILE, SUDOERS, LOGINS, *units]
@@ -338,16 +339,16 @@ class Started:
 
 
 def commands(python: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the two commands that start the agent and the board for one connection, as the rule for sudo allows
-    them."""
+    """Return two commands: one starts the agent for one connection, the other starts the board. The rule for sudo
+    allows exactly these commands."""
     package = Path(f"{INSTALL_DIR}/lib/jitter_workshop")
     agent, board = (service_command(package / room / "__main__.py", python) for room in ("agent", "classroom"))
     return agent, board
 
 
 def answers(open_link: Callable[[], Link], who: str) -> str:
-    """Return the reason why a service does not answer a greeting, "" if it answers. ``open_link``: connects with the
-    service. ``who``: the service's name in the reason."""
+    """Return the reason why a service does not answer a greeting, "" if it answers. ``open_link``: a function that
+    connects with the service. ``who``: the service's name in the reason."""
     try:
         link = open_link()
     except (HostError, OSError) as error:
@@ -420,9 +421,11 @@ def run(*words: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RootFile:
-    """Describe a file that belongs to root and has exactly this content. ``own_folder``: True if the file's folder is
-    removed with the file when the folder is empty. ``refuse``: checks the new file before it replaces the old one, and
-    raises HostError for a mistake."""
+    """Describe a file that belongs to root and has exactly this content.
+
+    ``own_folder``: True if the file's folder is removed, too, once it is empty. ``refuse``: a function that checks the
+    new file before the old one is replaced. It raises HostError for a mistake.
+    """
 
     path: str
     data: bytes
@@ -431,7 +434,8 @@ class RootFile:
     refuse: Callable[[str], object] | None = None
 
     def problem(self) -> str:
-        """Return what is wrong: the file is missing, or has another owner, mode or content; "" if nothing is wrong."""
+        """Return the reason why the file must be written: it is missing, or its owner, mode or content is wrong. Return
+        "" if the file is right."""
         path = self.path
         try:
             status = os.lstat(path)

@@ -31,7 +31,7 @@ LAUNCHER = "/usr/local/bin/jitter-workshop"
 PARTS = ("jitter_workshop", "jitter_workshop.assets", "jitter_workshop.lessons")
 MANIFEST = "SHA256SUMS"
 EXTRA = "serve"
-"""The name of the optional part that is copied, too, if it is installed."""
+"""The name of the tool's optional part. It is copied only if it is installed."""
 HOMES = ("/home/", "/root/", "/run/user/")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]+)['"]""")
@@ -63,8 +63,8 @@ def interpreter() -> str:
 
 
 def unfit(path: str) -> str:
-    """Return the reason why an interpreter is unfit for a class host, "" if it is fit. It must be writable by root
-    alone, executable for all, and outside home folders."""
+    """Return the reason why an interpreter is unfit for a class host, "" if it is fit. A fit interpreter is writable by
+    root alone, executable for all users, and outside home folders."""
     real = os.path.realpath(path)
     if real.startswith(HOMES):
         return f"{clean(real, PATH)} lies in a home folder"
@@ -147,8 +147,8 @@ def needed(name: str = NAME, extra: str = EXTRA) -> tuple[Distribution, ...]:
 
 
 def _distribution(name: str) -> Distribution:
-    """Return an installed distribution. An egg-info folder that a build left next to the source is skipped, because it
-    has no list of files. Raise PackageNotFoundError if no distribution is left."""
+    """Return the installed distribution ``name``. A build may leave an egg-info folder next to the source; it is
+    skipped, because it has no list of files. Raise PackageNotFoundError if no distribution is left."""
     for one in distributions(name=name):
         if one.read_text("RECORD") is not None:
             return one
@@ -156,7 +156,7 @@ def _distribution(name: str) -> Distribution:
 
 
 def files_of(one: Distribution) -> dict[str, Path]:
-    """Return path below the library → file, for each file of a distribution.
+    """Return the files of a distribution: path below the library → file.
 
     This tool may be an editable install, so its files are those of the running package. Scripts, compiled files and
     files outside the library are left out.
@@ -238,8 +238,8 @@ def uninstall(into: str = INSTALL_DIR) -> None:
 
 
 def problem(into: str = INSTALL_DIR) -> str:
-    """Return what is wrong with the installed tool, "" if nothing is. Raise HostError if the running tool is not an
-    installed distribution."""
+    """Return the first problem of the installed tool in words, "" if there is none. Raise HostError if the running tool
+    is not an installed distribution."""
     if not (Path(into) / "lib" / "jitter_workshop" / "agent" / "__main__.py").is_file():
         return f"{into} does not hold the tool"
     foreign = ownership.first_foreign(_tree(Path(into)))
@@ -262,8 +262,8 @@ def runs_from(into: str = INSTALL_DIR) -> bool:
 
 
 def _damage(folder: Path) -> str:
-    """Return in words the first file that differs from the checksum made when the tool was installed; "" if no file
-    differs."""
+    """Return the first damage in words, "" if there is none. A file is damaged if it is missing, differs from the
+    checksum made at the installation, or cannot be read by all users."""
     try:
         lines = (folder / MANIFEST).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):

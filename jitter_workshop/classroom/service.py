@@ -143,8 +143,8 @@ def serve_caller(counted: bool = False) -> None:
 
 
 def _like_any_other() -> None:
-    """Raise HostError if this process has a low priority. The process inherits its caller's priority, which only root
-    could raise (sched(7)). If it held the database and got no CPU, it would block the other callers."""
+    """Raise HostError if this process has a low priority, which it inherits from its caller and cannot raise
+    (sched(7)). A process that holds the database but gets no CPU would block all other callers."""
     policy = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
     if policy != os.SCHED_OTHER or os.getpriority(os.PRIO_PROCESS, 0) > 0:
         raise HostError("the board must not run at a low priority", "start it without nice or chrt")

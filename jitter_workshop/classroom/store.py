@@ -138,10 +138,11 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
         return Board(host, stamp(now_s), tuple(found), self.banner(), notes)
 
     def forget(self, user: str | None) -> int:
-        """Delete the data of the member named ``user``, whose account may be gone, or of all members for None. Return
-        the number of members whose data was deleted.
+        """Delete the data of the member named ``user``, or of all members for None. The member's account may no longer
+        exist. Return the number of members whose data was deleted.
 
-        No post of these members is left in the board's folder. Raise HostError on failure.
+        A damaged database may hold their posts, too, so its file is removed. Raise HostError if the data cannot be
+        deleted.
         """
         with self._writing():
             self._base.execute(
@@ -346,8 +347,8 @@ def publish_banner(folder: Path, banner: Banner | None) -> None:
 
 
 def read_banner(folder: Path, owners: frozenset[int]) -> Banner | None:
-    """Return the instructor's current banner; None if there is no banner, or if its file belongs to none of
-    ``owners``."""
+    """Return the instructor's current banner. Return None if there is no banner, or if none of ``owners`` owns its
+    file."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         with os.fdopen(os.open(folder / BANNER_FILE, flags), "rb") as file:

@@ -15,6 +15,5 @@ The types, from the bottom up, and the path of the data::
     running                                the machines of this user that run now, and their owners
     server.py (assets/practice)            the guest's end of the control stream
 
-Nothing here is installed on the host or changes it. ``tests/lab`` drives the same machines and adds what
-only tests do.
+This package installs and changes nothing on the host. ``tests/lab`` runs the same machines for its tests.
 """

@@ -21,7 +21,8 @@ class AptFailed(HostError):
 
 
 class Apt:
-    """Hold one configuration of apt. ``suites``: () for this system's. ``architecture``: "" for this system's."""
+    """Hold one configuration of apt. ``suites``: the suites to search, () for this system's. ``architecture``: the type
+    of processor, "" for this system's."""
 
     def __init__(self, folder: Path, suites: tuple[str, ...] = (), architecture: str = "") -> None:
         self._options: list[str] = []
@@ -51,7 +52,7 @@ class Apt:
         self._run("apt-get", "update", "-qq")
 
     def newest(self, package: str) -> str:
-        """Return the highest version of a package, release candidates left out."""
+        """Return the highest version of a package. Release candidates do not count."""
         versions = []
         for line in self._run("apt-cache", "madison", package).splitlines():
             fields = [field.strip() for field in line.split("|")]
@@ -62,7 +63,8 @@ class Apt:
         return sorted(versions, key=functools.cmp_to_key(_compared))[-1]
 
     def depends(self, package: str, version: str) -> list[str]:
-        """Return the names of the packages that this version depends on; of alternatives, the first."""
+        """Return the names of the packages that this version depends on. If a dependency has alternatives, take the
+        first one."""
         for line in self._run("apt-cache", "show", f"{package}={version}").splitlines():
             kind, _, names = line.partition(": ")
             if kind == "Depends":
@@ -70,7 +72,7 @@ class Apt:
         return []
 
     def needed(self, *packages: str) -> list[str]:
-        """Return these packages and all packages that they depend on, but not those that they only recommend."""
+        """Return these packages and all their dependencies, without the packages that are only recommended."""
         options = [
             "--no-recommends",
             "--no-suggests",

@@ -1,10 +1,10 @@
 """Make the base of a machine that can be saved: an ext4 image with the files that the workshop opens before its first
 picture.
 
-From this image the workshop starts before the host's folders are mounted: QEMU saves no machine with a mounted share.
-The image also saves time. A file in it is read at the host's speed, a file of a share by dozens of messages. To find
-the files, this module runs the workshop once on this host, on a terminal of its own. The image stays in the cache until
-one of its files changes.
+QEMU saves no machine with a mounted share, so the host's folders are mounted late. Before that, the workshop starts
+from this image. The image also saves time: its files are read at the host's speed, but a file of a share needs dozens
+of messages. To find the files, this module runs the workshop once on this host, on a terminal of its own. The image
+stays in the cache until one of its files changes.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class Base:
     """Hold a finished base.
 
     ``modules``: the Python modules that the machine's server imports, in this order. ``digest``: the digest of the
-    base's list of files. The base's folder has another digest as its name: of this interpreter's path and the
-    project's path.
+    base's list of files. It is not the name of the base's folder, which is made from the paths of the interpreter and
+    the project.
     """
 
     image: Path
@@ -169,7 +169,8 @@ def _folder(cache: Path) -> Path:
 
 
 def stamp(path: str) -> list[int] | None:
-    """Return a file's size and time of change, by which a later change is found; None if there is no file."""
+    """Return a file's size and time of change; None if there is no file. A later change of the file changes one of
+    these values."""
     try:
         has = os.lstat(path)
     except OSError:
@@ -178,8 +179,8 @@ def stamp(path: str) -> list[int] | None:
 
 
 def watched(scratch: Path) -> tuple[list[str], set[str]]:
-    """Run the workshop on a terminal of its own until its first picture. Return the names of the loaded modules, and
-    the files that were used."""
+    """Run the workshop on a terminal of its own until its first picture is complete. Return the names of the loaded
+    modules, and the files that were used."""
     out = scratch / "seen.json"
     places = {f"XDG_{name}_HOME": str(scratch / name.lower()) for name in ("CACHE", "STATE", "CONFIG")}
     master, slave = pty.openpty()
@@ -222,8 +223,8 @@ def _until_still(master: int, child: subprocess.Popen[bytes], ended: bool = Fals
 
 
 def _with_links(paths: Iterable[str]) -> set[str]:
-    """Add the links in the folders of mapped libraries that point to these libraries: the loader looks up the links'
-    names."""
+    """Return ``paths`` and all links to their libraries from the same folders. The loader finds a library by a link's
+    name."""
     found = {path for path in paths if os.path.lexists(path)}
     reals = {os.path.realpath(path) for path in found}
     for folder in {Path(real).parent for real in reals if ".so" in real}:
@@ -260,7 +261,8 @@ def _copy(path: str, tree: Path) -> dict[str, list[int]]:
 
 
 def _compile(paths: Iterable[str], tree: Path) -> None:
-    """Add the byte code of each module that has none on this host, because the guest cannot write byte code there."""
+    """Compile each module that has no byte code on this host into the tree, because the guest cannot write byte
+    code."""
     for path in paths:
         if path.endswith(".py"):
             source = tree / path.lstrip("/")

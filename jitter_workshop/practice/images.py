@@ -1,5 +1,4 @@
-"""Make the files that a machine boots from: the initrd (a newc archive), its users and files, the ACPI table, the data
-disk."""
+"""Make the files that a machine boots from: the initrd with its users and files, the ACPI table, and the data disk."""
 
 from __future__ import annotations
 
@@ -24,8 +23,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 @dataclass(frozen=True)
 class Programs:
     """Hold the programs of a guest with another type of processor than this host. ``usr``: the folder for the guest's
-    /usr. ``busybox``: a static busybox. ``python``: the interpreter's path. ``native``: the project's native core, b""
-    for none."""
+    /usr. ``busybox``: a static busybox. ``python``: the interpreter's path. ``native``: the project's native core; b""
+    if there is none."""
 
     usr: Path
     busybox: Path
@@ -61,7 +60,8 @@ MASKED = (
 
 
 def cpio(entries: Iterable[tuple[str, int, bytes]]) -> bytes:
-    """Return a newc archive of (path, mode with its type, content); parent folders are added, owners are root.
+    """Return a newc archive. Each entry is a path, a mode that includes the file's type, and the content. Missing
+    parent folders are added. All files belong to root.
 
     Format: Documentation/driver-api/early-userspace/buffer-format.rst.
     """
@@ -94,11 +94,12 @@ def cpio(entries: Iterable[tuple[str, int, bytes]]) -> bytes:
 
 
 def shared_folders(programs: Programs | None = None) -> dict[Path, Path]:
-    """Return the host's folders that the guest mounts read-only, each with its place in the guest. The guest sees
-    nothing else of the host.
+    """Return host folder → the place in the guest where it is mounted read-only. The guest sees no other folder of the
+    host.
 
-    The folders are those of the programs (/usr), interpreter, environment and project, each at the same place as on the
-    host. With ``programs``, the guest mounts only their folder and the project.
+    These are the folders of the programs (/usr), the interpreter, the environment and the project. Each has the same
+    path in the guest as on the host. With ``programs``, the guest mounts only the folder of these programs and the
+    project.
     """
     if programs is not None:
         return {programs.usr: Path("/usr"), PROJECT: PROJECT}

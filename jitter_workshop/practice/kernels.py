@@ -1,9 +1,9 @@
 """Get the kernels of the machines: Debian's own packages, unpacked once into a cache.
 
-``find`` looks, and never downloads. ``fetch`` downloads with ``apt-get download`` (no root needed) and keeps three
-parts of the packages: the uncompressed kernel (it boots twice as fast as the packed one), its configuration, and the
-few modules that the guest loads. A kernel of another suite, or for another processor, comes by an apt configuration of
-its own (``apt``).
+``find`` looks in the cache, and never downloads. ``fetch`` downloads the packages with ``apt-get download``, which
+needs no root. It keeps the kernel, the kernel's configuration and the few modules that the guest loads. The kernel is
+kept uncompressed, because it then boots twice as fast. For a kernel of another suite or processor, apt gets a
+configuration of its own (``apt``).
 """
 
 from __future__ import annotations
@@ -152,8 +152,8 @@ def fetch(flavour: str, cache: Path) -> Kernel:
 
 
 def _newest(repository: apt.Apt, metapackage: str) -> list[str]:
-    """Return the packages, as NAME=VERSION, of the kernel that the newest version of Debian's metapackage depends on.
-    From Linux 7.0 on, image, modules and configuration are packages of their own."""
+    """Return NAME=VERSION of each package of the newest kernel: the image package on which Debian's ``metapackage``
+    depends, and that package's parts. From Linux 7.0 on, modules and configuration are packages of their own."""
     version = repository.newest(metapackage)
     image = next((n for n in repository.depends(metapackage, version) if n.startswith("linux-image-")), None)
     if image is None:
@@ -276,8 +276,8 @@ def unpacked_module(data: bytes) -> bytes:
 
 
 def load_order(wanted: list[str], modules: dict[str, bytes]) -> list[str]:
-    """Return the wanted modules, and those that they depend on, in the order in which they can be loaded. Unknown names
-    are left out."""
+    """Return the wanted modules and their dependencies, in an order in which they can be loaded. Unknown names are left
+    out."""
     # A file is named with - or _, its dependants always say _.
     files = {name.replace("-", "_"): name for name in modules}
     order: list[str] = []
@@ -296,8 +296,8 @@ def load_order(wanted: list[str], modules: dict[str, bytes]) -> list[str]:
 
 
 def dependencies(module: bytes) -> Iterator[str]:
-    """Yield the names in ``depends=`` of a module's .modinfo section, and those in its ``softdep=`` that are loaded
-    before it."""
+    """Yield the names of the modules that have to be loaded before ``module``, from the fields ``depends=`` and
+    ``softdep=pre:`` of its .modinfo section."""
     for field in module.split(b"\0"):
         if field.startswith(b"depends="):
             yield from (name for name in field.decode("ascii").removeprefix("depends=").split(",") if name)
@@ -307,7 +307,8 @@ def dependencies(module: bytes) -> Iterator[str]:
 
 def vmlinux(bzimage: bytes) -> bytes:
     """Return the uncompressed kernel inside a bzImage (Documentation/arch/x86/boot.rst: setup_sects, payload_offset).
-    An Image of arm64 is uncompressed already (Documentation/arch/arm64/booting.rst: its magic number)."""
+    An ELF file and an Image of arm64 (Documentation/arch/arm64/booting.rst) are returned as they are. Raise NotHere for
+    an unknown compression."""
     if bzimage[0x38:0x3C] == b"ARM\x64" or bzimage.startswith(b"\x7fELF"):
         return bzimage
     start = (bzimage[0x1F1] + 1) * 512 + int.from_bytes(bzimage[0x248:0x24C], "little")

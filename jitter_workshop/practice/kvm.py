@@ -1,8 +1,8 @@
-"""Measure whether KVM is faster than emulation: /dev/kvm may exist although a loop in KVM takes a thousand times too
-long.
+"""Measure whether KVM is faster than emulation. On some hosts /dev/kvm exists, but a loop in KVM takes a thousand times
+as long as on the processor.
 
-A tiny guest counts down and then touches a port. ``probe`` runs this guest in a process of its own, which is ended if
-it hangs. Interface: Documentation/virt/kvm/api.rst.
+A tiny guest counts down and then touches a port. ``probe`` runs this guest in a process of its own, and ends the
+process if it hangs. Interface: Documentation/virt/kvm/api.rst.
 """
 
 from __future__ import annotations

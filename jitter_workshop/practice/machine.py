@@ -53,8 +53,8 @@ class Guest:
         self.untaken = 0
 
     def event(self, event: dict[str, Any]) -> None:
-        """Handle an event from the guest's server. An event is output of the program, the number of input bytes that it
-        has read, or its end."""
+        """Handle an event from the guest's server. The event tells one of three things: new output of the program, the
+        number of input bytes that the program has read, or the program's end."""
         self.pid = event.get("pid", self.pid)
         out, err = base64.b64decode(event.get("out", "")), base64.b64decode(event.get("err", ""))
         if self._sink is None:
@@ -149,8 +149,8 @@ class Machine:
             self._power_on(BOOT_TIMEOUT_S)
 
     def started_again(self, late: Exception) -> None:
-        """Note that the first boot failed and a second boot follows. ``late``: the error of the first boot. Subclasses
-        override this method."""
+        """Handle a failed first boot: a second boot follows. ``late``: the error of the first boot. This method does
+        nothing; subclasses override it."""
 
     def _power_on(self, timeout_s: float) -> None:
         self._off()
@@ -279,9 +279,9 @@ class Machine:
                 raise qemu.late(f"waited {timeout_s:.0f} s for {what}\n{self._console()}", self.work)
 
     def turn(self, timeout_s: float | None, others: Sequence[int] = (), what: str = "its next word") -> list[int]:
-        """Wait until the guest's control line or one of the descriptors ``others`` can be read. Take the guest's events
-        from the line. Return the ready descriptors; none after ``timeout_s``. Raise PowerLost if the machine goes
-        off."""
+        """Wait until the guest's control line or one of the descriptors ``others`` can be read. Take the guest's
+        events from the line. Return the ready descriptors; none after ``timeout_s``. Raise PowerLost if the machine
+        goes off."""
         control = self._running().control
         ready, _, _ = select.select([control.fileno(), *others], [], [], timeout_s)
         if control.fileno() in ready:

@@ -26,7 +26,7 @@ from jitter_workshop.practice.shape import PLAIN, Hardware, Shape
 
 _PR_SET_PDEATHSIG = 1
 _STALLS = ("self-detected stall on CPU", "detected stalls on CPUs", "soft lockup - CPU#")
-"""The messages of a kernel about a CPU that stands still (kernel/rcu/tree_stall.h, kernel/watchdog.c)."""
+"""The kernel's messages about a CPU that hangs (kernel/rcu/tree_stall.h, kernel/watchdog.c)."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -41,13 +41,13 @@ class MachineTimeout(MachineError):
 
 
 class MachineStalled(MachineTimeout):
-    """Report that the guest stands still: its kernel says so itself, or a call runs longer than the guest's own alarm
-    allows. This is the emulator's fault, not that of a program in the guest."""
+    """Report that the guest hangs. Either its kernel says so, or a call takes longer than the guest's own alarm allows.
+    The cause is the emulator, not a program in the guest."""
 
 
 class PowerLost(MachineError):
-    """Report that QEMU ended before an answer came, by a power cut or because the guest panicked (see the guest's
-    console)."""
+    """Report that QEMU ended before an answer came. Either it was killed, as in a power cut, or the guest panicked (see
+    the guest's console)."""
 
 
 KEPT = "/root/kept"

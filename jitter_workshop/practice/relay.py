@@ -1,8 +1,8 @@
 """Connect a program in the guest with this process's own streams, or with its terminal at full size.
 
-On a terminal every key goes to the guest, even Ctrl-C and Ctrl-Z: this host's terminal is in raw mode, and the guest's
-terminal turns these two into signals. A new size is passed on. The terminal is restored at the end; ``commands`` has a
-guard for the case that this process is killed.
+On a terminal every key goes to the guest, even Ctrl-C and Ctrl-Z. This host's terminal is in raw mode; the guest's
+terminal turns these two keys into signals. A new size of the terminal is passed on. At the end this host's terminal is
+restored. If this process is killed, a guard of ``commands`` restores it.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def run(machine: Machine, argv: Sequence[str], env: dict[str, str], wake: int = 
 
 
 def _relay(machine: Machine, guest: Guest, wake: int) -> int:
-    """Pass input on until the program has ended, and return its exit code. ``wake``: readable when the terminal has
-    another size or a reset is asked for, -1 for no terminal."""
+    """Pass input on until the program has ended, and return its exit code. ``wake``: a descriptor that is readable when
+    the terminal has another size or a reset is asked for. It is -1 if there is no terminal."""
     listening = sys.stdin is not None
     while guest.code is None:
         others = [0] if listening and guest.untaken < MOST_UNTAKEN else []
@@ -103,7 +103,7 @@ _RESIZED, _RESET = b"s", b"r"
 
 @contextlib.contextmanager
 def signalled() -> Iterator[int]:
-    """Yield a descriptor that becomes readable when the terminal changes its size, or when a reset is asked for."""
+    """Yield a descriptor that becomes readable when the terminal changes its size or a reset is asked for."""
     reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     words = {signal.SIGWINCH: _RESIZED, RESET_SIGNAL: _RESET}
 

@@ -1,7 +1,7 @@
 """Keep this user's running machines apart: a folder for each in the cache, locked by its owner's process.
 
-The kernel releases the lock when the owner ends, however it ends; QEMU ends with its owner. A folder without a lock was
-therefore left by a killed owner, and the next start removes it.
+The kernel releases the lock when the owner ends, even if the owner is killed. QEMU ends with its owner. So a folder
+without a lock is what a killed owner has left, and the next start removes it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Owner:
 
 @contextlib.contextmanager
 def folder(shape: str, cache: Path) -> Iterator[Path]:
-    """Make a folder for a new machine, and remove it at the end, except the console, which is kept as ``LAST_LOG``.
+    """Yield a new folder for a machine, and remove the folder at the end. The console's file is kept, as ``LAST_LOG``.
     Raise HostError if the folder cannot be made."""
     place = cache / FOLDER
     try:
@@ -89,7 +89,7 @@ def sweep(cache: Path) -> int:
 
 
 def stop(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
-    """Ask the owners of this shape, or of all, to end. Return the owners that have ended, and those that have not."""
+    """Ask the owners of this shape, or of all, to end. Return two lists: the owners that have ended, and the others."""
     asked = [owner for owner in owners(cache) if shape in ("", owner.shape)]
     for owner in asked:
         with contextlib.suppress(ProcessLookupError):
@@ -103,8 +103,8 @@ def stop(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
 
 
 def reset(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
-    """Ask the owners of this shape, or of all, to reset their machines. Return the owners that did so, and those that
-    did not: these run a command without a terminal, or have ended."""
+    """Ask the owners of this shape, or of all, to reset their machines. Return two lists: the owners that did so, and
+    the others. The others run a command without a terminal, have ended, or took longer than RESET_S."""
     asked: list[tuple[Path, Owner, int]] = []
     others: list[Owner] = []
     for own, owner in _each(cache):
@@ -138,8 +138,8 @@ def resets(own: Path) -> int | None:
 
 
 def count_reset(own: Path) -> None:
-    """Count a start of a machine that can be reset: the first start sets the number of resets to 0, each later one adds
-    1."""
+    """Count the starts of a machine that can be reset. The first start sets the number of resets to 0; each later start
+    adds 1."""
     before = resets(own)
     made = own / f"{RESETS}.new"
     made.write_text(str(0 if before is None else before + 1))

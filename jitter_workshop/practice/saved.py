@@ -2,10 +2,11 @@
 
 In the first boot the guest's memory is a memfd file for each node. Once the server has loaded the modules, the machine
 stops. Its memory and the state of its devices (by QEMU's migration) are kept in the cache. A later machine maps the
-kept memory privately, so it takes no time to load, and the machine's writes do not change it. The host's folders are
-mounted after each start, because QEMU saves no machine with a mounted share.
+kept memory privately. So loading takes no time, and the machine's writes do not change the kept memory. The host's
+folders are mounted after each start, because QEMU saves no machine with a mounted share.
 
-A saved state is used only for the same machine: ``key`` has the kernel, the shape, QEMU, the base and this host.
+A saved state is used only for the same machine. ``key`` changes with the kernel, the shape, QEMU, the base and the
+host.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ STATE = "state"
 LOAD_TIMEOUT_S = 180.0
 RESUME_TIMEOUT_S = 30.0
 SPARE_MIB = 256
-"""Room in MiB that must stay free in the cache's file system after a machine is saved."""
+"""Disk space in MiB that must stay free in the cache's file system after a machine is saved."""
 _STEP_S = 0.005
 _REGISTERS = range(0xE0, 0xE4)
 """The ports of pc-testdev that hold the requested P-states. QEMU's saved state does not include them."""
@@ -46,15 +47,15 @@ class Resumable(Machine):
     """Run a machine that starts from the saved machine of its kind. If none is saved, boot, and save the booted
     machine.
 
-    ``resumed``: True if this start came from the saved machine. ``unsaved``: the reason why a booted machine could not
-    be saved, "" if it was.
+    ``resumed``: True if this start came from the saved machine. ``unsaved``: the reason why the booted machine could
+    not be saved; "" if there is none.
     """
 
     def __init__(
         self, options: Options, cache: Path, work: Path, base: Base, name: str, cwd: str = "/root", saves: bool = True
     ) -> None:
-        """Prepare a machine, but do not start it. ``name``: the name of the machine's shape; the saved state of a shape
-        has this name.
+        """Prepare a machine, but do not start it. ``name``: the name of the machine's shape, which is also the name of
+        the saved state.
 
         ``saves``: False if the machine has its own boot parameters. Such a machine is never saved.
         """
@@ -195,7 +196,8 @@ def _text(path: str) -> str:
 
 
 def _processor() -> str:
-    """Return the name of this host's processor, whose frequency is also that of a saved machine's clock."""
+    """Return the line of /proc/cpuinfo with the processor's name; "" if there is none. A saved machine starts only on a
+    processor of the same name, because its clock counts at that processor's frequency."""
     found = re.search(r"^model name.*$", _text("/proc/cpuinfo"), re.MULTILINE)
     return found[0] if found else ""
 
@@ -206,7 +208,7 @@ def memory_files(folder: Path, hardware: Hardware) -> tuple[Path, ...]:
 
 
 def keep(made: Path, place: Path) -> None:
-    """Move a saved machine into its place, and remove older ones of the same name, which no start would find again."""
+    """Move a saved machine into its place. Remove older machines of the same name: no later start would use them."""
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     name = place.name.rpartition("-")[0]
     for old in place.parent.iterdir():
@@ -216,13 +218,13 @@ def keep(made: Path, place: Path) -> None:
 
 
 def used_mib(cache: Path) -> int:
-    """Return the room that the saved machines and the base take, in MiB."""
+    """Return the disk space that the saved machines and the base take, in MiB."""
     found = [file for name in (SAVED, FOLDER) for file in (cache / name).rglob("*") if file.is_file()]
     return sum(file.stat().st_blocks * 512 for file in found) >> 20
 
 
 def free_mib(cache: Path) -> int:
-    """Return the room in the file system of the cache, in MiB."""
+    """Return the free disk space in the cache's file system, in MiB."""
     has = os.statvfs(cache)
     return (has.f_bavail * has.f_frsize) >> 20
 
@@ -240,7 +242,7 @@ def _memory(hardware: Hardware) -> Iterator[int]:
 
 
 def copy_sparse(source: int, target: Path) -> None:
-    """Copy a file's data; its holes stay holes."""
+    """Copy a file's data. Holes in the file stay holes."""
     size = os.fstat(source).st_size
     with target.open("wb") as file:
         file.truncate(size)
@@ -269,8 +271,8 @@ def _register(process: qemu.Qemu, port: int) -> int:
 
 
 def _until(process: qemu.Qemu, question: str, wanted: str, going: tuple[str | None, ...]) -> None:
-    """Query QEMU again and again until its status is ``wanted``. Raise MachineError after RESUME_TIMEOUT_S, and for a
-    status that is neither ``wanted`` nor in ``going``."""
+    """Query QEMU again and again until its status is ``wanted``. Raise MachineError after RESUME_TIMEOUT_S. Raise it at
+    once for any other status that is not in ``going``."""
     ends = time.monotonic() + RESUME_TIMEOUT_S
     while True:
         answer = process.ask(question)

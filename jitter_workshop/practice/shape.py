@@ -1,6 +1,6 @@
 """Describe machines as data: their hardware, their kernel, and their arguments for the boot.
 
-``Hardware`` is what QEMU and the ACPI table are made from. ``SHAPES`` are the machines that learners practise on.
+QEMU's arguments and the ACPI table are made from a ``Hardware``. Learners practise on the machines in ``SHAPES``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ ARM = "max,pauth-impdef=on"
 AMD = "EPYC-Rome,-monitor"
 
 TRUSTED = "tsc=reliable"
-"""A kernel that finds the emulated TSC wrong changes its code while all CPUs run it. The emulator then hangs with 32
-CPUs, and sometimes crashes with the newest kernel."""
+"""The boot parameter by which the kernel trusts the emulated TSC. Without it, the kernel may find the TSC wrong and
+change its own code while all CPUs run. QEMU's emulation then hangs with 32 CPUs, and sometimes crashes with the newest
+kernel."""
 
 PStates = Literal["none", "own", "shared", "cppc"]
 
@@ -23,9 +24,12 @@ PStates = Literal["none", "own", "shared", "cppc"]
 class Hardware:
     """Hold a machine's processors. ``cores``: the number in each socket. ``threads``: the number in each core.
 
-    ``pstates``: ``none`` (no ACPI table of ours, so nothing to tune), ``own`` (each CPU has a frequency domain),
-    ``shared`` (two CPUs have one), ``cppc`` (as ``own``, and with a table of continuous performance). ``slow``: how
-    many of the last CPUs have lower top frequencies. ``arch``: the processor's architecture, by QEMU's name.
+    ``pstates``: how the frequencies of the CPUs can be set. ``none``: not at all, because the machine has no ACPI table
+    of ours. ``own``: for each CPU alone. ``shared``: for two CPUs together. ``cppc``: like ``own``, with a table of
+    continuous performance, too.
+
+    ``slow``: how many of the last CPUs have lower top frequencies. ``arch``: the processor's architecture, by QEMU's
+    name.
     """
 
     sockets: int = 1
@@ -53,7 +57,7 @@ PLAIN = Hardware()
 
 @dataclass(frozen=True)
 class Shape:
-    """Describe one machine: its name, one sentence on what can be tuned on it, and what it is made of."""
+    """Describe one machine by its name, a sentence on what can be tuned, and its parts."""
 
     name: str
     sentence: str
