@@ -97,8 +97,13 @@ def first_foreign(files: Iterable[str], owner: int = 0) -> str:
 
 
 def own_files() -> Iterable[str]:
-    """Yield all files of this process: the interpreter, every module loaded so far, the modules of this package that
-    may still be loaded, and the folders with compiled modules."""
+    """Yield all files that may run in this process:
+
+    - the interpreter,
+    - every module loaded so far,
+    - the modules of this package that may still be loaded,
+    - the folders with compiled modules.
+    """
     yield sys.executable
     # The interpreter looks for pyvenv.cfg, which names its library, in its own folder and in the one above.
     beside = os.path.dirname(os.path.realpath(sys.executable))  # noqa: PTH120

@@ -105,9 +105,9 @@ def keep_to_housekeeping(root: HostRoot, described: ClassFile) -> None:
 def permitted(host: Host, changes: Sequence[Change], who: Member | None = None) -> tuple[list[Change], list[Refused]]:
     """Return a pair: the allowed changes, and a Refused with the reason for each change that is not allowed.
 
-    ``who``: the caller as a member of the class; None outside a class. At least one CPU that is not hot stays online
-    and is not isolated. It also stays in the affinity of each interrupt and workqueue that is moved. This CPU may be a
-    sibling of a hot CPU, because a small host may have no other (``context.Host``).
+    ``who``: the caller as a member of the class; None outside a class. At least one housekeeping CPU stays online and
+    is not isolated. This CPU also stays in the affinity of each interrupt and workqueue that is moved. It may be a
+    sibling of a hot CPU, because a small host may have no better CPU (``context.Host``).
     """
     allowed: list[Change] = []
     refused: list[Refused] = []

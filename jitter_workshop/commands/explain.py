@@ -14,10 +14,10 @@ that has not ended by then goes on unobserved. If a signal ends 'explain', the c
 keeps stdout for its own output: the text report goes to stderr. With --json the report goes to stdout, and the
 command's output to stderr.
 
-With --perfetto FILE the trace is also written as tracks, for ui.perfetto.dev: threads with what they did and waited
-for, CPUs with who ran, interrupts, stalls with their parts, wakers as arrows, and the worst stalls as marks. An
-existing file is replaced only with --force, and a link is never followed. This needs the package perfetto:
-pip install 'jitter-workshop[perfetto]'.
+With --perfetto FILE the trace is also written as tracks, for ui.perfetto.dev. The tracks show what each thread did
+and waited for, who ran on each CPU, interrupts, and stalls with their parts. Wakers are arrows, and the worst stalls
+are marks. An existing file is replaced only with --force, and a link is never followed. This needs the package
+perfetto: pip install 'jitter-workshop[perfetto]'.
 
 Exit code for a command: the command's own, and 2 if it cannot be started, or if a Perfetto file cannot be made.
 """

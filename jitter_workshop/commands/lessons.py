@@ -8,9 +8,9 @@
   lessons try ID --half before --session S, and after a reboot with the settings --half after --session S
                                 the same in two halves, for a change that takes effect at a boot
 
-Without --course, list, check and try use the built-in course. A check reads the files and more: each check of a tunable
-must fail on the chapter's recording and pass on recording_after, and a learner must be able to earn every mark. Only
-'try' measures this host and changes it. It asks nothing, prints each write before it makes it, and restores all of
+Without --course, list, check and try use the built-in course. 'check' reads the files. It also checks that each check
+of a tunable fails on the chapter's recording and passes on recording_after, and that a learner can earn every mark.
+Only 'try' measures this host and changes it. It asks nothing, prints each write before it makes it, and restores all of
 them. Its runs are kept only if --session names a session. docs/writing-lessons.md explains how to write lessons.
 """
 

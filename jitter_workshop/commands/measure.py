@@ -1,7 +1,7 @@
 """Measure latency jitter on this host, once, and keep the run in the session.
 
-The default is the ring: a producer sends a message every 10 µs to an accumulator (and a journaller where there is a
-CPU for it), in 20 blocks of a quarter of a second, on CPUs chosen for you. 'spin' reads the clock without pause and
+The default is the ring: a producer sends a message every 10 µs to an accumulator, and to a journaller if there is a CPU
+for it. It runs in 20 blocks of a quarter of a second, on CPUs chosen for you. 'spin' reads the clock without pause and
 records each gap. 'wakeup' sleeps until a set time and records how late it wakes. 'ack' records the intervals between
 the ACKs of a TCP receiver on the loopback device. '--placement none' leaves the threads to the scheduler. Ctrl-C stops
 the run and keeps the finished blocks; Ctrl-Z suspends it.

@@ -48,8 +48,8 @@ class HuntOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """Hold the time that a hidden noise took, in ns a second, by the traces of two runs: ``beside_ns`` without a cure,
-    ``now_ns`` with a cure in place."""
+    """Hold the time that a hidden noise took in two runs, in ns a second, by their traces. ``beside_ns``: the time
+    without a cure. ``now_ns``: the time with a cure."""
 
     beside_ns: float
     now_ns: float

@@ -64,8 +64,12 @@ class StepView:
 
     @property
     def shown(self) -> str:
-        """Return the step's name with a sign: ▸ and capitals for the present step, ✓ for a done step, ◌ for a step that
-        was only seen on a recording."""
+        """Return the step's name with a sign:
+
+        - ▸ and capitals for the present step,
+        - ✓ for a done step,
+        - ◌ for a step that was only seen on a recording.
+        """
         if self.state == "now":
             return f"▸{self.name.upper()}"
         return self.name + {"done": "✓", "seen": "◌"}.get(self.state, "")
@@ -234,8 +238,8 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class CureView:
-    """Hold a hunt's three runs. ``rows``: (measure as in a comparison, value without noise, with the noise, with noise
-    and cure)."""
+    """Hold a hunt's three runs. Each of ``rows`` has a measure as in a comparison, and its values without noise, with
+    the noise, and with noise and cure."""
 
     rows: tuple[tuple[str, float | None, float | None, float | None], ...]
     text: str

@@ -21,9 +21,13 @@ _WORDS_S = 5
 def leave(first_to_close: int) -> None:
     """Reset everything inherited that could slow this process down, block its signals or end it.
 
-    Afterwards no compiled files are written, no descriptor from ``first_to_close`` on is open, the folder is ``/``, new
-    files have mode 0644, and a terminal's signals are ignored. Limits, timers, blocked and ignored signals and a low
-    priority are reset (execve(2)).
+    Limits, timers, blocked and ignored signals and a low priority are reset (execve(2)). Afterwards:
+
+    - No compiled files are written.
+    - No descriptor from ``first_to_close`` on is open.
+    - The folder is ``/``.
+    - New files have mode 0644.
+    - A terminal's signals are ignored.
     """
     sys.dont_write_bytecode = True
     os.umask(0o022)

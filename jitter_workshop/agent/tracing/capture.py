@@ -496,10 +496,11 @@ class Capture:
     def read(self, since: int = 0) -> tuple[bytes, dict[str, int], dict[str, int], int]:
         """Stop the recording, and return four values: the events, two dicts of lost events, and a time.
 
-        The events are bytes, compressed by zlib: the length of a JSON list (4 bytes), the list of the new names, and
-        the packed events in order of time. The dicts are CPU → number of lost events, one of the hot instance and one
-        of the instance for all CPUs. From the returned time on (in ticks) no event was overwritten; it is 0 if none was
-        overwritten at all.
+        The events are bytes, compressed by zlib. They begin with the length of a JSON list (4 bytes). Then come the
+        list, which has the new names, and the packed events in order of time.
+
+        The dicts are CPU → number of lost events, one of the hot instance and one of the instance for all CPUs. From
+        the returned time on (in ticks) no event was overwritten; it is 0 if none was overwritten at all.
 
         ``since``: a time in ticks; pages whose events are all older are left out. Raise HostError if another program
         changed the trace, because events may be missing.

@@ -1,8 +1,8 @@
 """Hide one noise that the learner has to name and may cure, and keep the outcomes.
 
 A hunt has a thread of its own, because the noise ends with the thread that started it. Nothing shows the kind of noise
-before the answer: the noise's process gets its order through a pipe, its threads have the same name for every kind, and
-nothing is logged or stored. If the process refuses an order, its message is not passed on.
+before the answer. The noise's process gets its order through a pipe, and its threads have the same name for every kind.
+The kind is not logged and not stored. If the process refuses an order, its message is not passed on.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ class SessionContext:
     """Hold the state that the workshop and its chapters share. ``topology`` and ``host`` are read at the opening. The
     function ``look`` reads them again after the workshop has changed the host.
 
-    ``troubles``: messages on failures that the learner must know but that do not stop the workshop, such as progress
-    that could not be stored.
+    ``troubles``: messages on failures, such as progress that could not be stored. The learner must know them, but they
+    do not stop the workshop.
     """
 
     handle: OpenSession

@@ -228,7 +228,7 @@ def _all_changes(
     settings: Sequence[str], alone: dict[str, Plan], words: tuple[str, ...], hot: CpuSet, agent_session: AgentSession
 ) -> tuple[Change, ...]:
     """Return the writes of all settings, in their order. Raise HostError if the writes of a setting alone differ from
-    its writes beside the other settings: the effects could then not be added up."""
+    its writes beside the other settings. The effects of the settings could then not be added up."""
     full = agent_session.plan(words, hot)
     single = [
         change
