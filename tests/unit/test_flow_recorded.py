@@ -158,7 +158,7 @@ def test_a_recorded_run_has_the_recorded_figures_and_no_other(workshop: FakeWork
     assert "faults" in (both[0].recorded or {})
     assert "intended-99" not in (both[0].recorded or {})
     result = plain(effect.of_recorded(walk, 80))
-    assert result.startswith("recorded: The chapter's cause takes less time: task unbound")
+    assert result.startswith("recorded: Task unbound (and 2 smaller ones) took")
     assert "RECORDED COUNTS" in plain(effect.counts(counts, 80, effect.origin_of(both[0])))
 
 
