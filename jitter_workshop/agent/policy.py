@@ -71,7 +71,7 @@ def check_follows(who: Member) -> None:
     """Raise HostError if a student asks for a trace of a program of their own. Such a trace shows what all tasks do on
     all CPUs."""
     if not who.instructor:
-        raise HostError("in this class only an instructor may trace a program other than this tool's own")
+        raise HostError("in this class only an instructor may trace a program that is not part of this tool")
 
 
 def check_asked(who: Member, wanted: tuple[Wanted, ...], cpus: str) -> None:

@@ -184,7 +184,7 @@ def _check_split(topology: Topology, wish: Wish, within: CpuSet) -> None:
         )
     if not topology.allowed - within:
         raise HostError(
-            f"{_named(wish.workload)} needs a CPU beside the isolated CPU {within}", "use '--workload spin'"
+            f"{_named(wish.workload)} needs a CPU in addition to the isolated CPU {within}", "use '--workload spin'"
         )
 
 

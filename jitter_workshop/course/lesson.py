@@ -137,7 +137,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
     if table.data.get("steps") == []:
         table.wrong("steps", "steps is empty")
     if "diagnose" in steps and "measure" not in steps:
-        table.wrong("steps", "the step 'diagnose' asks about the run of the step 'measure', which is missing")
+        table.wrong("steps", "the step 'diagnose' asks about a run, but the step 'measure' is missing")
     company = _company(table)
     measurements = _measurements(table, steps, company)
     tunables = _tunables(table, changes, known)
@@ -146,7 +146,7 @@ def _chapter(table: Table, pages: dict[str, str], folder: Path, known: Sequence[
     _check_ids(table, "treats", treats, treats, "not the id of a tunable", known)
     program = bool(table.boolean("program"))
     if program and (measurements or not {"measure", "compare"} <= set(steps) or changes != "nothing"):
-        table.wrong("program", "a chapter on a program has the steps 'measure' and 'compare', and sets nothing")
+        table.wrong("program", "a chapter on a program needs the steps 'measure' and 'compare', and may set nothing")
     hunt = bool(table.boolean("hunt"))
     if hunt and "again" not in steps:
         table.wrong("hunt", "a hunt needs the step 'again', which measures while the hidden noise runs")
@@ -404,7 +404,7 @@ def _mask(table: Table, steps: tuple[StepName, ...]) -> MaskTask | None:
     explanation = inner.text("explanation", limit=400, required=False)
     inner.finish()
     if not {"plan", "apply"} & set(steps):
-        inner.wrong("cpus", "a mask is written at the step 'apply', which is missing")
+        inner.wrong("cpus", "a mask is written at the step 'apply', but this step is missing")
     if len(_SENTENCE_END.findall(explanation)) > 2:
         inner.wrong("explanation", "the explanation of a mask has at most two sentences")
     if cpus is None or not out:
@@ -434,7 +434,7 @@ def _by_hand(table: Table, known: Sequence[str]) -> tuple[ByHand, ...]:
                 if name not in PLACEHOLDERS:
                     inner.wrong(key, f"unknown placeholder {{{name}}}{nearest(name[:40], PLACEHOLDERS)}")
         if _SET_AS_A_NUMBER.search(command):
-            inner.wrong("command", "{cpus} can be a list such as 2-3, which equals no CPU's number: use {cpu} here")
+            inner.wrong("command", "this command needs one CPU, but {cpus} can be a list such as 2-3: use {cpu} here")
         if check and reads:
             inner.wrong("check", "a command that only reads leaves nothing to check")
         if unchecked and (check or reads):
@@ -509,7 +509,7 @@ def _shows(table: Table, steps: tuple[StepName, ...]) -> Shows | None:
     counted, uncounted = _counted(inner, named)
     inner.finish()
     if not {"measure", "again"} <= set(steps):
-        inner.wrong("figure", "a figure is compared between the steps 'measure' and 'again', and one is missing")
+        inner.wrong("figure", "a figure is compared between the steps 'measure' and 'again': add the missing step")
     if not named or at_least is None:
         return None
     return Shows(named, at_least, bool(rises), settle_s or 0.0, counted, uncounted)

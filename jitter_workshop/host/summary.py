@@ -196,4 +196,6 @@ def _no_steal(stat: CpuStat, hypervisor: Hypervisor) -> str:
         return stat.reason
     if hypervisor.guest is False:
         return "this is not a virtual machine: no hypervisor can steal time"
-    return "0 since boot: the hypervisor took no time, or this guest has no steal clock; the kernel does not show which"
+    return (
+        "0 since boot: the hypervisor took no time, or this guest has no steal clock (the kernel does not show which)"
+    )

@@ -252,7 +252,7 @@ def test_without_words_all_that_status_would_improve_is_screened(asked: Ask, cap
     ("options", "words", "says"),
     [
         ([], ("thp",), "only one setting was named"),
-        ([], ("thp", "placement"), "placement is no setting"),
+        ([], ("thp", "placement"), "placement is not a setting"),
         ([], ("thp", "nohz-full"), "takes effect with a boot"),
         ([], ("thp", "nothing"), "there is no tunable 'nothing'"),
         (["--rounds", "0"], ("thp", "stat-interval"), "1 to 1,000 pairs"),

@@ -32,7 +32,7 @@ def test_a_page_without_a_listing_is_a_mistake(tmp_path: Path) -> None:
 
 def test_the_step_needs_a_first_run(tmp_path: Path) -> None:
     found = written(tmp_path, "lesson.toml", '"measure", "diagnose"', '"diagnose"')
-    assert any("asks about the run of the step 'measure'" in said for said in found)
+    assert any("asks about a run, but the step 'measure'" in said for said in found)
 
 
 def test_the_step_stands_between_measure_and_plan(tmp_path: Path) -> None:

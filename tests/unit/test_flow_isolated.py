@@ -142,7 +142,7 @@ def test_what_cannot_be_measured_on_both_sides(request_: MeasureRequest, sentenc
 
 
 def test_without_a_cpu_outside_there_are_no_two_sides() -> None:
-    with pytest.raises(HostError, match="needs a CPU beside the isolated CPU 1"):
+    with pytest.raises(HostError, match="needs a CPU in addition to the isolated CPU 1"):
         resolve(MeasureRequest(), host(CpuSet(), 2), CpuSet(), "/", within=ONE, by_thread=True)
 
 

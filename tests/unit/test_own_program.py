@@ -165,7 +165,7 @@ def test_only_what_a_proof_calls_better_is_to_last(monkeypatch: pytest.MonkeyPat
         ('id = "waited"', 'id = "waiting"', "each answer has one of the ids"),
         ("program = true", "", "has no [[measurement]]"),
         ('by = "program"', 'by = "program"\nslot = "measure"', "needs no slot"),
-        ('"compare", ', "", "has the steps 'measure' and 'compare'"),
+        ('"compare", ', "", "needs the steps 'measure' and 'compare'"),
     ],
 )
 def test_mistakes_in_such_a_lesson_are_named(tmp_path: Path, before: str, after: str, said: str) -> None:

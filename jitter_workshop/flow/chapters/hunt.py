@@ -271,7 +271,7 @@ class Hunts:
                 f"no noise can be hidden now: CPU {isolated[0]} is isolated, so none can reach it",
                 "restore the isolation, then hide a noise",
             )
-        raise HostError("this host can hide no noise: none of them can be made here")
+        raise HostError("no noise can be hidden here: this host cannot make any kind of noise")
 
     def begin(self, walk: ChapterSession) -> Hunt:
         """End the previous hunt, then hide a noise while a chapter's next runs are measured. This takes a second. Raise

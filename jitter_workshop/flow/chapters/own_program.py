@@ -53,7 +53,7 @@ class Sample:
 
 SAMPLES = (
     Sample("collector", "a server whose garbage collector stops it now and then", "the latency of its requests"),
-    Sample("audio", "an audio-like task: each 5 ms a block of sound has to be ready", "how late its blocks begin"),
+    Sample("audio", "an audio-like task: every 5 ms a block of sound has to be ready", "how late its blocks begin"),
     Sample("convoy", "four threads that queue for one lock, again and again", "how long its steps wait for the lock"),
 )
 MATCH, UNIT = r"p99=([0-9.]+) us", "us"

@@ -144,7 +144,7 @@ def try_in(
         walk.restart()
         for _ in range(rounds):
             runs.measured("measure")
-        reason = "The first half is measured. Apply the settings, reboot, and go on with --half after."
+        reason = "The first half is measured. Apply the settings, reboot, and go on with '--half after'."
         return _judged(chapter_id, shows, (), reason)
     # Read before the first round: while the change is applied, nothing is left to be held.
     held = walk.host.held
@@ -245,7 +245,7 @@ def _not_here(walk: ChapterSession, half: Half | None) -> str | None:
     if walk.host.rehearsed:
         return walk.host.reason
     if walk.chapter.reboot and half is None:
-        return "This chapter's change takes effect at a boot: try it with --half before, reboot, then --half after."
+        return "This chapter's change takes effect at a boot: try it with '--half before', reboot, then '--half after'."
     if half == "after":
         in_effect = walk.host.state == "good"
         return None if in_effect else "The chapter's settings are not in effect: apply them, reboot, and try again."

@@ -71,7 +71,8 @@ BY_EMULATED = "The guess is judged by the recorded counts of an emulated machine
 NOTHING_COUNTED = "This chapter names no counted figure that could replace the times."
 
 WITHOUT_SETTINGS = (
-    "This chapter's settings are not applied now, so a run measures the host without them. The step 'apply' makes them."
+    "This chapter's settings are not applied now, so a run measures the host without them. The step 'apply' applies "
+    "them."
 )
 
 

@@ -152,7 +152,7 @@ def _idle(view: View) -> Fact:
             "an idle CPU halts; in a guest this mostly means an exit to the hypervisor",
             where,
         )
-    meaning = "a spinning thread never idles; tasks on other CPUs do, and need time to wake"
+    meaning = "a CPU with a spinning thread never idles; other CPUs do, and they need time to wake"
     return Fact("Idle states", clean(driver, 24), meaning, where)
 
 
@@ -237,7 +237,7 @@ def _realtime(view: View) -> Fact | None:
     where = "/proc/sys/kernel/sched_rt_runtime_us, sched_rt_period_us"
     if runtime < 0:
         return Fact("Real-time limit", "none (-1)", "a real-time thread that spins can keep its CPU for ever", where)
-    meaning = "the rest of each period is for ordinary tasks, if this kernel throttles real-time tasks"
+    meaning = "if this kernel throttles real-time tasks, the rest of each period is for ordinary tasks"
     return Fact("Real-time limit", f"{runtime:,} µs in every {period:,} µs", meaning, where)
 
 

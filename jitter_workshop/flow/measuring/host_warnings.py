@@ -13,7 +13,8 @@ def refuse_if_emulated(root: HostRoot) -> None:
     """Raise HostError on an emulated machine: its times mean nothing, so they cannot be judged."""
     if read_mark(root) == EMULATED:
         raise HostError(
-            NO_VERDICT, "compare counts instead: 'measure' shows them, and on this machine the chapters compare them"
+            NO_VERDICT,
+            "compare counts, not times: 'measure' shows counts, and on this machine the chapters compare them",
         )
 
 

@@ -136,8 +136,8 @@ def knee_sentences(
     if stolen > _LARGEST_SHARE:
         held = next(iter(KINDS[run.workload].threads)) if run.workload in TWO_THREADS else ""
         found.append(
-            f"In all, stalls take {100 * stolen:.0f} % of the time. For stalls without a calculated "
-            f"percentile the calculation does not hold: they overlap{f' and also delay the {held}' if held else ''}."
+            f"In all, stalls take {100 * stolen:.0f} % of the time. Where no percentile is calculated, the calculation "
+            f"does not hold: the stalls overlap{f' and also delay the {held}' if held else ''}."
         )
     if classes and run.workload == "ring":
         found.append(

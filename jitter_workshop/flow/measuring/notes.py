@@ -148,7 +148,7 @@ def _reasons(run: Run, spec: RunSpec) -> Iterator[tuple[str, str]]:
     if run.noise is None and run.noise_bursts is None:
         yield "noise_bursts", "the run had no noise"
     elif spec.noise_period_ns is not None:
-        yield "noise", f"a burst came about every {spec.noise_period_ns / 1e6:g} ms, not as often as usual"
+        yield "noise", f"a burst came about every {spec.noise_period_ns / 1e6:g} ms, which is less often than usual"
     if run.noise_bursts is not None and run.noise_bursts.taken_ns is None:
         yield "noise_bursts.taken_ns", "this noise cannot know how much CPU time it took"
     yield from _placement_reasons(spec)

@@ -93,7 +93,7 @@ def draw(request: ScreenRequest, agent_session: AgentSession) -> Drawn:
     if request.proofs is not None and not 1 <= request.proofs <= MOST_ROUNDS:
         raise UsageError(f"the proofs must have 1 to {MOST_ROUNDS:,} pairs, not {request.proofs:,}")
     if PLACEMENT in asked.words:
-        raise UsageError("placement is no setting of the host, so it is not screened", "prove it by itself")
+        raise UsageError("placement is not a setting of the host, so it is not screened", "prove it by itself")
     wanted = parse_wanted(asked.words)
     for one in wanted:
         must_be_quick(one)

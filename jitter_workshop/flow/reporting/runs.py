@@ -190,8 +190,8 @@ def _course(subject: Subject) -> Iterator[Overlay]:
         subject.drawn |= {steps[n].run.id: steps[n].shown.curve for n in shown}
         curves = tuple(dataclasses.replace(steps[n].shown.curve, label=clean(steps[n].chapter, 60)) for n in shown)
         text = (
-            "Each curve is one run: the first of the course, then each chapter's second run that can be "
-            "compared with it. Single runs are described, not judged."
+            "The first curve is the first run of the course. Each other curve is the second run of a chapter, if it "
+            "can be compared with the first run. Single runs are described, not judged."
         )
         yield Overlay("From first to last", text, curves)
 
