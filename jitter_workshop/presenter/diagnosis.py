@@ -23,8 +23,7 @@ CHOOSE = "↑ ↓ or a number chooses a cause; then Enter names it. Enter alone 
 _TRACED = "These causes were seen in the stalls of your first run, by the kernel's trace. Which of them took most time?"
 _ON_RECORD = "recorded, not measured here: these causes were seen in the stalls of a first run"
 _EMULATED = (
-    "recorded, not measured here, and on an emulated machine, whose times mean nothing: these counters grew in a first "
-    "run"
+    "recorded, not measured here: these counters grew in a first run on an emulated machine, whose times mean nothing"
 )
 _EMULATED_HERE = (
     "This machine is emulated, so no time is shown: these causes were seen in your first run. Which of them came most "

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 NOT_PROVEN = "2 runs, not yet proven"
 RULE = (
     "Only latency and stalls are called better or worse, and only if they differ by a factor of 2 or more that chance "
-    "cannot explain. A count of a cause, such as preemptions, is called neither."
+    "cannot explain. A count of a cause, such as preemptions, is never called better or worse."
 )
 """The one rule of ``stats.effect``, for the page that shows the figures."""
 _ROLES = {"better": "good", "worse": "bad", "same": "accent"}

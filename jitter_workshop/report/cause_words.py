@@ -74,7 +74,7 @@ _MISSING = (
     "no lost event. This time has no named cause."
 )
 _NOT_OURS = (
-    "not our thread: this run did not start it, although it is called like a measured thread. It may belong to another "
+    "not our thread: it has the name of a measured thread, but this run did not start it. It may belong to another "
     "workshop on this host."
 )
 MUCH_UNKNOWN = 0.01

@@ -129,8 +129,8 @@ HOW_SCREENED = (
 )
 NOTHING_PROVEN = (
     "Nothing was proven in this session. Single runs differ by chance alone, so this report only describes them. For a "
-    "verdict, run 'jitter-workshop prove', or press 'p' at a chapter's compare step: it compares rounds of fresh runs "
-    "with a change and without it."
+    "verdict, run 'jitter-workshop prove', or press 'p' at a chapter's compare step. A proof compares rounds of fresh "
+    "runs with a change and without it."
 )
 HOW_IT_COUNTS = (
     "A stall is a time in which a measured thread did not do its work. A percentile counts messages, but a stall is "
