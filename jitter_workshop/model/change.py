@@ -95,9 +95,12 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class ApplyResult:
-    """Hold the outcome of ``apply``. ``journal_id``: None if there was nothing to write. ``ended``: number
-    of shown writes that were dropped because their tasks had ended. ``changed``: number of shown writes that were
-    dropped because their settings had changed since the plan."""
+    """Hold the outcome of ``apply``.
+
+    - ``journal_id``: None if there was nothing to write.
+    - ``ended``: number of shown writes that were dropped because their tasks had ended.
+    - ``changed``: number of shown writes that were dropped because their settings had changed since the plan.
+    """
 
     journal_id: str | None
     applied: tuple[Applied, ...]

@@ -113,9 +113,13 @@ class Waker:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Hold the time for which a thread slept or was blocked on one thing. ``kind``: one of WAIT_KINDS. ``name``: the
-    system call, "" if the trace does not show it. ``wakers``: at most three tasks or interrupts; () if the wait did not
-    end. The first one ended the wait. Each further one woke the task before it during the wait."""
+    """Hold the time for which a thread slept or was blocked on one thing.
+
+    - ``kind``: one of WAIT_KINDS.
+    - ``name``: the system call, "" if the trace does not show it.
+    - ``wakers``: at most three tasks or interrupts; () if the wait did not end. The first one ended the wait. Each
+      further one woke the task before it during the wait.
+    """
 
     kind: str
     name: str
@@ -130,9 +134,11 @@ class Times:
     """Hold the time of one thread, or the sum over threads. ``ran_ns`` + ``waited_ns`` + ``slept_ns`` + ``blocked_ns``
     + ``unknown_ns`` = ``observed_ns``, to the ns.
 
-    ``waited_ns``: the thread could have run, but something else had the CPU. ``interrupted_ns``: the part of
-    ``waited_ns`` in which no other task ran on the thread's CPU, but an interrupt, a softirq or the like.
-    ``preempted``: how often the thread lost its CPU while it could go on."""
+    - ``waited_ns``: the thread could have run, but something else had the CPU.
+    - ``interrupted_ns``: the part of ``waited_ns`` in which an interrupt, a softirq or the like ran on the thread's
+      CPU, and no other task.
+    - ``preempted``: how often the thread lost its CPU while it could go on.
+    """
 
     observed_ns: int = 0
     ran_ns: int = 0

@@ -185,9 +185,11 @@ class Counter:
 class Block:
     """Hold the main figures of one block, enough to draw how the run drifts. ``start_ns`` counts from the run's start.
 
-    ``ping_pong_ns``: median time of a one-way cache-line transfer between the producer's and the accumulator's CPU,
-    measured just before the block. ``parent_switches``: context switches of the parent while the block ran (time that
-    the workshop itself took). ``temperature_celsius``: the temperature of the hottest zone, read between blocks.
+    - ``ping_pong_ns``: median time of a one-way cache-line transfer between the producer's and the accumulator's CPU,
+      measured just before the block.
+    - ``parent_switches``: context switches of the parent while the block ran. They show time that the workshop itself
+      took.
+    - ``temperature_celsius``: the temperature of the hottest zone, read between blocks.
     """
 
     index: int

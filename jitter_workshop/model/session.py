@@ -70,9 +70,12 @@ class HandWork:
 
 @dataclass(frozen=True, slots=True)
 class ObservedProgram:
-    """Hold what an observation of the learner's program has shown, summed over its threads, in ns. ``evidence``: as in
-    ``model.program.ProgramReport``. Times that only a trace shows are None without a trace. ``held_by``: the cause that
-    took most of ``waited_ns``, as kind and name, () if there is none. ``said``: the last line of its output."""
+    """Hold what an observation of the learner's program has shown, summed over its threads, in ns.
+
+    - ``evidence``: as in ``model.program.ProgramReport``. Without a trace, times that only a trace shows are None.
+    - ``held_by``: the cause that took most of ``waited_ns``, as kind and name, () if there is none.
+    - ``said``: the last line of the program's output.
+    """
 
     at: str
     evidence: str

@@ -79,9 +79,10 @@ class TurnGranted:
 class TurnState:
     """Hold the turn of a shared machine, and the queue for it.
 
-    ``queue``: the waiting teams, the first to be served first. ``frozen_by``: the instructor who lets no new turn
-    begin, "" for none. ``trouble``: why the machine's settings could not be restored, "" if they were. No turn begins
-    while there is trouble.
+    - ``queue``: the waiting teams, the first to be served first.
+    - ``frozen_by``: the instructor who lets no new turn begin, "" for none.
+    - ``trouble``: why the machine's settings could not be restored, "" if they were. No turn begins while there is
+      trouble.
     """
 
     boot_id: str

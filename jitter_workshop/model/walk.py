@@ -247,9 +247,13 @@ class CureView:
 
 @dataclass(frozen=True, slots=True)
 class CompareView:
-    """Hold a comparison with its headline. ``relation``: the relation of the two runs to each other. ``effects``: the
-    largest effects, None where the runs cannot be compared. ``notes``: sentences on differences from the chapter's
-    intention, and on the chapter's figure if ``effects`` do not show it."""
+    """Hold a comparison with its headline.
+
+    - ``relation``: the relation of the two runs to each other.
+    - ``effects``: the largest effects, None where the runs cannot be compared.
+    - ``notes``: sentences on differences from the chapter's intention, and on the chapter's figure if ``effects`` do
+      not show it.
+    """
 
     comparison: Comparison
     headline: str
