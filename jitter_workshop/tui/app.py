@@ -55,7 +55,8 @@ _NOT_WHILE_MEASURING = frozenset({"command_palette", "jump", "practice", "show",
 
 
 def _places() -> type[Provider]:
-    """Return what finds chapters, checks and steps in the command palette; imported when the palette is opened."""
+    """Return the class that finds chapters, checks and steps in the command palette. It is imported when the palette is
+    opened."""
     from jitter_workshop.tui.screens.places import Places
 
     return Places
@@ -106,9 +107,9 @@ class WorkshopApp(Frame):
         self.run_worker(self._look_at_load(), group="load")
 
     async def _look_at_load(self) -> None:
-        """Look if the host has a load that will disturb every chapter. If so, name it on a page over the home screen,
-        or in a sentence if the learner has left that screen. Do nothing if a run has begun, because its result names
-        the load."""
+        """Look if the host has a load that will disturb every chapter. If so, name the load on a page over the home
+        screen. If the learner has left the home screen, name the load in a sentence instead. Do nothing if a run has
+        begun, because the run's result names the load."""
         from jitter_workshop.tui.background import aside
         from jitter_workshop.tui.screens.common.load import LoadPage
 
@@ -140,8 +141,8 @@ class WorkshopApp(Frame):
         self.end_by_signal(signal.SIGHUP)
 
     def leave(self) -> None:
-        """End the app. A run is stopped first, because the run would otherwise wait for the screen. A change of the
-        host that has begun is finished first."""
+        """End the app. A run is stopped first, because it would otherwise wait for the screen. If a thread is changing
+        the host, the app ends after this change."""
         self.leaving = True
         self.class_turn.leave_queue()
         if self.stop_run is not None:
@@ -180,8 +181,9 @@ class WorkshopApp(Frame):
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self.end_by_signal, signal.SIGINT)
 
     def _leave_asking(self, leave: Callable[[], None]) -> None:
-        """Call ``leave``. If that would restore settings, ask first: the learner may want to keep the changes. A run is
-        stopped before the question, and its finished blocks are kept. A second request leaves at once."""
+        """Call ``leave``. If settings would then be restored, ask first, because the learner may want to keep the
+        changes. A run is stopped before the question, and its finished blocks are kept. A second request leaves at
+        once."""
         if self.stop_run is not None and not self.leaving:
             self._after_run = lambda: self._leave_asking(leave)
             self.stop_run()
@@ -235,8 +237,9 @@ class WorkshopApp(Frame):
         return super().check_action(action, parameters)
 
     def action_show(self, name: str) -> None:
-        """Open the screen called ``name``. Do nothing if it is open already, or if a page waits for an answer; help and
-        the glossary open over such a page, too. While something is measured, let the screen say why nothing opens."""
+        """Open the screen called ``name``. Do nothing if this screen is open. Do nothing if a page waits for an answer,
+        except that help and the glossary open over such a page. While something is measured, the screen says why
+        nothing opens."""
         if self.measuring:
             if isinstance(self.screen, WorkshopScreen):
                 self.screen.tell_busy()
@@ -309,7 +312,7 @@ class WorkshopApp(Frame):
             self.screen.call_next(self.screen.going_on)
 
     def action_interrupt(self) -> None:
-        """Handle Ctrl-C: stop a run and stay in the workshop. Without a run, leave the workshop."""
+        """Handle Ctrl-C. Stop a run and stay in the workshop; if no run is being made, leave the workshop."""
         if self.stop_run is not None:
             self.stop_run()
         else:

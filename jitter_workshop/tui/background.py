@@ -33,13 +33,13 @@ PAINT_LIMIT_S = 2.0
 
 QUIET_S = 0.025
 QUIET_LIMIT_S = 0.5
-"""The next block begins once no thread of the screen has used a CPU for QUIET_S seconds. This wait lasts at most
-QUIET_LIMIT_S seconds. Without it, the screen could still lay out or write during the block."""
+"""The longest wait before a block, in seconds. The block waits until no thread of the screen has used a CPU for QUIET_S
+seconds. Without this wait, the screen could still lay out or write during the block."""
 
 
 async def aside(work: Callable[[], T]) -> T:
     """Do ``work`` on a thread, and return its result or raise its error. When the caller is cancelled or the program
-    ends, the thread is not waited for (an executor would wait)."""
+    ends, the thread goes on and nobody waits for it. (An executor would wait.)"""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -134,14 +134,14 @@ class Watching:
         return self.cancel.reason is not None
 
     def stop(self, reason: str = "cancelled") -> None:
-        """Ask the measurement to end now, and do not wait for that. Finished blocks are kept. ``reason``: why the
-        measurement ends; a proof shows this to the user."""
+        """Ask the measurement to end now, and return at once. Finished blocks are kept. ``reason``: why the measurement
+        ends; a proof shows this to the user."""
         self.cancel.cancel(reason)
         self._painted.set()
 
     def suspend(self) -> None:
-        """Ask the run to freeze its children and then this process, and do not wait for that. All continue at SIGCONT.
-        The caller has to restore the terminal first."""
+        """Ask the run to freeze its children and then this process, and return at once. All continue at SIGCONT. The
+        caller has to restore the terminal first."""
         self._suspended = True
         self.cancel.suspend()
         self._painted.set()
@@ -164,7 +164,7 @@ class Watching:
 
 @dataclass(eq=False, kw_only=True)
 class Measuring(Watching):
-    """Hold the run that is being made. ``slot``: the chapter's place for the run, or None."""
+    """Hold the run that is being made. ``slot``: the slot of the chapter in which the run is kept, or None."""
 
     slot: str | None
     request: MeasureRequest
@@ -172,12 +172,12 @@ class Measuring(Watching):
 
 @dataclass(eq=False, kw_only=True)
 class Proving(Watching):
-    """Hold the proof that is being made. The prover calls this observer between runs, and the runner calls it between
+    """Hold the proof that is being made. The prover calls this observer between runs; the runner calls it between
     blocks.
 
-    ``step``: the run that is being made. ``seen``: the figures of the finished rounds; ``orders``: the orders of their
-    runs. ``gives_back``: True once no further run follows and the settings are restored. ``ends_at``: the estimated end
-    in seconds of the monotonic clock.
+    ``step``: the run that is being made. ``seen``: the figures of the finished rounds. ``orders``: for each of these
+    rounds, the order of its runs. ``gives_back``: True once the last run is over and the settings are being restored.
+    ``ends_at``: the estimated end in seconds of the monotonic clock.
     """
 
     workload: str

@@ -32,8 +32,8 @@ SCOPE_TITLES = {
 """The screens and pages that have keys of their own, with their titles on the help page."""
 
 TYPED_AHEAD_S = 0.5
-"""For this time in s after a plan is shown or a page has opened by itself, a key does nothing there: the user may have
-pressed it before seeing what opened."""
+"""Seconds for which keys do nothing on a newly shown plan, or on a page that has opened by itself. The user may have
+pressed the key before seeing what opened."""
 
 _WRITTEN = {
     "up": "↑",
@@ -50,10 +50,13 @@ _WRITTEN = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Action:
-    """Hold one action of a key. ``keys``: Textual's names, separated by commas; "" if a screen handles the keys itself,
-    and then ``written`` is their text. ``method``: the name of the method of the screen or the app; "" if it is the
-    action's name. ``palette``: the command palette shows the action. ``of_class``: the action exists on a class host
-    only."""
+    """Hold one action of a key.
+
+    ``keys``: Textual's names, separated by commas; "" if a screen handles the keys itself. ``written``: the text for
+    the keys if ``keys`` is "". ``method``: the name of the method of the screen or the app; "" if it is the action's
+    name. ``palette``: True if the command palette shows the action. ``of_class``: True if the action exists on a class
+    host only.
+    """
 
     name: str
     keys: str
@@ -363,8 +366,8 @@ def of_scope(scope: str, *, in_class: bool = True) -> tuple[Action, ...]:
 
 
 def bindings(scope: str) -> list[Binding]:
-    """Return the Textual bindings of one screen. None is shown in Textual's own footer, which we do not use. A page
-    over a screen hides the keys of the whole workshop, except the key of the help."""
+    """Return the Textual bindings of one screen. None is shown in Textual's own footer, which the workshop does not
+    use. Over a screen, a page hides all keys of the workshop except the key for help."""
     own = [Binding(a.keys, a.run, a.label, show=False, id=a.id, tooltip=a.tooltip) for a in of_scope(scope) if a.keys]
     if scope in _MODAL:
         everywhere = BY_ID["app.help"]

@@ -19,7 +19,7 @@ from jitter_workshop.tui.terminal.driver import QuietDriver
 
 
 class ClassTurn(Protocol):
-    """Wait for the turn of a class host, hold it and give it back."""
+    """Wait for the turn of a class host, hold the turn, and give it back."""
 
     @property
     def queued(self) -> bool: ...
@@ -79,7 +79,7 @@ class Frame(PaintedApp):
         self.class_turn.pause(False)
 
     def run_over(self) -> None:
-        """Leave now, if the user asked for that during the run. The run is over and its result is shown."""
+        """Handle the end of a run, after its result is shown. If the user asked during the run to leave, leave now."""
         after, self._after_run = self._after_run, None
         if after is not None:
             after()
@@ -96,7 +96,7 @@ class Frame(PaintedApp):
             after()
 
     def when_painted(self, screen: Screen[None], callback: Callable[[], object]) -> None:
-        """Call ``callback`` once the screen's next frame is sent to the terminal. The call may come on the output
+        """Call ``callback`` once the screen's next frame has been sent to the terminal. The call may come on the output
         thread."""
 
         def frame_made() -> None:
@@ -125,7 +125,8 @@ class Frame(PaintedApp):
         raise NotImplementedError
 
     def go_to_chapter(self, chapter_id: str, step: str = "") -> None:
-        """Close all screens but the home screen, then open a chapter, at ``step`` if it is not ""."""
+        """Close all screens except the home screen, then open a chapter. ``step``: the step to open; "" for the
+        chapter's current step."""
         raise NotImplementedError
 
     def show_error(self, error: WorkshopError) -> None:
@@ -133,5 +134,6 @@ class Frame(PaintedApp):
         raise NotImplementedError
 
     def going_on(self) -> None:
-        """Draw the screen again after a stopped process continued or a turn ended: the host may have changed."""
+        """Draw the screen again after a stopped process has continued or a turn has ended, because the host may have
+        changed."""
         raise NotImplementedError

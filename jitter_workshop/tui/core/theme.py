@@ -9,7 +9,7 @@ from textual.theme import Theme
 from jitter_workshop.model.palette import PALETTES, THEMES, Palette
 
 _PREFIX = "workshop-"
-"""The prefix of our themes' names: without it they could hide themes of Textual."""
+"""The prefix of our themes' names. Without it our themes could replace themes of Textual."""
 
 
 class PaintedApp(App[None]):
@@ -27,8 +27,8 @@ class PaintedApp(App[None]):
         self._parsed_in = self.theme
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Parse the style sheet in the present colours and apply it. Do nothing if it has these colours already, as at
-        the start."""
+        """Parse the style sheet in the present colours and apply it. Do nothing at the start, because the style sheet
+        has these colours already."""
         parsed_in, self._parsed_in = self._parsed_in, ""
         if parsed_in != self.theme:
             super().refresh_css(animate)

@@ -15,12 +15,11 @@ from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.host.status import StatusScreen
 
 Place = tuple[str, str, Callable[[], object]]
-"""The type of a place in the command palette: the name that is shown and searched, a sentence on the place, and the
-function that goes there.
-"""
+"""The type of a place in the command palette. It has three parts: the name that is shown and searched, a sentence on
+the place, and the function that goes there."""
 
 _LEAST = 0.1
-"""The score of a place whose words stand in another order than they were typed."""
+"""The score of a place that has all the typed words, but in another order."""
 
 
 class Places(Provider):
@@ -50,7 +49,7 @@ class Places(Provider):
             yield f"{name} ({ident})", about, partial(self._check, ident)
 
     def _check(self, ident: str) -> None:
-        """Show a check in the status, in the place of a status that is open."""
+        """Show a check in the status. A status that is open already is closed first."""
         if isinstance(self.app.screen, StatusScreen):
             self.app.pop_screen()
         self.app.push_screen(StatusScreen(ident))

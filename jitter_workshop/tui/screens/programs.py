@@ -33,8 +33,8 @@ _NEXT_COUNTED: dict[Page, str] = {"causes": "by hand", "stalls": "by hand", "oth
 
 
 class ProcessesScreen(WorkshopScreen, scope="programs"):
-    """List the processes of this host, the busiest first, for the user to choose one. A thread looks at them for half a
-    second. After ``/`` the user types a process's number, or a part of a name to shorten the list."""
+    """List the processes of this host for the user to choose one. The busiest processes are first, by a look of half a
+    second on a thread. After ``/`` the user types a process's number, or a part of a name to shorten the list."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -187,7 +187,9 @@ class ProcessesScreen(WorkshopScreen, scope="programs"):
 class ProgramScreen(CausesScreen):
     """Observe a process and show where its time went, with the pages of a run. Closing the screen stops observing.
 
-    ``start_ticks``: the process's start when it was listed; None for a number that was typed."""
+    ``start_ticks``: the time at which the process started, as read for the list. None if the user typed the process's
+    number.
+    """
 
     def __init__(self, pid: int, name: str, start_ticks: int | None) -> None:
         super().__init__()

@@ -29,14 +29,13 @@ from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
 
 _FRAME = 13
-"""Lines of the running page besides the picture of its rounds."""
+"""The number of lines of the page during a proof, without the picture of the rounds."""
 _LEAST_ROWS, _MOST_ROWS = 5, 27
 
 
 class ProvingScreen(HostChangeScreen, scope="proving"):
-    """Show one proof of a chapter. ``proof``: the newest proof, whose verdict is shown first. With None, the screen
-    first shows the cost of a proof.
-    """
+    """Show one proof of a chapter. ``proof``: the newest proof; its verdict is shown first. If ``proof`` is None, the
+    cost of a proof is shown first."""
 
     def __init__(self, walk: ChapterSession, proof: Proof | None = None) -> None:
         super().__init__()
@@ -181,7 +180,7 @@ class ProvingScreen(HostChangeScreen, scope="proving"):
             self.call_later(self._done, proof)
 
     def _settle_question(self) -> None:
-        """Show the question whether to stop, if it was asked for, or remove it. Called only between two blocks."""
+        """Show or remove the question whether to stop the proof. This method is called only between two blocks."""
         if self._asking == "due":
             self._asking = "shown"
         self.sheet("#say").renew()

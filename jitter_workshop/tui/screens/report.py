@@ -29,8 +29,8 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Hold the result of writing a report. ``path``: the file. ``size``: the size of all files, in words. ``wish``: the
-    format's name, and True if names were left out."""
+    """Hold the result of writing a report. ``path``: the file. ``size``: the size of all files, in words. ``wish``: two
+    values, the format's name and True if names were left out."""
 
     path: Path
     size: str
@@ -120,7 +120,7 @@ class ReportScreen(WorkshopScreen, scope="report"):
             await self._make()
 
     def _told(self, what: str, done: int, total: int) -> None:
-        """Show progress of the work on the thread. Raise Stopped, on the thread, after the screen was closed."""
+        """Show the progress of the work on the thread. Raise Stopped on the thread once the screen is closed."""
         if self._stopped:
             raise Stopped("the report was stopped")
         self.call_later(self._goes_on, what, done, total)

@@ -1,9 +1,9 @@
 """Drive a terminal like Textual's Linux driver, but with an input thread that sleeps until there is input.
 
-Textual's driver wakes up ten times a second, also while a block is measured. Each wake-up is a context switch that
-could happen on a measured CPU. This driver waits without a timeout, and a pipe wakes it when it has to leave. It also
-ends the app when the terminal is gone, where Textual's driver would read end-of-file in an endless loop. Before Ctrl-Z
-(SIGTSTP) stops this process, this driver lets a run freeze its children.
+Textual's driver wakes up ten times a second, even while a block is measured. Each wake-up is a context switch that
+could happen on a measured CPU. This driver waits without a timeout; a pipe wakes it when it has to leave. When the
+terminal is gone, this driver ends the app; Textual's would read end-of-file in an endless loop. Before Ctrl-Z (SIGTSTP)
+stops this process, this driver lets a run freeze its children.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
 _ESCAPE_TIMEOUT_S = constants.ESCAPE_DELAY + 0.01
-"""Seconds that an unfinished escape sequence may wait for its rest; after that a lone Escape key is reported."""
+"""Seconds that an unfinished escape sequence may wait for its rest. After that time the Escape key alone is
+reported."""
 
 
 class _Output(io.TextIOBase):
-    """Wrap the terminal's stream, and call functions back when all queued output has been written.
+    """Wrap the terminal's stream, and call functions back once all queued output has been written.
 
-    Textual's output thread flushes only when its queue is empty. So at a flush all earlier output is on its way.
+    Textual's output thread flushes only when its queue is empty. So at a flush all earlier output has been written.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -75,7 +76,7 @@ class QuietDriver(LinuxDriver):
         self._file = self._output  # type: ignore[assignment]  # it is used as a stream only
 
     def when_written(self, callback: Callable[[], object]) -> None:
-        """Call ``callback`` on the output thread, once everything written so far is on its way to the terminal."""
+        """Call ``callback`` on the output thread, once everything written so far has been sent to the terminal."""
         self._output.callbacks.append(callback)
         self.write("")
 
@@ -91,7 +92,8 @@ class QuietDriver(LinuxDriver):
                 pass
 
     def write(self, data: str) -> None:
-        """Write ``data``, unless the terminal is gone: a full queue that nothing reads would block the app."""
+        """Write ``data``. Write nothing if the terminal is gone: nobody empties the queue then, and a full queue would
+        block the app."""
         if self._is_on:
             super().write(data)
 
@@ -127,8 +129,8 @@ class QuietDriver(LinuxDriver):
         suspend_run()
 
     def _sigcont_application(self, *_: object) -> None:
-        """Set up the terminal again. If the process was stopped by SIGSTOP, release the terminal first: no program can
-        prepare for SIGSTOP, and a shell has used the terminal meanwhile. If the app is leaving, do nothing."""
+        """Set up the terminal again, except while the app is leaving. After SIGSTOP, leave the full screen first: no
+        program can do so before SIGSTOP stops it, and a shell has used the terminal meanwhile."""
         if getattr(self._app, "leaving", False):
             return
         if self._auto_restart and self._is_on:
@@ -167,6 +169,7 @@ class QuietDriver(LinuxDriver):
                 pass
 
     def _terminal_gone(self) -> None:
-        """End the app after the terminal was closed. SIGHUP, which does the same, may not reach another session."""
+        """End the app because the terminal was closed. SIGHUP would end the app, too, but it may not reach a process in
+        another session."""
         app = self._app
         app.call_later(getattr(app, "terminal_gone", app.exit))

@@ -1,9 +1,9 @@
 """Restore the terminal when the workshop is killed and cannot do so itself (SIGKILL, out of memory).
 
-A tiny process, the guard, waits at one end of a pipe; only the workshop holds the other end. If a farewell byte comes,
-the guard has nothing to do. If the pipe closes without that byte, the workshop was killed. Then the guard leaves the
-alternate screen, switches off the screen's modes, restores the terminal's attributes and says what happened. It sleeps
-until then. It has a session of its own, so that the terminal's signals do not reach it.
+A tiny process, the guard, waits at one end of a pipe. Only the workshop holds the other end. If a farewell byte comes,
+the guard has nothing to do. If the pipe closes without that byte, the workshop was killed. Then the guard restores the
+terminal: its screen, its modes and its attributes. After that it says what happened. The guard has a session of its
+own, so that the terminal's signals do not reach it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import termios
 from collections.abc import Iterator
 
 SERVED = "JITTER_WORKSHOP_SERVED"
-"""The name of the environment variable by which ``serve`` tells a workshop that it is shown in a browser."""
+"""The name of an environment variable that ``serve`` sets for a workshop in a browser."""
 LEAVE = (
     "\x1b[?2026l"  # a frame that was cut in two is shown
     "\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"  # the mouse

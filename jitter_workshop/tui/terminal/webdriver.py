@@ -1,8 +1,8 @@
 """Drive a page of ``serve`` like Textual's web driver, but with an input thread that sleeps until there is input.
 
-Textual's driver wakes up ten times a second, also while a block is measured. It also goes on when the reader of its
-output is gone. In that case this driver leaves as if a terminal had been closed: a run is stopped, and held changes are
-restored.
+Textual's driver wakes up ten times a second, even while a block is measured. It also goes on when nobody reads its
+output any more. In that case this driver leaves as if a terminal had been closed: a run is stopped, and held changes
+are restored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from textual.drivers._byte_stream import ByteStream
 from textual.drivers.web_driver import WebDriver
 
 _ESCAPE_TIMEOUT_MS = 1000 * constants.ESCAPE_DELAY + 10
-"""Milliseconds that an unfinished escape sequence may wait for its rest; after that a lone Escape key is reported."""
+"""Milliseconds that an unfinished escape sequence may wait for its rest. After that time the Escape key alone is
+reported."""
 
 
 class PageDriver(WebDriver):
@@ -76,8 +77,8 @@ class PageDriver(WebDriver):
         app.call_later(getattr(app, "terminal_gone", app.exit))
 
     def _write_all(self, data: bytes) -> int:
-        """Write all of ``data``, also if a signal interrupts writing. If there is no reader, the write fails silently;
-        the app then leaves when its input ends."""
+        """Write all of ``data``, even if a signal interrupts the write. Without a reader nothing is written and no
+        error is raised; the app then leaves when its input ends."""
         left = memoryview(data)
         with contextlib.suppress(OSError):
             while left:

@@ -2,9 +2,10 @@
 header and a limit on sessions.
 
 All users of this machine can reach a loopback port, and every page in a browser can send requests to it. So each
-request has to contain the token: the first page in its query, all parts of this page in their path. A cookie would not
-do, because the browser would send it to every port of this machine, also to the port of another user. A request has to
-name a loopback host (else a foreign name could point here), and a session has to come from a page of ours.
+request must contain the token. The request for the first page has it in its query. The requests for all parts of this
+page have it in their path. A cookie would be unsafe: the browser would send it to every port of this machine, even to
+another user's port. Each request must name a loopback host, because a foreign name could point to this machine. A
+session must come from one of our pages.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ ADDRESS = "127.0.0.1"
 """The address as a number. Browsers try [::1] first for ``localhost``, and another user may listen there."""
 TITLE = "Jitter Workshop"
 HEARTBEAT_S = 15.0
-"""Seconds between two signs of life of a page; a machine that sleeps counts as gone."""
+"""Seconds between two questions whether a page is still there. A page that does not answer, for example on a sleeping
+machine, is closed."""
 LARGEST_MESSAGE = 1 << 20
 SLOT_WAIT_S = 2.0
 """Seconds that a page waits for a free session."""
@@ -67,7 +69,8 @@ def loopback(host: str | None) -> bool:
 
 
 def of_ours(origin: str | None, host: str | None) -> bool:
-    """Return True if a request comes from a page at the same address. No script can set Origin (RFC 6454)."""
+    """Return True if a request comes from a page at the address to which it was sent. A script cannot change the Origin
+    header by which this is checked (RFC 6454)."""
     if origin is None:
         return False
     try:
@@ -78,7 +81,8 @@ def of_ours(origin: str | None, host: str | None) -> bool:
 
 
 def given(path: str, query: str) -> str:
-    """Return the token of a request: the first page has it in its query, all others in their path."""
+    """Return the token of a request. The first page has the token in its query, all other requests have it in their
+    path."""
     return query if path == "/" else path.split("/")[1]
 
 
@@ -148,8 +152,8 @@ class WebServer:
         return _answer(200, again, f"{link}\n{script}", body, self._base)
 
     async def _slot(self) -> bool:
-        """Reserve one session. Return False if no session becomes free within SLOT_WAIT_S seconds. (When a page is
-        loaded again, its old workshop needs time to leave.)"""
+        """Reserve one session. Return False if no session becomes free within SLOT_WAIT_S seconds. The wait is needed
+        when a page is loaded again, because its old workshop takes time to leave."""
         try:
             async with asyncio.timeout(SLOT_WAIT_S):
                 return await self._slots.acquire()
@@ -210,7 +214,7 @@ async def _pass_on(session: PageSession, page: web.WebSocketResponse, message: o
 
 
 def size(said: object, otherwise: int) -> int:
-    """Return a number of columns or rows; if ``said`` is not valid, return ``otherwise``."""
+    """Return ``said`` as a number of columns or rows. If ``said`` is not valid, return ``otherwise``."""
     try:
         value = int(said) if isinstance(said, int | str) else otherwise
     except ValueError:
@@ -219,13 +223,14 @@ def size(said: object, otherwise: int) -> int:
 
 
 def _refusal(status: int, words: str) -> web.Response:
-    """Return a page with the reason of a refusal. When the page is loaded again, it uses the token that the browser's
-    tab keeps."""
+    """Return a page with the reason of a refusal. When the user loads the page again, it uses the token that was kept
+    in the browser's tab."""
     return _answer(status, html.escape(words), "", "", "")
 
 
 def _answer(status: int, note: str, head: str, body: str, base: str) -> web.Response:
-    """Return one of the workshop's web pages. ``base``: the path prefix of the files it loads; "" if it loads none."""
+    """Return one of the workshop's web pages. ``base``: the path prefix of the files that the page loads; "" if it
+    loads none."""
     palette = PALETTES[preferences.load()[0].theme]
     nonce = secrets.token_urlsafe(16)
     text = Template(resources.files(__package__).joinpath("page.html").read_text("utf-8")).substitute(

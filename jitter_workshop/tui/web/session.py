@@ -17,8 +17,8 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.tui.terminal.terminal_restore import SERVED
 
 PATIENCE_S = 30.0
-"""Seconds that a workshop may take to stop a run, to restore its changes and to end. If it has to be killed, the agent
-restores the changes."""
+"""Seconds that a workshop may take to stop a run, to restore its changes and to end. After that time it is killed, and
+the agent restores the changes."""
 _LAST_WORDS = 4096
 CLEAR = "\x1b[?1049l\x1b[?1000l\x1b[?1003l\x1b[0m\x1b[2J\x1b[H"
 
@@ -34,7 +34,7 @@ class PageSession(AppService):
         close: Callable[[], Awaitable[object]],
     ) -> None:
         async def nothing(_: str) -> None:
-            """Ignore a request of the page's driver: the workshop opens no other page and offers no file."""
+            """Ignore a request of the page's driver, because a workshop opens no other page and offers no file."""
 
         async def closed() -> None:
             await close()

@@ -56,11 +56,15 @@ class ChartView(Widget):
         asked: float = 99.9,
         guessing: bool = False,
     ) -> None:
-        """Draw these curves. ``highlight``: the index of a curve (negative: from the end); None: all curves look alike.
-        ``empty``: the text without curves. ``legend``: False if a table beside the chart names the curves. ``between``:
-        the indices of the curves before and after a change; the space between both is filled (``chart.canvas``).
-        ``gap``: their distance at a percentile. ``asked``: the percentile that the legend shows. ``guessing``: the
-        learner sets the mark now, so each decade is named; the question above the chart tells the mark."""
+        """Draw these curves.
+
+        ``highlight``: the index of a curve (negative: from the end); None: all curves look alike. ``empty``: the text
+        to show if there are no curves. ``legend``: False if a table beside the chart names the curves. ``between``: the
+        indices of the curves before and after a change; the space between these two is filled (``chart.canvas``).
+        ``gap``: the distance of these two curves at a percentile. ``asked``: the percentile that the legend shows.
+        ``guessing``: True while the learner sets the mark; then each decade is named, and the question above the chart
+        tells the mark.
+        """
         self.curves = tuple(curves)
         self.marks = tuple(marks)
         self.highlight = highlight % len(self.curves) if highlight is not None and self.curves else None
@@ -127,8 +131,8 @@ class ChartView(Widget):
 
 
 def _unread(drawn: Sequence[PercentileCurve], read: str, elsewhere: bool) -> list[str]:
-    """Return the origins of curves that the legend does not show. ``read``: the legend's text. ``elsewhere``: look at
-    curves of other machines, else at those of this session's runs."""
+    """Return the origins of curves that the legend does not show. ``read``: the legend's text. ``elsewhere``: True for
+    curves of other machines, False for those of this session's runs."""
     origins = {clean(curve.origin, 30) for curve in drawn if curve.origin and curve.elsewhere == elsewhere}
     return sorted(origin for origin in origins if origin not in read)
 

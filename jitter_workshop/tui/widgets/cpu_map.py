@@ -21,7 +21,8 @@ SIGNS = {"producer": "P", "accumulator": "A", "journaller": "J"}
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Hold a part of a row: columns ``start`` to ``end`` - 1, and a CPU; None for the name of a group."""
+    """Hold a part of a row, from column ``start`` to column ``end`` - 1. ``cpu``: the CPU that the part shows; None if
+    the part is the name of a group."""
 
     start: int
     end: int

@@ -25,7 +25,8 @@ class HeatView(Widget):
         self.name_of_run = ""
 
     def show(self, heat: Heat | None, said: str, run: str) -> None:
-        """Draw this heat map; None: show the sentence ``said``. ``run``: the id of the heat map's run."""
+        """Draw this heat map. If ``heat`` is None, show the sentence ``said`` instead. ``run``: the id of the heat
+        map's run."""
         self.heat, self.said, self.name_of_run = heat, said, run
         self.refresh()
 

@@ -20,12 +20,13 @@ _PADDING = 1
 """Blanks on either side of a key, as in the style below."""
 
 Shown = tuple[str, str]
-"""An action's id and its present label ("" = its usual one)."""
+"""An action's id and its present label. The label "" stands for the action's usual label."""
 
 
 def fitting(keys: Sequence[Shown], width: int) -> tuple[Shown, ...]:
     """Return at most seven keys, as many as fit in ``width`` cells. The first keys and the last two (help and the way
-    out) are the most important, so the last key before those two is left out first."""
+    out) are the most important. If there is too little room, keys before the last two are left out, the last of them
+    first."""
     kept = list(keys)
     while len(kept) > 1 and (len(kept) > MOST_KEYS or sum(map(_cells, kept)) > width):
         del kept[-3 if len(kept) > 3 else -2]

@@ -19,7 +19,7 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 _COLUMNS = (("setting", 8), ("curve", 6), ("guess", 6))
 _CHANCE_WIDTH = max(len(words) for words, _ in CHANCES.values()) + 1
 _NARROW = 66
-"""Below this width a chapter's minutes are shown only where the cursor is, in the line below the path."""
+"""Below this width, a chapter's minutes are shown only for the chapter under the cursor, in the line below the path."""
 
 
 class PathList(Sheet):
@@ -71,9 +71,12 @@ class PathList(Sheet):
             self.parent.scroll_to_region(Region(0, first, 1, row + 2 - first), animate=False)
 
     def _rows(self) -> list[tuple[int | None, str]]:
-        """Return each line as (index, text). For a chapter, ``index`` is its place among the entries, and the text is
-        the reason why it cannot be done here; "" if the group's text gives the reason. ``index`` is None for titles and
-        the indented texts below titles."""
+        """Return each line as (index, text).
+
+        For a chapter, ``index`` is its position among the entries. The text is the reason why the chapter cannot be
+        done here; "" if the group's line gives the reason. For titles, and for the indented texts below them, ``index``
+        is None.
+        """
         rows: list[tuple[int | None, str]] = []
         for group in in_groups(self._entries):
             rows.append((None, PATH_HEADINGS[group.state]))
@@ -82,8 +85,8 @@ class PathList(Sheet):
         return rows or [(None, PATH_HEADINGS["here"])]
 
     def for_glossary(self) -> str:
-        """Return the path's words about this host, in which the glossary looks for terms. The chapters' titles are left
-        out."""
+        """Return the path's words about this host, without the chapters' titles. The glossary looks for terms in these
+        words."""
         return path_words(self._entries)
 
     def _path(self, width: int) -> Iterable[Text]:
@@ -134,7 +137,8 @@ class PathList(Sheet):
         return line
 
     def _asides(self, whole: bool) -> int:
-        """Return the width of the longest text behind a title, so that what the chapters can show forms a column."""
+        """Return the width of the longest text of ``_aside``. What the chapters can show begins after this width, so
+        that it forms a column."""
         return max((len(_aside(entry, whole)) for entry in self._entries if entry.here), default=0)
 
     @property
@@ -155,7 +159,8 @@ class PathList(Sheet):
 
 
 def _aside(entry: PathEntry, whole: bool) -> str:
-    """Return a chapter's minutes, or how far the learner has come in it. ``whole``: there is room for the step."""
+    """Return a chapter's minutes, or the learner's progress in a chapter that was begun. ``whole``: True if there is
+    room for the name of the step."""
     if entry.done:
         return "done"
     if entry.started:

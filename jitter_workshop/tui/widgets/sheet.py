@@ -67,8 +67,8 @@ class Sheet(Widget):
         """The width and the lines as they were before a renewal; None if no renewal waits to be painted."""
 
     def renew(self) -> None:
-        """Have the lines made again. The sheet is painted if a line has changed. The screen is laid out again only if
-        the number of lines has changed: while a run is measured, most lines stay the same."""
+        """Make the lines again. The sheet is painted only if a line has changed. The screen is laid out again only if
+        the number of lines has changed. (While a run is measured, most lines stay the same.)"""
         if self._made_for is not None and self._shown is None:
             self._shown = self._made_for[0], self._lines
             self.call_next(self._paint)
@@ -94,7 +94,7 @@ class Sheet(Widget):
         self.refresh(layout=True)
 
     def lines(self, width: int) -> list[Drawn]:
-        """Return the lines for a width. They are made once for each width and palette."""
+        """Return the lines for a width. The lines are made once for each width and palette, and then kept."""
         palette = cast(PaintedApp, self.app).palette
         if self._made_for != (width, palette.name):
             self._lines = [in_colours(line, palette) for line in self._build(max(width, 1))]
@@ -145,8 +145,8 @@ def panel(widget: W, title: str = "") -> W:
 
 
 class Pane(VerticalScroll, can_focus=False):
-    """Scroll its sheets. The screen's keys scroll the pane, so it needs no focus. A column of air is between the text
-    and the scroll bar."""
+    """Scroll the sheets in it. The screen's keys scroll the pane, so it needs no focus. An empty column separates the
+    text from the scroll bar."""
 
     DEFAULT_CSS = """
     Pane { width: 1fr; height: 1fr; scrollbar-size-vertical: 1; }
@@ -155,10 +155,10 @@ class Pane(VerticalScroll, can_focus=False):
 
     @property
     def more_below(self) -> bool:
-        """Return True if the pane is on the screen and has lines below those that are seen."""
+        """Return True if the pane is on the screen and has lines below the visible ones."""
         return bool(self.region.area) and self.scroll_offset.y < self.max_scroll_y
 
     @property
     def seen_to(self) -> int:
-        """Return the number of lines down to the last one that is seen now; 0 if the pane is not on the screen."""
+        """Return the number of lines from the first one to the last visible one; 0 if the pane is not on the screen."""
         return self.scroll_offset.y + self.scrollable_content_region.height if self.region.area else 0

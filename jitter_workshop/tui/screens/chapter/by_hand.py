@@ -1,4 +1,4 @@
-"""Watch the learner make a plan's writes by hand: begin, look each second, take over what is made, restore."""
+"""Watch the learner make a plan's writes by hand: look each second, and record the writes as the workshop's."""
 
 from __future__ import annotations
 
@@ -89,19 +89,20 @@ class ChapterHands:
         self._on_thread(look)
 
     def _on_thread(self, look: Callable[[], None]) -> None:
-        """Run one look on a thread. While the last look is under way no other begins, so slow reads do not pile up."""
+        """Run one look on a thread. Do nothing while the last look has not ended, so that slow looks do not pile up."""
         if self._looking is None or self._looking.is_finished:
             self._looking = self._screen.run_worker(look, thread=True, group="hands")
 
     def _seen(self, view: HandsView) -> None:
-        """Show a new look; a look that was under way when the watch ended is dropped."""
+        """Show what a look has found. If the watch has ended during the look, show nothing."""
         page = self._page
         if self._walk.hands.opened and page.hands is not None and view != page.hands:
             page.hands = view
             self._screen.tell("")
 
     def enter(self) -> None:
-        """Take over the writes that are made. While old values are restored by hand, stop watching instead."""
+        """Record the writes that the learner has made as the workshop's. While old values are restored by hand, stop
+        watching instead."""
         view = self._page.hands
         if view is None:
             return

@@ -67,14 +67,14 @@ PRACTICE = "P opens a practice machine."
 _MOST_ABOVE_CHART = 4
 """The most lines of a comparison's result above its chart on a small screen; the table shows all of them."""
 _LEAST_TOLD = 2
-"""The least lines of a comparison's result beside its caveats."""
+"""The least number of lines of a comparison's result that are shown in addition to its caveats."""
 _NOT_DURING_A_RUN = _CHANGES_OR_RUNS | {"back", "lesson", "imported"}
 RUN_IS_ON = "A run is on: Esc stops it."
 OBSERVES = "Your program is being observed: Esc stops that."
 
 
 def _cut(lines: Sequence[Text], most: int, width: int) -> Lines:
-    """Return at most ``most`` lines; where some are left out, the last line ends with …."""
+    """Return at most ``most`` lines. If some lines are left out, the last returned line ends with …."""
     if len(lines) <= most or most < 1:
         return list(lines[: max(most, 0)])
     last = lines[most - 1]
@@ -83,9 +83,9 @@ def _cut(lines: Sequence[Text], most: int, width: int) -> Lines:
 
 
 class ChapterScreen(HostChangeScreen, scope="chapter"):
-    """Lay out one chapter and pass its keys on: to the present step, and to the parts for runs, changes and the hunt.
+    """Lay out one chapter, and pass its keys on to the present step or to the parts for runs, changes and the hunt.
 
-    ``measure``: measure at once. ``said``: a sentence to show first.
+    ``measure``: True to measure at once. ``said``: a sentence to show first.
     """
 
     def __init__(self, walk: ChapterSession, *, measure: bool = False, said: str = "") -> None:
@@ -226,7 +226,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.show_result()
 
     def _draw_run(self) -> None:
-        """Draw what a block of the run on the screen has changed."""
+        """Draw the parts of the screen that change with each block of the run."""
         self._draw_chart()
         self.show_result()
 
@@ -308,8 +308,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return [*self.now.said(), *filter(None, (self._hunt.said(), self.walk.warning(self.step)))]
 
     def _said_of_recording(self) -> list[str]:
-        """Return the sentence which says that this step measures or changes nothing on a recording; [] at steps that
-        measure and change nothing on any host."""
+        """Return a sentence for a step that would measure or change something on a host but does not on a recording.
+        Return [] for other steps."""
         (shown, source), counted = self._page.recorded(), self.walk.counted_elsewhere(self.step)
         told = [curves.made_elsewhere(shown, source)] if shown else []
         told += [curves.counted_elsewhere(counted)] if counted else []
@@ -352,11 +352,11 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return [*shown, ("chapter.back", ""), ("app.glossary", ""), ("app.help", ""), ("chapter.home", home)]
 
     def _scrolled(self) -> None:
-        """Name the key that scrolls while there are lines below. The pane knows this only after the layout."""
+        """Name the key that scrolls while there are lines below. The pane knows this only after its layout."""
         self.call_after_refresh(self._see)
 
     def _see(self) -> None:
-        """Remember how far each pane was seen at this visit of the step."""
+        """Record how far the user has seen each pane at this visit of the step."""
         for pane in self.query(Pane):
             self._seen[self._part(pane)] = self._seen_to(pane)
         self.refresh_keys()
@@ -365,7 +365,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return pane.id, self._page.table
 
     def _seen_to(self, pane: Pane) -> int:
-        """Return the number of lines of a pane that were seen at this visit of the step, from the first one on."""
+        """Return how many lines of a pane, counted from its first line, were seen at this visit of the step."""
         return max(self._seen.get(self._part(pane), 0), pane.seen_to)
 
     def _more_below(self) -> bool:
@@ -373,8 +373,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return self.pane().more_below
 
     def _unread(self) -> Pane | None:
-        """Return the pane with text that Enter shows before it goes on: the lesson first, then the figures. Return
-        None if all was seen, or if Enter does more than go on."""
+        """Return the pane whose unseen text Enter shows before it goes on: the lesson first, then the figures. Return
+        None if all text was seen, or if Enter does more than go on."""
         if self._page.to_name or not self.now.only_reads:
             return None
         panes = (self.query_one(selector, Pane) for selector in ("#lesson", "#data"))
@@ -410,8 +410,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     # -- the way through the loop ----------------------------------------------------------------------------------
 
     def tell_busy(self) -> None:
-        """Say why the key that was pressed does nothing. Nothing is painted during a block, so the sentence is shown
-        after the block."""
+        """Say why the pressed key does nothing. During a block nothing is painted, so the sentence is shown after the
+        block."""
         running = self._page.run
         if running is None:
             self.tell(OBSERVES)
@@ -430,7 +430,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._enter()
 
     def action_skip(self) -> None:
-        """Go on from a page, although there is more of it below."""
+        """Go on from a page even if there is more of it below."""
         if self._unread() is not None:
             self._enter()
 
@@ -498,8 +498,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.enter_step()
 
     def _went(self, step: StepName) -> bool:
-        """Go to a step and return True. If the user has to agree to a changed plan first, or if the step refuses, show
-        the reason and return False."""
+        """Go to a step and return True. If the plan has changed and the user has to agree to it first, show this reason
+        and return False. Do the same if the step refuses."""
         try:
             now = self.now
             if step == "again" and isinstance(now, Apply) and now.agree_anew():
@@ -511,7 +511,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return True
 
     def action_home(self) -> None:
-        """Stop what is measured or observed; else close the hint; else go to the home screen."""
+        """Stop the measurement or the observation. If there is none, close the hint. If there is no hint, go to the
+        home screen."""
         if (running := self._page.run or self._page.observing) is not None:
             running.stop()
             self.redraw()
@@ -551,7 +552,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self._go_and_measure()
 
     def _observe_again(self) -> None:
-        """Observe the learner's program, at whichever step the learner is."""
+        """Observe the learner's program, from any step."""
         if self.walk.program.why_not:
             self.tell(f"Nothing is observed: {self.walk.program.why_not}.")
         elif self._went("measure"):
@@ -603,8 +604,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._page.tell_work(f"{notice[:1].upper()}{notice[1:]}")
 
     def action_boots(self) -> None:
-        """Switch the plan of boot parameters between every boot and the next boot alone. The same key goes to the next
-        step in a hunt, and leaves the noise unnamed; from a page it goes on, also if the rest is unread."""
+        """Switch the plan of boot parameters between every boot and the next boot alone. In a hunt the same key goes to
+        the next step without a name for the noise. On a page the key goes on, even if the rest was not read."""
         if self._page.to_name:
             self.action_without()
             return
@@ -685,7 +686,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.tell(came_back(result))
 
     def action_cpus(self) -> None:
-        """Let the user choose CPUs. At the compare step CPUs are no longer chosen, and the same key starts a proof."""
+        """Let the user choose CPUs. At the compare step, where CPUs are no longer chosen, this key starts a proof."""
         if self.now.proves:
             self.action_prove()
         elif self.walk.chapter.changes == "placement":
@@ -729,7 +730,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self._hunt.name()
 
     def action_without(self) -> None:
-        """Go on, though the hidden noise has no name yet."""
+        """Go on although the hidden noise has no name yet."""
         if self._page.to_name:
             self._go_on()
 
@@ -739,8 +740,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     # -- looking ---------------------------------------------------------------------------------------------------
 
     def action_lesson(self) -> None:
-        """Switch between lesson and chart on a narrow screen. A wide screen shows both; there the key chooses which of
-        them scrolls."""
+        """Switch between lesson and chart on a narrow screen. On a wide screen, which shows both, choose which of them
+        scrolls."""
         page, step = self._page, self.now
         if self.wide or step.with_chart or page.table or step.alone:
             page.view = "work" if page.view == "lesson" else "lesson"
@@ -824,7 +825,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._does_nothing(keys_that_wait.NO_KEY)
 
     def _does_nothing(self, why: str) -> None:
-        """Say why a key does nothing. While the host is changed, or measured, that is the reason."""
+        """Say why a key does nothing. If the host is being changed or measured, name that as the reason."""
         if self._page.run is not None or self._page.observing is not None:
             self.tell_busy()
         elif not self.frame.at_work:

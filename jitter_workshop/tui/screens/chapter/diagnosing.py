@@ -1,5 +1,5 @@
-"""Show the step ``diagnose``: the learner names the cause that took most time, and the evidence decides if that is
-right."""
+"""Show the step ``diagnose``. The learner names the cause that took most time, and the evidence decides if the answer
+is right."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ class Diagnose(Step):
             self.screen.redraw()
 
     def _told(self, done: int, total: int) -> None:
-        """Show progress of the work on the thread. Raise Stopped, on the thread, after the learner left the step."""
+        """Show the progress of the work on the thread. Raise Stopped on the thread once the learner has left the
+        step."""
         if self.page.step != self.name or not self.screen.is_attached:
             raise Stopped("reading was stopped")
         self._went = (done, total)

@@ -1,4 +1,4 @@
-"""Hunt on a chapter's screen: hide a noise, name it among the suspects, act against the noise and measure again."""
+"""Hunt on a chapter's screen: hide a noise, name it among the suspects, act against it and measure again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ANSWERED = "Esc closes"
 
 
 class ChapterHunt:
-    """Hide a chapter's noise on a thread. The noise ends at the latest when the chapter's screen is closed."""
+    """Hide a chapter's noise on a thread. When the chapter's screen is closed, the noise ends."""
 
     def __init__(self, page: ChapterPage, runs: ChapterRuns, enter_step: Callable[[], None]) -> None:
         self._page = page
@@ -40,8 +40,8 @@ class ChapterHunt:
         self._seen: HuntState | None = None
 
     def watch(self) -> None:
-        """Look every LOOK_EVERY_S seconds whether the noise has ended, for example from another terminal, and show
-        that. Nothing is shown during a run."""
+        """Look every LOOK_EVERY_S seconds whether the noise has ended, for example from another terminal. If so, show
+        it. During a run nothing is shown."""
         if self._page.walk.hunts:
             self._screen.set_interval(LOOK_EVERY_S, self._look)
 
@@ -234,9 +234,10 @@ class SuspectsPage(ChoosingPage, scope="suspects"):
 
 
 class CuresPage(ChoosingPage, scope="cures"):
-    """Show actions against the noise, and let the learner choose the CPU for one more run. ``cpus``: the CPUs to which
-    the measured thread can move. ``measure``: called with the chosen CPU, or with None to stay on the previous run's
-    CPU.
+    """Show actions against the noise, and let the learner choose the CPU for one more run.
+
+    ``cpus``: the CPUs to which the measured thread can move. ``measure``: a function to call with the chosen CPU; None
+    stands for the CPU of the previous run.
     """
 
     def __init__(self, cpus: Sequence[int], measure: Callable[[int | None], None]) -> None:

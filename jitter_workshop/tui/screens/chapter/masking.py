@@ -65,7 +65,8 @@ class MaskPage(Page, scope="mask"):
         self.redraw()
 
     def action_agree(self) -> None:
-        """Check the mask. Once it is checked, right or wrong, go to the next mask, or back to the chapter."""
+        """Check the mask. If this mask was checked before, go to the next mask or, after the last one, back to the
+        chapter. A wrong mask does not stop the learner."""
         if self._judged is None:
             self._judged = judge(self._asked[self._number].wanted, self._mask.left)
         elif self._last:

@@ -32,14 +32,16 @@ View = Literal["lesson", "work"]
 
 
 Tried = tuple[ApplyView, tuple[Fact, ...]] | WorkshopError
-"""The outcome of an apply during this visit of the step: the result with the checks after it, or the error."""
+"""The outcome of an apply at this visit of the step: the result and the checks after it, or the error."""
 
 
 @dataclasses.dataclass(eq=False)
 class Observing:
-    """Hold the present observation of the learner's program. ``rest_s``: the seconds that it may still last, 0 while
-    the program's time is added up. ``left``: called if the user stops the observation while the time is added up. In
-    this case the screen does not wait for the result.
+    """Hold the present observation of the learner's program.
+
+    ``rest_s``: the seconds that the observation may still last, 0 while the program's time is added up. ``left``: a
+    function to call if the user stops the observation while the time is added up. Then the screen does not wait for the
+    result.
     """
 
     rest_s: float
@@ -96,8 +98,8 @@ class ChapterPage:
         return prose(self.walk.page(self.step), width, cpus=self.drawn)
 
     def tell_work(self, text: str, *, end: bool = False) -> None:
-        """Show a sentence, and scroll the figures to their beginning. ``end``: scroll to their end instead, where the
-        lesson's page is above the figures."""
+        """Show a sentence above the keys, and scroll the figures to their beginning. ``end``: where the lesson's page
+        is above the figures, scroll to their end instead."""
         self.view = "work"
         self.screen.tell(text)
         figures = self.screen.query_one("#data", Pane)
@@ -122,7 +124,7 @@ class ChapterPage:
 
     @property
     def lock_reason(self) -> str:
-        """Return why the guess can no longer be changed; "" while the guess can be changed."""
+        """Return the reason why the guess can no longer be changed; "" while it can be changed."""
         task = self.walk.chapter.prediction
         if task is None:
             return ""
@@ -172,14 +174,15 @@ class ChapterPage:
         return curves
 
     def told_at(self, asked: str | None) -> float:
-        """Return the percentile that the legend shows: the percentile of the guess, else the usual one of the chapter's
-        workload."""
+        """Return the percentile that the legend shows. It is the percentile of the guess or, if there is none, the
+        usual one of the chapter's workload."""
         slot = next((m.slot for m in self.walk.chapter.measurements), None)
         return float(tail_of(self.walk.workload(slot), asked))
 
     @cached_property
     def imported(self) -> tuple[RunCurve, ...]:
-        """Return the curves that were imported into this session. They are read once: a fine histogram takes time."""
+        """Return the curves that were imported into this session. They are read only once, because reading a fine
+        histogram takes time."""
         return self.workshop.imported()
 
     # -- requests --------------------------------------------------------------------------------------------------

@@ -239,7 +239,7 @@ class ChapterObserver:
         self._page.screen.call_later(self._ended, running, then)
 
     def _left(self) -> None:
-        """End the observation for the screen; the thread drops its result."""
+        """End the observation on the screen. When the thread ends later, its result is dropped."""
         self._over(partial(self._failed, Cancelled("cancelled")))
 
     def _ended(self, running: Observing, then: Callable[[], None]) -> None:

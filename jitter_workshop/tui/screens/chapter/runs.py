@@ -37,11 +37,13 @@ class ChapterRuns:
         self.make(slot, request)
 
     def make(self, slot: str | None, request: MeasureRequest) -> None:
-        """Make a run and keep it in a slot of the chapter (None: in no slot). On a class host, wait for the turn."""
+        """Make a run and keep it in a slot of the chapter. For None, keep it in no slot. On a class host, wait for the
+        turn."""
         self._page.frame.class_turn.with_turn(partial(self._make_now, slot, request))
 
     def show_causes(self) -> None:
-        """Show the causes of this chapter's newest traced run. If there is none, make a run that belongs to no step."""
+        """Show the causes of this chapter's newest traced run. If no run was traced, make a run for this alone; it
+        belongs to no step."""
         page, walk, workshop = self._page, self._page.walk, self._page.workshop
         if walk.host.rehearsed or (page.step not in AFTER and not walk.hunts):
             page.screen.tell(keys_that_wait.causes(walk.host.rehearsed, page.step))
@@ -66,7 +68,7 @@ class ChapterRuns:
             page.screen.tell("Measure first: without a run there is nothing to explain.")
 
     def show_causes_of(self, run: Run) -> None:
-        """Show the causes of a run; the page begins with the chapter's subject."""
+        """Show the causes of a run. If a page is about the chapter's subject, it is shown first."""
         from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 
         self._page.screen.app.push_screen(EvidenceScreen(run, self._page.walk.chapter.evidence))
@@ -138,7 +140,8 @@ class ChapterRuns:
             self.show_causes_of(run)
 
     def _failed(self, error: WorkshopError) -> None:
-        """Show why there is no run: in a dialog, or above the keys if the learner stopped the run or the turn ended."""
+        """Show why there is no run. The reason is shown in a dialog. If the learner stopped the run or the turn ended,
+        it is shown above the keys."""
         frame = self._page.frame
         told = self._over() or isinstance(error, TurnOver)
         self._page.screen.tell(_stopped_sentence(error) if told else "")

@@ -52,17 +52,18 @@ UNTOUCHED_MARK = "The mark stands where it began. ↑ ↓ ← → move it; Enter
 UNTOUCHED_CHOICE = "No answer is chosen yet. 1–9 or ↑ ↓ choose one; Enter again goes on without a guess."
 
 _ROOMY = 44
-"""From this number of a terminal's lines on, the step ``compare`` has room for every count."""
+"""The number of terminal lines from which the step ``compare`` has room for all counts."""
 _FEW_COUNTS, _FEW_CAUSES, _SOME_CAUSES = 3, 2, 5
-"""On a low terminal: the rows for causes and counts together, and the most rows for causes. On a high terminal: the
-most rows for causes."""
+"""Limits on rows. _FEW_COUNTS: rows for causes and counts together on a low terminal. _FEW_CAUSES: rows for causes on a
+low terminal. _SOME_CAUSES: rows for causes on a high terminal."""
 
 Enter = Literal["go on", "stay", "measure", "apply", "adopt", "hide", "leave", "mask", "name", "observe"]
 """The results of Enter: go to the next step, stay, or begin work that the screen does."""
 
 
 class Step:
-    """Behave as a step without figures. The class of each step derives from this one. ``name``: the step's name."""
+    """Behave as a step that has no figures. Each step has its own class, which is derived from this one. ``name``: the
+    step's name."""
 
     work_label = "plan"
     """The label of the key that switches from the lesson's page to the figures."""
@@ -81,10 +82,10 @@ class Step:
         self.page.view = "lesson" if self.opens_with_page and self.walk.page(self.name) else "work"
 
     def look_again(self) -> None:
-        """Read what the step is about to show; the screen calls this before it draws the step."""
+        """Read the data that the step shows. The screen calls this before it draws the step."""
 
     def resumed(self) -> None:
-        """Read again what a screen over this screen may have changed, such as a proof."""
+        """Read again the data that another screen may have changed while it covered this one, such as a proof."""
 
     @property
     def opens_with_page(self) -> bool:
@@ -98,7 +99,7 @@ class Step:
 
     @property
     def both(self) -> bool:
-        """Return True if the step shows the chart and the figures together, and no page of the lesson above them."""
+        """Return True if the step shows the chart and the figures together, without a page of the lesson above them."""
         return False
 
     @property
@@ -113,8 +114,8 @@ class Step:
 
     @property
     def only_reads(self) -> bool:
-        """Return True if the screen shows text now, and Enter does no more than go on from it. Enter then turns the
-        page first if there is more below."""
+        """Return True if Enter only goes on from the text that is shown now. Such an Enter first turns the page if
+        there is more text below."""
         return (self.page.view == "lesson" and not self.screen.wide) or not self.with_chart
 
     @property
@@ -132,8 +133,8 @@ class Step:
         return [(float(task.percentile or "99.9"), kept.value_ns)]
 
     def gap(self) -> tuple[tuple[int, int] | None, Gap | None]:
-        """Return the indexes of the curves before and after a change, and their distance at the percentile of the
-        guess; None for a missing part."""
+        """Return three values: the index of the curve before a change, the index of the curve after it, and the
+        distance of the curves at the percentile of the guess. A value that is missing is None."""
         return None, None
 
     def question(self, width: int) -> Lines:
@@ -169,7 +170,7 @@ class Step:
 
     @property
     def asked(self) -> str | None:
-        """Return the percentile of the guess; None if the guess is not about one."""
+        """Return the percentile of the guess; None if the guess is not about a percentile."""
         task = self.walk.chapter.prediction
         return task.percentile if task is not None else None
 
@@ -182,18 +183,18 @@ class Step:
         return []
 
     def said_of_recording(self) -> list[str]:
-        """Return the sentence which says that this step measures or writes nothing on a recording; [] for a step that
-        does neither on any host."""
+        """Return a sentence for a step that would measure or write on a host but does not on a recording. Return [] for
+        other steps."""
         return []
 
     def judged_on_recording(self) -> list[str]:
-        """Return sentences on an answer that another machine's run has decided, to be shown above the keys; [] at most
-        steps."""
+        """Return sentences on an answer that was judged by another machine's run. The screen shows them above the keys.
+        Return [] if there is no such answer."""
         return []
 
     def verdict(self, width: int) -> Lines:
-        """Return lines that say whether the guess was near, and why; [] at steps that do not decide it. They stand
-        between the result and the chart."""
+        """Return lines that say whether the guess was near, and why. They are shown between the result and the chart.
+        Return [] at steps that do not judge the guess."""
         task, outcome = self.walk.chapter.prediction, self.walk.outcome()
         decides = task is not None and self.name == task.slot
         if task is None or outcome is None or not (decides or self.name == "compare"):
@@ -209,11 +210,11 @@ class Step:
 
     @property
     def waits(self) -> bool:
-        """Return True while Enter does nothing, because the figures that Enter needs are not there yet."""
+        """Return True if Enter does nothing now because the figures that it needs are still missing."""
         return False
 
     def figures_opened(self) -> None:
-        """Handle the moment at which the step's figures replace something else on the screen."""
+        """Handle the moment at which the step's figures appear on the screen in place of the page or the chart."""
 
     @property
     def enter_label(self) -> str:
@@ -569,7 +570,7 @@ class Apply(Step):
 
     @property
     def _no_rights(self) -> bool:
-        """Return True if Enter would write something and the user lacks the rights to do so."""
+        """Return True if Enter would write something that the user has no rights to write."""
         writes = self.page.planned is None or bool(self.page.planned.changes)
         return writes and self.page.workshop.agent_session.rights == "none" and not self.walk.host.applied
 
@@ -602,7 +603,7 @@ class Apply(Step):
         return "stay" if self.agree_anew() else "go on"
 
     def agree_anew(self) -> bool:
-        """Return True if the plan of a placement has changed since it was shown: the new plan is then shown, and the
+        """Return True if the plan of a placement has changed since it was shown. In this case show the new plan; the
         next Enter agrees to it. Return False if the plan is the same, or if no plan can be made."""
         if not self.walk.places:
             return False
@@ -827,7 +828,7 @@ class Compare(Step):
 
     @property
     def _offer(self) -> str:
-        """Return the words that name the key that starts a proof; "" where this change cannot be proven here."""
+        """Return the words that name the key for starting a proof; "" if this change cannot be proven here."""
         return f"; {proof.KEY}" if self.offers_proof else ""
 
     def headline(self) -> tuple[str, str]:
@@ -877,7 +878,8 @@ class Explain(Step):
         super().enter()
 
     def unfold(self) -> bool:
-        """Open the next commands; after the last ones, open the first ones again. Return False if none is folded."""
+        """Open the next commands; after the last ones, open the first ones again. Return False if the chapter has too
+        few commands to fold any."""
         count = len(self.walk.chapter.by_hand)
         following = self.fold.first + OPEN
         self.fold = dataclasses.replace(self.fold, first=following if following < count else 0)
@@ -919,8 +921,8 @@ def steps_of(page: ChapterPage) -> dict[StepName, Step]:
 
 
 def _said_of_boots(way: BootWay, how: str) -> str:
-    """Return a sentence on the boots for which Enter writes. The next boot alone is offered first: if that boot hangs,
-    the boot after it is normal again."""
+    """Return a sentence that names the boots for which Enter would set the boot parameters. The next boot alone is
+    offered first: if that boot hangs, the boot after it is normal again."""
     other = "" if way.why_not else f" n plans it for {'every boot' if way.once else 'the next boot alone'}."
     if way.this_boot and way.once:
         return f"The parameters are in effect for this boot only; u removes the boot entry.{other}"

@@ -29,7 +29,8 @@ _TALL = 36
 
 
 class ClassChart(Widget):
-    """Show every member's curve: all faint, except the lowest, the middle and the highest one, which have names."""
+    """Show every member's curve. All curves are faint, except the lowest, the middle and the highest one; these have
+    names."""
 
     DEFAULT_CSS = "ClassChart { width: 1fr; height: 1fr; }"
 
@@ -132,8 +133,8 @@ class PresentApp(PaintedApp):
             yield from wrap(Text(where, "bold accent"), width)
 
     def _title(self, title: str, width: int) -> tuple[str, ...]:
-        """Return the title in large letters: on two lines for a long title, because only large letters can be read from
-        the last row of seats. On a low screen the title is plain."""
+        """Return the title in large letters, because only large letters can be read from the last row of seats. A long
+        title takes two lines. On a low screen the title is plain."""
         if self.size.height < _LOW:
             return (title,)
         large = big(title, width, max(self.size.height // 6, LEAST_ROWS))

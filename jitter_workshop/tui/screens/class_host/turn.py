@@ -23,7 +23,7 @@ EVERY_S = 2.0
 
 
 class TurnPage(Page, scope="queue"):
-    """Show the queue, and keep it up to date. Esc closes the page but keeps the place in the queue. ``came``: True if
+    """Show the queue, and keep it up to date. Esc closes the page, but the user stays in the queue. ``came``: True if
     the turn came while the page was shown."""
 
     def __init__(self) -> None:
@@ -31,7 +31,8 @@ class TurnPage(Page, scope="queue"):
         self.came = False
 
     def over(self, *, came: bool) -> None:
-        """Close the page because the wait is over. ``came``: the turn came; False: the wait was given up or failed."""
+        """Close the page because the wait is over. ``came``: True if the turn came, False if the learner stopped
+        waiting or the wait failed."""
         self.came = came
         self.dismiss(None)
 
@@ -63,7 +64,8 @@ class TurnController:
         """The token that ends the wait for the turn; None while the app does not wait."""
 
     def pause(self, paused: bool) -> None:
-        """Stop looking at the class (or continue), so that no timer of ours wakes while a block is measured."""
+        """Stop the timer that looks at the class, so that it does not wake while a block is measured. If ``paused`` is
+        False, start the timer again."""
         if self._timer is not None:
             (self._timer.pause if paused else self._timer.resume)()
 
@@ -123,8 +125,8 @@ class TurnController:
     # -- the turn ----------------------------------------------------------------------------------------------------
 
     def with_turn(self, then: Callable[[], None], otherwise: Callable[[], None] | None = None) -> None:
-        """Call ``then`` once this user has the turn of a class host. Without a class, or if the user has the turn
-        already, call ``then`` at once. If the learner closes the page with the queue first, call ``otherwise``
+        """Call ``then`` once this user has the turn of a class host. If there is no class, or if the user has the
+        turn already, call ``then`` at once. If the learner first closes the page with the queue, call ``otherwise``
         instead."""
         view = self._workshop.class_view
         if view is not None:

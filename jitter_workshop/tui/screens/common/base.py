@@ -1,5 +1,5 @@
 """Provide a base class for all screens, and another for all pages over a screen. A screen has a title line, a body and
-the keys, or only a sentence if the terminal is too small."""
+the keys. If the terminal is too small, the screen shows only a sentence about that."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ class KeyedScreen(Screen[None]):
         self.redraw()
 
     def _sized(self) -> None:
-        """Set the CSS classes for the present size. A huge screen is also wide; Textual's breakpoints set only one."""
+        """Set the CSS classes for the present size. A huge screen is also wide, but Textual's breakpoints would set
+        only one class."""
         width, height = self.app.size
         self.update_classes(
             {
@@ -125,7 +126,8 @@ class WorkshopScreen(KeyedScreen):
     said = ""
     """The sentence above the keys, where a screen has the sheet ``#say`` for it."""
     _published: bool | None = None
-    """True if the published curves (from an article of 2015) are shown at this visit; None: the preferences decide."""
+    """True if the published curves (from an article of 2015) are shown at this visit. None if the preferences decide
+    this."""
 
     @property
     def wide(self) -> bool:
@@ -206,7 +208,8 @@ class WorkshopScreen(KeyedScreen):
         self.redraw()
 
     def tell_busy(self) -> None:
-        """Say why a key does nothing while something is measured; a screen without such a sentence says nothing."""
+        """Say why a key does nothing while something is measured. This method says nothing; some screens override
+        it."""
 
     def copy(self, lines: Iterable[str], what: str) -> None:
         """Copy lines, and tell the user. ``what``: the beginning of the message, such as "The commands are"."""
@@ -238,7 +241,8 @@ class WorkshopScreen(KeyedScreen):
         self.call_next(self.query_one(KeyBar).show, self._with_class(tuple(self.keys())))
 
     def _with_class(self, keys: tuple[Shown, ...]) -> tuple[Shown, ...]:
-        """Return the keys, with a class's keys after the first one. During a run or a change, return only ``keys``."""
+        """Return the keys, with the keys of a class inserted after the first one. During a run or a change, return
+        ``keys`` as they are."""
         view, app = self.workshop.class_view, self.frame
         if view is None or not keys or app.measuring or app.at_work:
             return keys
@@ -262,8 +266,8 @@ class HostChangeScreen(WorkshopScreen):
     def on_thread(
         self, work: Callable[[], T], then: Callable[[T], None], failed: Callable[[WorkshopError], None] | None = None
     ) -> None:
-        """Do ``work`` on a thread. Then call ``then`` (with the result) or ``failed`` on the screen's own thread. If
-        ``failed`` is None, an error is shown in a dialog."""
+        """Do ``work`` on a thread. After that, call ``then`` with the result, or ``failed`` with the error, on the
+        screen's own thread. If ``failed`` is None, an error is shown in a dialog."""
         failed = failed or self._failed_to_change
         if self.frame.class_turn.queued:
             failed(HostError("you wait for the turn of this machine", "T shows the queue; x leaves it"))
@@ -300,7 +304,8 @@ class HostChangeScreen(WorkshopScreen):
 
 
 class Page(ModalScreen[None], KeyedScreen):
-    """Show a page over the screen (help, a question): a frame with lines, and below them a line that names the keys."""
+    """Show a page over the screen, such as help or a question. The page has a frame with lines; the line below them
+    names the keys."""
 
     STEP = 3
 

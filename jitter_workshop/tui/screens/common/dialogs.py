@@ -48,7 +48,8 @@ class ErrorDialog(Page, scope="dialog"):
 
 class Question(Page, scope="question"):
     """Ask before something is done. Show ``title``, the lines of ``about``, and ``keys`` (each key with its effect).
-    ``agree`` is called after Enter, ``keep`` after k; without ``keep``, k does nothing. Escape only closes."""
+    Enter calls ``agree``. The key k calls ``keep``; if ``keep`` is None, k does nothing. Escape only closes the
+    question."""
 
     def __init__(
         self, title: str, about: Build, keys: str, agree: Callable[[], None], keep: Callable[[], None] | None = None

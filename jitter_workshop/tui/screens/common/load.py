@@ -18,11 +18,12 @@ from jitter_workshop.tui.screens.common.base import Page
 
 
 class LoadPage(Page, scope="load"):
-    """Show the load. Enter goes on; r looks again. ``look``: looks at the load for a second or two; it returns None if
-    the load is not known. ``tell``: names the load in a sentence where this page is not read.
+    """Show the load. Enter goes on; r looks again. ``look``: a function that looks at the load for a second or two; it
+    returns None if the load is not known. ``tell``: a function that names the load in a sentence, for a user who did
+    not read this page.
 
-    The page opens by itself, seconds after the screen below has opened. A key that comes at once is meant for that
-    screen: the page closes, the screen has the key, and the sentence says what the page would have said.
+    The page opens by itself, seconds after the screen below. A key that comes at once was meant for that screen. So the
+    page closes, passes the key to the screen, and calls ``tell``.
     """
 
     _opened = math.inf

@@ -126,7 +126,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
         self.call_after_refresh(self._fit_host)
 
     def _fit_host(self) -> None:
-        """Hide the host's facts where the path leaves them too few lines: their title alone says nothing."""
+        """Hide the pane with the host's facts if the path leaves too few lines for it. The pane's title alone would say
+        nothing."""
         pane = self.query_one("#home-host", Pane)
         pane.visible = pane.size.height >= _LEAST_HOST
 
@@ -158,8 +159,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
             yield from wrap(line, width, "▸ ")[:2]
 
     def _about(self, width: int) -> Iterable[Text]:
-        """Return the row under the cursor in words: its signs, what the chapter can show here, its minutes and its
-        subject; or why the chapter cannot be opened or is taught on a recording."""
+        """Return a text on the chapter under the cursor: its signs, what it can show here, its minutes and its subject.
+        If the chapter cannot be done on this host, the text gives the reason instead."""
         entry = self.query_one(PathList).entry
         if entry is None:
             return ()
@@ -240,7 +241,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
             yield line
 
     def _without_a_ring(self) -> str:
-        """Return why no run of the learner's is shown among the bars. The bars show only runs of ``ring``."""
+        """Return a sentence for bars without a run of the learner's. It gives the reason, for example that the bars
+        show only runs of ``ring``."""
         count = len(apart_from_proofs(self.workshop.runs()))
         if count:
             return f"Press c to see your {many(count, 'run')}: this page draws only runs of the ring."

@@ -25,7 +25,7 @@ _KEYS = (
 )
 
 MANY = 64
-"""The map of a machine with more CPUs takes the whole screen."""
+"""A number of CPUs. The map of a machine with more CPUs takes the whole screen."""
 
 
 class CpuPicker(Page, scope="cpus"):
@@ -98,7 +98,8 @@ class CpuPicker(Page, scope="cpus"):
 
     @on(CpuMap.Clicked)
     def _clicked(self) -> None:
-        """Take away the thread on the clicked CPU. If no thread is there, put the first thread without a CPU on it."""
+        """Remove the thread on the clicked CPU. If no thread is there, put the first thread that has no CPU on the
+        clicked CPU."""
         cpu = self.query_one(CpuMap).cursor
         sits = next((role for role, c in self.chosen.items() if c == cpu), None)
         free = next((role for role in ROLES if role not in self.chosen), None)

@@ -88,8 +88,8 @@ class StatusScreen(WorkshopScreen, scope="status"):
     # -- layout ----------------------------------------------------------------------------------------------------
 
     def shown(self) -> tuple[Finding, ...]:
-        """Return the checks that are listed now, in the order of their headings. Those that this host lacks are
-        last."""
+        """Return the checks that are listed now, in the order of their headings. Checks of things that this host does
+        not have are last."""
         if self._found is None:
             return ()
         found = self._found.improvable if self._only_improve else self._found.checks

@@ -22,7 +22,7 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
 Page = Literal["causes", "stalls", "others"]
 PAGES: tuple[Page, ...] = ("causes", "stalls", "others")
 _HIGH = 36
-"""From this number of lines of a terminal on, an empty line separates the stalls in the list."""
+"""The number of terminal lines from which an empty line separates the stalls in the list."""
 
 
 class CausesScreen(WorkshopScreen, scope="causes"):
@@ -86,7 +86,7 @@ class CausesScreen(WorkshopScreen, scope="causes"):
 
     @property
     def traced(self) -> bool:
-        """Return True once findings by a trace are shown."""
+        """Return True if the findings on the screen come from a trace."""
         raise NotImplementedError
 
     @property
@@ -126,7 +126,7 @@ class CausesScreen(WorkshopScreen, scope="causes"):
 
     @property
     def row_height(self) -> int:
-        """Return the lines of a stall in the list: on a high screen an empty line keeps the bars apart."""
+        """Return the number of lines of a stall in the list. On a high screen an empty line separates the bars."""
         return 2 if self.traced and self.app.size.height >= _HIGH else 1
 
     # -- keys ------------------------------------------------------------------------------------------------------

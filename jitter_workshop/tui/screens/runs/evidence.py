@@ -1,5 +1,5 @@
 """Show what took a run's time: the causes, the worst stalls as bars of time, and who else ran on the measured CPUs. For
-a run without a trace show counters, the longest stalls, and commands to run by hand."""
+a run without a trace, show the counters, the longest stalls, and commands to run by hand."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from jitter_workshop.tui.widgets.sheet import ListSheet, Pane, Sheet, panel
 
 _COLUMN = 8
 MOST_DRAWN = 6
-"""More than six curves cannot be told apart."""
+"""The largest number of curves in the chart. More curves could not be told apart."""
 
 
 NO_RUN = f"No run yet: {HOW}"
@@ -212,8 +212,9 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             yield from wrap(Text(told, "dim"), width, "    ")
 
     def _named(self, run: Run, room: int | None = None) -> str:
-        """Return a run's chapter, its label and what is special about it, in ``room`` characters (None: all of it). The
-        chapter's name is left out first: the label tells two runs of a chapter apart. Then the label is cut."""
+        """Return a run's chapter, label and special marks, in at most ``room`` characters. If ``room`` is None, return
+        the full text. If the text is too long, the chapter is left out first, because the label alone tells two runs of
+        a chapter apart. If the text is still too long, the label is cut."""
         aside = f" ({run.mark})" if run.mark else ""
         aside += "" if run.complete else " (stopped)"
         aside += " (disturbed)" if run.disturbed else ""
