@@ -1,9 +1,10 @@
 """Write one archive from which a machine without the internet becomes a class host.
 
-The archive holds wheels of this tool and of all that it needs, the class file, and a script that unpacks the wheels and
-runs ``class init``. The wheels are made of the installed files
+The archive holds three things: wheels of this tool and of all that it needs, the class file, and a script. The script
+unpacks the wheels and runs ``class init``. The wheels are made of the installed files
 (https://packaging.python.org/specifications/binary-distribution-format), so the class gets exactly the files of this
-machine."""
+machine.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Choose recall questions, and keep each question in a box that says when it comes back.
 
-The rule is that of Leitner's card boxes (S. Leitner, "So lernt man lernen", 1972), counted in visits: a visit is the
-start of a chapter at which questions are asked. A new question that is answered right goes into box 2, each further
-right answer moves it one box on, and a wrong answer moves it back into box 1. A question in box 1 comes back at the
-next visit, one in box 2 after two visits, then after 4, 8 and 16. A skipped question stays where it is.
+The rule comes from Leitner's card boxes (S. Leitner, "So lernt man lernen", 1972). Time is counted in visits: a visit
+is the start of a chapter at which questions are asked. A new question that is answered right goes into box 2. Each
+further right answer moves the question one box on. A wrong answer moves it back into box 1. A question in box 1 comes
+back at the next visit, one in box 2 after two visits, then after 4, 8 and 16. A skipped question stays in its box.
 """
 
 from __future__ import annotations

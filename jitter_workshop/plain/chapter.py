@@ -136,7 +136,7 @@ class PlainChapter:
         return f"Enter {following[position + 1]} · {rest}"
 
     def _boots(self) -> str:
-        """Return the menu's words for the other choice of boots; "" if there is none. The next boot alone is offered
+        """Return the menu's words for a second choice of boots; "" if there is none. The next boot alone is offered
         first: if that boot hangs, the boot after it is normal again."""
         way = self._walk.host.boots.way()
         if way is None or (way.why_not and not way.root_first):

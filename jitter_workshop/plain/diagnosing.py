@@ -45,8 +45,7 @@ def asks(walk: ChapterSession, step: StepName) -> bool:
 
 
 def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName, answer: str) -> bool:
-    """Take a letter or a number as the learner's answer, and tell the judgement. Return False if the input is neither a
-    letter nor a number of an answer."""
+    """Take a letter or a number as the learner's answer, and tell the judgement. Return False for any other input."""
     seen = walk.diagnosis.ready
     if not asks(walk, step) or seen is None:
         return False

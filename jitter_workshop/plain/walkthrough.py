@@ -72,8 +72,8 @@ class PlainWalk:
         self._look: LoadLook | None = LoadLook(workshop) if read is not None or sys.stdin.isatty() else None
 
     def run(self, chapter_id: str | None = None) -> int:
-        """Run until the learner leaves, by ``q`` or at the end of the input, and return 0. On leaving, held changes are
-        restored, unless the learner keeps them. ``chapter_id``: the chapter to open first."""
+        """Run until the learner leaves, by ``q`` or at the end of the input, and return 0. On leaving, the learner may
+        keep the held changes; else they are restored. ``chapter_id``: the chapter to open first."""
         talk = self._talk
         ask, step = True, ""
         try:

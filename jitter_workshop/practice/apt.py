@@ -1,7 +1,7 @@
 """Download Debian packages, of this system's suites or of other suites, and install nothing.
 
-Another suite or processor gets an apt configuration of its own in a temporary folder. The address of the archive and
-its signing key are those of this system.
+For another suite or processor, apt gets a configuration of its own in a temporary folder. It uses the address of this
+system's archive, and the archive's signing key.
 """
 
 from __future__ import annotations

@@ -175,8 +175,8 @@ _IGNORE_SHARED = {"capability": "x-ignore-shared", "state": True}
 
 
 def key(options: Options, cache: Path, base: Base) -> str:
-    """Return a key that changes with everything that a saved machine depends on, so that only a matching machine is
-    found."""
+    """Return a key made from everything on which a saved machine depends. If one of these things changes, the key
+    changes, and the old machine is not found."""
     made = qemu.parts(replace(options, kept=None), cache)
     words = qemu.command_line(replace(options, kept=None), made.kernel, Path("/work"), None, list(made.shares))
     sums = (made.kernel.folder / kernels.SUMS).read_bytes()

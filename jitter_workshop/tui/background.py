@@ -39,7 +39,7 @@ seconds. Without this wait, the screen could still lay out or write during the b
 
 async def aside(work: Callable[[], T]) -> T:
     """Do ``work`` on a thread, and return its result or raise its error. When the caller is cancelled or the program
-    ends, the thread goes on and nobody waits for it. (An executor would wait.)"""
+    ends, the thread goes on, and its end is not waited for. (An executor would wait.)"""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 

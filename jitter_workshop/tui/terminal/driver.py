@@ -92,8 +92,8 @@ class QuietDriver(LinuxDriver):
                 pass
 
     def write(self, data: str) -> None:
-        """Write ``data``. Write nothing if the terminal is gone: nobody empties the queue then, and a full queue would
-        block the app."""
+        """Write ``data``. Write nothing if the terminal is gone: the queue of output would not be emptied, and a full
+        queue would block the app."""
         if self._is_on:
             super().write(data)
 
