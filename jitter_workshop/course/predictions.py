@@ -155,7 +155,7 @@ def _fell_most(task: PredictionTask, before: KnownRun, seen: KnownRun) -> tuple[
     decided = moved(figure(most), before, seen)
     others = " ".join(moved(figure(name), before, seen) for name in known if name != most)
     if known[most] < MOVED:
-        return none, f"None of these figures fell to half. This one fell most: {decided}", others
+        return none, f"None of these figures fell to half. This one came nearest: {decided}", others
     return next(a for a in task.answers if a.figure == most), decided, others
 
 

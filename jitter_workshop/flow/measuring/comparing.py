@@ -47,7 +47,9 @@ def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
     stood, stands = ({str(one.get("id", "")): one.get("value") for one in run.applied} for run in (first, second))
     notes = []
     if early := sorted(ids & stood.keys()):
-        notes.append(f"{', '.join(early)} was applied already when the first run was made.")
+        notes.append(
+            f"{', '.join(early)} {'was' if len(early) == 1 else 'were'} applied already when the first run was made."
+        )
     if ids and not ids & stands.keys():
         notes.append("The second run was made without this chapter's settings.")
     others = sorted(i for i in stood.keys() | stands.keys() if i not in ids and stood.get(i, "-") != stands.get(i, "-"))

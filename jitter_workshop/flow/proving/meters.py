@@ -154,9 +154,11 @@ def _another_stack(without: Taken, with_it: Taken, ids: frozenset[str]) -> str:
     stood, stood_with = ({one["id"]: one.get("value", "") for one in taken.applied} for taken in (without, with_it))
     early, lacking = sorted(ids & stood.keys()), sorted(ids - stood_with.keys())
     if early:
-        return f"{', '.join(early)} was applied during the run without the change"
+        return f"{', '.join(early)} {'was' if len(early) == 1 else 'were'} applied during the run without the change"
     if lacking:
-        return f"{', '.join(lacking)} was not applied during the run with the change"
+        return (
+            f"{', '.join(lacking)} {'was' if len(lacking) == 1 else 'were'} not applied during the run with the change"
+        )
     rest = {name: value for name, value in stood_with.items() if name not in ids}
     odd = sorted(name for name in stood.keys() | rest.keys() if stood.get(name) != rest.get(name))
     return f"{', '.join(odd[:6])} changed between the two runs of a round" if odd else ""

@@ -237,7 +237,8 @@ def _all_changes(
     ]
     if odd := other_writes(full.changes, single):
         raise HostError(
-            f"these settings need other writes together than each setting alone: {odd}", "name fewer settings"
+            f"these settings cannot be screened: together they need other writes than alone ({odd})",
+            "name fewer settings",
         )
     return full.changes
 
