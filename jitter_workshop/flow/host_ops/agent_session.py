@@ -140,9 +140,9 @@ class AgentSession:
         return result
 
     def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
-        """Mark the announced changes of a journal that the learner has made by hand: they count as ours. ``end``: stop
-        waiting for the rest of these changes. ``wrong``: the learner typed values that differ from the announced ones;
-        record these, too. Raise HostError if the agent has ended."""
+        """Record as ours those changes of an announced journal that the learner has made by hand. ``end``: stop waiting
+        for the rest of these changes. ``wrong``: the learner typed values that differ from the announced ones; record
+        these, too. Raise HostError if the agent has ended."""
         agent = self._living()
         if agent is None:
             raise HostError("the agent ended, so the changes made by hand have been restored", "begin again")
@@ -191,9 +191,8 @@ class AgentSession:
 
     @property
     def took_turn(self) -> bool:
-        """Return True if this session took the turn and did not end it. The turn may have ended by other means: the
-        agent is not asked.
-        """
+        """Return True if this session took the turn and did not end it. The agent is not asked, so the turn may already
+        be over for another reason."""
         return self._turn
 
     def turn_lost(self) -> str:
@@ -251,7 +250,7 @@ class AgentSession:
         self._connected_to_class().turn(do, user=user)
 
     def say_doing(self, doing: str) -> None:
-        """Tell the users who wait what this turn is used for."""
+        """Tell the waiting users the purpose of this turn."""
         agent = self._living()
         if agent is not None and self._turn:
             with contextlib.suppress(WorkshopError):
@@ -341,7 +340,7 @@ class AgentSession:
         return self._agent
 
     def _write_down_lapsed(self) -> None:
-        """Log the settings that were restored because the lease was lost, as far as the host's journal shows them."""
+        """Log the settings that were restored because the lease was lost. The host's journal shows which they are."""
         self.change_log.lapsed({(entry.tunable, entry.path) for entry in standing(HostRoot(HERE))})
 
 

@@ -83,9 +83,9 @@ def apply(
 
 
 def as_root(agent_session: AgentSession, drawn: HostPlan) -> HostPlan:
-    """Return the plan that root makes, because root can read more files. A plan without changes is returned as it is,
-    unless only root can tell if a boot parameter can be set for one boot. Raise HostError without root's rights.
-    """
+    """Return the plan that root makes, because root can read more files. A plan without changes is usually returned as
+    it is. If only root can tell whether a boot parameter can be set for one boot, root makes such a plan, too. Raise
+    HostError without root's rights."""
     once = any(one.once for one in drawn.wanted)
     if not drawn.plan.changes and not (once and drawn.host.one_boot.shut):
         return drawn
@@ -93,14 +93,15 @@ def as_root(agent_session: AgentSession, drawn: HostPlan) -> HostPlan:
 
 
 def not_here(plan: Plan) -> tuple[Refused, ...]:
-    """Return a refusal for each tunable of a plan that this host lacks or that is only reported."""
+    """Return a refusal for each planned tunable that this host lacks, and for each that is only reported."""
     return tuple(
         Refused(s.tunable, "", s.reason) for s in plan.skipped if not s.partly and not s.reason.startswith(ALREADY)
     )
 
 
 def differently(plan: Plan, applied: Sequence[Applied]) -> tuple[Applied, ...]:
-    """Return the changes whose value on the host, read after all writes, differs from the written value."""
+    """Return the changes that did not take full effect: after all writes, the host's value differs from the written
+    value."""
     kinds = {change.n: change.kind for change in plan.changes}
     return tuple(
         a
@@ -162,9 +163,8 @@ def note_stack(session: str | None) -> str:
 
 
 def none_applied(result: ApplyResult) -> HostError:
-    """Return the error to raise after an apply that changed nothing. Its message has the first refusal and the number
-    of the other ones.
-    """
+    """Return the error to raise after an apply that changed nothing. Its message has the first refusal, and the number
+    of the other refusals."""
     first = result.refused[0]
     more = len(result.refused) - 1
     where = f" ({clean(first.path, 120)})" if first.path else ""

@@ -28,7 +28,7 @@ from jitter_workshop.tuning import journal
 
 LAPSED = "this program was stopped or the agent ended, so the lease ran out and root's process restored the settings"
 VALUE_LIMIT = 4_096
-"""Greatest number of characters of a logged value; a mask of 8,192 CPUs has about half as many."""
+"""Greatest number of characters of a logged value. The mask of 8,192 CPUs has about half as many."""
 
 
 class ChangeLog:
@@ -47,9 +47,8 @@ class ChangeLog:
 
     @contextlib.contextmanager
     def during(self, chapter: str | None = None, proof: str | None = None) -> Iterator[None]:
-        """Mark all entries that are logged inside the context with this chapter and this proof. With None, the mark
-        stays as it was before the context.
-        """
+        """Mark all entries that are logged inside the context with this chapter and this proof. None means the chapter
+        or proof from before the context."""
         before = self._chapter, self._proof
         self._chapter = before[0] if chapter is None else chapter
         self._proof = before[1] if proof is None else proof

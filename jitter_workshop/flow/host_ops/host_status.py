@@ -216,9 +216,8 @@ def known_boots(
 
 
 def host_mismatch(session: Session, here: str, root: HostRoot, boots: Collection[str]) -> str:
-    """Return the reason why a live host is not the host of the session; "" if it is, or may be. ``here``: the host's
-    name. ``boots``: the ids of the boots that the session knows.
-    """
+    """Return the reason why a live host is surely not the host of the session, else "". ``here``: the host's name.
+    ``boots``: the ids of the boots that the session knows."""
     there = clean(session.host, 40)
     if there and there != here:
         return f"the session was made on {there}, and this host is {here}"

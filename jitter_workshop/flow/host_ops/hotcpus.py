@@ -137,8 +137,9 @@ def _placed(root: HostRoot, machine: Topology) -> tuple[CpuSet, str]:
 def _first_threads(machine: Topology, threads: CpuSet) -> bool:
     """Return True if each of these CPUs is the first of its core, or if all are of one core without CPU 0.
 
-    Other threads are chosen if a core's first thread is CPU 0, which must not become hot. They are also chosen if this
-    process may not use the first threads. The tunables could not tell such threads from their idle siblings."""
+    CPUs that are not the first of their core are chosen in two cases: the first is CPU 0, which must not become hot, or
+    this process may not use the first. The tunables could not tell such CPUs from their idle siblings.
+    """
     cores = [cpu.smt_siblings for number in threads if (cpu := machine.cpu(number)) is not None]
     together = len(set(cores)) == 1 and 0 not in machine.siblings_of(threads)
     return together or all(core.cpus[0] in threads for core in cores)

@@ -46,8 +46,9 @@ def words(chapter: str = "", *, plain: bool = False) -> list[str]:
 def practise(command: list[str]) -> int:
     """Run the command in this terminal until it ends, and return its exit code, or -N if the signal N ended it.
 
-    Ctrl-C belongs to the machine. If this process is to end, the machine ends first. Call this on the main thread,
-    while nothing is drawn on the terminal."""
+    Ctrl-C goes to the machine only. A signal that would end this process ends the machine first. Call this on the main
+    thread, while nothing is drawn on the terminal.
+    """
     child: subprocess.Popen[bytes] | None = None
 
     def end(number: int, frame: FrameType | None) -> None:

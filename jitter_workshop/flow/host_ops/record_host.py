@@ -77,7 +77,8 @@ def _check_everything(place: HostRoot, topology: Topology) -> None:
 
 
 def _read_owned(place: HostRoot) -> None:
-    """Read each file of the kernel that a tunable may write: ``plan ID=VALUE`` reads some files that ``plan`` does not.
+    """Read each file of the kernel that a tunable may write, because ``plan ID=VALUE`` reads some files that ``plan``
+    does not read.
 
     Control groups are left out: the checks read those that matter.
     """

@@ -50,7 +50,8 @@ class Recordings:
         self._said: dict[str, str] = {}
 
     def unreadable(self, chapter: Chapter) -> str:
-        """Return the reason why a chapter cannot be taught on its recordings; "" if it can, or has no recordings."""
+        """Return the reason why a chapter's recordings cannot be shown; "" if they can be shown, or if there are
+        none."""
         for name in filter(None, (chapter.recording, chapter.recording_after)):
             if name not in self._said:
                 self._said[name] = self._wrong(name)
@@ -72,7 +73,8 @@ class Recordings:
 
 
 def _inside(place: Path, *found: Path) -> bool:
-    """Return True if no path leaves ``place``, not even through links: a course may come from anyone."""
+    """Return True if all paths stay inside ``place`` when their links are followed. A course may come from anyone, so
+    its links are not trusted."""
     try:
         top = place.resolve()
         return all(path.resolve().is_relative_to(top) for path in found)

@@ -91,9 +91,8 @@ def ground_of(root: HostRoot, topology: Topology | None = None) -> tuple[HotCpus
 
 
 def _held(host: Host, tunables: Sequence[Tunable], checks: Sequence[Assessment]) -> str:
-    """Return the reason why no change of these tunables would have an effect here; "" if a change of at least one would
-    have an effect. Only tunables that can be improved count.
-    """
+    """Return the reason why changes of these tunables would have hardly any effect here. Only tunables that can be
+    improved count. Return "" if a change of at least one of them would have an effect."""
     told = [t.held(host) for t, check in zip(tunables, checks, strict=True) if check.state == "improve"]
     return told[0] if told and all(told) else ""
 

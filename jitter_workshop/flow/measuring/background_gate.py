@@ -46,8 +46,8 @@ class BackgroundGate:
 
     @contextlib.contextmanager
     def beside(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Wait until nothing is measured, then do background work in the context. Another thread calls ``stop``, which
-        must not wait, to end the work early."""
+        """Wait until nothing is measured, then do background work in the context. If a measurement begins meanwhile,
+        its thread calls ``stop`` to end the work early. ``stop`` must return at once."""
         with self._changed:
             self._changed.wait_for(lambda: not self._measuring)
             self._beside.append(stop)
@@ -59,8 +59,9 @@ class BackgroundGate:
                 self._changed.notify_all()
 
     def wait(self, ready: Callable[[], bool], limit_s: float) -> None:
-        """Wait until ``ready`` returns True, or for ``limit_s`` seconds; during a measurement the time limit does not
-        wake this thread. Code that changes the result of ``ready`` calls :meth:`nudge`."""
+        """Wait until ``ready`` returns True, or until ``limit_s`` seconds have passed. A measurement is not disturbed:
+        while it lasts, the end of these seconds does not wake this thread. Code that changes the result of ``ready``
+        must call :meth:`nudge`."""
         ends = time.monotonic() + limit_s
         with self._changed:
             while not ready():

@@ -24,14 +24,14 @@ _HOST_FACTS = (
     "clocksource",
     "cpu_max_quota_us",
 )
-"""Facts of the host: if one of them changed, for whatever reason, two runs are not alike."""
+"""Facts of the host. If one of them differs between two runs, the runs are not alike."""
 
 _LINES, _COLUMNS = 3, 76
 
 
 def compare_runs(a: Run, b: Run) -> CompareView:
-    """Return the comparison of two runs. If they were made in the same way, the headline says how large a difference is
-    by chance alone."""
+    """Return the comparison of two runs. If both were made in the same way, the headline says how far chance alone
+    moved the figures."""
     from jitter_workshop.stats.comparison import compare
 
     comparison = compare(a, b, a.main_histogram)
@@ -40,9 +40,8 @@ def compare_runs(a: Run, b: Run) -> CompareView:
 
 
 def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
-    """Return notes on two runs that were not measured as the chapter intends. Its settings must be in effect in the
-    second run and not in the first, and no other setting may change between the runs.
-    """
+    """Return notes on wrong settings in a chapter's two runs. The chapter's settings must be in effect in the second
+    run only. No other setting may change between the runs."""
     ids = {word.partition("=")[0] for word in chapter.tunables}
     stood, stands = ({str(one.get("id", "")): one.get("value") for one in run.applied} for run in (first, second))
     notes = []
@@ -60,9 +59,8 @@ def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
 
 
 def _set_to(ident: str, applied: Mapping[str, str | None]) -> str:
-    """Return in words what this tool had written for a tunable during a run. ``applied``: tunable id → value; a tunable
-    without a value had its good value.
-    """
+    """Return a tunable's value during a run in words, or words that this tool had not applied it. ``applied``: tunable
+    id → value; the value is None if the tunable had its good value."""
     return (applied[ident] or "applied") if ident in applied else "not applied"
 
 

@@ -66,7 +66,7 @@ def _curve(name: str, figures: dict[str, Any]) -> RunCurve:
 
 
 def named(shown: RunCurve, measures: str) -> RunCurve:
-    """Return the curve with its quantity before its label. A legend that cuts a label leaves its beginning."""
+    """Return the curve with its quantity before its label: a legend may cut off the end of a long label."""
     label = f"{measures}: {shown.label}"
     return dataclasses.replace(shown, label=label, curve=dataclasses.replace(shown.curve, label=label))
 

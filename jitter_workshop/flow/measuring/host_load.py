@@ -57,7 +57,7 @@ def judged(
     average: float | None, earlier: CpuStat, later: CpuStat, tasks: tuple[ForeignLoad, ...], own_s: float
 ) -> HostLoad | None:
     """Return the load between two readings of /proc/stat; None if no CPU time passed between them. ``tasks``: other
-    tasks that ran meanwhile. ``own_s``: the CPU seconds of this process, which are no load."""
+    tasks that ran meanwhile. ``own_s``: the CPU seconds of this process, which do not count as load."""
     cpus = [cpu for cpu in later.per_cpu if cpu in earlier.per_cpu]
     whole = sum(later.per_cpu[cpu].total - earlier.per_cpu[cpu].total for cpu in cpus)
     if whole <= 0:

@@ -40,11 +40,11 @@ NOTE = "isolation"
 
 @dataclass(frozen=True, slots=True)
 class CpuBudget:
-    """Hold the number of CPUs that one run may use. A process is either inside or outside this tool's isolated set;
-    where single threads can be moved, one thread can be inside and the others outside. ``isolated``: the CPUs of that
-    set, empty if there is none. ``reduced``: a run would have more CPUs without the set. ``split``: a run has two CPUs
-    only because they are on both sides. ``without``: the number that one run could use without the set.
-    """
+    """Hold the number of CPUs that one run may use. A process is either inside or outside this tool's isolated set.
+    Where single threads can be moved, one thread can be inside and the others outside. ``isolated``: the CPUs of the
+    set, empty if there is no set. ``reduced``: a run would have more CPUs without the set. ``split``: a run has two
+    CPUs only if it uses one inside the set and one outside. ``without``: the number of CPUs that one run could use
+    without the set."""
 
     cpus: int
     isolated: CpuSet
@@ -53,8 +53,8 @@ class CpuBudget:
     without: int = dataclasses.field(default=0, compare=False)
 
     def cpus_for(self, placement: str) -> int:
-        """Return the number of CPUs for a run with this placement: threads that the scheduler may move (``none``) are
-        all on one side."""
+        """Return the number of CPUs for a run with this placement. With the placement ``none`` the scheduler may move
+        the threads, so all of them are either inside the set or outside."""
         return 1 if self.split and placement == "none" else self.cpus
 
     @property
@@ -87,9 +87,9 @@ def takes_threads(root: HostRoot) -> bool:
 
 
 def room(root: HostRoot, topology: Topology, *, may_place: bool = True) -> CpuBudget:
-    """Read the isolated set, and return the CPU budget of a run. A run is made on the side that has more CPUs, inside
-    the set or outside. It is made on both sides if only this gives it two CPUs. ``may_place``: True if root's rights
-    are available; without them no thread can be put into the set."""
+    """Read the isolated set, and return the CPU budget of a run. A run is made either inside the set or outside, where
+    there are more CPUs. If neither has two CPUs, the run uses one inside and one outside. ``may_place``: True if root's
+    rights are available; without them no thread can be put into the set."""
     own = own_cpus(root)
     outside = topology.allowed - own
     cpus = max(len(outside), len(own))

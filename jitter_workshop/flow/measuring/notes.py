@@ -123,7 +123,7 @@ _NULLS = {
     "counted_s": "the measuring process did not report how long it counted",
     "steal_resolution_ns": "see steal_ns",
 }
-"""The reasons for a run's null fields, if no other note gives a better one."""
+"""The reasons for a run's null fields. A reason from another note has precedence."""
 
 _CLOCK_NULLS = {
     "offset_ns": "this is measured only between two fixed CPUs",

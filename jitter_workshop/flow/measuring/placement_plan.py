@@ -145,6 +145,7 @@ def bound(plan: PlanView) -> tuple[tuple[str, int], ...]:
 
 
 def same_writes(now: PlanView, shown: PlanView | None) -> bool:
-    """Return True if the plan ``now`` has the same writes, by their digests, as the plan ``shown`` to the user (None:
-    no plan was shown). If not, the user has not agreed to the writes yet."""
+    """Compare two plans by the digests of their writes, and return True if they are the same. If they differ from the
+    plan ``shown``, the user has not agreed to the writes of ``now``. ``shown``: None if no plan was shown; then return
+    False."""
     return shown is not None and [digest(one) for one in now.changes] == [digest(one) for one in shown.changes]

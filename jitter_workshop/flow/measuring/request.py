@@ -310,8 +310,8 @@ def _within(what: str, value: int, limits: tuple[int, int], shown: str) -> None:
 
 
 def _blocks_of_messages(request: MeasureRequest, longest_ns: int) -> Blocks:
-    """Return the blocks for a number of messages. Their time limit is long enough to send all messages, unless the
-    sender is badly stuck."""
+    """Return the blocks for a number of messages. Their time limit is at least three times as long as the messages
+    need, so that a delayed sender can still send all of them."""
     assert request.messages is not None
     interval = interval_ns(request)
     most = LONGEST_S * 1_000_000_000 // interval

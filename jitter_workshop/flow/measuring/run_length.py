@@ -17,15 +17,16 @@ from jitter_workshop.stats.scale import nice_duration, nice_ns
 
 _RARE = 99.0
 _SPARE = 1.05
-"""A run is made this many times as long as computed: messages start a little late, and lead-ins are left out."""
+"""The planned length of a run is the computed length times this factor: messages start a little late, and lead-ins are
+left out."""
 _SHORTEST_S = 1.0
 _LONG_S = 40.0
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Hold the expected figures of a run that measures for ``seconds`` and takes ``clock_s`` by the clock, with its
-    start and pauses. ``messages``: the approximate number of messages, None if unknown. ``solid``: the highest
+    """Hold the expected figures of a run. ``seconds``: the time that it measures. ``clock_s``: its time by the clock,
+    with its start and pauses. ``messages``: the approximate number of messages, None if unknown. ``solid``: the highest
     percentile with ten messages beyond it. ``distinct``: the highest percentile with ten distinct stalls beyond it,
     known only from an earlier run of the same kind. ``like``: the name of that run. ``noisy``: a noise runs beside it.
     ``usual_pauses``: True if no earlier run shows this host's pauses between blocks, so that usual ones are assumed.
@@ -147,9 +148,8 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
 
 
 def like(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:
-    """Return the newest complete run with the workload, pace, duty, memory, noise and kind of placement of ``request``;
-    None if there is no such run.
-    """
+    """Return the newest complete run of the same kind as ``request``; None if there is no such run. Runs of the same
+    kind have the same workload, pace, duty, memory, noise and kind of placement."""
     paced = interval_ns(request) if KINDS[request.workload].paced else None
     for run in reversed(list(runs)):
         if (
@@ -188,9 +188,8 @@ def _of(percentile: str, rate: float, before: Run | None) -> Budget:
 
 
 def _furthest(messages: int, needs: Sequence[tuple[str, Budget]]) -> str | None:
-    """Return the highest percentile for which ``messages`` are enough; None if they are too few for each. ``needs``:
-    (percentile, budget), the lowest percentile first.
-    """
+    """Return the highest percentile for which ``messages`` are enough; None if they are too few for every percentile.
+    ``needs``: (percentile, budget), the lowest percentile first."""
     reached = None
     for percentile, need in needs:
         if messages < need.messages:
