@@ -9,10 +9,13 @@ from jitter_workshop.model.course import BOUNDED, Chapter
 
 
 def asked(chapter: Chapter) -> tuple[object, ...] | None:
-    """Return what a chapter's guess is about, as a value to compare: its kind, its figures, and the bounds of its
-    answers. Two marks are alike if they have the same workload and percentile: the learner then points at the same
-    place of the same curve, whatever the bounds are. Two choices that no figure decides are alike if their words are
-    alike. Return None for a chapter without a guess."""
+    """Return a value that is equal for two chapters if their guesses ask the same. It is made of the kind of the guess,
+    its figures, and the bounds of its answers.
+
+    For two marks only the workload and the percentile count: the learner then points at the same place of the same
+    curve. For two choices that no figure decides only the words of the question count. Return None for a chapter
+    without a guess.
+    """
     task = chapter.prediction
     if task is None:
         return None
@@ -41,8 +44,8 @@ def alike(chapters: Sequence[Chapter]) -> Iterator[tuple[int, Chapter]]:
 
 
 def recalled_twice(chapters: Sequence[Chapter]) -> Iterator[tuple[int, int, Chapter]]:
-    """Yield each recall question that has the same words as an earlier one, as three values: the index of its chapter,
-    its own index in the chapter, and the chapter of the earlier question."""
+    """Yield each recall question with the same words as an earlier one. The three values are the index of its chapter,
+    the index of the question in this chapter, and the chapter of the earlier question."""
     first: dict[str, Chapter] = {}
     for index, chapter in enumerate(chapters):
         for number, one in enumerate(chapter.recall):

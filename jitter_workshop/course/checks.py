@@ -98,10 +98,12 @@ class Flaw:
 
 
 def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
-    """Return the flaws of ``chapter``: marks that cannot be earned, marks that are earned without any work, and a
-    change whose effect is not named. A by-hand command that the workshop cannot check is a flaw, too, unless a reason
-    is given. The tunables' assessments are assumed to be right: ``flow.chapters.lessoncheck`` asks recorded hosts about
-    them. The judged runs are invented, with only the fields that :func:`marks` reads."""
+    """Return the flaws of ``chapter``. A flaw is a mark that cannot be earned or needs no work, or a change without a
+    named effect. A by-hand command that the workshop cannot check needs a reason; without one it is a flaw, too.
+
+    The tunables' assessments are assumed to be right, because ``flow.chapters.lessoncheck`` asks recorded hosts about
+    them. The judged runs are invented. They have only the fields that :func:`marks` reads.
+    """
     runs: dict[str, Run] = {m.slot: finished_run(m) for m in chapter.measurements}
     tunables = {check.tunable for check in chapter.checks if check.tunable is not None}
     without = marks(chapter, {}, dict.fromkeys(tunables, False))

@@ -26,7 +26,7 @@ _READERS = ("course", "model/course.py", "model/codec.py")
 
 
 def read(folder: Path) -> Course | None:
-    """Return the course of a folder as it was kept; None if it was not kept, or something has changed since."""
+    """Return the kept course of a folder. Return None if it was not kept, or if something has changed since then."""
     try:
         with files.open_regular(paths.cache_dir() / FILE) as file:
             known = os.fstat(file.fileno())
@@ -49,7 +49,7 @@ def keep(folder: Path, course: Course) -> None:
 
 
 def _marks(folder: Path) -> list[list[str | int]]:
-    """Return the path, the size and the time of change (ns) of each file that decides what the course is."""
+    """Return the path, the size and the time of change (ns) of each file that affects the course."""
     package = Path(__file__).resolve().parents[1]
     found: list[list[str | int]] = [[__version__]]
     for top in (folder, *(package / name for name in _READERS)):

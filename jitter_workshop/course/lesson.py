@@ -498,7 +498,7 @@ def _tunables(table: Table, changes: str | None, known: Sequence[str]) -> tuple[
 
 
 def _shows(table: Table, steps: tuple[StepName, ...]) -> Shows | None:
-    """Return the effect that a chapter says it shows; None where it names none."""
+    """Return the effect that a chapter says it shows; None if the lesson names no effect."""
     inner = table.table("shows")
     if inner is None:
         return None

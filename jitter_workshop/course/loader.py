@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_CHAPTERS = 100
 BUILTIN_ID = "jitter"
-"""The id of the built-in course, and of editions of it in other folders."""
+"""The id of the built-in course, and of its editions in other folders."""
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 

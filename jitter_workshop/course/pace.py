@@ -21,7 +21,7 @@ WORDS_A_MINUTE = 180
 SCREEN_S = 15.0
 """Seconds to look at what a step shows beside its page (facts, a chart, a list, a plan), and to press its keys."""
 BOOT_S = 120.0
-"""Seconds of the boot that a chapter with ``reboot`` waits for."""
+"""Seconds for a boot, in a chapter with ``reboot``."""
 HUNT_S = 120.0
 """Seconds to look for a hidden noise and to cure it."""
 LONGEST_STEP_S = 180.0

@@ -83,8 +83,8 @@ def _choice(task: PredictionTask, prediction: Prediction) -> PredictionOutcome:
 def _by_runs(
     task: PredictionTask, prediction: Prediction, before: KnownRun, seen: KnownRun, shows: Shows | None
 ) -> PredictionOutcome:
-    """Judge a choice by runs of this host. The figure that decides is in the text, other figures are in the
-    explanation."""
+    """Judge a choice by runs of this host. The result's text names the figure that decides; the explanation names the
+    other figures."""
     given = next((a for a in task.answers if a.id == prediction.choice), None)
     if given is None:
         return PredictionOutcome("Your answer is no longer in the lesson.", None, "", None, None)
@@ -99,7 +99,8 @@ def _by_runs(
 
 
 def by_program(task: PredictionTask, prediction: Prediction, parts: Mapping[str, int | None]) -> PredictionOutcome:
-    """Judge a choice by the parts of the time of a program's threads: the largest of PARTS decides, in ns."""
+    """Judge a choice by where the time of a program's threads went. ``parts``: the id of each answer → its time in ns.
+    The largest part decides."""
     given = next((a for a in task.answers if a.id == prediction.choice), None)
     if given is None:
         return PredictionOutcome("Your answer is no longer in the lesson.", None, "", None, None)
@@ -234,8 +235,8 @@ def by_curve(task: PredictionTask, prediction: Prediction, curve: PercentileCurv
 
 
 def judge(guessed_ns: int, measured_ns: int, what: str = "The value") -> tuple[bool, str]:
-    """Return (True if the guess is near the measured value, a sentence that compares both). ``what``: the name of the
-    value."""
+    """Return two values: True if the guess is near the measured value, and a sentence that compares both. ``what``: the
+    name of the value."""
     measured_ns = max(measured_ns, 1)
     ratio = max(guessed_ns / measured_ns, measured_ns / guessed_ns)
     if ratio <= 1.25:

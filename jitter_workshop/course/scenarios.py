@@ -96,7 +96,7 @@ def _scenario(table: Table, ident: str) -> Scenario:
 
 
 def _values(table: Table) -> dict[str, tuple[str, ...]]:
-    """Return name → its possible values, of which one is drawn when the scenario begins."""
+    """Return name → its possible values. When the scenario begins, one of them is drawn."""
     inner = table.table("values")
     found = {}
     for name in inner.data if inner is not None else ():
@@ -138,7 +138,7 @@ def _requirement(table: Table) -> Requirement:
 
 
 def _check_placeholders(table: Table, scenario: Scenario) -> None:
-    """Report a placeholder that has no values, and values that no text and no program uses."""
+    """Report each placeholder without values. Report each list of values that no text and no program uses."""
     used: set[str] = set()
 
     def look(key: str, *texts: str) -> None:

@@ -1,4 +1,5 @@
-"""Watch the learner make a plan's writes by hand, line by line: print what changed after Enter, or each second."""
+"""Watch the learner make a plan's writes by hand. On a terminal, look at the host each second; else look after each
+Enter. Print what has changed."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ class PlainHands:
         """True once all of the plan was made by hand and taken over: nothing is left to apply."""
 
     def offer(self) -> str:
-        """Return the menu's words for writes by hand; "" where the plan cannot be made by hand."""
+        """Return the menu's words for writes by hand; "" if the plan's writes cannot be made by hand."""
         try:
             offered = self._walk.sets and not self._walk.hands.why_not(self._walk.plan())
         except WorkshopError:

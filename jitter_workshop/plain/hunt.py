@@ -40,8 +40,8 @@ def menu(workshop: Workshop, walk: ChapterSession) -> str:
 
 
 def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, answer: str) -> bool:
-    """Carry out a command about causes or the hunt. Return False if the answer is not one. Raise WorkshopError if the
-    command fails."""
+    """Carry out a command about causes or the hunt. Return False for other answers. Raise WorkshopError if the command
+    fails."""
     word, _, rest = answer.partition(" ")
     if answer == "v" and not walk.host.rehearsed:
         tell_causes(workshop, walk, talk)
@@ -115,8 +115,8 @@ def _cure(workshop: Workshop, walk: ChapterSession, talk: Talk, where: str) -> N
 
 
 def start(workshop: Workshop, walk: ChapterSession, talk: Talk) -> bool:
-    """Tell which noises could be hidden, ask, and hide one. Return True if a noise was hidden. Raise HostError if none
-    can be hidden."""
+    """Tell which noises could be hidden, and hide one of them if the learner agrees. Return True if a noise was hidden.
+    Raise HostError if none can be hidden."""
     if workshop.hunts.hiding:
         talk.tell("A hidden noise runs already: name it, or give up.")
         return False

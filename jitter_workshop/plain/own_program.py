@@ -1,4 +1,5 @@
-"""Lead line by line through a chapter on the learner's own program: choose it, observe it, choose a change to prove."""
+"""Lead line by line through a chapter on the learner's own program. The learner chooses a program, observes it, and
+chooses a change to prove."""
 
 from __future__ import annotations
 
@@ -90,8 +91,8 @@ def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName, 
 
 
 def observe(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
-    """Observe the program, and tell where its time went. Ctrl-C ends it. Raise WorkshopError if the program cannot be
-    observed."""
+    """Observe the program, and tell where its time went. Ctrl-C ends the observation. Raise WorkshopError if the
+    program cannot be observed."""
     if walk.program.why_not:
         talk.tell(f"Nothing is observed: {walk.program.why_not}.")
         return

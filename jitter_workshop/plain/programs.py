@@ -1,4 +1,4 @@
-"""Explain a program line by line: a list of processes to choose from, and where the time of the chosen one went."""
+"""Explain a program line by line. The user chooses a process from a list, and sees where its time went."""
 
 from __future__ import annotations
 

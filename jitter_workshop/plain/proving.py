@@ -90,7 +90,8 @@ def _question(plan: ProofPlan, before: Proof | None) -> str:
 
 
 def _make(workshop: Workshop, walk: ChapterSession, talk: Talk, prover: Prover, plan: ProofPlan) -> None:
-    """Make the proof on this thread. HUP and TERM stop it like Ctrl-C, and act as usual after the restore."""
+    """Make the proof on this thread. HUP and TERM stop the proof like Ctrl-C; after the restore, these signals act as
+    usual."""
     talk.tell(f"Proving. Ctrl-C stops it and keeps the rounds that are finished. {words.NOT_JUDGED.capitalize()}:")
     talk.tell(f"{words.WITHOUT} is a run without the change, {words.WITH} one with it; ratio: with ÷ without.", "  ")
     observer = _Lines(talk, plan.workload)

@@ -58,7 +58,7 @@ def unseen(walk: ChapterSession, shown: PlanView | None) -> bool:
 
 
 def earned(walk: ChapterSession) -> str:
-    """Return the chapter's marks for setting and curve in words."""
+    """Return the chapter's marks ``setting`` and ``curve`` in words."""
     if walk.host.rehearsed:
         return ", on a recording"
     marks = walk.progress.marks

@@ -1,4 +1,4 @@
-"""Ask and tell line by line, in lines that are no wider than the terminal."""
+"""Print lines that are no wider than the terminal, and read the learner's answers."""
 
 from __future__ import annotations
 

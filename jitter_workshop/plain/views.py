@@ -73,7 +73,7 @@ def loop_line(chapter: Chapter, steps: Sequence[StepView], width: int) -> Lines:
 
 def to_be_measured(request: MeasureRequest, runs: Sequence[Run], company: str = "") -> str:
     """Describe the run that would be measured, and the percentiles that it would have. ``company``: the lesson's words
-    for the noise beside it."""
+    for the noise that runs beside it."""
     noise = f", with {request.noise}" if request.noise else ""
     what = f"To be measured: '{request.label}', {request.workload}, {request.preset}{noise}."
     what += f" Beside it: {beside(request, company)}" if company else ""

@@ -1,5 +1,5 @@
-"""Run the whole workshop line by line: the same course as on the screen, for any terminal, screen reader or slow
-connection.
+"""Run the whole workshop line by line. The course is the same as on the screen. Any terminal, screen reader or slow
+connection can show it.
 
 Enter always takes the next useful step. This module shows the path; ``plain.chapter`` runs a chapter.
 """

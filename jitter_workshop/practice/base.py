@@ -213,7 +213,7 @@ def watched(scratch: Path) -> tuple[list[str], set[str]]:
 
 
 def _until_still(master: int, child: subprocess.Popen[bytes], ended: bool = False) -> None:
-    """Read from a terminal until its output has begun and stopped, or until the child has ended."""
+    """Read from a terminal until its output has begun and then stopped, or until the program in it has ended."""
     ends, seen = time.monotonic() + _PATIENCE_S, 0
     while time.monotonic() < ends and child.poll() is None:
         if select.select([master], [], [], 0.1 if ended else _STILL_S)[0]:

@@ -78,7 +78,8 @@ class NotHere(HostError):
 
 @dataclass(frozen=True)
 class Kernel:
-    """Hold one unpacked kernel: ``vmlinux`` for QEMU's ``-kernel``, ``modules`` in the order in which they load."""
+    """Hold one unpacked kernel. ``vmlinux``: the file for QEMU's ``-kernel``. ``modules``: the modules in the order in
+    which they load."""
 
     flavour: str
     release: str

@@ -20,7 +20,7 @@ from jitter_workshop.practice.qemu import MachineError, MachineTimeout, Options,
 BOOT_PATIENCE_S = 60.0
 BOOT_TIMEOUT_S = 180.0
 MOST_CPUS = 32
-"""The most CPUs of a guest that boots within BOOT_PATIENCE_S on two CPUs of this host."""
+"""The largest number of CPUs with which a guest boots within BOOT_PATIENCE_S on two CPUs of this host."""
 RUN_TIMEOUT_S = 120.0
 
 

@@ -58,11 +58,12 @@ KEPT = "/root/kept"
 class Options:
     """Hold the parts of one machine.
 
-    ``append`` is added to the kernel's command line. ``init``: busybox, or systemd, this host's own. ``programs``: the
-    programs of a guest with another processor. ``extra``: further files for /lab. ``devices``: QEMU's arguments for
-    further devices. ``kept``: a folder of this host that the guest may write, at ``KEPT``. ``base``: an image that the
-    guest starts from, before it mounts any folder of the host; such a machine can be saved. ``accelerator``: QEMU's
-    name of emulation or of KVM (see ``kvm``)."""
+    ``append``: words that are added to the kernel's command line. ``init``: busybox, or this host's systemd.
+    ``programs``: the programs of a guest with another type of processor. ``extra``: further files for /lab.
+    ``devices``: QEMU's arguments for further devices. ``kept``: a folder of this host that the guest may write, at
+    ``KEPT``. ``base``: an image from which the guest starts before it mounts any folder of the host; such a machine can
+    be saved. ``accelerator``: QEMU's name of emulation or of KVM (see ``kvm``).
+    """
 
     kernel: str = "stock"
     append: str = ""
@@ -106,8 +107,8 @@ def check(options: Options, cache: Path) -> None:
 
 @dataclass(frozen=True)
 class Memory:
-    """Hold the files of a machine's memory, one for each node. ``shared``: the machine's writes change the files;
-    otherwise they stay as they are."""
+    """Hold the files of a machine's memory, one for each node. ``shared``: True if the machine's writes change the
+    files."""
 
     files: tuple[Path, ...]
     shared: bool

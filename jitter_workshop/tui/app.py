@@ -237,9 +237,8 @@ class WorkshopApp(Frame):
         return super().check_action(action, parameters)
 
     def action_show(self, name: str) -> None:
-        """Open the screen called ``name``. Do nothing if this screen is open. Do nothing if a page waits for an answer,
-        except that help and the glossary open over such a page. While something is measured, the screen says why
-        nothing opens."""
+        """Open the screen called ``name``. Do nothing if this screen is open. Over a page that waits for an answer,
+        open only help and the glossary. While something is measured, the screen says why nothing opens."""
         if self.measuring:
             if isinstance(self.screen, WorkshopScreen):
                 self.screen.tell_busy()

@@ -62,8 +62,8 @@ async def aside(work: Callable[[], T]) -> T:
 
 
 def wait_until_others_sleep(stopping: Callable[[], bool] = lambda: False) -> bool:
-    """Wait until no other thread of this process uses a CPU. Return False if a thread still uses one after
-    QUIET_LIMIT_S seconds, or as soon as ``stopping()`` is true."""
+    """Wait until no other thread of this process uses a CPU. Return False if a thread still uses a CPU after
+    QUIET_LIMIT_S seconds. Return False earlier if ``stopping()`` returns True."""
     limit = time.monotonic() + QUIET_LIMIT_S
     while time.monotonic() < limit and not stopping():
         before = time.process_time_ns() - time.thread_time_ns()

@@ -1,4 +1,5 @@
-"""Prove a chapter's change on a screen: show the cost first, the rounds as they are made, and then the verdict."""
+"""Prove a chapter's change on a screen. The cost is shown first, then each round as it is made, and at the end the
+verdict."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class KeyBar(Horizontal):
         """The keys that are shown now."""
 
     async def show(self, keys: Sequence[Shown]) -> None:
-        """Replace the shown keys, unless the new keys are the same."""
+        """Show these keys. Do nothing if the same keys are shown already."""
         self._offered = tuple(keys)
         # The bar is as wide as the terminal; before its first layout it has no width of its own.
         wanted = fitting(self._offered, self.app.size.width)

@@ -1,4 +1,4 @@
-"""Show the path for this host: the chapters with their marks. The cursor is on one of them."""
+"""Show the path for this host: the chapters with their marks, and a cursor on one chapter."""
 
 from __future__ import annotations
 

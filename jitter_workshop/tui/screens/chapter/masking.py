@@ -15,7 +15,7 @@ from jitter_workshop.tui.screens.common.base import Page
 
 
 class MaskPage(Page, scope="mask"):
-    """Ask one mask after the other. ``asked``: the masks to write, at least one."""
+    """Ask for the masks one by one. ``asked``: the masks to write, at least one."""
 
     def __init__(self, asked: Sequence[MaskTask]) -> None:
         super().__init__()

@@ -150,7 +150,8 @@ class ChapterPage:
     # -- curves ----------------------------------------------------------------------------------------------------
 
     def recorded(self) -> tuple[tuple[RunCurve, ...], str]:
-        """Return the curves from another machine for a chapter on a recording, and the name of that machine."""
+        """Return two values, for a chapter on a recording: the curves from another machine, and the name of that
+        machine."""
         return self.walk.recorded_curves(self.step)
 
     def curves(self) -> list[RunCurve]:

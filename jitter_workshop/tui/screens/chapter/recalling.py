@@ -12,7 +12,7 @@ from jitter_workshop.tui.screens.common.base import Page
 
 
 class RecallPage(Page, scope="recall"):
-    """Ask one question after the other. ``asked``: the questions of this visit, at least one."""
+    """Ask the recall questions one by one. ``asked``: the questions of this visit, at least one."""
 
     def __init__(self, walk: ChapterSession, asked: Sequence[recalling.Asked]) -> None:
         super().__init__()

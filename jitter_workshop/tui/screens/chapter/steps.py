@@ -233,7 +233,7 @@ class Step:
         return []
 
     def last_keys(self) -> list[Shown]:
-        """Return the keys that follow those of the chart."""
+        """Return the keys that follow the chart's keys."""
         return []
 
     def vertical(self, direction: int) -> bool:
@@ -916,7 +916,7 @@ _STEPS: dict[StepName, type[Step]] = {
 
 
 def steps_of(page: ChapterPage) -> dict[StepName, Step]:
-    """Return the object of each step, by the step's name. Each object keeps its state as long as the screen exists."""
+    """Return the object of each step, by the step's name. The objects keep their state until the screen is closed."""
     return {name: kind(page, name) for name, kind in _STEPS.items()}
 
 

@@ -83,8 +83,8 @@ class Question(Page, scope="question"):
 
 
 class LeaveQuestion(Question):
-    """Ask what to do with held settings on leaving: restore, keep, or stay. ``leave`` is called unless the user
-    stays."""
+    """Ask a user who wants to leave what to do with held settings: restore, keep, or stay. If the user restores or
+    keeps, ``leave`` is called."""
 
     def __init__(self, leave: Callable[[], None]) -> None:
         keys = "Enter restores and leaves · k keeps and leaves · Esc stays"

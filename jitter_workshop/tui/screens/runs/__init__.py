@@ -1,1 +1,1 @@
-"""List the runs, and show what took the time of one of them."""
+"""List the runs, and show what took the time of a run."""
