@@ -10,7 +10,7 @@ from itertools import groupby
 
 from generated import REPOSITORY, keep
 
-from jitter_workshop.presenter.glossary import terms
+from jitter_workshop.presenter.text.glossary import terms
 
 DOCUMENT = REPOSITORY / "docs" / "glossary.md"
 BEGIN = "<!-- words: assets/glossary.toml, by python scripts/glossary.py --write -->"

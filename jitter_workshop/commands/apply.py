@@ -92,8 +92,8 @@ def _confirmed(args: argparse.Namespace, agent_session: AgentSession, drawn: Hos
     """Show the plan, ask for a yes unless ``--yes`` is given, and apply the plan. Raise UsageError if the answer is no,
     or if there is no terminal to ask on."""
     from jitter_workshop.flow.host_ops.apply import apply
-    from jitter_workshop.presenter import plan as plan_view
-    from jitter_workshop.presenter.lines import Output
+    from jitter_workshop.presenter.host import plan as plan_view
+    from jitter_workshop.presenter.text.lines import Output
 
     if drawn.plan.changes:
         asks = not args.yes
@@ -179,8 +179,8 @@ def _tell(
         sys.stdout.flush()
         return
     from jitter_workshop.flow.host_ops.apply import differently
-    from jitter_workshop.presenter import changes
-    from jitter_workshop.presenter.lines import Output, wrap
+    from jitter_workshop.presenter.host import changes
+    from jitter_workshop.presenter.text.lines import Output, wrap
 
     stream = sys.stderr if to_stderr else sys.stdout
     output = Output(stream)

@@ -89,8 +89,8 @@ def run(args: argparse.Namespace) -> int:
             }
         )
     else:
-        from jitter_workshop.presenter.comparison import NARROWEST, compared, gated
-        from jitter_workshop.presenter.lines import Output
+        from jitter_workshop.presenter.runs.comparison import NARROWEST, compared, gated
+        from jitter_workshop.presenter.text.lines import Output
 
         output = Output(narrowest=NARROWEST)
         output.show(compared(found, a, others, metric, output.width, None if gate is None else gate.measure))

@@ -86,8 +86,8 @@ def run(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     from jitter_workshop.commands.common.shared import open_session, say_notices
     from jitter_workshop.flow.attribution import explained
-    from jitter_workshop.presenter import causes
-    from jitter_workshop.presenter.progress import LateLine
+    from jitter_workshop.presenter.runs import causes
+    from jitter_workshop.presenter.runs.progress import LateLine
 
     if not 0 <= args.top <= _MOST:
         raise UsageError(f"--top must be a number from 0 to {_MOST}")
@@ -122,7 +122,7 @@ def _program(args: argparse.Namespace, command: tuple[str, ...]) -> int:
     if command:
         report = observing.explain_command(command, args.duration, quiet=args.json, signum=_signum, scene=scene)
     else:
-        from jitter_workshop.presenter.progress import Line
+        from jitter_workshop.presenter.runs.progress import Line
 
         def progress(rest_s: float) -> None:
             line.write(f"  observing: {rest_s:.0f} s to go" if rest_s else "  adding up")
@@ -146,7 +146,7 @@ def _signum(error: BaseException) -> int | None:
 def _tell(args: argparse.Namespace, report: ProgramReport, *, aside: bool) -> None:
     """Print the report. ``aside``: True sends a report in text to stderr, because stdout belongs to the user's
     command."""
-    from jitter_workshop.presenter.program import explained
+    from jitter_workshop.presenter.runs.program import explained
 
     if args.json:
         print_json(report)

@@ -151,8 +151,8 @@ def _try(args: argparse.Namespace) -> int:
     from jitter_workshop.commands.measure import ProgressLine
     from jitter_workshop.flow.chapters.trying import Trial, TriedRound, try_chapter
     from jitter_workshop.flow.measuring.measure import MeasurementStopped
-    from jitter_workshop.presenter import plan as plan_view
-    from jitter_workshop.presenter import trial as trial_view
+    from jitter_workshop.presenter.course import trial as trial_view
+    from jitter_workshop.presenter.host import plan as plan_view
     from jitter_workshop.stats.figures import Figure, figure
 
     if args.id is None:

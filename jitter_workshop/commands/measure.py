@@ -41,7 +41,7 @@ from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Progress, Run, RunStarted
 from jitter_workshop.model.spec import KINDS, MEMORY_OF
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter.progress import Line
+from jitter_workshop.presenter.runs.progress import Line
 from jitter_workshop.session.store import OpenSession
 
 
@@ -197,7 +197,7 @@ def run(args: argparse.Namespace) -> int:
         say(not_kept)
         return 1
     if not args.json:
-        from jitter_workshop.presenter.run import kept as told
+        from jitter_workshop.presenter.runs.run import kept as told
 
         assert session is not None
         named = args.session is not None
@@ -289,7 +289,7 @@ def _print(run: Run, as_json: bool) -> None:
         unknown = {"standings.value_ns": FEW_SAMPLES} if any(one.value_ns is None for one in stand) else {}
         print_json({**to_plain(run), "standings": to_plain(stand), "notes": {**run.notes, **unknown}})
         return
-    from jitter_workshop.presenter.run import result
+    from jitter_workshop.presenter.runs.run import result
 
     show_lines(partial(result, run))
 

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         for sentence in plan_script.nothing_written(drawn.plan):
             say(sentence)
     else:
-        from jitter_workshop.presenter import plan as plan_view
+        from jitter_workshop.presenter.host import plan as plan_view
 
         recorded, hot = drawn.host.root.recorded, drawn.hot
         show_lines(lambda width: plan_view.of_host(drawn.plan, width, hot.why, recorded, hot.note))

@@ -145,7 +145,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.words and not args.screen:
         raise UsageError("no change was given", "give 'placement', or a tunable from 'jitter-workshop status'")
     from jitter_workshop.flow.proving.proof_run import Prover, ProveRequest
-    from jitter_workshop.presenter.proof import cost
+    from jitter_workshop.presenter.proofs.proof import cost
     from jitter_workshop.tuning.tunables.registry import parse_wanted
 
     # The options have the names of the request's fields.
@@ -231,7 +231,7 @@ def _proven(prover: Prover, plan: ProofPlan, token: CancelToken, received: Seque
     """Make the proof of a plan and return it. ``received``: the signals that came. Raise Interrupted if a signal came
     in the first round."""
     from jitter_workshop.bench.runner import Cancelled
-    from jitter_workshop.presenter.proof import STOPPED_EARLY
+    from jitter_workshop.presenter.proofs.proof import STOPPED_EARLY
 
     progress = ProofLine(plan.rounds)
     try:
@@ -278,7 +278,7 @@ class ProofLine(RunsLine):
 def _old(args: argparse.Namespace) -> int:
     """Print earlier proofs: each in short, or one in full with ``--show``."""
     from jitter_workshop.flow.proving.proof_recovery import settle_cut_off
-    from jitter_workshop.presenter.proof import listed
+    from jitter_workshop.presenter.proofs.proof import listed
 
     found = earlier(args, "proofs", settle_cut_off, OpenSession.find_proof, OpenSession.proofs)
     if args.show is not None:
@@ -289,7 +289,7 @@ def _old(args: argparse.Namespace) -> int:
 
 
 def _print(args: argparse.Namespace, proof: Proof) -> None:
-    from jitter_workshop.presenter.proof import verdict
+    from jitter_workshop.presenter.proofs.proof import verdict
 
     show(args, as_json(proof), partial(verdict, proof))
 

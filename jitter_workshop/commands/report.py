@@ -28,7 +28,7 @@ from jitter_workshop.commands.common.base import say
 from jitter_workshop.commands.common.shared import open_session, say_notices, write_stdout
 from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter.progress import LateLine
+from jitter_workshop.presenter.runs.progress import LateLine
 from jitter_workshop.session.store import OpenSession
 
 NAMES = ("html", "md", "json", "pyperf", "hlog", "hgrm", "perfetto")

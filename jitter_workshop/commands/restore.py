@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     require_live_host(args)
     from jitter_workshop.flow.host_ops import apply
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
-    from jitter_workshop.presenter import changes
+    from jitter_workshop.presenter.host import changes
 
     change_log = apply.change_log_of(args.session)
     with contextlib.closing(AgentSession(change_log=change_log)) as agent_session:
@@ -75,7 +75,7 @@ def as_json(result: RestoreResult) -> dict[str, Any]:
 def _list(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.host_ops.agent_session import left_over_traces, standing
     from jitter_workshop.host.root import HostRoot
-    from jitter_workshop.presenter import changes
+    from jitter_workshop.presenter.host import changes
     from jitter_workshop.tuning.journal import applied_by, read_journals
     from jitter_workshop.tuning.setting_types.tasks import task_name
     from jitter_workshop.tuning.tunables.registry import find

@@ -62,8 +62,8 @@ def _show(args: argparse.Namespace, checkup: HostStatus) -> None:
 
         sys.stdout.write(prometheus.render(checkup.checks, checkup.hot.cpus.cpus))
         return
-    from jitter_workshop.presenter import status
-    from jitter_workshop.presenter.lines import Output
+    from jitter_workshop.presenter.host import status
+    from jitter_workshop.presenter.text.lines import Output
     from jitter_workshop.report.check_words import explained
 
     output = Output()

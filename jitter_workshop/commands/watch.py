@@ -254,8 +254,8 @@ def _watched(args: argparse.Namespace, log: Log, condition: Acceptance | None, w
     from jitter_workshop.host.summary import summarise
     from jitter_workshop.model.codec import to_plain
     from jitter_workshop.model.host import NO_VERDICT, mark_notes
-    from jitter_workshop.presenter.progress import Line
-    from jitter_workshop.presenter.watch import page, progress
+    from jitter_workshop.presenter.runs.progress import Line
+    from jitter_workshop.presenter.runs.watch import page, progress
 
     host = summarise(HostRoot())
     if condition is not None and host.emulated:
@@ -336,7 +336,7 @@ def _judge(
 def _verify(args: argparse.Namespace) -> int:
     """Verify a verdict file. Return 0 if the file is genuine and its verdict is ``accepted``, else 1."""
     from jitter_workshop.flow.watching.verdicts import verify
-    from jitter_workshop.presenter.watch import verified
+    from jitter_workshop.presenter.runs.watch import verified
 
     found = verify(Path(args.verify), Path(args.signers) if args.signers is not None else None)
     show(args, found, partial(verified, found))
@@ -345,13 +345,13 @@ def _verify(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace) -> int:
     from jitter_workshop.flow.watching.log import from_journal
-    from jitter_workshop.presenter.watch import page
+    from jitter_workshop.presenter.runs.watch import page
 
     tracks_file.check(args)
     report, tracks = from_journal(Path(args.show)), None
     if args.perfetto is not None:
         from jitter_workshop.flow.reporting.perfetto import of_watch
-        from jitter_workshop.presenter.progress import LateLine
+        from jitter_workshop.presenter.runs.progress import LateLine
 
         with contextlib.closing(LateLine("drawing")) as late:
             tracks = of_watch(Path(args.show), report, late)

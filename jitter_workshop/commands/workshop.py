@@ -46,7 +46,7 @@ def _run(args: argparse.Namespace) -> int:
     if not served() and not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
         from jitter_workshop.flow.chapters.tour import take
         from jitter_workshop.plain.views import tour_lines
-        from jitter_workshop.presenter.lines import written
+        from jitter_workshop.presenter.text.lines import written
 
         taken = take(args.session, args.course, args.root)
         if args.chapter is not None:
@@ -75,7 +75,7 @@ def _run(args: argparse.Namespace) -> int:
         return run_screen(workshop, args.chapter)
     finally:
         from jitter_workshop.plain.settings import closing_lines
-        from jitter_workshop.presenter.lines import Output, written
+        from jitter_workshop.presenter.text.lines import Output, written
 
         # Say here what was restored while leaving: the screen has gone by then, or a signal ended it.
         said = written(closing_lines(workshop, Output().width))
@@ -104,7 +104,7 @@ def _is_terminal(stream: object) -> bool:
 
 def _no_screen() -> str:
     """Return a sentence with the reason why this terminal cannot show the full screen; "" if the terminal can."""
-    from jitter_workshop.presenter.preferences import LEAST_HEIGHT, LEAST_WIDTH
+    from jitter_workshop.presenter.host.preferences import LEAST_HEIGHT, LEAST_WIDTH
 
     if not _is_terminal(sys.stderr):
         # Textual draws on stderr: the screen would go into a file, and the learner would see nothing.

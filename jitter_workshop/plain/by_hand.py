@@ -15,10 +15,10 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.plain.class_host import have_turn
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter import chapter as chapter_view
-from jitter_workshop.presenter import hands as words
-from jitter_workshop.presenter.chapter import Fold
-from jitter_workshop.presenter.lines import Lines, wrap
+from jitter_workshop.presenter.course import chapter as chapter_view
+from jitter_workshop.presenter.course.chapter import Fold
+from jitter_workshop.presenter.host import hands as words
+from jitter_workshop.presenter.text.lines import Lines, wrap
 
 
 class PlainHands:

@@ -20,17 +20,18 @@ from jitter_workshop.plain.by_hand import PlainCommands, PlainHands
 from jitter_workshop.plain.help import chapter_help, tell_help
 from jitter_workshop.plain.run import run_plainly
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter import chapter as chapter_view
-from jitter_workshop.presenter import curves, effect
-from jitter_workshop.presenter import plan as plan_view
-from jitter_workshop.presenter.causes import offered
-from jitter_workshop.presenter.cpu_boxes import boxes, of_settings
-from jitter_workshop.presenter.lines import Lines, wrap
-from jitter_workshop.presenter.path import mark
-from jitter_workshop.presenter.plan import PLAN_IS_ANOTHER
-from jitter_workshop.presenter.run import ON_BATTERY, stopped
-from jitter_workshop.presenter.styled import Text
-from jitter_workshop.presenter.typed import ROLES, parse_cpus, parse_time_ns
+from jitter_workshop.presenter.course import chapter as chapter_view
+from jitter_workshop.presenter.course.path import mark
+from jitter_workshop.presenter.course.typed import ROLES, parse_cpus, parse_time_ns
+from jitter_workshop.presenter.host import plan as plan_view
+from jitter_workshop.presenter.host.plan import PLAN_IS_ANOTHER
+from jitter_workshop.presenter.host.status import facts
+from jitter_workshop.presenter.runs import curves, effect
+from jitter_workshop.presenter.runs.causes import offered
+from jitter_workshop.presenter.runs.run import ON_BATTERY, stopped
+from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
+from jitter_workshop.presenter.text.lines import Lines, wrap
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import counted
 from jitter_workshop.stats.scale import nice_ns
@@ -270,7 +271,7 @@ class PlainChapter:
         of_program.show(self._workshop, walk, talk, step)
         if step == "look":
             title = "ON THE RECORDING" if walk.host.rehearsed else "ON THIS HOST"
-            talk.say(*chapter_view.facts(walk.host.look(), width, title), "")
+            talk.say(*facts(walk.host.look(), width, title), "")
         elif step == "predict":
             self._show_prediction()
         elif step in SLOTS:

@@ -10,7 +10,7 @@ from jitter_workshop.flow.turns.classhost import DAY_S, take_turn
 from jitter_workshop.model.text import clean
 from jitter_workshop.plain.run import queued, stopping
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter.class_host import title_of
+from jitter_workshop.presenter.classes.class_host import title_of
 
 HELP = (
     ("turn", "show who has the turn, and who waits"),

@@ -8,7 +8,7 @@ from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.course import StepName
 from jitter_workshop.plain import answering
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter import diagnosis as words
+from jitter_workshop.presenter.course import diagnosis as words
 
 MENU = answering.menu("go on without")
 

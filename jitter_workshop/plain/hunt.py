@@ -11,10 +11,10 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.plain.class_host import have_turn
 from jitter_workshop.plain.run import run_plainly, tell_causes
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter import chapter as chapter_view
-from jitter_workshop.presenter import hunt as words
-from jitter_workshop.presenter.lines import wrap
-from jitter_workshop.presenter.status import line_by_line
+from jitter_workshop.presenter.course import chapter as chapter_view
+from jitter_workshop.presenter.course import hunt as words
+from jitter_workshop.presenter.host.status import line_by_line
+from jitter_workshop.presenter.text.lines import wrap
 
 HELP = (
     ("start", "hide a noise, for you to name"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from jitter_workshop.course.masks import judge
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter import masks as words
-from jitter_workshop.presenter.typed import parse_mask
+from jitter_workshop.presenter.course import masks as words
+from jitter_workshop.presenter.course.typed import parse_mask
 
 
 def show(walk: ChapterSession, talk: Talk) -> None:

@@ -15,9 +15,9 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.plain import class_host as of_class
 from jitter_workshop.plain.run import stopping
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter import own_program as words
-from jitter_workshop.presenter import program as program_view
-from jitter_workshop.presenter.path import mark
+from jitter_workshop.presenter.course import own_program as words
+from jitter_workshop.presenter.course.path import mark
+from jitter_workshop.presenter.runs import program as program_view
 
 HELP = (
     ("program", f"choose one of the small programs: program 1 to program {len(SAMPLES)}"),

@@ -9,7 +9,7 @@ from jitter_workshop.host.root import HostRoot, is_count
 from jitter_workshop.model.program import OBSERVED_S
 from jitter_workshop.model.text import clean
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter import program as words
+from jitter_workshop.presenter.runs import program as words
 
 _MOST_LISTED = 20
 

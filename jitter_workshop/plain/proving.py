@@ -19,7 +19,7 @@ from jitter_workshop.model.verdict import Round
 from jitter_workshop.model.walk import CompareView
 from jitter_workshop.plain.run import queued, stopping
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter import proof as words
+from jitter_workshop.presenter.proofs import proof as words
 from jitter_workshop.stats.scale import times
 from jitter_workshop.stats.verdicts import SoFar, so_far
 

@@ -6,7 +6,7 @@ from jitter_workshop.flow.chapters import recalling
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter import recall as words
+from jitter_workshop.presenter.course import recall as words
 
 
 def ask(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:

@@ -19,10 +19,10 @@ from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import Progress, Run, RunStarted
 from jitter_workshop.model.text import clean
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter.causes import explained, mounting
-from jitter_workshop.presenter.class_host import disturbed
-from jitter_workshop.presenter.progress import LateLine
-from jitter_workshop.presenter.run import remark
+from jitter_workshop.presenter.classes.class_host import disturbed
+from jitter_workshop.presenter.runs.causes import explained, mounting
+from jitter_workshop.presenter.runs.progress import LateLine
+from jitter_workshop.presenter.runs.run import remark
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.scale import nice_ns
 

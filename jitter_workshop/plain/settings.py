@@ -11,8 +11,8 @@ from jitter_workshop.model.text import clean, tally
 from jitter_workshop.model.walk import PlanView
 from jitter_workshop.plain.class_host import have_turn
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter import plan as plan_view
-from jitter_workshop.presenter.changes import (
+from jitter_workshop.presenter.host import plan as plan_view
+from jitter_workshop.presenter.host.changes import (
     GIVEN_BACK_MEANWHILE,
     GONE_ALREADY,
     NOTHING_APPLIED,
@@ -22,8 +22,8 @@ from jitter_workshop.presenter.changes import (
     of_others_said,
     with_values,
 )
-from jitter_workshop.presenter.lines import Lines, wrap
-from jitter_workshop.presenter.plan import NO_RIGHTS, by_others
+from jitter_workshop.presenter.host.plan import NO_RIGHTS, by_others
+from jitter_workshop.presenter.text.lines import Lines, wrap
 
 _RESTORE = "'jitter-workshop restore' restores the old values"
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.walk import CpuView, RunCurve
-from jitter_workshop.presenter.curves import percentile_table
-from jitter_workshop.presenter.glossary import explained
-from jitter_workshop.presenter.lines import Lines, wrap
-from jitter_workshop.presenter.prose import prose
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.runs.curves import percentile_table
+from jitter_workshop.presenter.text.glossary import explained
+from jitter_workshop.presenter.text.lines import Lines, wrap
+from jitter_workshop.presenter.text.prose import prose
+from jitter_workshop.presenter.text.styled import Text
 
 if TYPE_CHECKING:
     from jitter_workshop.stats.heat import Heat

@@ -12,10 +12,10 @@ from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import PathEntry, StepView
-from jitter_workshop.presenter.lines import Lines, sentence, wrap
-from jitter_workshop.presenter.path import CHANCES, PATH_HEADINGS, marks
-from jitter_workshop.presenter.run import TRACED_MEANWHILE, beside
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.course.path import CHANCES, PATH_HEADINGS, marks
+from jitter_workshop.presenter.runs.run import TRACED_MEANWHILE, beside
+from jitter_workshop.presenter.text.lines import Lines, sentence, wrap
+from jitter_workshop.presenter.text.styled import Text
 
 MAX_LINES = 120
 """Most lines of the tour."""

@@ -28,11 +28,11 @@ from jitter_workshop.plain.help import path_help, tell_help
 from jitter_workshop.plain.hunt import tell_status
 from jitter_workshop.plain.report import tell_report
 from jitter_workshop.plain.talk import Leave, Talk
-from jitter_workshop.presenter import host_load as load_words
-from jitter_workshop.presenter import summary as words
-from jitter_workshop.presenter.hands import still_made
-from jitter_workshop.presenter.lines import Lines
-from jitter_workshop.presenter.path import WHAT_THIS_IS, is_new, session_told
+from jitter_workshop.presenter.course import summary as words
+from jitter_workshop.presenter.course.path import WHAT_THIS_IS, is_new, session_told
+from jitter_workshop.presenter.host import host_load as load_words
+from jitter_workshop.presenter.host.hands import still_made
+from jitter_workshop.presenter.text.lines import Lines
 
 _MOST_CURVES = 6
 
@@ -215,7 +215,7 @@ def tell_practice(workshop: Workshop, talk: Talk) -> None:
     """Explain a practice machine and, if the learner agrees, open it in this terminal. Raise HostError if this host
     cannot run one."""
     from jitter_workshop.flow.host_ops import practising
-    from jitter_workshop.presenter import practice
+    from jitter_workshop.presenter.host import practice
 
     practising.check(workshop.host)
     talk.say("", *practice.about("", talk.width), "")

@@ -11,8 +11,8 @@ from jitter_workshop.flow.reporting.draft import Format
 from jitter_workshop.model.report import Overlay, ReportDocument
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.presenter.lines import table, wrap
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.text.lines import table, wrap
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report import blocks, sections
 from jitter_workshop.report.blocks import Block, Inline
 from jitter_workshop.report.formats.common import Files

@@ -1,7 +1,7 @@
 """Choose the effect to show first for a change: the largest one, but never a gain that hides a larger loss.
 
-One rule says what is better or worse (``presenter.effect.RULE`` has its text). Only figures of latency and of stalls
-can be better or worse. A count of a cause, such as preemptions, cannot.
+One rule says what is better or worse (``presenter.runs.effect.RULE`` has its text). Only figures of latency and of
+stalls can be better or worse. A count of a cause, such as preemptions, cannot.
 
 Two runs of one setup differ, too. So a figure has moved only if it changed by a factor of 2 or more. A rate needs ten
 events in one of the runs, and a larger difference than chance makes. A percentile needs ten samples beyond it in both

@@ -123,7 +123,7 @@ class WorkshopApp(Frame):
 
     def _tell_load(self, load: HostLoad) -> None:
         """Name the load in a sentence on the newest screen, once that screen shows its first page."""
-        from jitter_workshop.presenter.host_load import said
+        from jitter_workshop.presenter.host.host_load import said
 
         screen = next(one for one in reversed(self.screen_stack) if isinstance(one, WorkshopScreen))
         screen.call_later(screen.tell, said(load))
@@ -252,7 +252,7 @@ class WorkshopApp(Frame):
         """Explain a practice machine and ask whether to open it. From a chapter's screen, the machine opens at the same
         chapter."""
         from jitter_workshop.flow.host_ops import practising
-        from jitter_workshop.presenter import practice
+        from jitter_workshop.presenter.host import practice
         from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
         from jitter_workshop.tui.screens.common.dialogs import Question
 
@@ -271,7 +271,7 @@ class WorkshopApp(Frame):
     def _practise(self, command: list[str]) -> None:
         """Give the terminal to a practice machine, and take it back when the machine has ended."""
         from jitter_workshop.flow.host_ops.practising import practise
-        from jitter_workshop.presenter.practice import ended
+        from jitter_workshop.presenter.host.practice import ended
 
         loop = asyncio.get_running_loop()
         loop.remove_signal_handler(signal.SIGINT)
@@ -347,8 +347,8 @@ def run(workshop: Workshop, chapter: str | None = None) -> int:
     if served():
         return app.exit_code
     from jitter_workshop.flow.chapters.hands import owed_by_hand
-    from jitter_workshop.presenter.changes import farewell
-    from jitter_workshop.presenter.hands import still_made
+    from jitter_workshop.presenter.host.changes import farewell
+    from jitter_workshop.presenter.host.hands import still_made
 
     with contextlib.suppress(OSError):  # the terminal may be what has gone
         sys.stdout.write(farewell(workshop))

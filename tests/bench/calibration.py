@@ -15,7 +15,7 @@ from typing import Any
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import UsageError, WorkshopError
-from jitter_workshop.presenter.progress import Line
+from jitter_workshop.presenter.runs.progress import Line
 from tests.bench.figures import Figure
 from tests.calibration import judging, records
 from tests.calibration.plan import NullPlan, PowerPlan

@@ -316,8 +316,8 @@ ESCAPES = "\x1b]0;owned\x07\x1b[2J\u202eevil\u0000"
 def test_escapes_in_words_stay_words(host: ClassOnATree, tree: Path, tmp_path: Path) -> None:
     from jitter_workshop.flow.classes.classboard import ClassTable, Judged, board_json, csv_table, machines
     from jitter_workshop.flow.turns.classhost import in_words
-    from jitter_workshop.presenter.board import boards
-    from jitter_workshop.presenter.lines import written
+    from jitter_workshop.presenter.classes.board import boards
+    from jitter_workshop.presenter.text.lines import written
 
     evil = run(ESCAPES, chapter=ESCAPES)
     told = Hostile(host).asks(

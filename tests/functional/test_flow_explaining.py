@@ -16,7 +16,7 @@ from jitter_workshop.model.evidence import EvidenceReport
 from jitter_workshop.model.run import Stall
 from jitter_workshop.plain.run import tell_causes
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter.progress import PATIENCE_S, LateLine
+from jitter_workshop.presenter.runs.progress import PATIENCE_S, LateLine
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 from tests import madeup

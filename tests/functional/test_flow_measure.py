@@ -26,8 +26,8 @@ from jitter_workshop.host.summary import summarise
 from jitter_workshop.model.codec import from_plain
 from jitter_workshop.model.noise import Bursts
 from jitter_workshop.model.run import PERCENTILES, Run, SilentObserver
-from jitter_workshop.presenter.lines import written
-from jitter_workshop.presenter.run import result
+from jitter_workshop.presenter.runs.run import result
+from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.session.store import SessionStore
 from tests.ownturn import turn_of
 

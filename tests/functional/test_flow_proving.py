@@ -33,8 +33,8 @@ from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.run import UNSTEADY, ForeignLoad, Run, RunObserver, SilentObserver
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.verdict import Round
-from jitter_workshop.presenter.lines import written
-from jitter_workshop.presenter.proof import verdict
+from jitter_workshop.presenter.proofs.proof import verdict
+from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.session import history
 from jitter_workshop.session.proofs import CUT_OFF, FOLDER
 from jitter_workshop.session.store import OpenSession, SessionStore

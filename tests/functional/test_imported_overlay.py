@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.presenter.curves import HIDDEN, NOTHING
+from jitter_workshop.presenter.runs.curves import HIDDEN, NOTHING
 from jitter_workshop.session import foreign
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen

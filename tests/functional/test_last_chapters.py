@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jitter_workshop.course.loader import builtin_course
-from jitter_workshop.presenter.path import marks
+from jitter_workshop.presenter.course.path import marks
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home.home import HomeScreen

@@ -14,7 +14,7 @@ from jitter_workshop.bench import launch, pairs
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import host_turn
 from jitter_workshop.cli import main
-from jitter_workshop.presenter.progress import Line
+from jitter_workshop.presenter.runs.progress import Line
 
 pytestmark = [
     pytest.mark.native,

@@ -12,9 +12,9 @@ from textual.widgets import Digits
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.course import Answer, PredictionTask
-from jitter_workshop.presenter import keys_that_wait
-from jitter_workshop.presenter.chapter import HINTS_OVER
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.course import keys_that_wait
+from jitter_workshop.presenter.course.chapter import HINTS_OVER
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import RUN_IS_ON, ChapterScreen
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns

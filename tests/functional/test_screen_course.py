@@ -13,7 +13,7 @@ from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.model.course import StepName
-from jitter_workshop.presenter import keys_that_wait
+from jitter_workshop.presenter.course import keys_that_wait
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.chapter.masking import MaskPage

@@ -10,7 +10,7 @@ from jitter_workshop.flow.attribution import Progress
 from jitter_workshop.flow.chapters.diagnosis import ChapterDiagnosis
 from jitter_workshop.model.diagnosis import SeenCauses
 from jitter_workshop.model.run import Run
-from jitter_workshop.presenter import diagnosis as words
+from jitter_workshop.presenter.course import diagnosis as words
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.widgets.keybar import KeyBar

@@ -16,8 +16,8 @@ from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.host_ops.settings import StateHere
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.presenter.path import WHAT_THIS_IS, row_told, session_told
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.course.path import WHAT_THIS_IS, row_told, session_told
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home.home import HomeScreen

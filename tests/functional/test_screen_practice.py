@@ -19,7 +19,7 @@ from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops import practising
 from jitter_workshop.plain.walkthrough import PlainWalk
 from jitter_workshop.practice.kernels import NotHere
-from jitter_workshop.presenter import practice
+from jitter_workshop.presenter.host import practice
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.core.actions import BY_ID
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen

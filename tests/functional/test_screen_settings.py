@@ -21,7 +21,7 @@ from jitter_workshop.model.change import ApplyResult, Change
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
-from jitter_workshop.presenter.plan import TOO_EARLY
+from jitter_workshop.presenter.host.plan import TOO_EARLY
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen

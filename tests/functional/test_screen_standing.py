@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from jitter_workshop.model.walk import PathEntry
-from jitter_workshop.presenter.changes import GONE_ALREADY, farewell
+from jitter_workshop.presenter.host.changes import GONE_ALREADY, farewell
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.screens.home.home import HomeScreen

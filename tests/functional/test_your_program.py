@@ -24,7 +24,7 @@ from jitter_workshop.flow.proving.proof_plan import ProveRequest
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.presenter.path import marks
+from jitter_workshop.presenter.course.path import marks
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.chapter.program import CommandPage

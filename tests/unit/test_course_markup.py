@@ -10,7 +10,7 @@ from jitter_workshop.course.files import Problems, SourceText, columns, heaped_m
 from jitter_workshop.course.lesson import check_text, read_pages
 from jitter_workshop.course.table import parse_table
 from jitter_workshop.model.text import split_code
-from jitter_workshop.presenter.prose import prose
+from jitter_workshop.presenter.text.prose import prose
 
 
 def mistakes(text: str) -> list[tuple[int, str]]:

@@ -10,7 +10,7 @@ from jitter_workshop.model.change import Change, When
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cache, Cpu, Topology
 from jitter_workshop.model.walk import CpuView
-from jitter_workshop.presenter.cpu_boxes import boxes, of_settings, topology
+from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings, topology
 
 
 def machine(count: int, threads: int = 1) -> Topology:

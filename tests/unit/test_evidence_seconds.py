@@ -9,7 +9,7 @@ from jitter_workshop.evidence.explain import explain_block
 from jitter_workshop.evidence.seconds import CELLS, MOST_LANES, Seconds
 from jitter_workshop.model.evidence import CpuSecond, EvidenceReport, Span
 from jitter_workshop.model.trace import TraceEvent
-from jitter_workshop.presenter.causes import busiest_second
+from jitter_workshop.presenter.runs.causes import busiest_second
 from tests.madetrace import TIDS, pair
 
 MS = 1_000_000

@@ -12,8 +12,8 @@ from jitter_workshop.model.diagnosis import SeenCauses
 from jitter_workshop.model.effect import CauseTime
 from jitter_workshop.model.evidence import Cause, EvidenceReport
 from jitter_workshop.model.run import ThreadRecord
-from jitter_workshop.presenter import causes, effect
-from jitter_workshop.presenter.lines import written
+from jitter_workshop.presenter.runs import causes, effect
+from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.stats.effect import effects
 from jitter_workshop.stats.figures import KnownRun
 from tests import madeup

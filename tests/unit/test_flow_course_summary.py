@@ -25,7 +25,7 @@ from jitter_workshop.model.run import Run
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.plain.walkthrough import tell_summary
-from jitter_workshop.presenter import summary as words
+from jitter_workshop.presenter.course import summary as words
 from jitter_workshop.stats.scale import times
 from tests import madeup
 from tests.fakes import FakeWorkshop, open_workshop

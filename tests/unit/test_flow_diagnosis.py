@@ -19,8 +19,8 @@ from jitter_workshop.model.diagnosis import SeenCauses, Source
 from jitter_workshop.model.run import Counters, Run, Stall, ThreadRecord
 from jitter_workshop.model.session import ChapterProgress, Diagnosis
 from jitter_workshop.plain.views import to_be_measured
-from jitter_workshop.presenter import diagnosis as words
-from jitter_workshop.presenter.run import about_to_measure
+from jitter_workshop.presenter.course import diagnosis as words
+from jitter_workshop.presenter.runs.run import about_to_measure
 from jitter_workshop.report import markdown
 from tests import madeup
 from tests.fakes import FakeWorkshop, open_workshop

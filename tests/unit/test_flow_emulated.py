@@ -16,9 +16,9 @@ from jitter_workshop.flow.proving.chapter_proof import why_not
 from jitter_workshop.model.host import EMULATED, NO_VERDICT
 from jitter_workshop.model.run import Run, SilentObserver, ThreadRecord
 from jitter_workshop.model.session import Prediction
-from jitter_workshop.presenter import effect
-from jitter_workshop.presenter.diagnosis import asked
-from jitter_workshop.presenter.lines import written
+from jitter_workshop.presenter.course.diagnosis import asked
+from jitter_workshop.presenter.runs import effect
+from jitter_workshop.presenter.text.lines import written
 from tests import madeup
 from tests.fakes import FakeWorkshop
 

@@ -23,8 +23,8 @@ from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.status import Assessment
-from jitter_workshop.presenter import changes as changes_view
-from jitter_workshop.presenter.lines import written
+from jitter_workshop.presenter.host import changes as changes_view
+from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.tuning.journal import stack
 from jitter_workshop.tuning.tunables.registry import parse_wanted
 from tests import hosttrees, livehost, madecourse, tuned_tree

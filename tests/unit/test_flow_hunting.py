@@ -18,9 +18,9 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.run import HUNTED, Progress, Run, RunStarted
 from jitter_workshop.model.session import ChapterProgress, HuntOutcome
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.presenter import summary as summary_view
-from jitter_workshop.presenter.lines import written
-from jitter_workshop.presenter.run import remark, result
+from jitter_workshop.presenter.course import summary as summary_view
+from jitter_workshop.presenter.runs.run import remark, result
+from jitter_workshop.presenter.text.lines import written
 from tests import fakenoise, fakes
 from tests.fakes import FakeWorkshop, open_workshop
 

@@ -23,8 +23,8 @@ from jitter_workshop.model.host import Topology
 from jitter_workshop.model.run import UNSTEADY, Run, ThreadRecord
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import Placement
-from jitter_workshop.presenter.lines import written
-from jitter_workshop.presenter.run import result
+from jitter_workshop.presenter.runs.run import result
+from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.tuning.journal import encode, stack
 from tests.fakes import FakeWorkshop

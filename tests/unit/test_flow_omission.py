@@ -12,7 +12,7 @@ from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.run import Run
-from jitter_workshop.presenter.curves import curve_rows
+from jitter_workshop.presenter.runs.curves import curve_rows
 from jitter_workshop.stats import histogram as hg
 from jitter_workshop.stats import scale
 from jitter_workshop.stats.figures import INTENDED

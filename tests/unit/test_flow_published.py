@@ -19,7 +19,7 @@ from jitter_workshop.flow.measuring.curves import ORIGIN, RECORDED, published_cu
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import HANDOFF
 from jitter_workshop.paths import assets
-from jitter_workshop.presenter.chapter import nothing_measured
+from jitter_workshop.presenter.course.chapter import nothing_measured
 from jitter_workshop.stats.figures import as_said, counts_alone, figure
 from tests.bench import course_runs
 from tests.fakes import open_workshop

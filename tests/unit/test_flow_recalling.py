@@ -12,7 +12,7 @@ from jitter_workshop.course.loader import load_course, read_course
 from jitter_workshop.flow.chapters import recalling
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.session import ChapterProgress, RecallBoxes
-from jitter_workshop.presenter import recall as words
+from jitter_workshop.presenter.course import recall as words
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.lessonverbs import built_in_chapter
 

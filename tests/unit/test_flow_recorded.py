@@ -25,9 +25,9 @@ from jitter_workshop.flow.reporting.anonymizer import is_private
 from jitter_workshop.flow.reporting.build import build
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.paths import assets
-from jitter_workshop.presenter import diagnosis as words
-from jitter_workshop.presenter import effect
-from jitter_workshop.presenter.lines import sentence
+from jitter_workshop.presenter.course import diagnosis as words
+from jitter_workshop.presenter.runs import effect
+from jitter_workshop.presenter.text.lines import sentence
 from jitter_workshop.report.cause_words import ANOTHER_TASK
 from jitter_workshop.report.markdown import render
 from jitter_workshop.stats.effect import counted

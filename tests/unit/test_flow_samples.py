@@ -17,7 +17,7 @@ from jitter_workshop.flow.measuring.request import MeasureRequest, blocks
 from jitter_workshop.model.run import PERCENTILES, Stall
 from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.plain import views as plain_views
-from jitter_workshop.presenter.run import about_to_measure
+from jitter_workshop.presenter.runs.run import about_to_measure
 from tests import madeup
 
 MakeRun = Callable[..., tuple[Any, Any]]

@@ -20,7 +20,7 @@ from jitter_workshop.host.irq.interrupts import parse_counters
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.scenario import Outcome, Requirement, Scenario, drawn
 from jitter_workshop.practice.qemu import MachineError, PowerLost
-from jitter_workshop.presenter import scenario as words
+from jitter_workshop.presenter.course import scenario as words
 
 CROWD = load_scenarios()["crowd"]
 STAT = (

@@ -28,7 +28,7 @@ from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.diagnosis import SeenCauses, Suspect
 from jitter_workshop.model.evidence import CAUSE_KINDS, Cause, EvidenceReport, ExplainedStall, Slice
 from jitter_workshop.model.run import Counter, Run, ThreadRecord
-from jitter_workshop.presenter import diagnosis as words
+from jitter_workshop.presenter.course import diagnosis as words
 from tests import madeup
 
 COURSE = load_course(builtin_course())

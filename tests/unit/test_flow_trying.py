@@ -20,7 +20,7 @@ from jitter_workshop.model.change import Change, RestoreResult
 from jitter_workshop.model.run import Counter, Run, SilentObserver, ThreadRecord
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.model.walk import ApplyView, PlanView
-from jitter_workshop.presenter import trial as trial_view
+from jitter_workshop.presenter.course import trial as trial_view
 from jitter_workshop.stats.figures import FIGURES, Figure
 from tests import madeup
 from tests.fakes import FakeWorkshop

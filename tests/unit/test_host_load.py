@@ -14,7 +14,7 @@ from jitter_workshop.flow.measuring.background_gate import HERE
 from jitter_workshop.host.cpu.stat import CpuStat, CpuTimes
 from jitter_workshop.model.host_load import HostLoad
 from jitter_workshop.model.run import ForeignLoad
-from jitter_workshop.presenter import host_load as words
+from jitter_workshop.presenter.host import host_load as words
 
 QEMU = ForeignLoad(1, "qemu-system-x86", 0, 87.2)
 BUSY = HostLoad(4.9, 2, 47.0, 0.0, (QEMU,), True)

@@ -59,7 +59,7 @@ NEEDLESS: dict[tuple[str, ...], set[str]] = {
         "shutil",
         "jitter_workshop.session",
         "jitter_workshop.model.course",
-        "jitter_workshop.presenter.prose",
+        "jitter_workshop.presenter.text.prose",
         "jitter_workshop.tuning.planning",
     },
     ("sessions",): {"hashlib", "secrets", "difflib", "subprocess", "jitter_workshop.bench.runner"},
@@ -97,7 +97,8 @@ NOT_IN_THE_FIRST_FRAME = {
     *("evidence", "bench.runner", "bench.noiseorder", "course.lesson", "report", "report.pictures", "chart.canvas"),
     *("flow.attribution", "flow.measuring.measure", "flow.measuring.curves", "flow.classes", "flow.reporting"),
     *("flow.chapters.walk", "flow.chapters.hunt", "flow.chapters.recorded", "flow.chapters.chapter_host"),
-    *("presenter.chapter", "presenter.run", "presenter.comparison", "presenter.curves", "stats.comparison"),
+    *("presenter.course.chapter", "presenter.runs.run", "presenter.runs.comparison", "presenter.runs.curves"),
+    "stats.comparison",
     *("tui.screens.chapter", "tui.screens.runs", "tui.screens.host", "tui.web", "plain"),
 }
 """The modules that the screen loads only when something is opened or measured; ours without the package's name."""

@@ -17,8 +17,8 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.picture import Mask, mask
 from jitter_workshop.model.walk import CpuView
-from jitter_workshop.presenter import masks as words
-from jitter_workshop.presenter.typed import parse_mask
+from jitter_workshop.presenter.course import masks as words
+from jitter_workshop.presenter.course.typed import parse_mask
 
 WANTED = mask(64, "16-19,48-51")
 MASKS = st.integers(2, 256).flatmap(

@@ -19,8 +19,8 @@ from jitter_workshop.flow.proving import chapter_proof
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.proof import PLACEMENT
 from jitter_workshop.model.session import ChapterProgress, ObservedProgram, Prediction, ProgramWork
-from jitter_workshop.presenter import own_program as words
-from jitter_workshop.presenter.lines import written
+from jitter_workshop.presenter.course import own_program as words
+from jitter_workshop.presenter.text.lines import written
 from tests.fakes import open_workshop
 from tests.unit.test_program_text import COUNTED, EVIL, TRACED
 

@@ -13,8 +13,8 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.picture import KINDS, TOPOLOGY, Event, Knee, Knees, LessonPicture, Mask, Ring, Second, parse
 from jitter_workshop.model.walk import CpuView
-from jitter_workshop.presenter.pictures import drawn, knee_of
-from jitter_workshop.presenter.prose import prose
+from jitter_workshop.presenter.text.pictures import drawn, knee_of
+from jitter_workshop.presenter.text.prose import prose
 
 
 def shown(picture: LessonPicture, width: int = 76, *, ascii_only: bool = False) -> list[str]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.plain.talk import Talk
-from jitter_workshop.presenter.glossary import NONE, Term, explained, found, place, terms
+from jitter_workshop.presenter.text.glossary import NONE, Term, explained, found, place, terms
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 INTRODUCED = [one for one in terms() if one.introduced]

@@ -13,8 +13,8 @@ from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.hands import HandLine, HandState, HandsView, HandWrite
 from jitter_workshop.model.session import ChapterProgress, HandWork
 from jitter_workshop.model.walk import ApplyView
-from jitter_workshop.presenter import changes
-from jitter_workshop.presenter.hands import changed, guarded, said, still_made, was_it_you, watched
+from jitter_workshop.presenter.host import changes
+from jitter_workshop.presenter.host.hands import changed, guarded, said, still_made, was_it_you, watched
 
 STATES: tuple[HandState, ...] = ("done", "missing", "wrong", "gone", "hidden")
 

@@ -9,8 +9,8 @@ from jitter_workshop.model.change import LeftAlone, Skipped
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.report import ReportedScreening
 from jitter_workshop.model.screening import Screening, ScreeningPlan
-from jitter_workshop.presenter.lines import written
-from jitter_workshop.presenter.screening import cost, listed, shown
+from jitter_workshop.presenter.proofs.screening import cost, listed, shown
+from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report import html, markdown
 from jitter_workshop.report.screening_words import said
 from jitter_workshop.stats.screening import result

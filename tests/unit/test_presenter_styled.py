@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rich.color import ColorSystem
 from rich.style import Style
 
-from jitter_workshop.presenter import lines, styled
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.text import lines, styled
+from jitter_workshop.presenter.text.styled import Text
 
 STYLES = ("", "bold", "dim", "bold accent", "not bold dim", "italic", "underline", "reverse", "bold bad", "under")
 WORDS = st.text(" ab\tµ✓→—界\u00a0\u0301\b\n", max_size=12)

@@ -25,9 +25,9 @@ from jitter_workshop.model.program import (
     Wait,
     Waker,
 )
-from jitter_workshop.presenter import program as words
-from jitter_workshop.presenter.lines import written
-from jitter_workshop.presenter.program import explained
+from jitter_workshop.presenter.runs import program as words
+from jitter_workshop.presenter.runs.program import explained
+from jitter_workshop.presenter.text.lines import written
 from tests import reportschema
 
 EVIL = "evil\x1b[2J\nforged"

@@ -16,9 +16,9 @@ from jitter_workshop.cli import main
 from jitter_workshop.flow.host_ops.host_status import HostStatus, draw_up, look
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.host.recording.recording_filter import HIDDEN_NAME
-from jitter_workshop.presenter import plan as plan_view
-from jitter_workshop.presenter import status
-from jitter_workshop.presenter.lines import written
+from jitter_workshop.presenter.host import plan as plan_view
+from jitter_workshop.presenter.host import status
+from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report import plan_script
 from jitter_workshop.report.check_words import explained
 from jitter_workshop.tuning.setting_types.kinds import kind_of

@@ -14,9 +14,9 @@ from jitter_workshop.flow.attribution import counted_report
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.evidence import CounterReport
 from jitter_workshop.model.run import AT, Counter, Run
-from jitter_workshop.presenter.causes import explained
-from jitter_workshop.presenter.counters import by_hand, level, stalls, to_ask_for
-from jitter_workshop.presenter.lines import written
+from jitter_workshop.presenter.runs.causes import explained
+from jitter_workshop.presenter.runs.counters import by_hand, level, stalls, to_ask_for
+from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report.cause_words import verdict
 from tests.madecounted import COUNTERS, HOSTILE, fields
 from tests.madeup import make_run

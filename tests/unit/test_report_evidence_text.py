@@ -14,8 +14,8 @@ from jitter_workshop.evidence.summary import summarise
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Part, Slice, Span, Window
 from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.trace import TraceEvent
-from jitter_workshop.presenter.causes import REST, SHADES, by_hand, explained, head, stall_bar, stall_page
-from jitter_workshop.presenter.lines import written
+from jitter_workshop.presenter.runs.causes import REST, SHADES, by_hand, explained, head, stall_bar, stall_page
+from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report.cause_words import NONE_LATE, SAME, cause_words, in_time, named, without
 from jitter_workshop.report.pictures import small
 from tests.madetrace import MEASURED, OTHER, TIDS, block, event, pair, switch, tick

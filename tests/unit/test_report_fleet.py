@@ -12,8 +12,8 @@ from rich.cells import cell_len
 
 from jitter_workshop.flow.classes.classboard import ClassTable, Column, Judged
 from jitter_workshop.model.board import Board, BoardRow, Group, Posted, PostedChapter, PostedRun
-from jitter_workshop.presenter.board import Near, Row, boards, checks, fleet
-from jitter_workshop.presenter.lines import in_cells, written
+from jitter_workshop.presenter.classes.board import Near, Row, boards, checks, fleet
+from jitter_workshop.presenter.text.lines import in_cells, written
 from tests.madeboard import run, work
 
 WIDTHS = st.integers(60, 160)

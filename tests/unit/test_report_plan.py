@@ -21,8 +21,8 @@ from jitter_workshop.flow.host_ops.hotcpus import choose_hot
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Plan, Skipped, Wanted
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.presenter.lines import written
-from jitter_workshop.presenter.plan import of_host
+from jitter_workshop.presenter.host.plan import of_host
+from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report import plan_script
 from jitter_workshop.report.plan_script import NOT_BY_A_SCRIPT, functions, step
 from jitter_workshop.tuning import setting_types

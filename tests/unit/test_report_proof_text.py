@@ -10,8 +10,8 @@ import pytest
 
 from jitter_workshop.model.change import LeftAlone
 from jitter_workshop.model.proof import Proof, ProofPlan
-from jitter_workshop.presenter import proof as proof_view
-from jitter_workshop.presenter.lines import written
+from jitter_workshop.presenter.proofs import proof as proof_view
+from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.report import html
 from jitter_workshop.report.proof_words import headline
 from tests import madereports

@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 
 from jitter_workshop.model.run import BurstTotal, Run, StallTotal
-from jitter_workshop.presenter import run as run_view
-from jitter_workshop.presenter.lines import written
-from jitter_workshop.presenter.run import remark
+from jitter_workshop.presenter.runs import run as run_view
+from jitter_workshop.presenter.runs.run import remark
+from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.stats.stalls import buckets, of_run
 from tests import madecounted, madeup
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from jitter_workshop.flow.host_ops.host_status import StatusHead
 from jitter_workshop.model.status import Assessment, SettingDrift
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter.lines import Output, wrap, written
-from jitter_workshop.presenter.status import table
+from jitter_workshop.presenter.host.status import table
+from jitter_workshop.presenter.text.lines import Output, wrap, written
 from jitter_workshop.report.formats import prometheus
 
 PAGE = StatusHead(False, True, "1", "0", "asked with --cpus")

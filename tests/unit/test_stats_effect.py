@@ -18,8 +18,8 @@ from jitter_workshop.model.evidence import (
     Residence,
 )
 from jitter_workshop.model.run import MEANWHILE, UNSTEADY, ForeignLoad, Run, Stall, StallRate, ThreadRecord
-from jitter_workshop.presenter import effect
-from jitter_workshop.presenter.lines import written
+from jitter_workshop.presenter.runs import effect
+from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.stats.effect import MOVED, counted, effects, tail_of
 from jitter_workshop.stats.figures import KnownRun
 from tests import madeup

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.run import PERCENTILES, Stall
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.presenter.curves import curve_rows, percentile_table
-from jitter_workshop.presenter.lines import written
-from jitter_workshop.presenter.run import result
+from jitter_workshop.presenter.runs.curves import curve_rows, percentile_table
+from jitter_workshop.presenter.runs.run import result
+from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.sample_size import standings
 

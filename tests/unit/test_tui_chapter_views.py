@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from jitter_workshop.model.walk import CompareView, Explanation, ThreadEvidence
-from jitter_workshop.presenter.chapter import _share, comparison, explanation
+from jitter_workshop.presenter.course.chapter import _share, comparison, explanation
 from jitter_workshop.stats.comparison import compare
 from tests import madeup
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop.model.run import Run, Stall
-from jitter_workshop.presenter.fanout import fan_out, percent
+from jitter_workshop.presenter.runs.fanout import fan_out, percent
 from jitter_workshop.stats.scale import nice_ns
 from tests import madeup
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from jitter_workshop.presenter import hunt as words
+from jitter_workshop.presenter.course import hunt as words
 
 
 @pytest.mark.parametrize(

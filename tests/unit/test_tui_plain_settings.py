@@ -12,10 +12,10 @@ from rich.cells import cell_len
 from jitter_workshop.model.change import Change, LeftAlone, Restored, RestoreResult
 from jitter_workshop.model.proof import PLACEMENT
 from jitter_workshop.model.walk import PlanView, SettingChange
-from jitter_workshop.presenter.changes import given_back_lines, with_values
-from jitter_workshop.presenter.chapter import settings_compared
-from jitter_workshop.presenter.lines import Lines
-from jitter_workshop.presenter.plan import line_by_line, of_step, shown_value, value_told
+from jitter_workshop.presenter.course.chapter import settings_compared
+from jitter_workshop.presenter.host.changes import given_back_lines, with_values
+from jitter_workshop.presenter.host.plan import line_by_line, of_step, shown_value, value_told
+from jitter_workshop.presenter.text.lines import Lines
 
 WORDS = st.text(max_size=60)
 WIDTHS = st.integers(24, 120)

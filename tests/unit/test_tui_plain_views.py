@@ -16,12 +16,12 @@ from jitter_workshop.flow.chapters.path import in_order
 from jitter_workshop.flow.chapters.recorded import recorded_runs
 from jitter_workshop.model.walk import Fact, PathEntry
 from jitter_workshop.plain import views
-from jitter_workshop.presenter.chapter import facts as facts_view
-from jitter_workshop.presenter.curves import percentile_table
-from jitter_workshop.presenter.lines import Lines
-from jitter_workshop.presenter.path import row_told, subject_told
-from jitter_workshop.presenter.prose import prose
-from jitter_workshop.presenter.typed import LONGEST_NS, ROLES, parse_cpus, parse_time_ns
+from jitter_workshop.presenter.course.path import row_told, subject_told
+from jitter_workshop.presenter.course.typed import LONGEST_NS, ROLES, parse_cpus, parse_time_ns
+from jitter_workshop.presenter.host.status import facts as facts_view
+from jitter_workshop.presenter.runs.curves import percentile_table
+from jitter_workshop.presenter.text.lines import Lines
+from jitter_workshop.presenter.text.prose import prose
 
 
 def plain(lines: Lines) -> list[str]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jitter_workshop.flow.proving.proof_run import ProofStep
 from jitter_workshop.model.change import Change, LeftAlone
 from jitter_workshop.model.proof import Proof, ProofPlan
-from jitter_workshop.presenter import proof as views
+from jitter_workshop.presenter.proofs import proof as views
 from jitter_workshop.stats.verdicts import SoFar, so_far
 from tests.fakeprover import PLACED, proof_of
 from tests.maderounds import QUIET, make_rounds

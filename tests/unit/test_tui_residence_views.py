@@ -19,7 +19,7 @@ from jitter_workshop.model.evidence import (
     ThreadOnCpu,
 )
 from jitter_workshop.model.palette import CAUSES, PALETTES, Palette
-from jitter_workshop.presenter.causes import SHADES, coloured, focused, offered, ran_there
+from jitter_workshop.presenter.runs.causes import SHADES, coloured, focused, offered, ran_there
 
 HOSTILE = "[red]x\x1b[2J\nforged line"
 PROOF = QuietCpus(CpuSet((1,)).cpus, 1_000_000, False, 2, 3, 4, "Something ran.")

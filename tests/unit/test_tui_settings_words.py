@@ -9,9 +9,17 @@ import pytest
 
 from jitter_workshop.flow.host_ops.agent_session import NOTHING
 from jitter_workshop.model.change import LeftAlone, Restored, RestoreResult
-from jitter_workshop.presenter.changes import GONE_ALREADY, came_back, farewell, given_back, named, standing, stands
-from jitter_workshop.presenter.lines import written
-from jitter_workshop.presenter.plan import apply_command, script_command
+from jitter_workshop.presenter.host.changes import (
+    GONE_ALREADY,
+    came_back,
+    farewell,
+    given_back,
+    named,
+    standing,
+    stands,
+)
+from jitter_workshop.presenter.host.plan import apply_command, script_command
+from jitter_workshop.presenter.text.lines import written
 from jitter_workshop.tuning.journal import Entry
 
 BACK = RestoreResult(

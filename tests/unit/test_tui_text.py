@@ -17,14 +17,14 @@ from jitter_workshop.model.cpuset import MAX_CPU
 from jitter_workshop.model.curve import CurvePoint, PercentileCurve
 from jitter_workshop.model.run import Block, Progress
 from jitter_workshop.model.text import many
-from jitter_workshop.presenter.effect import headline_so_far, so_far
-from jitter_workshop.presenter.lines import bar, table, wrap
-from jitter_workshop.presenter.path import host_column
-from jitter_workshop.presenter.preferences import CHOICES, Settings, load, save
-from jitter_workshop.presenter.prose import prose
-from jitter_workshop.presenter.run import progress
-from jitter_workshop.presenter.styled import Text
-from jitter_workshop.presenter.typed import ROLES, parse_cpus
+from jitter_workshop.presenter.course.path import host_column
+from jitter_workshop.presenter.course.typed import ROLES, parse_cpus
+from jitter_workshop.presenter.host.preferences import CHOICES, Settings, load, save
+from jitter_workshop.presenter.runs.effect import headline_so_far, so_far
+from jitter_workshop.presenter.runs.run import progress
+from jitter_workshop.presenter.text.lines import bar, table, wrap
+from jitter_workshop.presenter.text.prose import prose
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.scale import times
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.model.run import Block, bare_run
-from jitter_workshop.presenter.run import core_compared, now_told, sparkline, trace_lines
+from jitter_workshop.presenter.runs.run import core_compared, now_told, sparkline, trace_lines
 
 
 def block(index: int, hz: int | None, celsius: float | None, events: int | None) -> Block:

@@ -27,7 +27,7 @@ from jitter_workshop.model.spec import Placement, RunSpec
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, TraceRead, pack
 from jitter_workshop.model.watch import BETWEEN, READING, SUSPENDED, KeptStall
-from jitter_workshop.presenter.watch import page, progress
+from jitter_workshop.presenter.runs.watch import page, progress
 from jitter_workshop.session.watches import read_journal
 from tests import reportschema
 from tests.perfettoread import read

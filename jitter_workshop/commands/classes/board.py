@@ -26,9 +26,9 @@ from jitter_workshop.flow.classes.presenting import class_curves, curves_by, out
 from jitter_workshop.flow.turns.classhost import class_chapters
 from jitter_workshop.model.board import MAX_SAID, Banner, Board
 from jitter_workshop.model.text import clean, many
-from jitter_workshop.presenter.board import boards as boards_shown
-from jitter_workshop.presenter.board import checks, fleet
-from jitter_workshop.presenter.lines import wrap
+from jitter_workshop.presenter.classes.board import boards as boards_shown
+from jitter_workshop.presenter.classes.board import checks, fleet
+from jitter_workshop.presenter.text.lines import wrap
 
 
 def run(args: argparse.Namespace) -> int:

@@ -49,7 +49,7 @@ def _init(args: argparse.Namespace) -> int:
 def _item(mark: str, words: str) -> None:
     """Print one item of a list on stderr, wrapped to the terminal's width. ``mark``: the text in front of the item,
     such as a bullet."""
-    from jitter_workshop.presenter.lines import wrap
+    from jitter_workshop.presenter.text.lines import wrap
 
     show_lines(lambda width: wrap(words, width, mark), sys.stderr)
 

@@ -39,7 +39,7 @@ from jitter_workshop.model.text import clean
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from jitter_workshop.presenter.styled import Text
+    from jitter_workshop.presenter.text.styled import Text
 
 PROGRAM = "jitter-workshop"
 
@@ -208,7 +208,7 @@ def show(args: argparse.Namespace, payload: Any, text: str | Callable[[int], Ite
 
 def show_lines(build: Callable[[int], Iterable[Text]], stream: TextIO | None = None) -> None:
     """Print the lines that ``build(width)`` returns for the width of the stream. ``stream``: None means stdout."""
-    from jitter_workshop.presenter.lines import Output
+    from jitter_workshop.presenter.text.lines import Output
 
     output = Output(stream)
     output.show(build(output.width))

@@ -17,8 +17,8 @@ from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.run import Progress, RunObserver, RunStarted
 from jitter_workshop.model.screening import Screening
-from jitter_workshop.presenter.lines import Lines
-from jitter_workshop.presenter.progress import Line
+from jitter_workshop.presenter.runs.progress import Line
+from jitter_workshop.presenter.text.lines import Lines
 from jitter_workshop.session.opened import OpenSession
 from jitter_workshop.stats.scale import nice_duration
 

@@ -12,7 +12,7 @@ from jitter_workshop.commands.common.shared import say_if_any, session_to_keep_i
 from jitter_workshop.errors import BusyError, SessionError, UsageError
 from jitter_workshop.flow.measuring.matrix import measure_matrix, plan
 from jitter_workshop.model.matrix import Matrix
-from jitter_workshop.presenter.progress import Line
+from jitter_workshop.presenter.runs.progress import Line
 
 _OTHERS = {
     "workload": ("--workload", "ring"),

@@ -21,7 +21,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.practice import relay, running
 from jitter_workshop.practice.qemu import PowerLost
 from jitter_workshop.practice.shape import SHAPES
-from jitter_workshop.presenter import scenario as words
+from jitter_workshop.presenter.course import scenario as words
 
 SHELL = f"""\
 command -v bash >/dev/null && exec bash --rcfile {INSIDE}/rc -i

@@ -42,7 +42,7 @@ def screened(args: argparse.Namespace, request: ProveRequest) -> int:
     from jitter_workshop.flow.proving.screening_plan import ScreenRequest
     from jitter_workshop.flow.proving.screening_run import Screener
     from jitter_workshop.flow.turns.classhost import turn_for
-    from jitter_workshop.presenter.screening import STOPPED_EARLY, cost
+    from jitter_workshop.presenter.proofs.screening import STOPPED_EARLY, cost
 
     asked = ScreenRequest(request, proofs=args.rounds, resume=args.resume, asked=_line(args))
     token = CancelToken()
@@ -75,7 +75,7 @@ def screened(args: argparse.Namespace, request: ProveRequest) -> int:
 def old(args: argparse.Namespace) -> int:
     """Print earlier screenings: each in short, or one in full with ``--show``."""
     from jitter_workshop.flow.proving.screening_run import settle
-    from jitter_workshop.presenter.screening import listed
+    from jitter_workshop.presenter.proofs.screening import listed
 
     found = earlier(args, "screenings", settle, OpenSession.find_screening, OpenSession.screenings)
     if args.show is not None:
@@ -150,7 +150,7 @@ class ScreeningLine(RunsLine):
 
 
 def _print(args: argparse.Namespace, made: Screening) -> None:
-    from jitter_workshop.presenter.screening import shown
+    from jitter_workshop.presenter.proofs.screening import shown
 
     show(args, as_json(made), partial(shown, made))
 

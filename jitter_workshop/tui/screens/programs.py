@@ -18,9 +18,9 @@ from jitter_workshop.flow.programs import observing, targets
 from jitter_workshop.host.root import HostRoot, is_count
 from jitter_workshop.model.program import OBSERVED_S, HoldUp, ProcessSeen, ProgramReport
 from jitter_workshop.model.text import called, clean
-from jitter_workshop.presenter import program as words
-from jitter_workshop.presenter.lines import heading, waiting, wrap
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.runs import program as words
+from jitter_workshop.presenter.text.lines import heading, waiting, wrap
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.screens.runs.causes import CausesScreen, Page

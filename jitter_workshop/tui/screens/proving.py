@@ -20,10 +20,10 @@ from jitter_workshop.flow.proving.proof_run import Prover
 from jitter_workshop.flow.turns.classhost import TurnOver
 from jitter_workshop.model.proof import Proof, ProofPlan
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter import proof as words
-from jitter_workshop.presenter.lines import wrap
-from jitter_workshop.presenter.prose import styled
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.proofs import proof as words
+from jitter_workshop.presenter.text.lines import wrap
+from jitter_workshop.presenter.text.prose import styled
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.background import Proving
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.widgets.keybar import Shown

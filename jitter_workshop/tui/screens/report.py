@@ -17,8 +17,8 @@ from jitter_workshop.flow.reporting.files import write
 from jitter_workshop.model.report import Overlay, ReportDocument
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter import report_preview as preview
-from jitter_workshop.presenter.lines import waiting, wrap
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.text.lines import waiting, wrap
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.formats.common import Files
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen

@@ -26,7 +26,7 @@ import textual_serve
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from jitter_workshop.model.palette import PALETTES
-from jitter_workshop.presenter import preferences
+from jitter_workshop.presenter.host import preferences
 from jitter_workshop.tui.web.session import PATIENCE_S, PageSession
 
 HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})

@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.widgets.sheet import Sheet
 
 SIGNS = {"producer": "P", "accumulator": "A", "journaller": "J"}

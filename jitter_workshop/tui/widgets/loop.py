@@ -10,7 +10,7 @@ from textual.message import Message
 
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.walk import StepView
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.widgets.sheet import Sheet
 
 

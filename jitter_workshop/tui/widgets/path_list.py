@@ -12,8 +12,8 @@ from textual.widget import Widget
 from jitter_workshop.flow.chapters.path import in_groups
 from jitter_workshop.model.text import SENTENCE, clean
 from jitter_workshop.model.walk import PathEntry
-from jitter_workshop.presenter.path import CHANCES, PATH_HEADINGS, is_new, marks, path_words
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.course.path import CHANCES, PATH_HEADINGS, is_new, marks, path_words
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 _COLUMNS = (("setting", 8), ("curve", 6), ("guess", 6))

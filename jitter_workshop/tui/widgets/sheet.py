@@ -17,7 +17,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from jitter_workshop.model.palette import Palette
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.core.theme import PaintedApp
 
 Build = Callable[[int], Iterable[Text]]

@@ -11,7 +11,7 @@ from textual.worker import Worker
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.hands import HandsView
 from jitter_workshop.model.walk import ApplyView, PlanView
-from jitter_workshop.presenter import hands as words
+from jitter_workshop.presenter.host import hands as words
 from jitter_workshop.tui.screens.chapter.page import ChapterPage, Tried
 
 LOOK_EVERY_S = 1.0

@@ -19,14 +19,15 @@ from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import SLOTS, StepName
 from jitter_workshop.model.text import clean, tally
 from jitter_workshop.model.walk import PlanView
-from jitter_workshop.presenter import chapter as chapter_view
-from jitter_workshop.presenter import curves, hunt, keys_that_wait, masks
-from jitter_workshop.presenter.changes import OTHERS_MAY_MEASURE, came_back, of_others_said
-from jitter_workshop.presenter.lines import Lines, wrap
-from jitter_workshop.presenter.plan import PLAN_OF_THESE_CPUS
-from jitter_workshop.presenter.prose import prose, styled
-from jitter_workshop.presenter.run import progress
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.course import chapter as chapter_view
+from jitter_workshop.presenter.course import hunt, keys_that_wait, masks
+from jitter_workshop.presenter.host.changes import OTHERS_MAY_MEASURE, came_back, of_others_said
+from jitter_workshop.presenter.host.plan import PLAN_OF_THESE_CPUS
+from jitter_workshop.presenter.runs import curves
+from jitter_workshop.presenter.runs.run import progress
+from jitter_workshop.presenter.text.lines import Lines, wrap
+from jitter_workshop.presenter.text.prose import prose, styled
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.chapter.by_hand import ChapterHands
 from jitter_workshop.tui.screens.chapter.diagnosing import Diagnose
 from jitter_workshop.tui.screens.chapter.hunting import ChapterHunt

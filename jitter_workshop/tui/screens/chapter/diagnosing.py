@@ -9,9 +9,9 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter import diagnosis as words
-from jitter_workshop.presenter.lines import Lines, waiting, wrap
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.course import diagnosis as words
+from jitter_workshop.presenter.text.lines import Lines, waiting, wrap
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.chapter.page import ChapterPage
 from jitter_workshop.tui.screens.chapter.steps import Enter, Step

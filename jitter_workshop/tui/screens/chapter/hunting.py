@@ -10,9 +10,9 @@ from jitter_workshop.flow.chapters import mitigation
 from jitter_workshop.flow.chapters.hunt import Hunt, HuntAnswer, HuntState
 from jitter_workshop.model.course import SLOTS, TREATED
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter import hunt as words
-from jitter_workshop.presenter.lines import wrap
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.course import hunt as words
+from jitter_workshop.presenter.text.lines import wrap
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage
 from jitter_workshop.tui.screens.chapter.runs import ChapterRuns
 from jitter_workshop.tui.screens.common.base import IN_CLIPBOARD

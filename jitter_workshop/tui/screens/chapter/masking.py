@@ -8,9 +8,9 @@ from jitter_workshop.course.masks import MaskJudgement, judge
 from jitter_workshop.model.course import MaskTask
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.picture import Mask
-from jitter_workshop.presenter import masks as words
-from jitter_workshop.presenter.pictures import digits_a_row
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.course import masks as words
+from jitter_workshop.presenter.text.pictures import digits_a_row
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.common.base import Page
 
 

@@ -15,10 +15,10 @@ from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.hands import HandsView
 from jitter_workshop.model.walk import ApplyView, CpuView, Fact, PlanView, RunCurve
-from jitter_workshop.presenter.curves import newest_imported
-from jitter_workshop.presenter.hunt import unanswered
-from jitter_workshop.presenter.lines import Lines
-from jitter_workshop.presenter.prose import prose
+from jitter_workshop.presenter.course.hunt import unanswered
+from jitter_workshop.presenter.runs.curves import newest_imported
+from jitter_workshop.presenter.text.lines import Lines
+from jitter_workshop.presenter.text.prose import prose
 from jitter_workshop.stats.effect import tail_of
 from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.common.base import HostChangeScreen

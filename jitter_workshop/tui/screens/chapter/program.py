@@ -18,11 +18,11 @@ from jitter_workshop.model.course import StepName
 from jitter_workshop.model.program import OBSERVED_S
 from jitter_workshop.model.proof import PLACEMENT, Proof
 from jitter_workshop.model.text import MESSAGE, clean, command_line
-from jitter_workshop.presenter import chapter as chapter_view
-from jitter_workshop.presenter import own_program as words
-from jitter_workshop.presenter import program as program_view
-from jitter_workshop.presenter.lines import Lines, keyed, waiting, wrap
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.course import chapter as chapter_view
+from jitter_workshop.presenter.course import own_program as words
+from jitter_workshop.presenter.runs import program as program_view
+from jitter_workshop.presenter.text.lines import Lines, keyed, waiting, wrap
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.chapter.page import ChapterPage, Observing
 from jitter_workshop.tui.screens.chapter.steps import Enter, Explain, Look, Step
 from jitter_workshop.tui.screens.common.base import Page

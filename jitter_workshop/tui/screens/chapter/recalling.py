@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from jitter_workshop.flow.chapters import recalling
 from jitter_workshop.flow.chapters.walk import ChapterSession
-from jitter_workshop.presenter import recall as words
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.course import recall as words
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.common.base import Page
 
 

@@ -11,8 +11,10 @@ from jitter_workshop.flow.turns.classhost import TurnOver, as_sentence
 from jitter_workshop.model.course import TREATED, StepName
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter import causes, class_host, keys_that_wait
-from jitter_workshop.presenter.run import remark, stopped
+from jitter_workshop.presenter.classes import class_host
+from jitter_workshop.presenter.course import keys_that_wait
+from jitter_workshop.presenter.runs import causes
+from jitter_workshop.presenter.runs.run import remark, stopped
 from jitter_workshop.tui.background import Measuring
 from jitter_workshop.tui.screens.chapter.page import AFTER, ChapterPage
 from jitter_workshop.tui.widgets.sheet import Sheet

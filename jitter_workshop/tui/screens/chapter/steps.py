@@ -22,17 +22,21 @@ from jitter_workshop.model.proof import Proof
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import BootWay, CompareView, CureView
-from jitter_workshop.presenter import causes, changes, effect, hands, masks, proof
-from jitter_workshop.presenter import chapter as chapter_view
-from jitter_workshop.presenter import plan as plan_view
-from jitter_workshop.presenter.changes import as_root
-from jitter_workshop.presenter.chapter import Fold
-from jitter_workshop.presenter.cpu_boxes import boxes, of_settings
-from jitter_workshop.presenter.curves import percentile_table
-from jitter_workshop.presenter.lines import Lines, wrap
-from jitter_workshop.presenter.plan import NO_RIGHTS, PLAN_IS_ANOTHER, TOO_EARLY
-from jitter_workshop.presenter.run import about_to_measure, judged_by
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.course import chapter as chapter_view
+from jitter_workshop.presenter.course import masks
+from jitter_workshop.presenter.course.chapter import Fold
+from jitter_workshop.presenter.host import changes, hands
+from jitter_workshop.presenter.host import plan as plan_view
+from jitter_workshop.presenter.host.changes import as_root
+from jitter_workshop.presenter.host.plan import NO_RIGHTS, PLAN_IS_ANOTHER, TOO_EARLY
+from jitter_workshop.presenter.host.status import facts
+from jitter_workshop.presenter.proofs import proof
+from jitter_workshop.presenter.runs import causes, effect
+from jitter_workshop.presenter.runs.curves import percentile_table
+from jitter_workshop.presenter.runs.run import about_to_measure, judged_by
+from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
+from jitter_workshop.presenter.text.lines import Lines, wrap
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED, counted, effect_on, tail_of
 from jitter_workshop.stats.figures import KnownRun
@@ -255,7 +259,7 @@ class Look(Step):
     def _lines(self, width: int) -> Lines:
         title = "ON THE RECORDING" if self.walk.host.rehearsed else "ON THIS HOST"
         airy = self.screen.wide and self.screen.tall
-        return chapter_view.facts(self.walk.host.look(), width, title, airy=airy)
+        return facts(self.walk.host.look(), width, title, airy=airy)
 
 
 class Predict(Step):

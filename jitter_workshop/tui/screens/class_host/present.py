@@ -15,8 +15,8 @@ from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.classes.presenting import Presented, outermost, presented
 from jitter_workshop.model.text import many
-from jitter_workshop.presenter.lines import wrap
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.text.lines import wrap
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.pictures.bigtext import LEAST_ROWS, big
 from jitter_workshop.tui.core.theme import PaintedApp
 from jitter_workshop.tui.widgets.sheet import Sheet

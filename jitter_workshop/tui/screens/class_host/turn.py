@@ -12,8 +12,8 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import UsageError, WaitStopped, WorkshopError
 from jitter_workshop.flow.turns.classhost import DAY_S, take_turn
 from jitter_workshop.model.text import clean, many
-from jitter_workshop.presenter import class_host
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.classes import class_host
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.core.frame import Frame
 from jitter_workshop.tui.screens.common.base import Page, WorkshopScreen
 from jitter_workshop.tui.screens.common.dialogs import Question

@@ -15,10 +15,10 @@ from textual.screen import ModalScreen, Screen
 from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.text import clean, many
-from jitter_workshop.presenter import class_host
-from jitter_workshop.presenter.lines import keyed, two_ends, wrap
-from jitter_workshop.presenter.preferences import LEAST_HEIGHT, LEAST_WIDTH
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.classes import class_host
+from jitter_workshop.presenter.host.preferences import LEAST_HEIGHT, LEAST_WIDTH
+from jitter_workshop.presenter.text.lines import keyed, two_ends, wrap
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.core.actions import bindings
 from jitter_workshop.tui.core.frame import Frame
 from jitter_workshop.tui.widgets.keybar import KeyBar, Shown

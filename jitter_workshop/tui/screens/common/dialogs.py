@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter.changes import stands
-from jitter_workshop.presenter.lines import wrap
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.host.changes import stands
+from jitter_workshop.presenter.text.lines import wrap
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.common.base import IN_CLIPBOARD, Page
 from jitter_workshop.tui.widgets.sheet import Build
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jitter_workshop.presenter.glossary import explained
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.text.glossary import explained
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.common.base import Page
 from jitter_workshop.tui.widgets.sheet import Sheet
 

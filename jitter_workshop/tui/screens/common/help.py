@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter.lines import wrap
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.text.lines import wrap
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.core.actions import SCOPE_TITLES, of_scope
 from jitter_workshop.tui.screens.common.base import Page
 

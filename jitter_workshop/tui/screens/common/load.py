@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from textual import events
 
 from jitter_workshop.model.host_load import HostLoad
-from jitter_workshop.presenter import host_load as words
-from jitter_workshop.presenter.lines import wrap
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.host import host_load as words
+from jitter_workshop.presenter.text.lines import wrap
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.common.base import Page

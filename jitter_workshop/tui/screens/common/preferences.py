@@ -9,9 +9,9 @@ from textual import events
 
 from jitter_workshop import paths
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter.lines import wrap
-from jitter_workshop.presenter.preferences import CHOICES, TITLES
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.host.preferences import CHOICES, TITLES
+from jitter_workshop.presenter.text.lines import wrap
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.common.base import Page
 
 _YES_NO = {True: "yes", False: "no"}

@@ -17,8 +17,16 @@ from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.run import apart_from_proofs
 from jitter_workshop.model.text import clean, many, shortened
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.presenter import plan as plan_view
-from jitter_workshop.presenter.changes import (
+from jitter_workshop.presenter.course.path import (
+    WHAT_THIS_IS,
+    host_column,
+    is_new,
+    row_told,
+    session_told,
+    subject_told,
+)
+from jitter_workshop.presenter.host import plan as plan_view
+from jitter_workshop.presenter.host.changes import (
     GIVEN_BACK_MEANWHILE,
     NOTHING_APPLIED,
     OTHERS_MAY_MEASURE,
@@ -30,10 +38,9 @@ from jitter_workshop.presenter.changes import (
     of_others_said,
     stands,
 )
-from jitter_workshop.presenter.lines import MANY_CPUS, cpus_in_short, keyed, log_bar, two_ends, wrap
-from jitter_workshop.presenter.path import WHAT_THIS_IS, host_column, is_new, row_told, session_told, subject_told
-from jitter_workshop.presenter.plan import NO_RIGHTS
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.host.plan import NO_RIGHTS
+from jitter_workshop.presenter.text.lines import MANY_CPUS, cpus_in_short, keyed, log_bar, two_ends, wrap
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
 from jitter_workshop.tui.screens.common.dialogs import Question
@@ -222,7 +229,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
             # The chart stands below, and its legend has the figures.
             return
         from jitter_workshop.flow.measuring.curves import published_curves
-        from jitter_workshop.presenter.curves import label_of, value_at
+        from jitter_workshop.presenter.runs.curves import label_of, value_at
 
         pairs = [(c, value_at(c, "99.9")) for c in (newest, *published_curves()[:1])]
         largest = max((value for _, value in pairs if value), default=0)

@@ -13,9 +13,9 @@ from jitter_workshop.chart.style import looks, theme_named
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.course_summary import Bought, CourseSummary, sum_up
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter import summary as words
-from jitter_workshop.presenter.lines import wrap
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.course import summary as words
+from jitter_workshop.presenter.text.lines import wrap
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.chart import ChartView

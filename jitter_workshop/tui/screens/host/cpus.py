@@ -13,9 +13,9 @@ from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.model.host import Topology
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter.lines import keyed, wrap
-from jitter_workshop.presenter.styled import Text
-from jitter_workshop.presenter.typed import ROLES, parse_cpus
+from jitter_workshop.presenter.course.typed import ROLES, parse_cpus
+from jitter_workshop.presenter.text.lines import keyed, wrap
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.screens.common.base import Page
 from jitter_workshop.tui.widgets.cpu_map import SIGNS, CpuMap, about
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet

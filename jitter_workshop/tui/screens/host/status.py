@@ -13,8 +13,8 @@ from textual.geometry import Region
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.host_ops.host_status import Finding, Findings
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter import status as views
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.host import status as views
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.keybar import Shown

@@ -13,7 +13,7 @@ from textual.geometry import Region
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
 from jitter_workshop.tui.widgets.keybar import Shown

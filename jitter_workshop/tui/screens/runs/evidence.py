@@ -10,10 +10,10 @@ from pathlib import Path
 from jitter_workshop.model.evidence import CounterReport, EvidenceReport
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter import causes as views
-from jitter_workshop.presenter import counters
-from jitter_workshop.presenter.lines import waiting
-from jitter_workshop.presenter.styled import Text
+from jitter_workshop.presenter.runs import causes as views
+from jitter_workshop.presenter.runs import counters
+from jitter_workshop.presenter.text.lines import waiting
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.runs.causes import CausesScreen, Page
 

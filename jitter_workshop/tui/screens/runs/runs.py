@@ -18,11 +18,11 @@ from jitter_workshop.model.run import Run, apart_from_proofs, of_one_kind
 from jitter_workshop.model.spec import PACED
 from jitter_workshop.model.text import NAME, called, clean, many
 from jitter_workshop.model.walk import RunCurve
-from jitter_workshop.presenter import curves
-from jitter_workshop.presenter.curves import percentile_table
-from jitter_workshop.presenter.lines import heading, labelled, local_time, wrap
-from jitter_workshop.presenter.styled import Text
-from jitter_workshop.presenter.summary import HOW
+from jitter_workshop.presenter.course.summary import HOW
+from jitter_workshop.presenter.runs import curves
+from jitter_workshop.presenter.runs.curves import percentile_table
+from jitter_workshop.presenter.text.lines import heading, labelled, local_time, wrap
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.effect import tail_of
 from jitter_workshop.stats.scale import nice_ns, nice_number
 from jitter_workshop.tui.background import aside

@@ -1,0 +1,1 @@
+"""Put the class, its turns and its board into lines."""

@@ -1,0 +1,80 @@
+"""Describe a class host on the screen: a line on the turn, a line on the instructor's chapter, and the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from jitter_workshop.flow.turns.classhost import minutes
+from jitter_workshop.model.text import called, clean
+from jitter_workshop.presenter.text.lines import wrap
+from jitter_workshop.presenter.text.styled import Text
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.classes.classview import ClassView
+    from jitter_workshop.model.course import Course
+    from jitter_workshop.model.run import Run
+
+MOST_LINES = 2
+NEARLY_OVER_S = 60.0
+"""A turn's line is highlighted when fewer seconds than this are left."""
+
+
+def lines(view: ClassView, course: Course, width: int) -> Iterable[Text]:
+    """Yield the line of the turn, then the line with the instructor's chapter. If the learner's turn has just ended,
+    yield the reason first."""
+    if view.lost:
+        yield from wrap(clean(view.lost, 300), width, "○ ", "  ")[:MOST_LINES]
+    yield turn_line(view)
+    if where := view.banner_words(title_of(view, course)):
+        yield Text.assemble(("◆ ", "accent"), (where, "text"))
+
+
+def turn_line(view: ClassView) -> Text:
+    """Return the line of the turn: ``●`` if the learner has the turn, else ``○``."""
+    if view.has_turn:
+        nearly = view.left_s is not None and view.left_s < NEARLY_OVER_S
+        colour = "bad" if nearly else "accent"
+        return Text.assemble(("● ", colour), (view.brief, f"bold {colour if nearly else 'text'}"))
+    return Text.assemble(("○ ", "dim"), (clean(view.brief, 300), "text" if view.waits else "dim"))
+
+
+def title_of(view: ClassView, course: Course) -> str:
+    """Return the title of the instructor's chapter; "" if there is none, or if this course does not have it."""
+    wanted = view.banner.chapter if view.banner is not None else ""
+    return next((clean(chapter.title, 60) for chapter in course.chapters if chapter.id == wanted), "")
+
+
+def keys(view: ClassView) -> Sequence[tuple[str, str]]:
+    """Return the keys for a class, for the footer, as (action, label); an empty label means the usual label."""
+    turn = "give turn back" if view.has_turn else "the queue" if view.waits else "take the turn"
+    there = view.banner is not None and bool(view.banner.chapter)
+    return (("app.turn", turn), *((("app.jump", ""),) if there else ()))
+
+
+def disturbed(view: ClassView | None, run: Run) -> str:
+    """Name the other tasks that ran on the hot CPUs during a run of a class host, although the turn should prevent
+    that. Return "" if no other task ran there, and on hosts without a class, where other tasks are usual."""
+    if view is None or not run.disturbed:
+        return ""
+    named = ", ".join(f"{called(load.name, 24)} ({load.cpu_percent:g} %)" for load in run.disturbed[:3])
+    return f"This run was disturbed: {named} also ran on its CPUs."
+
+
+def waiting_lines(view: ClassView, width: int) -> Iterable[Text]:
+    """Yield the page for waiting: the member who has the turn, then the queue in its order."""
+    yield Text("Waiting for the turn", "bold text")
+    yield Text()
+    yield from wrap(clean(view.holder, 400), width)
+    yield Text()
+    room = max(width - 24, 10)
+    for row in view.queue():
+        colour = "bold text" if row.own else "dim"
+        sign = "▸" if row.own else " "
+        who = clean(row.who, room)
+        yield Text.assemble((f"{sign} {row.number:>2}  ", "accent"), (f"{who:<{room}}  {row.at_most:>16}", colour))
+    if more := view.unseen():
+        yield Text(f"      {more}", "dim")
+    yield Text()
+    limit = f"A turn lasts at most {minutes(view.host.described.longest_turn_s)}. " if not view.host.instructor else ""
+    yield from wrap(Text(f"{limit}Your turn begins by itself, also while you read and predict.", "dim"), width)

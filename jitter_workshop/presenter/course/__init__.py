@@ -1,0 +1,1 @@
+"""Put the course, its chapters, guesses and hunts into lines."""

@@ -1,0 +1,367 @@
+"""Show each step of a chapter that is done on this host or taught on a recording."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from jitter_workshop.course.predictions import answer_for_value
+from jitter_workshop.model.course import OPEN, SLOTS, TREATED, Answer, PredictionTask
+from jitter_workshop.model.hands import CommandState, HandCommand
+from jitter_workshop.model.session import Prediction
+from jitter_workshop.model.spec import KINDS
+from jitter_workshop.model.text import clean
+from jitter_workshop.model.walk import (
+    CompareView,
+    CureView,
+    Explanation,
+    PredictionOutcome,
+    RunCurve,
+    SettingChange,
+    ThreadEvidence,
+)
+from jitter_workshop.presenter.runs import fanout
+from jitter_workshop.presenter.runs.comparison import near
+from jitter_workshop.presenter.runs.run import core_compared, trace_lines
+from jitter_workshop.presenter.text.lines import (
+    Lines,
+    figure,
+    filled,
+    heading,
+    items,
+    keyed,
+    sentence,
+    table,
+    wrap,
+)
+from jitter_workshop.presenter.text.prose import command_lines, styled
+from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.stats.comparison import amount, measure_name, ratio_told
+from jitter_workshop.stats.scale import nice_ns, nice_number
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.chapters.walk import ChapterSession
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fold:
+    """Hold which by-hand commands are shown. ``first``: the index of the first shown command. ``more``: the key or the
+    word that shows the next commands, "" if all are shown. ``copied``: the words that name the key for copying."""
+
+    first: int = 0
+    more: str = ""
+    copied: str = ""
+
+
+ALL_OPEN = Fold()
+HINTS_OVER = "The hints only help you to guess, and a run has decided your guess. The step 'explain' says why."
+Rates = Sequence[tuple[str, int, int, float]]
+"""Interrupts or softirqs of a run: (name, CPU, count, per second)."""
+_MOST_RATES = 8
+_LEADS: dict[CommandState, tuple[str, str]] = {
+    "reads": ("$ ", "dim"),
+    "": ("$ ", "dim"),
+    "open": ("▸ ", "bold accent"),
+    "done": ("✓ ", "bold good"),
+}
+_SEEN = "Marks: ▸ the workshop notices when you run this; ✓ it has noticed; $ it cannot notice."
+
+
+def choices(task: PredictionTask, chosen: int, locked: str, width: int) -> Lines:
+    """Return the question and its answers. ``chosen``: the index of the answer under the cursor. ``locked``: why the
+    guess cannot be changed any more, or ""."""
+    lines = [*wrap(styled(task.question, "bold text"), width), Text()]
+    for number, answer in enumerate(task.answers):
+        under = number == chosen
+        said = styled(answer.text, "bold accent" if under else "text")
+        lines += wrap(said, width, f"{'▸' if under else ' '} {number + 1}  ")
+    if locked:
+        lines += [Text(), *wrap(Text(locked, "dim"), width)]
+    return lines
+
+
+def mark_question(task: PredictionTask, value_ns: int, locked: bool, width: int) -> Lines:
+    """Return the question, and the present value of the mark. ``locked``: the guess cannot be changed any more."""
+    lines = wrap(styled(task.question, "bold text"), width)
+    value = f"p{clean(task.percentile or '99.9', 8)} = {nice_ns(value_ns)}"
+    keys = Text("measured already") if locked else keyed("↑ ↓ move · ← → tenfold")
+    return [*lines, Text.assemble("× your mark: ", (value, "bold accent"), "   ", keys, style="dim")]
+
+
+def comparison(view: CompareView, width: int) -> Lines:
+    """Return the rows of a comparison: the first run's values, the second run's values, and their ratios."""
+    compared = view.comparison
+    lines: Lines = []
+    if not compared.comparable:
+        reason = "Not comparable: " + "; ".join(clean(d, 120) for d in compared.differences)
+        lines += wrap(Text(reason, "bold bad"), width, "! ")
+    rows = [["", "first", "second", "second ÷ first"]]
+    for row in compared.rows:
+        rows.append([_measure(row.measure), amount(row.measure, row.a), amount(row.measure, row.b), ratio_told(row)])
+    lines += table(rows, width, right=(1, 2, 3)) if compared.rows else []
+    lines += near(rows, width)
+    if compared.text and compared.text != view.headline:
+        lines += [Text(), *wrap(styled(compared.text), width)]
+    return lines
+
+
+def core(walk: ChapterSession, width: int) -> Lines:
+    """Return what the processor's core did in a chapter's two runs, block by block. Return [] if the chapter is not
+    about the core."""
+    first, second = walk.run_in("measure"), walk.run_in("again")
+    if first is None or second is None or "frequency" not in walk.chapter.evidence:
+        return []
+    return core_compared(first, second, width)
+
+
+def cured(view: CureView, width: int) -> Lines:
+    """Return a hunt's three runs side by side, without their result, which is shown above the keys."""
+    rows = [["", "quiet", "beside the noise", "with the cure"]]
+    rows += [[_measure(measure), *(amount(measure, value) for value in values)] for measure, *values in view.rows]
+    return table(rows, width, right=(1, 2, 3))
+
+
+def explanation(view: Explanation, runs: Sequence[Explanation], width: int) -> Lines:
+    """Return a run's evidence: the threads and their CPUs, interrupts, and the knee. ``runs``: the runs whose threads
+    are shown, in the chapter's order. The other sections are about ``view`` alone."""
+    several = len(runs) > 1
+    titles = [f"{when}: {clean(v.run.label, 40)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
+    lines: Lines = [heading("SWITCHES OF THE THREADS")]
+    rows = [["", "slept", "preempted", "moved"]]
+    for shown, title in zip(runs, titles, strict=True):
+        rows += [[title, "", "", ""]] if several else []
+        rows += [
+            [clean(t.name, 20), *(figure(n) for n in (t.voluntary_switches, t.involuntary_switches, t.migrations))]
+            for t in shown.threads
+        ]
+    lines += table(rows, width, right=(1, 2, 3))
+    lines += [Text(), heading(KINDS.get(view.run.workload, KINDS["ring"]).done.upper())]
+    # All bars share one scale.
+    digits = max((len(f"{n:,}") for v in runs for t in v.threads for _, n, _ in t.residence), default=1)
+    for shown, title in zip(runs, titles, strict=True):
+        lines += [Text(title, "text")] if several else []
+        for thread in shown.threads:
+            lines += residence(thread, digits, width)
+    lines += rates_of("INTERRUPTS ON THEIR CPUs, A SECOND", [v.interrupts for v in runs], width)
+    lines += rates_of("SOFTIRQS ON THEIR CPUs, A SECOND", [v.softirqs for v in runs], width)
+    if several:
+        which = titles[list(runs).index(view)]
+        lines += [Text(), *wrap(Text(f"Everything below is about the newest run ({which}).", "dim"), width)]
+    traced = trace_lines(view.run.blocks, width)
+    if traced:
+        lines += [Text(), heading("THE CORE, BLOCK BY BLOCK"), *(Text(t, "text") for t in traced)]
+    if view.knee:
+        lines += [Text(), heading("READ THE KNEE")]
+        lines += items(map(styled, view.knee), width)
+    if view.foreign:
+        lines += [Text(), heading("OTHERS ON THESE CPUs")]
+        lines += items(view.foreign, width)
+    return lines
+
+
+def rates_of(title: str, runs: Sequence[Rates], width: int) -> Lines:
+    """Return how often each interrupt or softirq came in a second, with a column for each run. Only the most frequent
+    ones are shown. ``–`` stands for a CPU that a run did not use. Return [] if no run has an interrupt or softirq."""
+    seen = [{(name, cpu): rate for name, cpu, _, rate in run} for run in runs]
+    used = [{cpu for _, cpu in one} for one in seen]
+    most = {key: max(one.get(key, 0.0) for one in seen) for one in seen for key in one}
+    if not most:
+        return []
+    heads = ("first", "second", "third") if len(runs) > 1 else ("a second",)
+    rows = [["", "CPU", *heads[: len(runs)]]]
+    for name, cpu in sorted(most, key=lambda key: (-most[key], key))[:_MOST_RATES]:
+        cells = [
+            nice_number(one.get((name, cpu), 0.0)) if cpu in on else "–" for one, on in zip(seen, used, strict=True)
+        ]
+        rows.append([clean(name, 34), str(cpu), *cells])
+    return [Text(), heading(title), *table(rows, width, right=range(1, 5))]
+
+
+def explained(
+    walk: ChapterSession, commands: Sequence[HandCommand], learnt: Sequence[str], width: int, fold: Fold = ALL_OPEN
+) -> Lines:
+    """Return the page of the explain step: the evidence of the chapter's runs, if any, and the end of the chapter."""
+    view = walk.explain()
+    if view is None:
+        return closing(commands, learnt, width, fold)
+    runs = [one for slot in (*SLOTS, TREATED) if (one := walk.explain(slot)) is not None]
+    first: Lines = []
+    if fanout.TOPIC in walk.chapter.evidence and (run := walk.run_in("measure")) is not None:
+        first = [*fanout.fan_out(run, width), Text()]
+    return [*first, *explanation(view, runs, width), *closing(commands, learnt, width, fold)]
+
+
+def closing(commands: Sequence[HandCommand], learnt: Sequence[str], width: int, fold: Fold = ALL_OPEN) -> Lines:
+    """Return the lines that end every chapter: commands to run by hand, and what was learnt."""
+    lines: Lines = [Text(), *by_hand(commands, width, fold)] if commands else []
+    if learnt:
+        lines += [Text(), heading("WHAT YOU LEARNT")]
+        lines += items(map(styled, learnt), width, " ✓ ")
+    return lines
+
+
+def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) -> Lines:
+    """Return at most OPEN commands, each with its sign and its reason, and a line for those that are folded."""
+    first = fold.first % max(len(commands), 1)
+    shown = commands[first : first + OPEN] if fold.more else commands
+    part = f" {first + 1}–{first + len(shown)} OF {len(commands)}" if len(shown) < len(commands) else ""
+    lines: Lines = [heading(f"THE SAME BY HAND{part}   {fold.copied}".rstrip())]
+    if any(one.state in ("open", "done") for one in shown):
+        lines += wrap(Text(_SEEN, "dim"), width)
+    for n, one in enumerate(shown):
+        lines += [Text()] if fold.more and n else []
+        made = list(command_lines(one.command, width, _LEADS[one.state][0]))
+        made[0].stylize(_LEADS[one.state][1], 0, 2)
+        lines += made
+        only = "Read-only. " if one.state == "reads" else ""
+        never = f" Not checked: {clean(one.unchecked, 200)}" if one.unchecked else ""
+        lines += wrap(Text(f"{only}{clean(one.why, 500)}{never}", "dim"), width, "    ")
+    below: Lines = []
+    if part:
+        which = "the next" if first + OPEN < len(commands) else "the first again"
+        folded = len(commands) - len(shown)
+        are = "is" if folded == 1 else "are"
+        below += wrap(Text(f"{folded} more {are} folded: {fold.more} shows {which}.", "dim"), width)
+    return [*lines, Text(), *below] if below else lines
+
+
+def _measure(measure: str) -> str:
+    """Return a measure's name as it is shown. For a percentile, it begins with p."""
+    return f"p{measure}" if measure[:1].isdigit() else clean(measure_name(measure), 30)
+
+
+def residence(thread: ThreadEvidence, digits: int, width: int) -> Lines:
+    """Return a bar for each CPU on which a thread did its work. ``digits``: the columns for the number of messages."""
+    name = clean(thread.name, 12)
+    if not thread.residence:
+        return [Text.assemble((f"{name:<12} ", "cool"), ("not known here", "dim"))]
+    lines: Lines = []
+    most = thread.residence[:8]
+    room = max(min(width - 31 - digits, 40), 4)
+    for number, (cpu, messages, share) in enumerate(most):
+        line = Text(f"{'' if number else name:<12} ", "cool")
+        line.append(f"CPU {cpu:<4}", "text")
+        line.append(filled(share, 1.0, room, "·", "dim"))
+        line.append(f" {_share(share)}  {messages:>{digits},}", "dim")
+        lines.append(line)
+    if len(thread.residence) > len(most):
+        lines.append(Text(f"{'':<12} and {len(thread.residence) - len(most)} more CPUs", "dim"))
+    return lines
+
+
+def _share(share: float) -> str:
+    """Return a share in percent. A share above 0 is never shown as 0 %, and a share below 1 is never shown as 100 %."""
+    percent = 100 * share
+    if 0 < percent < 0.1:
+        return " <0.1 %"
+    if 99.9 < percent < 100:
+        return ">99.9 %"
+    return f"{percent:5.1f} %"
+
+
+# -- on a recording ----------------------------------------------------------------------------------------------------
+
+
+NOT_HERE = "not on this host, because"
+"""The words before the reason why a live host cannot do a chapter. The reason is about this host, not about the
+recorded one."""
+
+
+def recording_lines(reason: str, recording: str, live: bool, width: int, practice: str = "") -> Lines:
+    """Return the banner of a chapter that is taught on a recording, at most two lines. ``live``: this host is no
+    recording itself, and ``reason`` is about it. ``practice``: a sentence that offers a practice machine instead, shown
+    if it has room; "" for none."""
+    name = f" {clean(recording, 30)}:" if recording else ":"
+    said = f" {NOT_HERE} {reason}." if live else f" {sentence(reason)}"
+    told = Text.assemble(("ON A RECORDING", "bold accent"), (name, "dim"), said, style="text")
+    lines = wrap(told, width, "", "  ")
+    if live and practice:
+        longer = wrap(Text.assemble(told, (f" {practice}", "text")), width, "", "  ")
+        lines = longer if len(longer) <= 2 else lines
+    if len(lines) > 2:
+        lines[1].truncate(max(width - 2, 1))
+        lines[1].append(" …")
+    return lines[:2]
+
+
+def nothing_measured(shown: Sequence[RunCurve], width: int, *, counted: bool = False) -> Lines:
+    """Return the lines that replace a run in a chapter on a recording. ``shown``: the curves of another machine that
+    can be shown. ``counted``: True if counts of an emulated machine are shown instead."""
+    lines: Lines = [heading("NO RUN HERE")]
+    none = ", and no run of this chapter on another machine comes with the course."
+    if counted:
+        none = ", and an emulated machine has no curve: only its counts are shown."
+    text = f"Nothing is measured on a recording{'. t shows the curve of another machine.' if shown else none}"
+    return [*lines, *wrap(text, width)]
+
+
+def settings_compared(changes: Sequence[SettingChange], width: int) -> Lines:
+    """Return the tunables of a chapter on a recording, before and after the change, from its two recordings."""
+    if not changes:
+        none = "This chapter changes nothing, so the recordings are alike, and nothing can be measured on them."
+        return [heading("NO SETTINGS TO COMPARE"), *wrap(none, width)]
+    lines: Lines = [heading("BEFORE AND AFTER, ON THE RECORDINGS")]
+    rows = [["", "before", "", "after", ""]]
+    rows += [
+        [clean(c.title, 40), clean(c.before, 40), "→", clean(c.after, 40), "✓" if c.settled else "·"] for c in changes
+    ]
+    lines += table(rows, width)
+    if any(c.settled for c in changes):
+        lines += [Text(), Text("✓  the value that this chapter wants", "dim")]
+    return lines
+
+
+def decided_on_recording(task: PredictionTask, decided: bool) -> str:
+    """Say who decides a guess on a recording. ``decided``: True if recorded figures of another machine decide it."""
+    if decided:
+        what = "curve" if task.kind == "mark" else "recorded runs"
+        return f"On a recording the {what} of another machine decide{'s' if task.kind == 'mark' else ''} this."
+    return "On a recording no run can decide this; the step 'compare' shows what the answers mean."
+
+
+def answers_explained(task: PredictionTask, kept: Prediction | None, width: int) -> Lines:
+    """Return the meaning of each answer to a question that no run on a recording decides. The learner's guess is
+    marked."""
+    lines: Lines = [Text(), heading("WHAT THE ANSWERS MEAN")]
+    lines += wrap(styled(task.question, "bold text"), width)
+    guess: Answer | None = None
+    if kept is not None and kept.value_ns is not None:
+        guess = answer_for_value(task, kept.value_ns)
+    elif kept is not None:
+        guess = next((answer for answer in task.answers if answer.id == kept.choice), None)
+    for answer in task.answers:
+        line = styled(answer.text, "bold text")
+        line.append(" (your guess)" if answer is guess else "", "accent")
+        lines += [Text(), *wrap(line, width, "✓ " if answer.right else "• ", "  ")]
+        lines += wrap(styled(answer.explanation, "text"), width, "  ")
+    return lines
+
+
+def judged_guess(outcome: PredictionOutcome, width: int, *, explained: bool) -> Lines:
+    """Return whether a guess was near, and the guess beside the figure. ``explained``: if the guess is judged, also
+    return the reason."""
+    of_mark = outcome.guessed_ns is not None
+    sign, role = {
+        True: ("✓ near: " if of_mark else "✓ ", "good"),
+        False: ("✗ not near: " if of_mark else "✗ ", "bad"),
+        None: ("", "text"),
+    }[outcome.near]
+    text = Text.assemble((sign, f"bold {role}"), styled(outcome.text, "text"), style="text")
+    lines = wrap(text, width, "", "  " if sign else "")
+    if explained and outcome.explanation and outcome.near is not None:
+        lines += wrap(styled(outcome.explanation.partition("\n\n")[0], "text"), width, "  ")
+    return lines
+
+
+def answered(task: PredictionTask, outcome: PredictionOutcome, width: int) -> Lines:
+    """Return the result of an answer that no run decides: whether the answer is right, and why. After a wrong answer
+    also say why the right one is right."""
+    colour = {True: "good", False: "bad", None: "text"}[outcome.near]
+    sign = {True: "✓ ", False: "✗ ", None: ""}[outcome.near]
+    lines: Lines = [Text(), *wrap(styled(outcome.text, f"bold {colour}"), width, sign)]
+    explained = [outcome.explanation]
+    explained += [a.explanation for a in task.answers if a.right and not outcome.near]
+    for text in dict.fromkeys(filter(None, explained)):
+        lines += [Text(), *wrap(styled(text), width, "  ")]
+    return lines

@@ -1,0 +1,242 @@
+"""Word the step ``diagnose``: the question, the list of causes, and the judgement of an answer."""
+
+from __future__ import annotations
+
+from jitter_workshop.flow.chapters.cures import reach
+from jitter_workshop.flow.chapters.diagnosis import NOT_ASKED
+from jitter_workshop.flow.chapters.suspects import CALLS, LEAST_PIECE, NEAR, is_call, is_near, is_right
+from jitter_workshop.model.course import Chapter, Course
+from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
+from jitter_workshop.model.evidence import ExplainedStall
+from jitter_workshop.model.palette import CAUSES
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.presenter.text.lines import Lines, bar, heading, sentence, table, wrap
+from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.report.cause_words import cause_words
+from jitter_workshop.report.diagnosis_words import TASKS, came_most, took_most, undecided
+from jitter_workshop.stats.scale import nice_ns
+
+QUESTION = "Who took it?"
+READING = "Reading the evidence of the first run…"
+NOT_RECORDED = "Nothing was measured here, so there is no run to read. The worked example takes its place."
+CHOOSE = "↑ ↓ or a number chooses a cause; then Enter names it. Enter alone goes on without an answer."
+_TRACED = "These causes were seen in the stalls of your first run, by the kernel's trace. Which of them took most time?"
+_ON_RECORD = "recorded, not measured here: these causes were seen in the stalls of a first run"
+_EMULATED = (
+    "recorded, not measured here: these counters grew in a first run on an emulated machine, whose times mean nothing"
+)
+_EMULATED_HERE = (
+    "This machine is emulated, so no time is shown: these causes were seen in your first run. Which of them came most "
+    "often?"
+)
+_COUNTED = "These counters grew during your first run. Which cause took most time?"
+_NEEDS = (
+    "There are only counters, because a trace needs root's rights: run the workshop as root, and each cause has a time."
+)
+NOT_HERE = "This is what was recorded on another machine."
+OWN_LOAD = "this chapter's own load"
+_BAR, _LEAST_BAR, _LEAD = 12, 4, 6
+_ASKED = (
+    (
+        ("reschedule", "RES"),
+        "Another CPU asks this CPU to choose a task anew, mostly because a task was woken here. To stop such calls, "
+        "keep that task off this CPU.",
+    ),
+    (
+        (*CALLS, "call_function", "CAL"),
+        "Another CPU asks this CPU to run a function, often to wake a task here. To stop such calls, keep that task or "
+        "work item off this CPU.",
+    ),
+    (
+        ("flush_tlb_func", "TLB"),
+        "Another CPU asks for this flush after a change of memory that both CPUs use. To stop it, make no such change "
+        "during the measurement.",
+    ),
+)
+"""Interrupts that another CPU sends: their names in a trace and in counters, and a text on what stops them."""
+
+
+def asked(seen: SeenCauses) -> str:
+    """Return the question about a run, or a sentence that says why there is nothing to ask."""
+    if not seen.quiet and seen.emulated and not seen.recorded:
+        return _EMULATED_HERE
+    if not seen.quiet and seen.emulated:
+        return f"{sentence(f'{_EMULATED} ({clean(seen.recorded, 120)})')} Which of these causes came most often?"
+    if not seen.quiet and seen.recorded:
+        return f"{sentence(f'{_ON_RECORD} ({clean(seen.recorded, 120)})')} Which of them took most time?"
+    if not seen.quiet:
+        return _TRACED if seen.source == "trace" else _COUNTED
+    if not seen.stalls:
+        return "No stall was seen in your first run: nothing took time from it, so there is no cause to name. Go on."
+    return "Your first run had stalls, and nothing on this host tells what took the time. Go on."
+
+
+def without_trace(seen: SeenCauses) -> str:
+    """Return one sentence that says why this run has no trace, or what a trace needs. Return "" if the run has a trace
+    or is recorded."""
+    if seen.source != "counters":
+        return ""
+    if seen.why_no_trace == NOT_ASKED:
+        return _NEEDS
+    return sentence(f"there are only counters, and no trace: {clean(seen.why_no_trace, 200)}")
+
+
+def cause(one: Suspect) -> str:
+    """Return a cause's row in the list: its label, marked if the chapter's own load made it."""
+    among = " among them" if one.kind == TASKS else ""
+    return f"{one.label} – {OWN_LOAD}{among}" if one.own_load else one.label
+
+
+def seen_often(seen: SeenCauses, one: Suspect) -> str:
+    """Return in words how often a cause was seen, for the list before the answer; "" if the number is not known, or
+    would show the answer."""
+    if one.count is None or seen.emulated:
+        return ""
+    if seen.source == "counters":
+        return f"{one.count:,} times"
+    return f"in {one.count:,} stall{'' if one.count == 1 else 's'}"
+
+
+def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
+    """Return the list of causes. ``cursor``: the index of the row under the cursor, -1 for none. Before the answer,
+    each row says how often its cause was seen. After the answer, each row also says how long its cause took. On an
+    emulated machine the question is how often the causes were seen, so these numbers are shown only after the
+    answer."""
+    told = answered is not None
+    counts, times = told or not seen.emulated, told and not seen.emulated
+    head = ("cause", "stalls" if seen.source == "trace" else "times", "in all")
+    rows = [[text for text, shown in zip(head, (True, counts, times), strict=True) if shown]]
+    for one in seen.suspects:
+        count = f"{one.count:,}" if one.count is not None else ""
+        rows.append([cause(one), *([count] if counts else []), *([_time(one)] if times else [])])
+    first, *listed = table(rows, width - _LEAD, right=(1, 2))
+    most = max(map(seen.weight, seen.suspects), default=0)
+    lines: Lines = [Text.assemble(" " * _LEAD, first)]
+    for index, (one, line) in enumerate(zip(seen.suspects, listed, strict=True)):
+        sign = _row_sign(seen, one, answered)
+        here = index == cursor and answered is None
+        style = "bold accent" if here else "good" if sign == "✓" else "text"
+        line.stylize(style)
+        row = Text.assemble((f"{'▸' if here else ' '} {index + 1} {sign} ", style), line)
+        room = min(width - row.cell_len - 1, _BAR)
+        if answered is not None and seen.weight(one) and room >= _LEAST_BAR:
+            row.append(f" {bar(seen.weight(one), most, room)}", CAUSES.get(one.kind, "accent"))
+        lines.append(row)
+    if seen.others:
+        lines.append(Text(f"{'':{_LEAD}}and {many(seen.others, 'smaller cause')}", "dim"))
+    if why := several_right(seen, answered):
+        lines += wrap(Text(why, "good"), width, "✓ ")
+    return lines
+
+
+def several_right(seen: SeenCauses, answered: Diagnosed | None) -> str:
+    """Return why more than one cause of the list has a ✓; "" where at most one has it."""
+    right = [one for one in seen.suspects if _row_sign(seen, one, answered) == "✓"]
+    if len(right) < 2 or answered is None or answered.most is None:
+        return ""
+    if not all(is_near(seen, one, answered.most) for one in right):
+        why = "it is near the largest cause, or the two are a call and the task that this call probably woke"
+        return f"Each cause with a ✓ is a right answer: {why}."
+    did = "came at least {} as often as the largest" if seen.emulated else "took at least {} of the time of the largest"
+    return f"Each cause with a ✓ is a right answer: it {did.format(f'{100 * NEAR:.0f} %')}."
+
+
+def _row_sign(seen: SeenCauses, one: Suspect, answered: Diagnosed | None) -> str:
+    """Return ✓ for a cause that is a right answer, ✗ for a wrong answer that was given, and a blank for all others."""
+    if answered is None:
+        return " "
+    if answered.most is not None and is_right(seen, one, answered.most):
+        return "✓"
+    return "✗" if answered.chosen == one and answered.right is False else " "
+
+
+def _time(one: Suspect) -> str:
+    return nice_ns(one.total_ns) if one.total_ns is not None else "–"
+
+
+def verdict(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course) -> tuple[str, str]:
+    """Return two sentences: the largest cause with its time, and its meaning for the change that follows."""
+    most, chosen = found.most, found.chosen
+    if most is None:
+        unknown = (seen.unknown_ns, seen.stalled_ns)
+        said = undecided(seen.source, chosen.label, chosen.total_ns, found.right, *unknown)
+        return said, "With root's rights a run is traced, and each cause has its time."
+    other = "" if chosen == most else chosen.label
+    meaning = _with_woken(most, seen, chapter, course) or means(most, chapter, course)
+    if seen.emulated:
+        return came_most(most.label, other), meaning
+    return took_most(most.label, most.total_ns or 0, found.share, other, chosen.total_ns), meaning
+
+
+def _with_woken(most: Suspect, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
+    """If the cause ``most`` is a call by another CPU, return sentences on the task that such calls woke. Return "" for
+    other causes, and if the task is not known."""
+    marked = [one for one in seen.suspects if one.woken]
+    woken = max((one for one in marked if not is_call(one)), key=lambda one: one.count or 0, default=None)
+    if woken is None or not is_call(most):
+        return ""
+    numbers = f"the call came in {most.count or 0:,} stalls, {woken.label} in {woken.count or 0:,}"
+    lead = (
+        "By the trace this call mostly wakes a task here"
+        if any(map(is_call, marked))
+        else "Such a call often wakes a task here"
+    )
+    return f"{lead}: {numbers}, so each counts as right. {means(woken, chapter, course)}"
+
+
+def means(most: Suspect, chapter: Chapter, course: Course) -> str:
+    """Return a sentence on what the largest cause means for the change that follows."""
+    how, title = reach(most, chapter, course)
+    title = clean(title, 40)
+    if how == "this":
+        return "The change of this chapter is made against this cause."
+    if how == "another":
+        if chapter.changes == "nothing":
+            return f"The chapter '{title}' treats this cause."
+        return f"The change of this chapter leaves this cause as it is: the chapter '{title}' treats it."
+    if how == "bound":
+        return "This thread is bound to its CPU, so no setting moves it: find out why it has work to do."
+    if how == "below":
+        return "No setting of this kernel reaches this cause: it is the hypervisor, the firmware or the memory."
+    if most.kind == "vector" and (asked := next((said for names, said in _ASKED if most.name in names), "")):
+        return asked
+    return "No chapter of this course has a setting against this cause."
+
+
+def sign(right: bool | None) -> str:
+    """Return the sentence before a judged answer."""
+    return {True: "✓ Right. ", False: "✗ Not this one. ", None: ""}[right]
+
+
+def judged(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course) -> str:
+    """Return the judgement of an answer in sentences: if it is right, what took most, and what this means. If the
+    evidence is recorded, the last sentence says so."""
+    first, second = verdict(found, seen, chapter, course)
+    return f"{sign(found.right)}{sentence(first)} {second}{f' {NOT_HERE}' if seen.recorded else ''}"
+
+
+def lines(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: int) -> Lines:
+    """Return the whole list with its question, and what else is known about the run."""
+    marks = ("RECORDED" if seen.recorded else "", "EMULATED" if seen.emulated else "")
+    marked = "   " + ", ".join(filter(None, marks)) if any(marks) else ""
+    found: Lines = [heading(f"{QUESTION.upper()}{marked}"), *wrap(asked(seen), width)]
+    if needs := without_trace(seen):
+        found += wrap(needs, width, style="dim")
+    found.append(Text())
+    if not seen.quiet:
+        found += [*suspects(seen, cursor, answered, width), Text()]
+    for note in seen.notes if answered is not None else ():
+        found += wrap(clean(note, 200), width, style="dim")
+    if seen.stall is not None and not seen.quiet:
+        found += one_stall(seen.stall, width)
+    return found
+
+
+def one_stall(stall: ExplainedStall, width: int) -> Lines:
+    """Return one stall of the run, piece by piece: when each piece began and what it was. No lengths are shown: the
+    learner computes them from the beginnings."""
+    rows = [[f"at {nice_ns(piece.offset_ns)}", cause_words(piece.kind, piece.name, 48)] for piece in stall.timeline]
+    rows.append([f"at {nice_ns(stall.duration_ns)}", f"{clean(stall.thread, 20)} goes on"])
+    told = f"Pieces shorter than {100 * LEAST_PIECE:.0f} % of this stall are left out."
+    shown = table(rows, width, right=(0,), head=False)
+    return [heading("ONE OF THESE STALLS, FROM THE TRACE"), *shown, *wrap(told, width, style="faint")]

@@ -1,0 +1,104 @@
+"""Show a mask of CPUs that the learner writes, and say what is right or wrong with it."""
+
+from __future__ import annotations
+
+from jitter_workshop.course.masks import MaskJudgement
+from jitter_workshop.model.course import Chapter, MaskTask
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.picture import MOST_CPUS, Mask
+from jitter_workshop.model.text import many
+from jitter_workshop.model.walk import CpuView
+from jitter_workshop.presenter.text.lines import Lines, heading, labelled, wrap
+from jitter_workshop.presenter.text.pictures import mask_bits
+from jitter_workshop.presenter.text.prose import styled
+from jitter_workshop.presenter.text.styled import Text
+
+OFFER = "Enter first opens a mask for you to write. It is checked, and not applied."
+LINE_BY_LINE = "Type mask and the mask, such as: mask f0. Or type the CPUs that stay in it, such as: mask 0-3,8-63."
+_OWN = "This is the mask of this host."
+
+
+def tasks(chapter: Chapter, view: CpuView) -> tuple[MaskTask, ...]:
+    """Return the masks to write: the lesson's mask, then a mask of all CPUs of the shown host but its hot ones. The
+    second mask is left out if the host has no hot CPUs or only hot CPUs, too many CPUs, or offline CPUs. Return () for
+    a chapter without a mask."""
+    if chapter.mask is None:
+        return ()
+    online = view.topology.online
+    hot = view.hot & online
+    whole = online == CpuSet.of(range(len(online))) and len(online) <= MOST_CPUS
+    own = (MaskTask(Mask(len(online), hot), _OWN),) if whole and 0 < len(hot) < len(online) else ()
+    return (chapter.mask, *own)
+
+
+def task(one: MaskTask, number: int, count: int, width: int) -> Lines:
+    """Return the lines that set a task. ``number``: the task's place among ``count``, from 1."""
+    wanted = one.wanted
+    of = f"   {number} of {count}" if count > 1 else ""
+    whose = "this host's mask" if one.explanation == _OWN else "a mask"
+    said = f"Take {wanted.out.named} out of {whose} of {many(wanted.cpus, 'CPU')}."
+    return [heading(f"WRITE A MASK{of}"), *wrap(Text(said, "bold text"), width)]
+
+
+def editor(mask: Mask, at: int, width: int) -> Lines:
+    """Return the mask as bits with a cursor on CPU ``at``, and the text that the kernel would read."""
+    lines = mask_bits(mask, width, at)
+    rows = (
+        ("cursor", f"CPU {at}, digit {at // 4 + 1} from the right", "text"),
+        ("out", str(mask.out) or "no CPU", "accent"),
+        ("the mask", mask.text, "bold text"),
+    )
+    told = (line for name, said, style in rows for line in labelled(name, Text(said, style), width, 10))
+    return [*lines, Text(), *told]
+
+
+def judged(one: MaskTask, seen: MaskJudgement, width: int) -> Lines:
+    """Return lines that say whether a mask is right. For a wrong mask they name the wrong CPUs, and say what the
+    mistake was, if that is known."""
+    if seen.right:
+        said = f"Right: this leaves out {one.wanted.out.named}, and no other."
+        lines = wrap(Text(said, "bold good"), width, "✓ ")
+        return [*lines, *(wrap(styled(one.explanation), width, "  ") if one.explanation else [])]
+    told = []
+    if seen.freed:
+        kept = f", and {seen.kept} stay{'' if len(seen.kept) > 1 else 's'} in" if seen.kept else ""
+        told.append(f"This frees {seen.freed.named}{kept}.")
+    elif seen.kept:
+        told.append(f"{seen.kept.named} {'are' if len(seen.kept) > 1 else 'is'} still in the mask.")
+    if seen.beyond:
+        told.append(f"Your mask names {seen.beyond.named}, but the last CPU is {one.wanted.cpus - 1}.")
+    return [
+        *wrap(Text(" ".join(told), "bold bad"), width, "✗ "),
+        *(wrap(Text(why, "text"), width, "  ") if (why := _reason(seen)) else []),
+    ]
+
+
+def _reason(seen: MaskJudgement) -> str:
+    """Return a sentence that says what the learner's mistake in a mask was; "" if the mistake is not known."""
+    match seen.slip:
+        case "unchanged":
+            return "A bit of 1 lets the CPU work: set the bits of these CPUs to 0."
+        case "empty":
+            return "A mask without a CPU leaves no place for the work. The kernel refuses it."
+        case "inverted":
+            return "Your mask names the CPUs to take out. A mask has to name the CPUs that may be used."
+        case "from the left":
+            return "The digits are counted from the left. Count from the right: the last digit is CPUs 0 to 3."
+        case "shifted":
+            side = "left" if seen.places > 0 else "right"
+            digits, bits = divmod(abs(seen.places), 4)
+            far = many(abs(seen.places), "bit") if bits else many(digits, "digit")
+            return f"The zeros stand {far} too far to the {side}."
+    return ""
+
+
+KEYS = "← → ↑ ↓ move · Space sets 0 or 1 · Enter checks · Esc goes back"
+
+
+def keys(right: bool | None, last: bool) -> str:
+    """Return the line that names the keys. ``right``: how the mask was judged, None before the judgement. ``last``: no
+    further mask follows."""
+    if right is None:
+        return KEYS
+    on = "Enter goes back to the plan" if last else "Enter: the next mask · Esc goes back"
+    return on if right else f"Space changes it · {on}"

@@ -1,0 +1,158 @@
+"""Show a chapter's program: what was observed of it, what can be proven with it, and how to make a change last for
+it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from jitter_workshop.flow.chapters.own_program import SAMPLES, sample_of
+from jitter_workshop.model.program import OBSERVED_S
+from jitter_workshop.model.proof import PLACEMENT, Proof
+from jitter_workshop.model.session import ObservedProgram, ProgramWork
+from jitter_workshop.model.text import LABEL, PATH, REASON, clean, command_line
+from jitter_workshop.presenter.proofs import proof as proofs
+from jitter_workshop.presenter.text.lines import Lines, heading, items, labelled, table, wrap
+from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.report.cause_words import cause_words
+from jitter_workshop.stats.scale import nice_ns
+
+OWN = "a command of your own: it is run here, so give one that ends, or that may be ended"
+RUNS = (
+    f"It runs for at most {OBSERVED_S} s, then it is ended with all that it has started. Its input is empty, and its "
+    "output is not shown."
+)
+TYPED = f"It is started as you type it, without a shell: quotes work, pipes and variables do not. {RUNS}"
+OBSERVING = "Observing your program…"
+NOT_OBSERVED = "It is not observed yet."
+AGAIN_FOR_ALL = "This is what is kept of the last observation. m observes the program again, and shows everything."
+WALL = "the time from its start to its end"
+NOTHING_ELSE = "This tool finds no setting to change while the host runs, so only the placement can be proven."
+
+
+def name(work: ProgramWork) -> str:
+    """Return the program in a few words: the name of a small program of the course, or the command."""
+    sample = sample_of(work.words)
+    return sample.name if sample is not None else command_line(work.words, LABEL)
+
+
+def program(work: ProgramWork, width: int) -> Lines:
+    """Return the program in a line. For a small program of the course, the line also says what it is."""
+    sample = sample_of(work.words)
+    said = name(work) if sample is None else f"{sample.name}, {sample.what}"
+    return labelled("program", said, width, 10)
+
+
+def choices(work: ProgramWork, width: int, own: str) -> Lines:
+    """Return the programs to choose from, the chosen one marked. ``own``: the key or the word for another command."""
+    chosen = sample_of(work.words)
+    lines = [heading("YOUR PROGRAM")]
+    for number, one in enumerate(SAMPLES, 1):
+        lead = f"{'▸' if one is chosen else ' '} {number}  "
+        lines += wrap(Text(f"{one.name}: {one.what}", "bold text" if one is chosen else "text"), width, lead)
+    said = OWN if chosen is not None else command_line(work.words)
+    lead = f"{'▸' if chosen is None else ' '} {own}  "
+    lines += wrap(Text(said, "bold text" if chosen is None else "text"), width, lead, "     ")
+    return [*lines, *wrap(RUNS, width, style="dim")]
+
+
+def seen(work: ProgramWork, width: int) -> Lines:
+    """Return the kept figures of the last observation, as sentences and a table. If there was no observation, return a
+    sentence."""
+    found = work.observed
+    if found is None:
+        return wrap(NOT_OBSERVED, width, style="dim")
+    lines = [heading("WHAT WAS SEEN"), *spoken(work, width)]
+    rows = [[part, nice_ns(value)] for part, value in _parts(found) if value is not None]
+    lines += [Text(), *table(rows, width, right=(1,), head=False)] if rows else []
+    if found.held_by:
+        kind, cause = found.held_by
+        lines += wrap(f"Most of 'waited' went to: {cause_words(kind, cause, 60, measured=False)}.", width)
+    if found.evidence != "trace":
+        lines += wrap("Only counters are available: a trace needs root's rights.", width, style="dim")
+    return lines
+
+
+def spoken(work: ProgramWork, width: int) -> Lines:
+    """Return the program, and the last line that it wrote when it was observed."""
+    said = clean(work.observed.said, REASON) if work.observed is not None else ""
+    return [*program(work, width), *(labelled("it said", said, width, 10) if said else [])]
+
+
+def _parts(found: ObservedProgram) -> tuple[tuple[str, int | None], ...]:
+    return (
+        ("ran", found.ran_ns),
+        ("waited for a CPU", found.waited_ns),
+        ("slept", found.slept_ns),
+        ("blocked", found.blocked_ns),
+    )
+
+
+def compared(work: ProgramWork) -> str:
+    """Return the figure that a proof with this program compares."""
+    sample = sample_of(work.words)
+    return f"p99 of {sample.figure}" if sample is not None else WALL
+
+
+def changes(work: ProgramWork, offered: Sequence[str], width: int) -> Lines:
+    """Return the changes to choose from, the chosen one marked."""
+    lines = [heading("WHICH CHANGE")]
+    for number, one in enumerate(offered, 1):
+        chosen = one == work.change
+        what = (
+            "its threads on the hot CPUs, against all CPUs"
+            if one == PLACEMENT
+            else "the good value, against the present one"
+        )
+        line = Text(f"{clean(one, LABEL)}: {what}", "bold text" if chosen else "text")
+        lines += wrap(line, width, f"{'▸' if chosen else ' '} {number}  ")
+    lines += wrap(NOTHING_ELSE, width, style="dim") if len(offered) == 1 else []
+    return [*lines, *wrap(f"Compared is {compared(work)}.", width, style="dim")]
+
+
+def proven(proof: Proof | None, width: int) -> Lines:
+    """Return the newest proof of the chosen change, in full; a sentence if there is none."""
+    return proofs.verdict(proof, width) if proof is not None else wrap("This change is not proven yet.", width)
+
+
+def lasting(work: ProgramWork, proof: Proof | None, cpus: str, width: int) -> Lines:
+    """Return the proof's advice to keep the change or not, and the lines that make the change last for this program.
+    ``cpus``: the hot CPUs, as a list."""
+    lines = [heading("MAKE IT LAST"), *program(work, width)]
+    lines += labelled("change", clean(work.change, LABEL), width, 10)
+    verdict = proof.judgement.headline.verdict if proof is not None and proof.judgement is not None else None
+    if proof is not None:
+        lines += labelled("proof", proofs.remembered(proof), width, 10)
+    lines += [Text(), *wrap(_ADVICE[verdict], width, style="bold text")]
+    if verdict in ("higher", "no_change"):
+        return lines
+    return [*lines, *items(_steps(work, cpus or "LIST"), width)]
+
+
+_ADVICE = {
+    None: "Nothing is proven yet, so these lines are what you would use if a proof says 'lower':",
+    "lower": "The proof says 'lower': keep the change by the lines below, and check it after the next boot.",
+    "higher": "The proof says 'higher': leave the change out. There is nothing to make last.",
+    "no_change": "The proof says 'no change': leave the change out. Each setting that is kept has to be looked after.",
+    "cannot_tell": "The proof cannot tell. Make more rounds first; these lines are for a proof that says 'lower':",
+}
+
+
+def _steps(work: ProgramWork, cpus: str) -> list[str]:
+    """Return sentences with the lines that make a change last."""
+    command = clean(shlex.join(work.words), PATH)
+    if work.change == PLACEMENT:
+        return [
+            f"By hand: taskset -c {cpus} {command}",
+            f"As a service: the line CPUAffinity={cpus} below [Service] in its unit ('systemctl edit NAME.service').",
+            "Check: 'systemctl show -p CPUAffinity NAME.service', and 'taskset -cp PID' once it runs.",
+            "Undo: remove the line, and restart the service.",
+        ]
+    change = shlex.quote(clean(work.change, LABEL))
+    return [
+        f"Now, until restore: sudo jitter-workshop apply {change}",
+        "At each boot: write a unit that runs this command before the program's own unit (Before= in the unit). You "
+        "can copy one from the chapter 'Make it last', which also names files that do the same without this tool.",
+        f"Check after the boot: jitter-workshop status {change}; echo $? (0: as it should be)",
+        f"Undo: disable the unit, then sudo jitter-workshop restore {change}",
+    ]

@@ -1,0 +1,142 @@
+"""Show the path through the chapters and the host beside it, for the first screen and the plain walk.
+
+The first screen imports no other module with texts on chapters, so that it opens fast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from shlex import quote
+
+from jitter_workshop.host.summary import steal_words
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.host import HostSummary
+from jitter_workshop.model.session import Session
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.walk import CHANCE_WORDS, Chance, PathEntry
+from jitter_workshop.presenter.text.lines import Lines, heading, labelled
+from jitter_workshop.presenter.text.styled import Text
+
+PATH_HEADINGS = {
+    "here": "PATH FOR THIS HOST",
+    "recording": "ON A RECORDING",
+    "neither": "NOT ON THIS HOST AS IT IS",
+    "left_out": "NOT IN THIS CLASS",
+}
+"""State of a group of chapters on the path → the heading above the group."""
+
+GIVEN_BACK = "↩"
+"""The sign of a setting that was in effect in the chapter's second run, and was restored afterwards."""
+
+_CHANCE_MEANS: dict[Chance, str] = {
+    "moves": "its change shows",
+    "measures": "it changes nothing",
+    "good": "nothing is left to change",
+    "rights": "its change needs root's rights",
+}
+"""Words on the path that need an explanation → their meaning. If a chapter cannot show its change or has to wait, its
+own text says why."""
+
+_SIGNED = (
+    {"✓": "setting changed", GIVEN_BACK: "setting given back (↩)", "·": "no setting yet (·)", "–": "no setting (–)"},
+    {"✓": "curve made", "·": "no curve yet (·)", "–": "no curve (–)"},
+    {"✓": "guess near", "✗": "guess wrong", "·": "no guess yet (·)"},
+)
+"""Sign → its three meanings: for a chapter's setting, for its curve, and for its guess."""
+
+_LOUD: dict[Chance, str] = {"moves": "good", "measures": "text", "reads": "text"}
+CHANCES = {chance: (words, _LOUD.get(chance, "dim")) for chance, words in CHANCE_WORDS.items()}
+"""Chance of a chapter on this host → its words and their style."""
+
+WHAT_THIS_IS = "Measure what makes programs late on Linux, name it, change it, compare."
+"""The sentence that tells a newcomer what the workshop is; the first screen shows it until a chapter is begun."""
+
+_SESSION = 30
+"""The most characters of a session's name that are shown."""
+_HOST_COLUMN = 34
+"""The least width of a column of facts about a host."""
+
+
+def path_words(path: Sequence[PathEntry]) -> str:
+    """Return the path's words for what its chapters can show, each once. The glossary looks for terms in them."""
+    return " · ".join(dict.fromkeys(CHANCE_WORDS[entry.chance] for entry in path if entry.here))
+
+
+def is_new(path: Sequence[PathEntry]) -> bool:
+    """Return True if no chapter of the path was begun."""
+    return not any(entry.started or entry.done for entry in path)
+
+
+def mark(value: bool | None) -> str:
+    """Return ✓ for True, ✗ for False, and · for None (not decided yet)."""
+    return {True: "✓", False: "✗", None: "·"}[value]
+
+
+def marks(entry: PathEntry) -> tuple[str, str, str]:
+    """Return a chapter's signs for its setting, its curve and its guess. The sign of the setting or of the curve is –
+    if the chapter has none."""
+    setting = "–" if entry.setting is None else GIVEN_BACK if entry.given_back else mark(entry.setting or None)
+    return setting, mark(entry.curve or None) if entry.measures else "–", mark(entry.guess)
+
+
+def row_told(entry: PathEntry) -> str:
+    """Return in words what the row of a chapter says in three signs; "" for a chapter that this host cannot show."""
+    if not entry.here:
+        return ""
+    return ", ".join(words[sign] for words, sign in zip(_SIGNED, marks(entry), strict=True))
+
+
+def subject_told(entry: PathEntry) -> str:
+    """Return what a chapter can show on this host, its minutes and its subject, in a sentence for the row under the
+    cursor."""
+    means = entry.held or _CHANCE_MEANS.get(entry.chance)
+    word = f"{CHANCE_WORDS[entry.chance]}: {means}" if means else CHANCE_WORDS[entry.chance]
+    return " · ".join([*([word] if entry.here else []), f"{entry.minutes} min", entry.summary])
+
+
+def session_told(session: Session, others: Sequence[Session]) -> tuple[str, str]:
+    """Return words on the open session and on the ``others``, and their style; ("", "") if there are no others. For a
+    new session without runs, the words say that the earlier runs are kept."""
+    if not others:
+        return "", ""
+    name, more = clean(session.name, _SESSION), len(others) - 1
+    measured = next((one for one in others if one.runs), None)
+    if measured is not None and not session.runs:
+        there, count = clean(measured.name, _SESSION), len(measured.runs)
+        kept, them = ("is", "it") if count == 1 else ("are", "them")
+        return (
+            f"Session '{name}' is new; {many(count, 'run')} {kept} kept: --session {quote(there)} opens {them}",
+            "accent",
+        )
+    first = f"{clean(others[0].name, _SESSION)} ({many(len(others[0].runs), 'run')})"
+    besides = f", {more} more" if more else ""
+    which = "another" if not more else "others"
+    return f"Session '{name}' · {which}: {first}{besides} · --session NAME opens it", "dim"
+
+
+def host_column(host: HostSummary, width: int) -> Lines:
+    """Return the facts about a host for a wide terminal, in one column, or in two side by side if these fit."""
+    facts = (
+        ("host", clean(host.name, 40)),
+        ("kernel", clean(host.kernel, 60)),
+        ("CPU", clean(host.cpu_model, 60) if host.cpu_model else "not shown here"),
+        ("guest of", clean(host.hypervisor, 30) if host.hypervisor else "no hypervisor seen"),
+        ("CPUs", f"{len(host.cpus_allowed)} of {len(host.cpus_online)} ours"),
+        ("isolated", str(CpuSet(host.isolated)) or "none"),
+        ("nohz_full", str(CpuSet(host.nohz_full)) or "none"),
+        ("governor", ", ".join(clean(g, 20) for g in host.governors) or "no cpufreq"),
+        ("idle driver", clean(host.cpuidle_driver, 30) if host.cpuidle_driver else "none"),
+        ("clock", clean(host.clocksource, 30) if host.clocksource else "not shown"),
+        ("steal", steal_words(host.steal_percent) if host.steal_percent is not None else "no steal clock"),
+        ("root", "yes" if host.is_root else "no"),
+    )
+    if width < 2 * _HOST_COLUMN:
+        return [heading("THIS HOST"), *(line for name, value in facts for line in labelled(name, value, width, 13))]
+    lines, half = [heading("THIS HOST")], len(facts) // 2
+    for beside in zip(facts[:half], facts[half:], strict=True):
+        left, right = (labelled(name, value, width // 2 - 1, 13) for name, value in beside)
+        for first, second in zip_longest(left, right, fillvalue=Text()):
+            first = first.copy()
+            first.append(" " * (width // 2 - first.cell_len))
+            lines.append(first.append(second))
+    return lines

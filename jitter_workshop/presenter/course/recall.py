@@ -1,0 +1,67 @@
+"""Put a recall question and its answer into words, for the screen and for the line-by-line workshop."""
+
+from __future__ import annotations
+
+from jitter_workshop.flow.chapters.recalling import Asked, RecallResult
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.presenter.text.lines import Lines, heading, wrap
+from jitter_workshop.presenter.text.prose import styled
+from jitter_workshop.presenter.text.styled import Text
+
+SKIPPED = "Skipped. The question comes back later."
+"""The line after a question that was not answered."""
+
+
+def title(number: int, count: int) -> str:
+    """Return the words above a question: its number among those of this visit."""
+    return f"DO YOU REMEMBER?   {number} of {count}"
+
+
+def question(one: Asked, number: int, count: int, width: int, chosen: int | None = None) -> Lines:
+    """Return a question with its numbered answers. ``chosen``: the index of the given answer; the right one is then
+    marked, too."""
+    lines = [heading(title(number, count)), Text(f"from the chapter '{clean(one.chapter, 40)}'", "dim"), Text()]
+    lines += [*wrap(styled(one.question.question, "bold text"), width), Text()]
+    for index, text in enumerate(one.question.answers):
+        right = index == one.question.right
+        sign = " " if chosen is None else "✓" if right else "✗" if index == chosen else " "
+        style = "text" if chosen is None else "bold good" if right else "bad" if index == chosen else "dim"
+        lines += wrap(styled(text, style), width, f"{sign} {index + 1}  ")
+    return lines
+
+
+def answered(one: Asked, judged: RecallResult, width: int) -> Lines:
+    """Return whether an answer is right, the reason, and when the question comes back."""
+    sign, words, colour = ("✓ ", "That is right.", "good") if judged.right else ("✗ ", _right_one(one), "bad")
+    lines = wrap(Text(words, f"bold {colour}"), width, sign)
+    lines += wrap(styled(one.question.explanation), width, "  ")
+    return [*lines, *wrap(Text(comes_back(judged), "dim"), width, "  ")]
+
+
+def _right_one(one: Asked) -> str:
+    return f"The answer is {one.question.right + 1}."
+
+
+def comes_back(judged: RecallResult) -> str:
+    """Return when the question is asked again."""
+    if judged.visits <= 1:
+        return "This question comes back at the start of the next chapter."
+    return f"This question comes back after {many(judged.visits, 'chapter')}."
+
+
+def keys(one: Asked, answered: bool, last: bool) -> str:
+    """Return the line that names the keys of the screen. ``last``: no further question follows."""
+    onward = "begins the chapter" if last else "asks the next one"
+    if answered:
+        return f"Enter {onward}"
+    return f"1–{len(one.question.answers)} answers · Enter skips it · Esc skips all of them"
+
+
+def menu(one: Asked) -> str:
+    """Return the prompt of the line-by-line workshop."""
+    return f"your answer (1-{len(one.question.answers)}; Enter = skip)"
+
+
+def not_a_number(one: Asked) -> str:
+    """Return the line after an input that is no answer."""
+    return f"Type a number from 1 to {len(one.question.answers)}. Enter skips the question, q leaves the workshop."

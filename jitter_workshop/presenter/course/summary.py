@@ -1,0 +1,148 @@
+"""Show the course from its first step to its last: the gain of each step, and what is still open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jitter_workshop.flow.chapters.course_summary import MEASURES, Bought, CourseSummary
+from jitter_workshop.flow.chapters.course_summary import MOST_DRAWN as MOST_DRAWN
+from jitter_workshop.flow.chapters.course_summary import drawn as drawn
+from jitter_workshop.flow.host_ops.host_status import Finding
+from jitter_workshop.model.text import clean, tally
+from jitter_workshop.presenter.course.hunt import remembered
+from jitter_workshop.presenter.host.changes import NOTHING_APPLIED
+from jitter_workshop.presenter.text.lines import cpus_in_short, items, table, wrap
+from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.report.check_words import value_in_words
+from jitter_workshop.stats.comparison import NEAR, NEAR_MEANS
+from jitter_workshop.stats.scale import nice_ns, times
+
+NOTE = (
+    "Single runs are described here, not judged. Two runs of the same thing differ too, and a chapter's run "
+    "differs from the run before in more than its settings."
+)
+NO_STEPS = "Nothing is measured yet: your first run adds a curve here, and each chapter's second run one more."
+HOW = "m on the home screen measures."
+NO_STEPS_HERE = "Nothing is measured yet, and on a recorded host nothing can be measured."
+
+
+def steps(summary: CourseSummary, width: int) -> Iterator[tuple[int, Text]]:
+    """Yield the lines of the table with each step's gain, as (number, line): 0 for the head, else the step's number."""
+    rows: list[tuple[str, ...]] = [("WHAT EACH STEP CHANGED", *MEASURES)]
+    numbers = [0]
+    for number, step in enumerate(summary.steps, 1):
+        found = rows_of(step, number)
+        rows += found
+        numbers += [number] * len(found)
+    return zip(numbers, table(rows, width, right=range(1, len(MEASURES) + 1)), strict=True)
+
+
+def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
+    """Return a step's rows: its values, their ratios to the step before, and their ratios to the first step. If both
+    ratios are equal, only the ratios to the first step are shown."""
+    load = f", beside {clean(step.run.noise, 20)}" if step.run.noise else ""
+    load += f", {step.run.mark}" if step.run.mark else ""
+    rows: list[tuple[str, ...]] = [(f"{number} {clean(step.chapter, 60)}{load}", *map(nice_ns, step.values))]
+    for name, ratios in (("one before", step.to_before), ("first", step.to_first)):
+        same = name == "one before" and step.to_before == step.to_first
+        if not same and any(ratio is not None for ratio in ratios):
+            rows.append((f"  ÷ the {name}", *map(_told, ratios)))
+    return rows
+
+
+def _told(ratio: float | None) -> str:
+    """Return a ratio; two values that the clock cannot tell apart have the ratio 1. A ratio below 1 is written as 1/N,
+    so that all ratios in a row have the same form."""
+    if ratio == 1:
+        return NEAR
+    return f"1/{1 / ratio:.2f}" if ratio is not None and 0.1 <= ratio < 1 else times(ratio)
+
+
+def about(step: Bought) -> str:
+    """Describe in one line how a step's run was made."""
+    run = step.run
+    parts = [f"'{clean(step.shown.label, 40)}'", clean(run.workload, 20)]
+    parts += ["the scheduler was free"] if run.placement.mode == "none" else ["pinned"]
+    parts += [f"{clean(run.noise, 20)} awake"] if run.noise else []
+    parts += [clean(run.sched, 20)] if run.sched != "other" else []
+    parts += ["set then: " + ", ".join(clean(one, 60) for one in step.applied)] if step.applied else []
+    parts += ["other tasks used these CPUs"] if run.disturbed else []
+    text = " · ".join(parts)
+    if step.unlike:
+        # The first difference explains it; the others (payload, pacing) mostly follow from it.
+        text += f". Not comparable with the first: {clean(step.unlike[0], 120)}"
+    return text + "."
+
+
+def rest(summary: CourseSummary, width: int) -> Iterator[Text]:
+    """Yield everything below the steps: the limits of single runs, the changes applied now, the open chapters and
+    checks, and the results of the guesses."""
+    if summary.steps:
+        titles = ", ".join(clean(title, 60) for title in summary.half)
+        half = f"These chapters have no second run yet, so nothing can be compared: {titles}." if titles else ""
+        ratios = {ratio for step in summary.steps for ratio in (*step.to_before, *step.to_first)}
+        for line in filter(None, (half, NEAR_MEANS if 1 in ratios else "", NOTE)):
+            yield from wrap(line, width, style="dim")
+        yield Text()
+    where = ", ON A RECORDING" if summary.recorded else ""
+    for title, told in (
+        ("APPLIED ON THIS HOST NOW", standing(summary)),
+        (f"CHAPTERS: {summary.done} OF {summary.chapters} DONE{where}", open_chapters(summary)),
+        ("WHAT COULD STILL BE BETTER", open_checks(summary)),
+        ("YOUR GUESSES", predictions(summary)),
+    ):
+        yield from (*wrap(title, width, style="bold dim"), *items(told, width), Text())
+
+
+def standing(summary: CourseSummary) -> list[str]:
+    """Return the lines with the changes that are applied on the host now."""
+    if summary.recorded:
+        return ["This is a recorded host, so nothing is set on it."]
+    if not summary.standing:
+        return [NOTHING_APPLIED]
+    return [f"Applied now: {tally(summary.written)}.", *(clean(one, 100) for one in summary.standing)]
+
+
+def open_chapters(summary: CourseSummary) -> list[str]:
+    """Return lines on the chapters that are not done. Each chapter that was begun has a line of its own. Three more
+    lines list the other chapters: those that can be done here, those that are taught on a recording, and those that
+    cannot be done here."""
+    every = (*summary.open_here, *summary.open_elsewhere)
+    lines = [f"{clean(e.title, 60)}: at {e.next_step}" for e in every if e.started]
+    for name, entries in (
+        ("Not begun", summary.open_here),
+        ("On a recording, not begun", [e for e in summary.open_elsewhere if e.rehearsed]),
+        ("Not on this host as it is", [e for e in summary.open_elsewhere if not e.rehearsed]),
+    ):
+        titles = [clean(e.title, 60) for e in entries if not e.started]
+        lines += [f"{name}: {', '.join(titles)}"] if titles else []
+    return lines or [f"All {summary.chapters} chapters are done."]
+
+
+def open_check(finding: Finding) -> str:
+    """Return a line with a check that could be better, and its chapter."""
+    told = cpus_in_short(value_in_words(finding.check))
+    between = "" if not told else " " if told.startswith("→") else ": "
+    where = f"chapter '{clean(finding.chapter, 60)}'" if finding.chapter_id else "no chapter"
+    drifted = " · drifted" if finding.check.drifted is not None else ""
+    return f"{clean(finding.check.id, 30)}{between}{clean(told, 120)}{drifted} · {where}"
+
+
+def open_checks(summary: CourseSummary) -> list[str]:
+    """Return a line for each check that could be better, or one that says why the host could not be read."""
+    if summary.unread:
+        return [f"The host could not be read: {clean(summary.unread, 300)}."]
+    return [open_check(f) for f in summary.improvable] or ["No check of this host could be better."]
+
+
+def predictions(summary: CourseSummary) -> list[str]:
+    """Return lines on the results of the guesses and of the hunts."""
+    lines = []
+    for name, titles in (("Near", summary.near), ("Not near", summary.far)):
+        told = f" ({', '.join(clean(t, 60) for t in titles)})" if titles else ""
+        lines.append(f"{name}: {len(titles)}{told}")
+    if summary.unjudged:
+        lines.append(f"Chapters without a guess, or not yet judged: {summary.unjudged}")
+    if hunted := remembered(summary.hunts):
+        lines.append(f"The hunt: {hunted}")
+    return lines

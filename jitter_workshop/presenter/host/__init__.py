@@ -1,0 +1,1 @@
+"""Put the state of a host, its plan and its changes into lines."""

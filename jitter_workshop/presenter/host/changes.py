@@ -1,0 +1,255 @@
+"""Tell which changes were applied, restored and left alone, and which are applied now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from jitter_workshop.errors import WorkshopError
+from jitter_workshop.model.change import Applied, ApplyResult, RestoreResult
+from jitter_workshop.model.text import SENTENCE, WORD, called, clean, fell_away, many, tally
+from jitter_workshop.model.walk import ApplyView, Fact
+from jitter_workshop.presenter.host.plan import by_others, shown_value, value_told
+from jitter_workshop.presenter.text.lines import Lines, heading, local_time, sentence, wrap
+from jitter_workshop.presenter.text.styled import Text
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.chapters.workshop import Workshop
+    from jitter_workshop.tuning.journal import AppliedBy, Entry
+
+_MOST_NAMED = 6
+_REBOOT = "A part of the changes takes effect at the next boot."
+
+NOTHING_APPLIED = "No setting of this host is changed by this tool."
+GIVEN_BACK_MEANWHILE = "The changes have been restored: this workshop was stopped for too long, or the agent ended."
+GONE_ALREADY = "The changes had been restored already."
+
+
+def named(tunables: Iterable[str]) -> str:
+    """Return the ids in their order, each once. After six ids, only the number of further ids follows."""
+    words = list(dict.fromkeys(clean(name, 40) for name in tunables))
+    more = len(words) - _MOST_NAMED
+    return ", ".join(words[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def with_values(standing: Iterable[Mapping[str, str]]) -> str:
+    """Return tunables with their values, such as ``governor=performance, thp``."""
+    words = (f"{one['id']}={one['value']}" if one.get("value") else one["id"] for one in standing)
+    return ", ".join(clean(word, 80) for word in words)
+
+
+def counted(tunables: Sequence[str]) -> str:
+    """Return ``2 tunables, 22 writes (governor, thp)``. ``tunables``: for each write, the id of its tunable."""
+    return f"{tally(tunables)} ({named(tunables)})"
+
+
+def as_root(workshop: Workshop) -> str:
+    """Return the words ``as root`` for a key that changes settings. If sudo may ask for a password first, the words say
+    so."""
+    asks = workshop.agent_session.rights == "sudo"
+    return "as root (sudo may ask for your password first)" if asks else "as root"
+
+
+# -- applied -----------------------------------------------------------------------------------------------------------
+
+
+def applied_said(result: ApplyResult) -> list[str]:
+    """Return the result of an apply, one sentence each."""
+    made = [one.tunable for one in result.applied]
+    said = [f"Applied: {counted(made)}." if made else "Nothing was applied."]
+    said += [fell_away(result.ended, result.changed)] if result.ended or result.changed else []
+    for one in result.refused:
+        where = f" {clean(one.path, 200)}" if one.path else ""
+        said.append(f"Refused: {clean(one.tunable, 40)}{where}: {clean(one.reason, 400)}.")
+    return said + ([_REBOOT] if result.needs_reboot else [])
+
+
+def applied(result: ApplyResult, differently: Sequence[Applied], width: int, held: bool = False) -> Lines:
+    """Return the result of an apply. ``differently``: writes after which the setting had another value than the written
+    one. ``held``: the changes are restored at the end."""
+    lines = _result(applied_said(result), width, "good" if result.applied else "bold")
+    if differently:
+        lines += [Text(), heading("NOT THE VALUE THAT WAS WRITTEN")]
+    for one in differently:
+        wrote, found = shown_value(one.after), shown_value(one.read_back)
+        lines += wrap(f"{clean(one.path, 400)}: {wrote} was written, but {found} was read back", width, "  ", "    ")
+    if result.applied:
+        back = "This is restored at the end." if held else "'jitter-workshop restore' restores the old values."
+        lines += [Text(), *wrap(back, width)]
+    return lines
+
+
+def of_step(view: ApplyView, checks: Sequence[Fact], width: int) -> Lines:
+    """Return the result of a chapter's apply and the host's values now. ``checks``: the chapter's tunables, read
+    again."""
+    sign, colour = ("✓", "good") if view.settled and not view.refused else ("▸", "accent")
+    lines = [heading("RESULT"), *wrap(clean(view.text, 600), width, f"{sign} ", style=f"bold {colour}")]
+    # No part of the host refused a write that the learner has not typed.
+    lines += [Text(), heading("NOT MADE AS PLANNED" if view.by_hand else "REFUSED")] if view.refused else []
+    for where, reason in view.refused:
+        lines += wrap(Text.assemble(f"{clean(where, 200)}: ", (clean(reason, 400), "dim")), width, " ✗ ")
+    if not checks:
+        return lines
+    from jitter_workshop.presenter.host.status import facts  # which the first screen does not need
+
+    return [*lines, Text(), *facts(checks, width, "READ AGAIN ON THIS HOST")]
+
+
+def not_applied(error: WorkshopError, words: Sequence[str], width: int) -> Lines:
+    """Return the lines for an apply that failed: the reason, and what the learner can do."""
+    lines = [heading("NOT APPLIED"), *wrap(sentence(error.message), width)]
+    if error.advice and "plan --sh" not in error.advice:
+        lines += wrap(sentence(error.advice), width, "→ ")
+    tail = (
+        "Enter goes on without this change: the second run then shows this host as it is. b and Enter come back here."
+    )
+    return [*lines, Text(), *by_others(words, width), Text(), *wrap(tail, width)]
+
+
+# -- given back --------------------------------------------------------------------------------------------------------
+
+
+def given_back_said(result: RestoreResult) -> list[str]:
+    """Return the settings that were restored and those that were left alone, a sentence each; [] if none."""
+    said = [f"Restored: {counted([one.tunable for one in result.restored])}."] if result.restored else []
+    for one in result.left_alone:
+        found = f" (the value is now {shown_value(one.found, 60)})" if one.found is not None else ""
+        said.append(f"Left alone: {clean(one.path, 200)}: {clean(one.reason, 400)}{found}.")
+    return said + ([_REBOOT] if result.needs_reboot else [])
+
+
+def came_back(result: RestoreResult, before: int = 0, after: int = 0) -> str:
+    """Return :func:`given_back_said` as one paragraph; if the list is empty, a sentence that says so. ``before``,
+    ``after``: the number of our writes in effect before and after the restore; 0 where it is not known."""
+    gone = [GONE_ALREADY] if result.needs_reboot and not result.restored and not result.left_alone else []
+    said = [*gone, *given_back_said(result)]
+    rest = before - after - len(result.restored) - len(result.left_alone)
+    if result.restored and rest > 0:
+        needs = "needs" if rest == 1 else "need"
+        said.append(f"{many(rest, 'write')} {needs} no restore: the task has ended, or the old value is back already.")
+    return " ".join(said) or "There was nothing to restore."
+
+
+def given_back_lines(result: RestoreResult, width: int) -> Lines:
+    """Return :func:`given_back_said` as lines; [] if no setting was restored or left alone."""
+    return [line for said in given_back_said(result) for line in wrap(said, width, "", "  ")]
+
+
+def given_back(result: RestoreResult, width: int) -> Lines:
+    """Return the result of a restore: sentences, then each restored setting with its values."""
+    removed = result.trace_instances_removed
+    if not (result.restored or result.left_alone or removed or result.needs_reboot):
+        return wrap(f"Nothing to restore: {NOTHING_APPLIED[:1].lower()}{NOTHING_APPLIED[1:]}", width)
+    said = given_back_said(result)
+    if result.needs_reboot and not result.restored and not result.left_alone:
+        said.insert(0, GONE_ALREADY)
+    lines = _result(said[:1] if result.restored else said, width, "good" if result.restored else "bold")
+    for one in result.restored:
+        values = f"{shown_value(one.from_)} → {shown_value(one.to)}"
+        lines += wrap(f"{clean(one.path, 400)}: {values}", width, "  ", "    ")
+    if removed:
+        lines += [*wrap(f"Removed: {_left_over(removed)}.", width, style="good"), *_items(removed, width)]
+    return lines + _result(said[1:] if result.restored else [], width, "accent")
+
+
+def farewell(workshop: Workshop) -> str:
+    """Restore the held changes and end the session with the agent. Return the lines for a plain terminal: what was
+    restored, and what is still applied."""
+    held, before = workshop.agent_session.holding, len(workshop.written())
+    result = workshop.agent_session.close()
+    after = workshop.written()
+    standing = stands(after)
+    lines = []
+    if result.restored or result.left_alone:
+        lines.append(came_back(result, before, len(after)))
+    elif held and standing:
+        lines.append("Some changes may not have been restored.")
+    elif held:
+        # The agent gives a lease back by itself if this process stood still for too long.
+        lines.append(GONE_ALREADY)
+    lines += [f"{standing}. 'jitter-workshop restore' restores them."] if standing else []
+    return "".join(f"{line}\n" for line in lines)
+
+
+# -- applied now -------------------------------------------------------------------------------------------------------
+
+
+def stands(written: Sequence[str]) -> str:
+    """Return ``Applied now: 2 tunables, 22 writes (governor, thp)``; "" if nothing is written. ``written``: each
+    write's tunable."""
+    return f"Applied now: {counted(written)}" if written else ""
+
+
+def applied_told(who: AppliedBy, other: str = "another workshop") -> str:
+    """Return when a tunable was applied, and by whom: ``applied 19:01 by another workshop (pid 15852)``. ``other``: the
+    words for the program that applied it, used while that program runs."""
+    moment = local_time(who.time)
+    when = f"applied {moment:%H:%M}" if moment is not None else "applied"
+    if who.running:
+        return f"{when} by {other} (pid {who.pid})"
+    return f"{when} by a program that has ended" if who.pid is not None else when
+
+
+def of_others_said(others: Mapping[str, AppliedBy]) -> list[str]:
+    """Return a sentence for each apply by somebody else that is still in effect: the tunables, when, and by whom."""
+    together: dict[str, list[str]] = {}
+    for ident, who in others.items():
+        together.setdefault(applied_told(who), []).append(ident)
+    return [f"Not yours: {named(idents)}, {told}." for told, idents in together.items()]
+
+
+OTHERS_MAY_MEASURE = "Another workshop may be measuring with these settings now."
+"""The warning before a key restores settings that another workshop has applied."""
+
+
+def standing(
+    entries: Sequence[Entry],
+    problems: Sequence[str],
+    traces: Sequence[str],
+    names: Mapping[str, str],
+    by: Mapping[str, AppliedBy],
+    width: int,
+) -> Lines:
+    """Return the lines for the settings that ``restore`` would restore. ``problems``: sentences on damaged journals.
+    ``traces``: the names of trace instances that a killed measurement left. ``names``: path of a task's setting → the
+    task's name. ``by``: who applied each tunable."""
+    if not entries and not problems and not traces:
+        return wrap(NOTHING_APPLIED, width)
+    lines: Lines = []
+    if entries or problems:
+        lines += wrap(f"{stands([entry.tunable for entry in entries]) or 'Applied now: nothing'}.", width, style="bold")
+    tunable = ""
+    for entry in entries:
+        if entry.tunable != tunable:
+            tunable = entry.tunable
+            who = f"  {applied_told(by[tunable], 'jitter-workshop')}" if tunable in by else ""
+            lines += [Text(), Text.assemble((clean(tunable, 40), "bold cool"), (who, "dim"))]
+        sure = "" if entry.state == "written" else "  (begun, perhaps not made)"
+        sure = f"  (still to be restored: {entry.owed})" if entry.owed else sure
+        values = f"{value_told(entry.before, entry.kind)} → {value_told(entry.after, entry.kind)}"
+        of_task = f" of {called(names[entry.path], WORD)}" if entry.path in names else ""
+        lines += wrap(f"{clean(entry.path, SENTENCE)}{of_task}: {values}{sure}", width, "  ", "    ")
+    if problems:
+        lines += [Text(), heading("DAMAGED"), *_items(problems, width)]
+    if traces:
+        lines += [Text()] if lines else []
+        lines += [*wrap(f"'restore' removes {_left_over(traces)}.", width, style="bold"), *_items(traces, width)]
+    return lines
+
+
+def _left_over(names: Sequence[str]) -> str:
+    return f"{many(len(names), 'instance')} of the kernel's trace that a killed measurement left behind"
+
+
+def _items(texts: Iterable[str], width: int) -> Lines:
+    return [line for text in texts for line in wrap(clean(text, 1_200), width, "  ", "    ")]
+
+
+def _result(said: Sequence[str], width: int, style: str) -> Lines:
+    """Return the sentences as paragraphs. The first has ``style``; sentences on refused or left settings stand out."""
+    loud = ("Refused", "Left alone")
+    return [
+        line
+        for n, one in enumerate(said)
+        for line in wrap(one, width, "", "  ", style="accent" if one.startswith(loud) else "" if n else style)
+    ]

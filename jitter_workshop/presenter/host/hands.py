@@ -1,0 +1,146 @@
+"""Show the writes that a learner makes by hand: for each write, the line to type into root's shell and its state on the
+host."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from jitter_workshop.model.hands import HandLine, HandState, HandsView, HandWrite
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.presenter.host.plan import value_told
+from jitter_workshop.presenter.text.lines import Lines, heading, wrap
+from jitter_workshop.presenter.text.prose import command_lines
+from jitter_workshop.presenter.text.styled import Text
+
+OFFER = "d lets you type the writes into a root shell, while the workshop watches."
+OWED = "You made writes by hand that only you can restore: undo (u) shows the lines to type."
+IN_ORDER = "Type these lines into a root shell of your own, in this order."
+ALL_BACK = "All old values are back."
+NOTHING_YET = "Nothing is made yet: type the first line into a root shell. The workshop looks at the host each second."
+
+
+def not_for_hand(why: str) -> str:
+    """Return the sentence for a plan that cannot be typed, with the reason."""
+    return f"You cannot make these writes by hand: {why}."
+
+
+_SIGNS: dict[HandState, tuple[str, str]] = {
+    "done": ("✓", "good"),
+    "missing": ("·", "dim"),
+    "wrong": ("✗", "bad"),
+    "gone": ("–", "dim"),
+    "hidden": ("?", "accent"),
+}
+_WORDS: dict[HandState, str] = {
+    "done": "done",
+    "missing": "missing",
+    "wrong": "another value than planned",
+    "gone": "its task has ended",
+    "hidden": "cannot be read",
+}
+
+_OF_TASKS: dict[HandState, str] = {"gone": "ended", "wrong": "in another set", "hidden": "cannot be read"}
+
+
+def watched(view: HandsView, width: int, copied: str = "") -> Lines:
+    """Return every write with its sign and its line. The next write has an arrow. ``copied``: the words that name the
+    key for copying the lines."""
+    title = "RESTORE THE OLD VALUES BY HAND" if view.back else "BY YOUR HAND, WATCHED"
+    lines = [heading(f"{title}   {copied}".rstrip()), *wrap(IN_ORDER, width), Text()]
+    following = next(iter(view.lines_in("missing", "wrong")), None)
+    for one in view.lines:
+        sign, colour = _SIGNS[one.state]
+        if one is following and one.state == "missing":
+            sign, colour = "▸", "accent"
+        made = list(command_lines(one.command, width, f" {sign}  "))
+        made[0].stylize(f"bold {colour}", 0, 3)
+        lines += made
+        if said := _detail_of(one):
+            lines += wrap(Text(said, colour), width, "    ")
+    if view.left_out:
+        lines += [Text(), heading("NOT WATCHED")]
+        lines += [line for one in view.left_out for line in wrap(clean(one, 400), width, "  ", "    ")]
+    return lines
+
+
+def said(view: HandsView) -> str:
+    """Return a sentence on how many writes are done, and what is missing or wrong."""
+    # A line whose tasks have all ended is not needed any more.
+    total, done = len(view.lines) - len(view.lines_in("gone")), len(view.lines_in("done"))
+    what = "restored" if view.back else "made"
+    if not total:
+        return "All tasks have ended: nothing is left to do."
+    if view.complete:
+        return f"All {total} writes are {what}." if total != 1 else f"The write is {what}."
+    if total == 1:
+        return f"The write is not {what} yet: {_WORDS[next(one.state for one in view.lines if one.state != 'gone')]}."
+    parts = [f"{done} of {many(total, 'write')} {'is' if done == 1 else 'are'} {what}"]
+    if wrong := len(view.lines_in("wrong")):
+        parts.append(f"{wrong} {'has' if wrong == 1 else 'have'} another value than planned")
+    if hidden := len(view.lines_in("hidden")):
+        parts.append(f"{hidden} cannot be read")
+    return f"{', '.join(parts)}."
+
+
+def was_it_you(view: HandsView, again: str) -> str:
+    """Return what to do about values that are not in the plan. ``again``: the key or command that adopts them."""
+    paths = ", ".join(clean(one.change.path, 120) for one in view.writes if one.state == "wrong")
+    return f"Not as planned: {paths}. Did you type that? {again} once more takes it over, so that it is restored, too."
+
+
+def guarded(view: HandsView) -> str:
+    """Return who restores the old values, in a sentence."""
+    if view.back:
+        return ""
+    if view.count("wrong") and view.journalled:
+        return "A value is not as planned: type its line again. The value is restored only after you take it over."
+    if view.journalled:
+        return "The old values are in root's journal: they are restored when you leave the workshop, or with undo (u)."
+    why = clean(view.why_not, 160)
+    return (
+        f"The workshop cannot restore your writes ({why}). The session keeps the old values: undo shows the commands."
+    )
+
+
+def still_made(titles: Sequence[str]) -> str:
+    """Return a sentence for a learner who leaves, about writes by hand that only the learner can restore; "" if there
+    are none."""
+    if not titles:
+        return ""
+    where = ", ".join(f"'{clean(title, 40)}'" for title in titles)
+    return f"Your changes by hand are still there, and only you can restore them: undo in {where} shows the lines."
+
+
+def changed(before: HandsView, now: HandsView, width: int) -> Lines:
+    """Return a text for each shell line whose writes have changed their state or value since the last look."""
+    known = {one.command: [(write.state, write.found) for write in one.writes] for one in before.lines}
+    lines: Lines = []
+    for one in now.lines:
+        if known.get(one.command) == [(write.state, write.found) for write in one.writes]:
+            continue
+        first = one.writes[0].change
+        what = first.path if len(one.writes) == 1 else f"to {first.after}"
+        text = ": ".join(filter(None, (_WORDS[one.state], clean(what, 200), _detail_of(one))))
+        lines += wrap(text, width, f"{_SIGNS[one.state][0]} {first.n:>3}  ", "       ")
+    return lines
+
+
+def _detail_of(line: HandLine) -> str:
+    """Return in words what the host shows of a line. For a line that moves many tasks, this is the number of tasks that
+    have moved."""
+    if len(line.writes) == 1:
+        return _detail(line.writes[0])
+    count = Counter(one.state for one in line.writes)
+    told = [f"{count['done']} of {many(len(line.writes), 'task')} moved"]
+    told += [f"{count[state]} {words}" for state, words in _OF_TASKS.items() if count[state]]
+    return ", ".join(told)
+
+
+def _detail(one: HandWrite) -> str:
+    """Return the value that was read if it is not the planned one, or the reason why no value can be read; else ""."""
+    if one.state == "wrong":
+        seen = (one.found, one.change.after, one.change.before)
+        found, planned, before = (value_told(value, one.change.kind, 60) for value in seen)
+        return f"the value is {found}, the plan has {planned}; before it was {before}"
+    return clean(one.reason, 160) if one.state == "hidden" else ""

@@ -1,0 +1,291 @@
+"""Show plans: every write with its path, the value before and after, and the reason for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from jitter_workshop.model.change import ONCE, Change, Plan
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.proof import PLACEMENT
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.model.walk import PlanView
+from jitter_workshop.presenter.text.lines import MANY_CPUS, Lines, cpus_in_short, heading, items, wrap
+from jitter_workshop.presenter.text.prose import styled
+from jitter_workshop.presenter.text.styled import Text
+
+NO_RIGHTS = "You are not root, and sudo is not available, so nothing can be written."
+PLAN_OF_THESE_CPUS = "This is the plan with these CPUs. Enter agrees to it; p lets you choose other CPUs."
+TOO_EARLY = "You pressed Enter as the plan opened, so nothing was done. Press Enter again to agree to it."
+PLAN_IS_ANOTHER = "The plan has changed, and this is the new one. Enter agrees to it."
+
+MOST = 6
+"""The largest number of writes of one tunable that are all shown. With more writes, the first few are shown, and a
+sentence for the others."""
+_FIRST = 4
+_AT_ONCE = 200
+"""If a plan has more writes than this, it begins with the first few writes of each tunable. All writes follow after
+them."""
+_VALUE = 2_000
+"""The most characters of a value that are shown. No real value is longer."""
+
+_RISKS = {"low": "dim", "medium": "accent", "high": "bad"}
+_WHEN = {"boot": "takes effect at the next boot", "run": "lasts as long as the run"}
+_AMONG = ", including these"
+_OF_TASKS = {
+    "task-cgroup": ("leaves the hot CPUs", "leave the hot CPUs"),
+    "affinity": ("is given other CPUs", "are given other CPUs"),
+    "affinity-across": ("keeps its own limit", "keep their own limits"),
+    "irq-thread": ("stays with its interrupt", "stay with their interrupts"),
+    "governor-thread": ("stays with its governor", "stay with their governors"),
+}
+"""The effect of a kind of write on one task, and on several."""
+_MASKS = ("cpu-mask", "workqueue-mask", "mask-across")
+"""The kinds of settings whose value is a mask of CPUs."""
+_TASK = "ID@TICKS names a task: its ID, and when it started. The ID alone could be another task's later."
+
+
+# -- whole plans -------------------------------------------------------------------------------------------------------
+
+
+def of_host(drawn: Plan, width: int, why_hot: str = "", recorded: bool = False, note: str = "") -> Lines:
+    """Return a plan as the verbs show it. ``why_hot``: how the hot CPUs were chosen. ``note``: a problem with them."""
+    count = len(drawn.changes)
+    lines = [Text(f"{many(count, 'write')}, in this order." if count else "Nothing would be written.", "bold")]
+    why = f": {clean(why_hot, 300)}" if why_hot else ""
+    lines += wrap(cpus_in_short(f"Hot {CpuSet(drawn.hot_cpus).named}{why}"), width)
+    lines += wrap(cpus_in_short(clean(note, MANY_CPUS)), width, "▲ ", style="accent") if note else []
+    lines += [Text("This is a recorded host, not this machine.", "accent")] if recorded else []
+    left_out = _left_out([f"{one.tunable}: {one.reason}" for one in drawn.skipped], width)
+    if count <= _AT_ONCE:
+        return [*lines, *every(drawn.changes, width), *_afterwards(drawn.changes, width), *left_out]
+    # On a host with hundreds of CPUs the first page has to say what a plan does: each tunable with its first writes.
+    lines += [*in_short(drawn.changes, width), *_afterwards(drawn.changes, width), *left_out]
+    return lines + every_if_long(drawn.changes, width)
+
+
+def of_step(view: PlanView, words: Sequence[str], recorded: bool, width: int) -> Lines:
+    """Return a chapter's plan for the screen: first a few writes of each tunable, then all writes if some were left
+    out. ``words``: the requested tunables."""
+    count, shortened = len(view.changes), _is_long(view.changes)
+    files = f" in {many(view.host_files, 'file')}" if view.host_files not in (0, count) else ""
+    order = ". All of them are listed below." if shortened else ", in this order."
+    calls = _only_calls(view.changes)
+    what = f"{many(count, 'system call' if calls else 'write')}{files}{order}" if count else "Nothing."
+    lines = [
+        heading("WHAT WOULD BE DONE" if calls else "WHAT WOULD BE WRITTEN"),
+        *wrap(what, width),
+        *in_short(view.changes, width),
+        Text(),
+    ]
+    lines += wrap(styled(view.text), width)
+    lines += [*_left_out(view.left_out, width), *_afterwards(view.changes, width)]
+    if view.host_files and not recorded:
+        lines += [Text(), *wrap(styled(_for_others(words), "dim"), width)]
+    return lines + every_if_long(view.changes, width)
+
+
+def line_by_line(view: PlanView, width: int) -> Lines:
+    """Return a chapter's plan for the plain walk: every write, then the totals, right above the question."""
+    lines = [*every(view.changes, width)[1:], *_afterwards(view.changes, width)]
+    if lines:
+        lines += [Text(), *wrap(f"{total(view)}.", width)]
+        for group in _by_tunable(view.changes):
+            if said := _shortened(group)[1]:
+                counted = f"{clean(group[0].tunable, 40)}: {many(len(group), 'write')}"
+                lines += wrap("; ".join([counted, *(s.removesuffix(_AMONG) for s in said)]) + ".", width, "  ", "    ")
+        lines.append(Text())
+    return lines + wrap(view.text, width) + _left_out(view.left_out, width)
+
+
+def total(view: PlanView) -> str:
+    """Return the number of writes and files, such as ``4 writes to 4 files of the host``. For a plan that writes to no
+    file, return the number of system calls."""
+    if _only_calls(view.changes):
+        return many(len(view.changes), "system call")
+    return f"{many(len(view.changes), 'write')} to {many(view.host_files, 'file')} of the host"
+
+
+def _only_calls(changes: Sequence[Change]) -> bool:
+    """Return True if a plan binds threads and writes to no file."""
+    return bool(changes) and all(change.tunable == PLACEMENT for change in changes)
+
+
+def _left_out(reasons: Iterable[str], width: int) -> Lines:
+    lines = [line for reason in reasons for line in wrap(clean(reason, 500), width, "  ", "    ")]
+    return [Text(), heading("LEFT OUT"), *lines] if lines else []
+
+
+def _afterwards(changes: Sequence[Change], width: int) -> Lines:
+    """Return an empty line, the commands that follow the writes, and a note on writes that take effect at the next
+    boot. Return [] if there are no such commands and writes."""
+    said = [f"Then, once: {clean(then, 200)}" for then in dict.fromkeys(c.then for c in changes if c.then)]
+    later = [change.when == "boot" for change in changes]
+    if any(later):
+        said.append(f"{'All' if all(later) else 'A part'} of it takes effect at the next boot only.")
+    return [Text(), *(line for one in said for line in wrap(one, width))] if said else []
+
+
+# -- writes ------------------------------------------------------------------------------------------------------------
+
+
+def every(changes: Sequence[Change], width: int) -> Lines:
+    """Return every write below its tunable, with an empty line before each tunable."""
+    return [line for group in _by_tunable(changes) for line in (Text(), *_tunable(group, group, (), width))]
+
+
+def in_short(changes: Sequence[Change], width: int) -> Lines:
+    """Return the writes like :func:`every`; if a tunable has many writes, only its first few."""
+    groups = _by_tunable(changes)
+    return [line for group in groups for line in (Text(), *_tunable(group, *_shortened(group), width))]
+
+
+def every_if_long(changes: Sequence[Change], width: int) -> Lines:
+    """Return every write below a title, if :func:`in_short` leaves out some of them; else []."""
+    return [Text(), heading("EVERY WRITE, IN ITS ORDER"), *every(changes, width)] if _is_long(changes) else []
+
+
+def _is_long(changes: Sequence[Change]) -> bool:
+    return any(_shortened(group)[1] for group in _by_tunable(changes))
+
+
+def _by_tunable(changes: Sequence[Change]) -> list[list[Change]]:
+    return [list(group) for _, group in groupby(changes, key=lambda change: change.tunable)]
+
+
+def _shortened(changes: Sequence[Change]) -> tuple[Sequence[Change], list[str]]:
+    """Return the writes of a tunable that are shown first, and a sentence for each kind of the other writes, such as
+    "31 tasks leave the hot CPUs". If there are few writes, return all of them and no sentence."""
+    if len(changes) <= MOST:
+        return changes, []
+    files = [change for change in changes if change.kind not in _OF_TASKS]
+    shown = (files or list(changes))[:_FIRST]
+    said = []
+    for kind, words in _OF_TASKS.items():
+        count = len({change.path for change in changes if change.kind == kind})
+        if count:
+            said.append(f"{many(count, 'task')} {words[count > 1]}{'' if files else _AMONG}")
+    if len(files) > len(shown):
+        said.append(f"{many(len(files) - len(shown), 'more write')} of this tunable")
+    return shown, said
+
+
+def _tunable(changes: Sequence[Change], shown: Sequence[Change], others: Sequence[str], width: int) -> Lines:
+    """Return one tunable: its name, risk and reason, then its writes. If a write has a reason of its own, it is shown
+    below the write. ``others``: sentences on the writes that are not shown."""
+    first = changes[0]
+    title, why, danger = _words(first)
+    worst = max((c.risk for c in changes), key=("low", "medium", "high").index)
+    head = Text.assemble((clean(first.tunable, 40), "bold cool"), f" · {title}" if title else "")
+    head.append(f"   {many(len(changes), 'write')}" if others else "", "dim")
+    alone = " alone" if any(change.kind == "grub-once" for change in changes) else ""
+    when = f" · {_WHEN[first.when]}{alone}" if first.when in _WHEN else ""
+    risk = Text.assemble((f"risk {worst}" + (f": {danger}" if danger else ""), _RISKS[worst]), (when, "accent"))
+    lines = [*wrap(head, width), *wrap(risk, width, "  ")]
+    lines += wrap(clean(why, 600), width, "  ", style="dim") if why else []
+    for change in shown:
+        # A task has only numbers in its path, so its name is shown even where other reasons are left out.
+        wanted = change.why != why and (not others or change.kind in _OF_TASKS)
+        made = _change(change, width)
+        if wanted:
+            why = change.why
+            beside = Text(f"   {clean(why, 400)}", "dim")
+            if change.kind in _OF_TASKS and len(made) == 1 and made[0].cell_len + beside.cell_len <= width:
+                made[0].append(beside)
+            else:
+                made += wrap(clean(why, 400), width, " " * 8, style="dim")
+        lines += made
+    lines += items(others, width, "    + ")
+    return lines + (wrap(_TASK, width, "  ", style="dim") if any(change.kind in _OF_TASKS for change in shown) else [])
+
+
+def _change(change: Change, width: int) -> Lines:
+    """Return a write as ``3 PATH before → after`` in one line, or with the values below the path if they do not fit."""
+    number = f"{change.n:>4}  "
+    path = Text(clean(change.path, 400))
+    cpu = "CPU " if change.tunable == PLACEMENT else ""
+    before, after = (value_told(value, change.kind, _VALUE) for value in (change.before, change.after))
+    values = Text.assemble((f"{before} → ", "dim"), cpu, after)
+    values.append("  (only while the change is held)" if change.lease else "", "dim")
+    if len(number) + path.cell_len + 2 + values.cell_len <= width:
+        return [Text.assemble((number, "dim"), path, "  ", values)]
+    indent = " " * (len(number) + 2)
+    return [*wrap(path, width, number, indent), *wrap(values, width, indent)]
+
+
+def shown_value(value: str | None, limit: int = 120) -> str:
+    """Return a setting's value, safe for a terminal."""
+    return clean(value or "", limit) or "(empty)"
+
+
+def value_told(value: str | None, kind: str, limit: int = 120) -> str:
+    """Return a setting's value, safe for a terminal; a mask is followed by its CPUs: ``3 (CPUs 0-1)``. ``kind``: the
+    form of the setting (``Change.kind``)."""
+    shown = shown_value(value, limit)
+    if not value or kind not in _MASKS:
+        return shown
+    try:
+        cpus = CpuSet.parse_mask(value)
+    except ValueError:
+        return shown
+    return f"{shown} ({cpus.named if cpus else 'no CPU'})"
+
+
+def _words(change: Change) -> tuple[str, str, str]:
+    """Return title, reason and danger of the tunable that asks for this change; all three are "" for the placement of
+    threads."""
+    if change.tunable == PLACEMENT:
+        return "", "", ""
+    from jitter_workshop.tuning.tunables.registry import find
+
+    tunable = find(change.tunable)
+    return tunable.title, tunable.why, tunable.danger
+
+
+# -- for a user with the rights ----------------------------------------------------------------------------------------
+
+
+def by_others(words: Sequence[str], width: int) -> Lines:
+    """Return the commands by which a user with root's rights makes these changes. ``words``: the wanted tunables."""
+    lines = wrap("A user with root's rights can make these changes for you:", width)
+    commands = [
+        (script_command(words), "writes the plan as a script; read the script first"),
+        ("sudo sh plan.sh apply", "makes the changes, and reports where the host has changed since the plan"),
+        ("sudo sh plan.sh undo", "restores the old values"),
+    ]
+    if for_one_boot(words):
+        commands = [
+            (apply_command(words), "shows the plan, asks, and makes the changes"),
+            ("sudo jitter-workshop restore", "restores the old values"),
+        ]
+    for command, why in commands:
+        lines += [*wrap(command, width, "  $ ", style="code"), *wrap(why, width, "    ", style="dim")]
+    return lines
+
+
+def _for_others(words: Sequence[str]) -> str:
+    if for_one_boot(words):
+        return f"If you are not root, a user with root's rights can do the same: `{apply_command(words)}`."
+    return (
+        f"If you are not root, `{script_command(words)}` makes a script of these changes, with their undo, for a user "
+        "with root's rights."
+    )
+
+
+def for_one_boot(words: Iterable[str]) -> bool:
+    """Return True if a plan is for the next boot alone. Such a plan cannot be a script, because an apply copies GRUB's
+    menu as it is at that moment."""
+    return any(word.startswith(ONCE) for word in words)
+
+
+def apply_command(words: Iterable[str]) -> str:
+    """Return the command with which root applies a plan that is, at least in part, for the next boot alone."""
+    asked = list(words)
+    if all(word.startswith(ONCE) for word in asked):
+        asked = ["--next-boot", *(word.removeprefix(ONCE) for word in asked)]
+    return f"sudo jitter-workshop apply {' '.join(asked)}"
+
+
+def script_command(words: Iterable[str]) -> str:
+    """Return the command that writes a plan as a shell script, for a user who has root's rights."""
+    return f"jitter-workshop plan --sh {' '.join(words)} > plan.sh"

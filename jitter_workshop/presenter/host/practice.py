@@ -1,0 +1,40 @@
+"""Explain a practice machine before it opens, and say how it ended."""
+
+from __future__ import annotations
+
+from jitter_workshop.flow.host_ops.practising import SHAPE
+from jitter_workshop.model.text import clean
+from jitter_workshop.presenter.text.lines import Lines, wrap
+from jitter_workshop.presenter.text.styled import Text
+
+QUESTION = "Open a practice machine?"
+KEYS = "Enter opens it · Esc stays here"
+_WHAT = (
+    "A practice machine is a virtual machine with a real kernel, in which you are root. Change and break what you "
+    "like: nothing that is done in it changes this host."
+)
+_TIMES = (
+    "Its processors are emulated, so what is counted there is real, and times mean nothing. Curves and times are "
+    "marked emulated, and the chapters compare by counts."
+)
+_KEPT = "The workshop opens in it. q leaves it and brings you back here; your sessions in it are kept on this host."
+
+
+def about(chapter: str, width: int) -> Lines:
+    """Return lines that say what a practice machine is, and how many CPUs and how much memory it has. ``chapter``: the
+    title of the chapter that opens in it, or ""."""
+    hardware = SHAPE.hardware
+    size = f"It has {hardware.cpus} CPUs and takes {hardware.memory_mib} MiB of memory while it runs. {SHAPE.sentence}"
+    where = _KEPT.replace("The workshop", f"The chapter '{clean(chapter, 60)}'") if chapter else _KEPT
+    lines: Lines = []
+    for text in (_WHAT, size, _TIMES, where):
+        lines += [*wrap(text, width), Text()]
+    return lines[:-1]
+
+
+def ended(code: int) -> str:
+    """Return a sentence on how the machine ended."""
+    if code == 0:
+        return "You are back on this host. Nothing that was done in the practice machine changed it."
+    how = f"signal {-code} ended it" if code < 0 else f"its exit code is {code}"
+    return f"The practice machine ended early ({how}). You are back on this host."

@@ -1,0 +1,1 @@
+"""Put proofs and screenings of settings into lines."""

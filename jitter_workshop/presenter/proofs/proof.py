@@ -1,0 +1,451 @@
+"""Show a proof: its cost before it begins, its rounds while they are made, and its verdict."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from jitter_workshop.flow.proving.proof_run import ProofStep
+from jitter_workshop.model.proof import COMMAND, MOST_ROUNDS, PLACEMENT, ROUNDS, SETTLE_S, Proof, ProofPlan
+from jitter_workshop.model.run import Progress
+from jitter_workshop.model.text import clean, command_line, many, minute, tally
+from jitter_workshop.model.verdict import ENOUGH_ROUNDS, Order, Verdict, VerdictWord
+from jitter_workshop.presenter.host import plan as plan_view
+from jitter_workshop.presenter.text.lines import (
+    Lines,
+    filled,
+    heading,
+    items,
+    labelled,
+    local_time,
+    sentence,
+    table,
+    wrap,
+)
+from jitter_workshop.presenter.text.prose import styled
+from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.report.proof_words import WORDS, given_back, headline, pictures, span_of
+from jitter_workshop.stats.comparison import amount, measure_name
+from jitter_workshop.stats.interval_plot import Axis, axis_of, drawn, scale, strip
+from jitter_workshop.stats.scale import nice_duration, times
+from jitter_workshop.stats.verdicts import SoFar
+
+OFFER = "Press p to prove it."
+KEY = "p proves it"
+NOT_JUDGED = "not judged yet"
+DRAWN = (
+    "A round is a new run without the change and a new run with it, right after each other. Chance decides "
+    f"which comes first. The first {SETTLE_S:g} s of each run is not recorded."
+)
+DRAWN_OF_COMMAND = (
+    "A round is a run of the command without the change and one with it, right after each other. Chance decides which "
+    "comes first. Each run has an empty input and no terminal, and at its end all processes that it started are ended."
+)
+STOPPED_EARLY = "Stopped before a round was finished: nothing is proven, and every change is restored."
+STOPPED_AND_KEPT = "If you stop it, the finished rounds are kept and judged."
+_BEGINS = {COMMAND: "the command runs"}
+"""Workload → the words for a run before its first block is finished."""
+WITHOUT, WITH, NOW, TO_COME = "–", "+", "▸", "·"
+"""The signs of a round's runs: without the change, with it, running now, to come."""
+SIGNS = f"{WITHOUT} without the change, {WITH} with it, {NOW} now, {TO_COME} to come"
+
+OF_PAIRS = "Ratio and interval come from the pairs, not from the two columns: there, one bad run weighs more."
+
+_ROOMY = 99
+"""From this width on a table of verdicts has the intervals in figures, too."""
+_LEAST_STRIP, _MOST_STRIP = 9, 61
+_LABEL = 7
+"""The number of cells to the left of the rounds' picture."""
+_WIDEST_ROUND = 10
+_REACHES = (3, 10, 30, 100, 300, 1_000)
+
+
+# -- the cost ----------------------------------------------------------------------------------------------------------
+
+
+def cost(
+    plan: ProofPlan,
+    width: int,
+    choices: Sequence[int] = (),
+    chosen: int = 0,
+    before: Proof | None = None,
+) -> Lines:
+    """Return the cost of a proof: its runs and writes. ``choices``: the numbers of rounds to choose from, () for no
+    choice. ``chosen``: the index of the chosen number. ``before``: the earlier proof, if there is one."""
+    rounds = "" if choices else f": {many(plan.rounds, 'round')}, about {nice_duration(plan.total_s)}."
+    lines = wrap(f"Prove {subject(plan.subject) if choices else clean(plan.subject, 200)}{rounds}", width, style="bold")
+    lines += wrap(DRAWN_OF_COMMAND if plan.command else DRAWN, width, style="dim")
+    if plan.command:
+        lines += labelled("command", command_line(plan.command), width, 10)
+        lines += labelled("compared", measure_name(plan.metric), width, 10)
+    if choices:
+        lines += [Text(), heading("ROUNDS")]
+        asked = asked_for(before)
+        for number, rounds_ in enumerate(choices):
+            under = number == chosen
+            former = " The earlier proof asked for this number of rounds." if rounds_ == asked else ""
+            line = Text(f"{work(plan, rounds_)}{former}", "bold" if under else "")
+            lines += wrap(line, width, f"{'▸' if under else ' '} {number + 1}  ")
+    else:
+        lines += wrap(work(plan, plan.rounds), width)
+    lines += [Text(), heading("WHAT A ROUND WRITES"), *wrap(_written(plan), width), *wrap(STOPPED_AND_KEPT, width)]
+    lines += plan_view.in_short(plan.changes, width)
+    if plan.notices:
+        lines += [Text(), heading("TO KNOW"), *items(map(styled, plan.notices), width)]
+    return lines + plan_view.every_if_long(plan.changes, width)
+
+
+def _written(plan: ProofPlan) -> str:
+    """Return sentences on the writes of a proof, and on the moment when the old values are restored."""
+    if plan.subject == PLACEMENT and plan.command:
+        return "No file of this host is written: the command is started on these CPUs."
+    if plan.subject == PLACEMENT:
+        return "No file of this host is written: each thread asks for its own CPU, and this request ends with the run."
+    made = tally(change.tunable for change in plan.changes)
+    return (
+        f"Each round makes the changes below ({made}) before its run with the change and restores them after "
+        "it. At the end everything is restored, also if you stop the proof, close the terminal or kill this "
+        "program."
+    )
+
+
+def subject(proven: str) -> str:
+    """Return the name of what a proof tests: the placement of threads, or the settings."""
+    return (
+        "threads placed on CPUs, against threads left to the scheduler" if proven == PLACEMENT else clean(proven, 200)
+    )
+
+
+def choices(before: Proof | None) -> tuple[int, ...]:
+    """Return the numbers of rounds to choose from: the usual ones, and the number that the earlier proof asked for."""
+    return tuple(sorted({ROUNDS, 2 * ROUNDS, 4 * ROUNDS, *((n,) if (n := asked_for(before)) else ())}))
+
+
+def asked_for(before: Proof | None) -> int | None:
+    """Return the number of rounds that the earlier proof needs for a verdict on its headline. Return None if there is
+    no earlier proof, if the headline has a verdict, or if no reasonable number of rounds would bring one."""
+    if before is None or before.judgement is None:
+        return None
+    said = before.judgement
+    row = next((r for r in said.rows if r.measure == said.headline.measure), None)
+    needed = row.rounds_needed if row is not None and row.verdict == "cannot_tell" else None
+    return min(max(needed, ROUNDS), MOST_ROUNDS) if needed is not None else None
+
+
+def work(plan: ProofPlan, rounds: int) -> str:
+    """Return ``10 rounds are 20 runs of ring, 5 s each: about 3 min.``"""
+    length = f"{nice_duration(plan.run_s) if plan.command and plan.run_s >= 10 else f'{plan.run_s:.3g} s'} each"
+    takes = nice_duration(_coarse(seconds(plan, rounds)))
+    runs = many(2 * rounds, "run")
+    return (
+        f"{many(rounds, 'round')} {'is' if rounds == 1 else 'are'} {runs} of {_ran(plan.workload)}, {length}: "
+        f"about {takes}."
+    )
+
+
+def _ran(workload: str) -> str:
+    """Return what was run, in words: our own workload or the user's command."""
+    return "the command" if workload == COMMAND else clean(workload, 20)
+
+
+def seconds(plan: ProofPlan, rounds: int) -> float:
+    """Return the estimated time of a proof with this number of rounds, in seconds."""
+    return plan.total_s / plan.rounds * rounds
+
+
+def _coarse(seconds: float) -> float:
+    """Round a time of a minute or more to tens of seconds, because an estimate is no more exact."""
+    return 10 * round(seconds / 10) if seconds >= 60 else seconds
+
+
+# -- the rounds while they are made ------------------------------------------------------------------------------------
+
+
+def rounds_so_far(
+    seen: SoFar | None,
+    orders: Sequence[Order],
+    step: ProofStep | None,
+    planned: int,
+    height: int,
+    width: int,
+) -> Lines:
+    """Return the picture of the rounds so far, the oldest first. It shows each round's ratio for the measure that is
+    judged first. Below the ratio is the order of the round's two runs. ``orders``: the orders of the finished rounds.
+    ``height``: the rows of the picture."""
+    name = seen.name if seen is not None else "first figures after the first round"
+    title = Text(f"{name}, with ÷ without" if seen is not None else name, "bold text")
+    title.append(f"   {NOT_JUDGED}", "accent")
+    if seen is not None:
+        told = f"   {seen_so_far(seen.ratios)}"
+        if title.cell_len + len(told) <= width:
+            title.append(told, "dim")
+    room = max(width - _LABEL - 2, 1)
+    each = min(max(room // max(planned, 1), 1), _WIDEST_ROUND)
+    shown = min(room // each, planned)
+    begun = len(orders) + (step is not None and step.round >= len(orders))
+    skipped = max(begun - shown, 0)
+    ratios = (seen.ratios if seen is not None else ())[skipped:]
+    lines = [title, Text(), *_picture(ratios, shown, each, height)]
+    lines += _signs(orders[skipped:], step if step is not None and step.round >= len(orders) else None, shown, each)
+    if skipped:
+        lines.append(Text(f"{'':<{_LABEL}}  the newest {shown} rounds; {skipped} came before", "dim"))
+    return [*lines, Text(), *wrap(Text(SIGNS, "dim"), width)]
+
+
+def seen_so_far(ratios: Sequence[float | None]) -> str:
+    """Return the number of rounds in which the value was lower with the change, as a sentence. That is no verdict."""
+    known = [ratio for ratio in ratios if ratio is not None]
+    fewer = sum(ratio < 1 for ratio in known)
+    return f"less with the change in {fewer} of {many(len(known), 'round')}" if known else "none seen so far"
+
+
+def _picture(ratios: Sequence[float | None], shown: int, each: int, height: int) -> Lines:
+    """Return the rows of the picture. Its scale is logarithmic: ratios above 1 are above the middle, others below."""
+    rows = max(height | 1, 5)
+    middle = rows // 2
+    reach = _reach(ratios)
+    labels = {0: f"{reach:,}×", middle: "1", rows - 1: f"1/{reach:,}"}
+    grid = [[" "] * (shown * each) for _ in range(rows)]
+    grid[middle] = ["┄"] * (shown * each)
+    for number, ratio in enumerate(ratios):
+        row, sign = _place(ratio, reach, middle)
+        grid[row][number * each + (each - 1) // 2] = sign
+    lines: Lines = []
+    for number, cells in enumerate(grid):
+        line = Text(f"{labels.get(number, ''):>{_LABEL}} ", "dim")
+        line.append("┤" if number in labels else "│", "rule")
+        for faint, signs in groupby(cells, key=lambda sign: sign in " ┄"):
+            line.append("".join(signs), "rule" if faint else "bold accent")
+        lines.append(line)
+    return lines
+
+
+def _reach(ratios: Sequence[float | None]) -> int:
+    """Return the limit of the picture's scale: the smallest of a few fixed factors that covers all ratios above and
+    below 1."""
+    far = max((max(r, 1 / r) for r in ratios if r and not math.isinf(r)), default=1.0)
+    return next((reach for reach in _REACHES if reach >= far), _REACHES[-1])
+
+
+def _place(ratio: float | None, reach: int, middle: int) -> tuple[int, str]:
+    """Return the row and the sign of a round. An arrow at the edge stands for a ratio of zero, or for a ratio beyond
+    the scale. ○ stands for a round without a ratio."""
+    if ratio is None:
+        return middle, "○"
+    if ratio == 0:
+        return 2 * middle, "▼"
+    up = math.log(ratio) / math.log(reach)
+    return round(middle * (1 - min(max(up, -1.0), 1.0))), "●" if abs(up) <= 1 + 1e-9 else "▲" if up > 0 else "▼"
+
+
+def _signs(orders: Sequence[Order], step: ProofStep | None, shown: int, each: int) -> Lines:
+    """Return two rows of signs: one for the first run of each round, and one for its second run."""
+    lines: Lines = []
+    for which, label in enumerate(("first", "then")):
+        line = Text(f"{label:>{_LABEL}}  ", "dim")
+        shown_signs = [(signs(order)[which], "text") for order in orders]
+        if step is not None:
+            known = signs(step.order)[which]
+            place = step.number % 2
+            now = [(NOW, "bold accent"), (known, "text"), (TO_COME, "faint")]
+            shown_signs.append(now[0] if which == place else now[1] if which < place else now[2])
+        shown_signs += [(TO_COME, "faint")] * max(shown - len(shown_signs), 0)
+        for sign, style in shown_signs[:shown]:
+            line.append(f"{'':<{(each - 1) // 2}}{sign}".ljust(each), style)
+        lines.append(line)
+    return lines
+
+
+def signs(order: Order) -> tuple[str, str]:
+    """Return the signs of a round's first and second run."""
+    return (WITHOUT, WITH) if order == "AB" else (WITH, WITHOUT)
+
+
+def progress(
+    step: ProofStep | None, block: Progress | None, planned: int, left_s: float, width: int, *, workload: str = ""
+) -> Lines:
+    """Return two lines: a bar of the finished runs with the time left, and the run of ``workload`` that is being
+    made."""
+    done = (step.number if step is not None else 0) + (block.done / block.total if block is not None else 0.0)
+    remaining = f"  {left(left_s)}"
+    room = max(width - max(len(remaining), 24), 10)
+    line = filled(done, 2 * planned, room).append(remaining, "text")
+    if step is None:
+        return [line, Text("Preparing: the changes are applied and restored once…", "dim")]
+    now = Text(f"round {step.round + 1} of {planned} · {step.side} the change", "text")
+    state = (
+        f"block {block.done} of {block.total}"
+        if block is not None
+        else _BEGINS.get(workload, "calibrating and settling")
+    )
+    now.append(f" · {state}", "dim")
+    return [line, now]
+
+
+def left(left_s: float) -> str:
+    """Return the time left in words, rounded because it is an estimate."""
+    return f"about {nice_duration(_coarse(left_s))} left" if left_s >= 1 else "nearly done"
+
+
+def stop_question(finished: int) -> str:
+    """Return the question that Esc asks while a proof runs. ``finished``: the number of finished rounds."""
+    if not finished:
+        return "Stop now? No round is finished, so only the runs would be kept."
+    verdict = "" if finished >= ENOUGH_ROUNDS else f" A verdict needs {ENOUGH_ROUNDS} rounds; fewer give only figures."
+    return f"Stop now and keep the results: {many(finished, 'finished round')}?{verdict}"
+
+
+# -- the verdict -------------------------------------------------------------------------------------------------------
+
+
+def verdict(proof: Proof, width: int) -> Lines:
+    """Return the verdict: first the sentence, then the table with its pictures, then all other facts."""
+    said = proof.judgement
+    head, _, tail = f"{headline(proof)}.".partition(": ")
+    word = said.headline.verdict if said is not None else "cannot_tell"
+    colour = "accent" if word == "cannot_tell" else _colour(word)
+    lines = wrap(Text.assemble((f"{head}: ", f"bold {colour}"), (tail, "bold text")), width)
+    if said is not None and said.rows:
+        lines += [Text(), *_table(said.rows, width)]
+    lines.append(Text())
+    fine = proof.restored or proof.subject == PLACEMENT or _under_way(proof)
+    lines += wrap(restored(proof), width, "" if fine else "! ", "  ", style="" if fine else "bold bad")
+    for left in proof.left_alone:
+        lines += wrap(f"{clean(left.path, 200)}: {clean(left.reason, 300)}", width, "    ")
+    if said is not None and said.rows:
+        lines += wrap(OF_PAIRS, width, "", "  ", style="dim")
+    for one in rest(proof):
+        lines += wrap(styled(one), width, "", "  ")
+    if said is not None and said.rounds >= ENOUGH_ROUNDS:
+        lines += [
+            Text(),
+            heading("EACH LINE IN WORDS"),
+            *items([f"{clean(row.words, 400)}." for row in said.rows], width),
+        ]
+    lines += [Text(), heading("THIS PROOF"), *wrap(made(proof), width)]
+    lines += labelled("command", command_line(proof.command), width, 10) if proof.command else []
+    lines += labelled("id", clean(proof.id, 60), width, 10)
+    lines += labelled("ended", when(proof), width, 10)
+    for which, label in enumerate(("first", "then")):
+        lines += labelled(label, "".join(signs(one.order)[which] for one in proof.rounds), width, 10)
+    return [*lines, Text(f"{WITHOUT} without the change   {WITH} with it", "dim")]
+
+
+def listed(proofs: Sequence[Proof], width: int) -> Lines:
+    """Return the proofs of a session, each in a few lines, oldest first."""
+    lines: Lines = []
+    for proof in proofs:
+        lines += [Text(), Text(f"{clean(proof.id, 60)}  {clean(proof.subject, 50)}", "bold")]
+        lines += [*wrap(f"{headline(proof)}.", width, "  "), *wrap(made(proof), width, "  ")]
+    return lines[1:] or [Text("No proof is kept in this session.")]
+
+
+def _table(rows: Sequence[Verdict], width: int) -> Lines:
+    """Return a line per measure with its figures, its verdict, and the picture of its interval. If there is no room for
+    the pictures beside the table, they are below it."""
+    roomy = width >= _ROOMY
+    cells = [["", "without", "with", "ratio", *(["95 % interval"] if roomy else []), "verdict"]]
+    for row in rows:
+        values = (amount(row.measure, value, row.unit) for value in (row.without, row.with_it))
+        figures = [*values, times(row.ratio), *([span_of(row)] if roomy else [])]
+        cells.append([clean(measure_name(row.measure), 24), *figures, WORDS[row.verdict]])
+    head, *lines = table(cells, width, right=range(1, len(cells[0]) - 1))
+    shared = axis_of(rows)
+    room = width - max(line.cell_len for line in (head, *lines)) - 2
+    drawable = any(strip(row, shared) is not None for row in rows)
+    picture = min(room - (1 - room % 2), _MOST_STRIP) if drawable and room >= _LEAST_STRIP else 0
+    full = max(line.cell_len for line in (head, *lines))
+    if picture:
+        head.append(" " * (full - head.cell_len + 2) + scale(shared, picture))
+    for row, line in zip(rows, lines, strict=True):
+        colour = _colour(row.verdict)
+        strong = "" if row.verdict == "cannot_tell" else "bold "
+        line.stylize(f"{strong}{colour}", line.cell_len - len(WORDS[row.verdict]))
+        if picture:
+            line.append(" " * (full - line.cell_len + 2)).append(_strip(row, shared, picture))
+    shown = [head, *lines]
+    if drawable and not picture:
+        shown += [Text(), *(Text(line, "" if n else "dim") for n, line in enumerate(pictures(rows, width)))]
+    if drawable:
+        key = "├──●──┤ ratio and its 95 % interval · │ no difference"
+        key += " · ┊ ±10 %" if "┊" in drawn(None, shared, picture or 45) else ""
+        shown += wrap(key, width, style="dim")
+    return shown
+
+
+def _strip(row: Verdict, shared: Axis, width: int) -> Text:
+    line = Text()
+    for faint, signs in groupby(drawn(strip(row, shared), shared, width), key=lambda sign: sign in " │┊"):
+        line.append("".join(signs), "rule" if faint else _colour(row.verdict))
+    return line
+
+
+def _colour(word: VerdictWord) -> str:
+    """Return the colour of a verdict's word."""
+    return {"lower": "good", "higher": "bad", "no_change": "cool"}.get(word, "dim")
+
+
+def made(proof: Proof) -> str:
+    """Return a sentence that tells what was compared, in how many rounds, and when."""
+    done = len(proof.rounds)
+    rounds = many(done, "round") if done == proof.planned else f"{done} of {many(proof.planned, 'round')}"
+    what = f"{clean(proof.subject, 200)}: {rounds} of {_ran(proof.workload)}"
+    what += f", {clean(proof.preset, 20)} preset" if proof.preset else ""
+    what += f", {clean(measure_name(proof.metric), 40)} compared" if proof.command else ""
+    return f"{what}, begun {minute(proof.started_at)} UTC, order drawn with seed {proof.seed}."
+
+
+def rest(proof: Proof) -> Iterator[str]:
+    """Yield more facts, one sentence each: an early end, the rounds needed for a verdict, drift, the worst latency,
+    notes."""
+    if proof.stopped or (proof.ended_at and not proof.complete):
+        why = f": {clean(proof.stopped, 300)}" if proof.stopped else ""
+        yield sentence(f"it ended after {len(proof.rounds)} of {many(proof.planned, 'round')}{why}")
+    said = proof.judgement
+    if said is None:
+        return
+    if said.rounds < ENOUGH_ROUNDS:
+        yield f"A verdict needs {ENOUGH_ROUNDS} rounds: these {said.rounds} give only figures."
+    needed = [
+        f"{measure_name(row.measure)} about {row.rounds_needed:,}"
+        for row in said.rows
+        if row.verdict == "cannot_tell" and row.rounds_needed is not None
+    ]
+    if needed and said.rounds >= ENOUGH_ROUNDS:
+        yield f"Rounds needed for a verdict, if the spread stays the same: {', '.join(needed)}."
+    yield sentence(said.drift.words)
+    if said.worst:
+        yield sentence(said.worst)
+    for note in proof.notes:
+        yield sentence(note)
+
+
+def _under_way(proof: Proof) -> bool:
+    return not proof.ended_at and not proof.stopped
+
+
+def restored(proof: Proof) -> str:
+    """Return a sentence that tells whether all settings of the host are restored."""
+    if _under_way(proof):
+        return "This proof is running."
+    if proof.restored or proof.subject == PLACEMENT:
+        return f"{given_back(proof)}{':' if proof.left_alone else '.'}"
+    tunables = ", ".join(dict.fromkeys(clean(one.tunable, 40) for one in proof.left_alone))
+    named = f" ({tunables})" if tunables else ""
+    return f"NOT EVERYTHING IS RESTORED{named}: 'jitter-workshop restore' tries again, and gives the reason."
+
+
+def remembered(proof: Proof) -> str:
+    """Return an earlier proof's headline with its number of rounds and its date."""
+    return f"{headline(proof)}. ({many(len(proof.rounds), 'round')}, {when(proof)})"
+
+
+def when(proof: Proof) -> str:
+    """Return the day and minute when the proof ended, in local time; without an end, the beginning."""
+    moment = local_time(proof.ended_at or proof.started_at)
+    if moment is None:
+        return "at an unknown time"
+    today = moment.date() == datetime.date.today()
+    return f"{moment:%H:%M}" if today else f"{moment:%Y-%m-%d %H:%M}"

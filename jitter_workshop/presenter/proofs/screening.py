@@ -1,0 +1,169 @@
+"""Show a screening: its cost before it begins, and its ranked settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from jitter_workshop.flow.proving.screening_plan import cheaper
+from jitter_workshop.model.proof import COMMAND
+from jitter_workshop.model.screening import Ranked, Screening, ScreeningPlan, ScreeningResult
+from jitter_workshop.model.text import clean, command_line, many, minute
+from jitter_workshop.presenter.host import plan as plan_view
+from jitter_workshop.presenter.text.lines import Lines, heading, items, labelled, sentence, wrap
+from jitter_workshop.presenter.text.prose import styled
+from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.report.screening_words import axis_for, result_word, said
+from jitter_workshop.stats.comparison import measure_name
+from jitter_workshop.stats.interval_plot import Axis, drawn, scale, strip
+from jitter_workshop.stats.scale import nice_duration, times
+from jitter_workshop.stats.screening import result
+
+STOPPED_EARLY = "Stopped before a pair was finished: nothing new is kept, and every change is restored."
+KEY = "● ratio, with the setting ÷ without it · ├──┤ its 95 % interval · │ no difference"
+MAIN_EFFECT = "Each ratio is a main effect: the mean over runs in which the other settings are on and off."
+
+_NAME, _LEAST_STRIP, _MOST_STRIP = 24, 15, 61
+
+
+def cost(plan: ScreeningPlan, width: int) -> Lines:
+    """Return the cost of a screening: its settings, its runs, its time and its writes."""
+    count = len(plan.settings)
+    lines = wrap(f"Screen {many(count, 'setting')}: which of them move the figure?", width, style="bold")
+    lines += items([clean(setting, 200) for setting in plan.settings], width)
+    if plan.command:
+        lines += labelled("command", command_line(plan.command), width, 10)
+        lines += labelled("compared", measure_name(plan.metric), width, 10)
+    lines += [Text(), heading("WHAT IT COSTS"), *wrap(_work(plan), width), *wrap(cheaper(plan), width)]
+    if plan.done:
+        rest = plan.budget_runs - plan.done
+        lines += wrap(f"{many(plan.done, 'run')} of them are made already, so {many(rest, 'run')} are left.", width)
+    lines += [Text(), heading("WHAT IS WRITTEN"), *wrap(_written(), width)]
+    lines += plan_view.in_short(plan.changes, width)
+    if plan.left_out:
+        out = [f"{clean(one.tunable, 60)}: {clean(one.reason, 300)}" for one in plan.left_out]
+        lines += [Text(), heading("LEFT OUT"), *items(out, width)]
+    if plan.notices:
+        lines += [Text(), heading("TO KNOW"), *items(map(styled, plan.notices), width)]
+    return lines + plan_view.every_if_long(plan.changes, width)
+
+
+def _work(plan: ScreeningPlan) -> str:
+    length = f"{nice_duration(plan.run_s) if plan.command and plan.run_s >= 10 else f'{plan.run_s:.3g} s'} each"
+    what = "the command" if plan.workload == COMMAND else clean(plan.workload, 20)
+    first = (
+        f"First {many(2 * plan.pairs, 'run')} with half of the settings each, to choose {plan.most} settings; then "
+        f"{many(2 * plan.proofs, 'run')} with these alone, to prove them. "
+        if plan.pairs
+        else f"The settings are few, so all are proven, by {many(2 * plan.proofs, 'run')}. "
+    )
+    total = 10 * round(plan.total_s / 10) if plan.total_s >= 60 else plan.total_s
+    return f"{first}Together {many(plan.budget_runs, 'run')} of {what}, {length}: about {nice_duration(total)}."
+
+
+def _written() -> str:
+    return (
+        "First each setting is applied and restored once, as a test. Then each run has some of the changes below: they "
+        "are made before the run and restored after it. At the end everything is restored, also if you stop the "
+        "screening, close the terminal or kill this program. Finished pairs are kept, and --resume goes on from there."
+    )
+
+
+def shown(screening: Screening, width: int) -> Lines:
+    """Return a screening: first the result in words, then the settings by rank with their intervals, then the rest."""
+    found = result(screening)
+    lines = wrap(Text(said(screening, found), "bold text"), width)
+    if found is not None:
+        lines += [Text(), *_ranked(found, width)]
+        lines += [*wrap(KEY, width, style="dim"), *wrap(MAIN_EFFECT, width, style="dim")]
+    lines.append(Text())
+    lines += wrap(restored(screening), width, style="" if screening.restored else "bold bad")
+    for left in screening.left_alone:
+        lines += wrap(f"{clean(left.path, 200)}: {clean(left.reason, 300)}", width, "    ")
+    for one in rest(screening):
+        lines += wrap(styled(one), width, "", "  ")
+    lines += [Text(), heading("THIS SCREENING"), *wrap(made(screening), width)]
+    lines += labelled("command", command_line(screening.command), width, 10) if screening.command else []
+    lines += labelled("id", clean(screening.id, 60), width, 10)
+    return lines
+
+
+def _ranked(found: ScreeningResult, width: int) -> Lines:
+    """Return a row for each setting: name, ratio, the picture of its interval, and its result in a word."""
+    axis = axis_for(found.ranked)
+    name_width = min(max(len(found.name), *(len(row.setting) for row in found.ranked)), _NAME, width // 3)
+    word_width = max(len(result_word(row)) for row in found.ranked)
+    room = width - name_width - 8 - word_width - 6
+    picture = min(room - (1 - room % 2), _MOST_STRIP) if room >= _LEAST_STRIP else _LEAST_STRIP
+    head = Text(f"{clean(found.name, name_width):<{name_width}}  {'ratio':>7}  ", "dim")
+    lines: Lines = [head.append(scale(axis, picture))]
+    before = ""
+    for row in found.ranked:
+        group = _group(row)
+        if before and group != before:
+            lines.append(Text("┄" * min(name_width + picture + word_width + 13, width), "rule"))
+        before = group
+        lines.append(_row(row, axis, name_width, picture))
+    return lines
+
+
+def _row(row: Ranked, axis: Axis, name_width: int, picture: int) -> Text:
+    colour = _colour(row)
+    line = Text(f"{clean(row.setting, name_width):<{name_width}}  {times(row.ratio):>7}  ")
+    for faint, signs in groupby(drawn(strip(row, axis), axis, picture), key=lambda sign: sign in " │┊"):
+        line.append("".join(signs), "rule" if faint else colour)
+    return line.append("  ").append(
+        result_word(row), f"bold {colour}" if row.verdict in ("lower", "higher") else colour
+    )
+
+
+def _group(row: Ranked) -> str:
+    return "matters" if row.verdict in ("lower", "higher") else "rest"
+
+
+def _colour(row: Ranked) -> str:
+    return {"lower": "good", "higher": "bad", "no_change": "cool"}.get(row.verdict, "dim")
+
+
+def restored(screening: Screening) -> str:
+    """Return a sentence that tells whether all settings of the host are restored."""
+    if screening.restored and not screening.left_alone:
+        return "Everything was restored at the end."
+    if screening.restored:
+        return "Everything was restored, but some values have changed since:"
+    if not screening.ended_at:
+        return "This screening is running, or it was killed."
+    return "NOT EVERYTHING IS RESTORED: 'jitter-workshop restore' tries again, and gives the reason."
+
+
+def rest(screening: Screening) -> Sequence[str]:
+    """Return more facts, one sentence each: an early end, settings left out, notes."""
+    told = []
+    if screening.stopped:
+        told.append(sentence(f"it ended early: {clean(screening.stopped, 300)}"))
+    if not screening.complete:
+        told.append(f"{many(screening.runs, 'run')} of {screening.budget_runs} are kept: --resume goes on with them.")
+    if len(screening.sittings) > 1:
+        told.append(f"It was made in {len(screening.sittings)} sittings.")
+    told += [sentence(f"left out: {clean(one.tunable, 60)}: {clean(one.reason, 300)}") for one in screening.left_out]
+    return [*told, *(sentence(clean(note, 400)) for note in screening.notes)]
+
+
+def made(screening: Screening) -> str:
+    """Return a sentence that tells what was measured, and when."""
+    what = "the command" if screening.command else clean(screening.workload, 20)
+    compared = f", {clean(measure_name(screening.metric), 40)} compared" if screening.command else ""
+    return (
+        f"{many(len(screening.settings), 'setting')}, {many(screening.runs, 'run')} of {what}{compared}: "
+        f"{many(len(screening.pairs), 'pair')} that choose, {len(screening.proofs)} that prove; begun "
+        f"{minute(screening.started_at)} UTC, drawn with seed {screening.seed}."
+    )
+
+
+def listed(screenings: Sequence[Screening], width: int) -> Lines:
+    """Return the screenings of a session, each in a few lines, oldest first."""
+    lines: Lines = []
+    for one in screenings:
+        lines += [Text(), Text(clean(one.id, 60), "bold")]
+        lines += [*wrap(said(one, result(one)), width, "  "), *wrap(made(one), width, "  ")]
+    return lines[1:] or [Text("No screening is kept in this session.")]

@@ -1,0 +1,1 @@
+"""Put runs, their curves, causes and comparisons into lines, and programs that were traced."""

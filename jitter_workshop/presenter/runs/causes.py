@@ -1,0 +1,397 @@
+"""Show the causes of a run's stalls, found by the run's trace. ``counters`` shows runs without a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+
+from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.evidence import CounterReport, CpuSecond, EvidenceReport, ExplainedStall, Residence
+from jitter_workshop.model.palette import CAUSES
+from jitter_workshop.model.picture import Event
+from jitter_workshop.model.program import HoldUp
+from jitter_workshop.model.run import AT, made_late
+from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.presenter.runs import counters
+from jitter_workshop.presenter.text.lines import Lines, bar, heading, table, wrap
+from jitter_workshop.presenter.text.pictures import Lane, lanes
+from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.report.cause_words import (
+    ITEM,
+    cause_words,
+    explanations,
+    headline,
+    in_time,
+    is_patchy,
+    limits,
+    misfits,
+    named,
+    without,
+    without_head,
+)
+from jitter_workshop.stats.scale import nice_ns
+
+WIDEST = 100
+MOST_CAUSES, MOST_ROWS, IN_FULL = 24, 12, 3
+"""The largest numbers that are shown: of rows of causes, of rows of threads, and of stalls in full. The JSON has all of
+them."""
+
+SHADES = "█▓▒░"
+REST = "·"
+"""The characters of a stall's timeline: the four largest causes, darkest first, and everything else."""
+
+NOBODY = ("no_event", "around")
+"""Kinds of cause that name no task, interrupt or other source."""
+WORK = ("workqueue", "softirq", "timer", "irq", "vector")
+_BAR, _LEAST_BAR, _STALL_BAR = 24, 6, 24
+
+_FOCUS = {
+    "frequency": "each request for another frequency",
+    "residence": "where and how long each thread ran, which tasks ran there instead, and when the thread was moved",
+    "work": "which functions ran as work, softirqs and interrupts, how often and how long",
+    "left": "if anything other than your thread ran on the thread's CPU",
+}
+"""The words of a lesson's ``evidence`` that need the kernel's trace."""
+
+
+def explained(report: EvidenceReport | CounterReport, width: int, label: str = "") -> Lines:
+    """Return all that is known of a run's stalls, in at most 100 columns. ``label``: the run's label."""
+    width = min(width, WIDEST)
+    title = Text(clean(f"{clean(label, 40) or 'Run'} · {clean(report.run, 40)}", width), "bold")
+    if isinstance(report, CounterReport):
+        return [title, *counters.explained(report, width)]
+    lines = [title, *head(report, width), Text(), *causes(report, width)]
+    if report.worst:
+        lines += [Text(), heading("THE WORST STALLS, FROM LEFT TO RIGHT IN TIME"), *wrap(AT, width, style="dim")]
+    for number, stall in enumerate(report.worst, 1):
+        lines += [Text(), *stall_page(stall, width, f"{number:>2}  ")] if number <= IN_FULL else []
+        lines += [Text()] if number == IN_FULL + 1 else []
+        lines += [stall_line(number, stall, False, width)] if number > IN_FULL else []
+    lines += [Text(), *ran_there(report, (), width)] if report.residence is not None else []
+    hand = by_hand(report.residence.proof.cpus) if report.residence is not None else ()
+    return lines + ([Text(), heading("THE SAME BY HAND"), *(Text(f"  {line}") for line in hand)] if hand else [])
+
+
+# -- the causes --------------------------------------------------------------------------------------------------------
+
+
+def head(report: EvidenceReport, width: int) -> Iterator[Text]:
+    """Yield the number of stalls, the trace's size, the other tasks on the measured CPUs, and the limits of these
+    findings."""
+    yield from wrap(headline(report), width, style="dim")
+    if report.residence is not None:
+        yield from wrap(clean(report.residence.proof.sentence, 300), width)
+    small = "" if is_patchy(report) else misfits(report)
+    for limit in limits(report):
+        minor = limit == small
+        yield from wrap(limit, width, "" if minor else "▲ ", style="dim" if minor else "bad")
+
+
+def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
+    """Yield the causes, the largest first. Each has its share of all the time that was taken. Where there is room, a
+    bar shows the share, too."""
+    yield heading("WHO TOOK THE TIME")
+    if not report.causes:
+        yield Text("There is no stall to explain." if not report.stalls else "It is not known what took the time.")
+        return
+    shares = report.below_now is not None
+    shown, hidden = report.causes[:MOST_CAUSES], report.causes[MOST_CAUSES:]
+    whole = sum(cause.total_ns for cause in report.causes)
+    rows = [["cause", "stalls", "worst", *([without_head(report)] if shares else []), "in all", "share"]]
+    for cause in shown:
+        late = [without(cause, report)] if shares else []
+        taken = [nice_ns(cause.total_ns), percent(cause.total_ns, whole)]
+        rows.append([named(cause, 60), f"{cause.count:,}", nice_ns(cause.worst_ns), *late, *taken])
+    first, *lines = table(rows, width, right=range(1, 6))
+    room = min(width - first.cell_len - 1, _BAR)
+    yield first
+    for cause, line in zip(shown, lines, strict=True):
+        nobody = cause.kind in NOBODY
+        line.style = "dim" if nobody else "text"
+        if room >= _LEAST_BAR and 100 * cause.total_ns >= whole:
+            # A line instead of a block: rows of blocks would touch and look like one slab. The shortest line would make
+            # of less than 1 % as much as of 1 %.
+            drawn = bar(cause.total_ns, shown[0].total_ns, room)
+            line.append(f" {_as_line(drawn)}", CAUSES.get(cause.kind, "faint"))
+        yield line
+    if hidden:
+        total = nice_ns(sum(cause.total_ns for cause in hidden))
+        yield Text(f"{many(len(hidden), 'other cause')}, together {total}", "dim")
+    yield Text()
+    if told := in_time(report):
+        yield from wrap(told, width, style="dim")
+    for text in explanations(report):
+        yield from wrap(text.removeprefix(ITEM), width, "  - " if text.startswith(ITEM) else "", style="dim")
+    if report.residence is not None and report.residence.second is not None:
+        yield Text()
+        yield from busiest_second(report.residence.second, report, width)
+
+
+def busiest_second(second: CpuSecond, report: EvidenceReport, width: int) -> Lines:
+    """Return the busiest second as timelines, with the knee that each event makes at the run's rate of messages."""
+    cut = f" The trace covers only {nice_ns(second.traced_ns)} of this second." if second.traced_ns < 0.95e9 else ""
+    told = f"Others took {nice_ns(second.taken_ns)} of CPU {second.cpu}, more than in any other second.{cut}"
+    found = [
+        Lane(
+            cause_words(one.who.kind, one.who.name, 24),
+            partial(_cells, one.cells),
+            Event("", one.who.count, max(one.who.total_ns // one.who.count, 1)),
+            CAUSES.get(one.who.kind, "accent"),
+        )
+        for one in second.lanes
+        if one.who.count
+    ]
+    found.append(Lane("us", partial(_cells, second.ours, line=True), None, "dim"))
+    rate = report.messages * 1e9 / report.measured_ns if report.messages and report.measured_ns else None
+    title = heading(f"THE BUSIEST SECOND: NUMBER {second.at_ns // 1_000_000_000 + 1} OF THE RUN")
+    return [title, *wrap(told, width, style="dim"), *lanes(found, width, rate)]
+
+
+def _cells(cells: Sequence[int], width: int, *, line: bool = False) -> str:
+    """Return times in equal parts of a second as ``width`` characters: a bar where at least half of the time was taken,
+    a stroke where less was taken. ``line``: draw a thin line instead of bars and strokes."""
+    drawn = ""
+    for column in range(width):
+        low = column * len(cells) // width
+        high = max((column + 1) * len(cells) // width, low + 1)
+        share = sum(cells[low:high]) * len(cells) / (high - low) / 1e9
+        drawn += " " if not share else "─" if line else "█" if share >= 0.5 else "│"
+    return drawn
+
+
+# -- the stalls --------------------------------------------------------------------------------------------------------
+
+
+def stall_line(number: int, stall: ExplainedStall, under: bool, width: int) -> Text:
+    """Return a stall in one line: its length, its time in the run, its largest cause, and a bar of its parts where
+    there is room. ``under``: the stall is under the cursor."""
+
+    def picture(room: int) -> Text:
+        if room < _STALL_BAR + 24:
+            return Text()
+        return coloured(stall_bar(stall, _STALL_BAR)[0], stall).append(" ")
+
+    return long_one_line(number, stall, under, width, picture, cause_words)
+
+
+def long_one_line(
+    number: int,
+    one: ExplainedStall | HoldUp,
+    under: bool,
+    width: int,
+    middle: Callable[[int], Text],
+    words: Callable[[str, str, int], str],
+) -> Text:
+    """Return a stall or hold-up in one line of a list. ``middle``: takes a number of cells, and returns the text
+    between time and largest cause. ``words``: takes a cause's kind, its name and the largest number of characters, and
+    returns the cause in words. ``under``: the line is under the cursor."""
+    line = Text("▸ " if under else "  ", "accent")
+    line.append(f"{number:>2} {nice_ns(one.duration_ns):>8} ", "bold text" if under else "text")
+    line.append(f"at {nice_ns(one.at_ns):<8} ", "dim")
+    line.append(middle(width - line.cell_len))
+    if one.parts:
+        most = one.parts[0]
+        line.append(f"{percent(most.ns, one.duration_ns):>5} ", "dim")
+        line.append(words(most.kind, most.name, max(width - line.cell_len, 8)), "text")
+    if under:
+        line.append(" " * max(width - line.cell_len, 0))
+        line.stylize("under")
+    return line
+
+
+def stall_page(stall: ExplainedStall, width: int, number: str = "") -> Iterator[Text]:
+    """Yield one stall in full: its CPU, its parts, the senders and wakers, and the kernel functions. ``number``: the
+    text to show before the stall. If it is "", the meaning of the stall's time is explained, too."""
+    where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
+    late = f" · {said}" if (said := made_late(stall.thread, stall.messages)) else ""
+    said = f"{nice_ns(stall.duration_ns)} at {nice_ns(stall.at_ns)} · {clean(stall.thread, 20)}{where}{late}"
+    yield from wrap(said, width, number, style="bold text")
+    if not number:
+        yield from wrap(AT, width, style="faint")
+    lead = " " * len(number)
+    drawn, legend = stall_bar(stall, width - len(lead))
+    if stall.timeline:
+        yield Text(lead).append(coloured(drawn, stall))
+    rows = [[cause, nice_ns(ns), percent(ns, stall.duration_ns)] for _, cause, ns in legend]
+    for (character, _, _), row in zip(
+        legend, table(rows, width - len(lead) - 2, right=(1, 2), head=False), strict=True
+    ):
+        row.stylize("dim" if character == REST else "text", 0, len(row))
+        yield Text.assemble(lead, coloured(character, stall), " ", row)
+    for note in stall.notes[:4]:
+        yield from wrap(clean(note, 160), width, f"{lead}· ", style="dim")
+    for stack in stall.stacks[:1]:
+        chain = " ← ".join(clean(function, 40) for function in stack.functions[:8])
+        yield from wrap(f"in the kernel at {nice_ns(stack.offset_ns)}: {chain}", width, f"{lead}· ", style="dim")
+
+
+def stall_bar(stall: ExplainedStall, width: int) -> tuple[str, tuple[tuple[str, str, int], ...]]:
+    """Return a stall's bar and its legend. The bar shows the stall's time from left to right in ``width`` characters;
+    each character stands for the largest cause in its part. The legend: (character, cause, ns), largest first."""
+    ranked = {(part.kind, part.name): place for place, part in enumerate(stall.parts)}
+    columns: list[dict[str, float]] = [{} for _ in range(max(width, 1))]
+    each = stall.duration_ns / len(columns) if stall.duration_ns > 0 else 1.0
+    for piece in stall.timeline:
+        place = ranked.get((piece.kind, piece.name), len(SHADES))
+        character = SHADES[place] if place < len(SHADES) else REST
+        for column, share in _spread(piece.offset_ns, piece.ns, each, len(columns)):
+            columns[column][character] = columns[column].get(character, 0.0) + share
+    drawn = "".join(max(column, key=lambda c: (column[c], c), default=REST) for column in columns)
+    legend = [(SHADES[i], cause_words(p.kind, p.name), p.ns) for i, p in enumerate(stall.parts[: len(SHADES)])]
+    rest = stall.parts[len(SHADES) :]
+    if rest:
+        legend.append((REST, many(len(rest), "other cause"), sum(part.ns for part in rest)))
+    return drawn, tuple(legend)
+
+
+def _spread(offset: int, ns: int, each: float, columns: int) -> Iterator[tuple[int, float]]:
+    """Yield (column, ns) for each column of a bar that a piece of a stall covers. ``each``: the length of a column in
+    ns."""
+    end = offset + ns
+    for column in range(int(offset / each), columns):
+        low, high = column * each, (column + 1) * each
+        if low >= end:
+            return
+        yield column, min(high, end) - max(low, offset)
+
+
+def coloured(drawn: str, stall: ExplainedStall) -> Text:
+    """Return a stall's bar. A character stands for one of this stall's causes. Its colour stands for the kind of the
+    cause, and is the same in all stalls. Parts without a named cause stay pale, so that the named causes are seen
+    first."""
+    colours = {c: CAUSES.get(part.kind, "faint") for c, part in zip(SHADES, stall.parts, strict=False)}
+    return Text.assemble(*((character, colours.get(character, "dim")) for character in drawn))
+
+
+def _as_line(bar: str) -> str:
+    """Return a bar of blocks as a thin line of the same length. Each partial block becomes a short line."""
+    return "".join("━" if character == "█" else "╸" for character in bar)
+
+
+def percent(part: int, whole: int) -> str:
+    """Return a share in whole percent."""
+    share = 100 * part / whole if whole else 0.0
+    return f"{share:.0f} %" if share >= 1 else "<1 %"
+
+
+# -- what ran there ----------------------------------------------------------------------------------------------------
+
+
+def focused(evidence: Sequence[str]) -> bool:
+    """Return True if the chapter shows a page of its own about a traced run, before the page with the causes."""
+    return any(word in _FOCUS for word in evidence)
+
+
+def mounting(command: str, then: str) -> str:
+    """Return a sentence which says that the kernel's trace is not mounted, and by which command root can mount it.
+    ``then``: what to do after the mount."""
+    return f"{NOT_MOUNTED} As root: {command} ({then})"
+
+
+def offered(evidence: Sequence[str], traced: bool) -> str:
+    """Describe what the key v shows in this chapter. ``traced``: a traced run exists; if not, one more run is
+    needed."""
+    told = "; ".join(_FOCUS[word] for word in evidence if word in _FOCUS) or "what took the time, by the kernel's trace"
+    more = "" if traced else " This needs one more run, with the kernel's trace."
+    return f"v shows {told}.{more}"
+
+
+def ran_there(report: EvidenceReport, focus: Sequence[str], width: int) -> Iterator[Text]:
+    """Yield the tasks and the kernel's work on the measured CPUs, and the tasks that sent interrupts, moved threads or
+    woke threads. ``focus``: words of a chapter's ``evidence``; their sections come first, and other words are
+    ignored."""
+    present = report.residence
+    if present is None:
+        return
+    if "frequency" in focus:
+        told = list(_frequencies(present)) or ["Linux's trace shows no request for another frequency in the blocks."]
+        yield from (heading("FREQUENCY"), *_paragraphs(told, width), Text())
+    if "residence" in focus:
+        yield from (*_threads(present, width), Text())
+    if "work" in focus:
+        yield from (*_work(present, width), Text())
+    yield heading("WHO ELSE RAN THERE")
+    rows = [
+        [named(v, 60), str(v.cpu), f"{v.count:,}", nice_ns(v.total_ns), nice_ns(v.worst_ns)]
+        for v in present.visitors[:MOST_CAUSES]
+    ]
+    yield from table([["", "CPU", "times", "in all", "longest"], *rows], width, right=range(1, 5))
+    hidden = present.visitors[MOST_CAUSES:]
+    if hidden:
+        yield Text(f"{many(len(hidden), 'other')}, together {nice_ns(sum(v.total_ns for v in hidden))}", "dim")
+    told = [*_frequencies(present), *_actions(present)]
+    if told:
+        yield from (Text(), *_paragraphs(told, width, "dim"))
+    if "residence" not in focus:
+        yield from (Text(), *_threads(present, width))
+
+
+def _paragraphs(told: Iterable[str], width: int, style: str = "") -> Lines:
+    return [line for text in told for line in wrap(text, width, style=style)]
+
+
+def _threads(present: Residence, width: int) -> Iterator[Text]:
+    yield heading("WHERE THE MEASURED THREADS RAN")
+    rows = [
+        [clean(t.thread, 40), str(t.cpu), nice_ns(t.ran_ns), nice_ns(t.kept_waiting_ns), f"{t.times_preempted:,}"]
+        for t in present.threads[:MOST_ROWS]
+    ]
+    yield from table([["", "CPU", "ran", "kept off", "preempted"], *rows], width, right=range(1, 5))
+    if len(present.threads) > MOST_ROWS:
+        yield Text(f"and {len(present.threads) - MOST_ROWS} more", "dim")
+
+
+def _work(present: Residence, width: int) -> Iterator[Text]:
+    """Yield the kernel's work by function or vector. "each": the mean time of one call, without interruptions."""
+    yield heading("WORK, SOFTIRQS AND INTERRUPTS")
+    rows = [["", "CPU", "times", "each", "longest", "in all"]]
+    found = [v for v in present.visitors if v.kind in WORK]
+    for v in sorted(found, key=lambda v: (WORK.index(v.kind), -v.total_ns))[:MOST_ROWS]:
+        each = nice_ns(v.total_ns / v.count) if v.count else "–"
+        rows.append([named(v, 60), str(v.cpu), f"{v.count:,}", each, nice_ns(v.worst_ns), nice_ns(v.total_ns)])
+    yield from table(rows, width, right=range(1, 6))
+    if len(rows) == 1:
+        yield Text("No work, softirq or interrupt ran on these CPUs.")
+
+
+def _frequencies(present: Residence) -> Iterator[str]:
+    """Yield a sentence for each CPU on which the kernel requested other frequencies."""
+    for seen in present.frequencies[:4]:
+        low, high = seen.lowest_khz / 1e6, seen.highest_khz / 1e6
+        yield f"CPU {seen.cpu} was asked for another frequency {_times(seen.changes)}: {low:.2f} to {high:.2f} GHz."
+
+
+def _actions(present: Residence) -> Iterator[str]:
+    """Yield sentences on the most frequent actions: why the tick of a CPU went on, which tasks sent interrupts, and
+    when threads were moved."""
+    for kept in present.ticks_kept[:4]:
+        reason = clean(kept.reason, 40) or "no reason given"
+        yield f"The tick of CPU {kept.cpu} could not stop {_times(kept.count)}: {reason}."
+    for sent in [deed for deed in present.deeds if deed.what == "ipi"][:3]:
+        target = f"CPU {sent.cpu}" if sent.cpu >= 0 else "several CPUs"
+        what = f"{clean(sent.of, 60)} called on {target}" if sent.of else f"{target} reschedule"
+        yield f"{called(sent.who, 20)} had {what}, {_times(sent.count)}."
+    for move in [deed for deed in present.deeds if deed.what == "move"][:3]:
+        moved = f"{clean(move.of, 20)} was moved to CPU {move.cpu} {_times(move.count)}"
+        yield f"{moved[:1].upper()}{moved[1:]} while {called(move.who, 20)} ran."
+
+
+def by_hand(cpus: Sequence[int], seconds: int = 10) -> tuple[str, ...]:
+    """Return shell commands of perf (tools/perf/Documentation) and trace-cmd that show what ran on ``cpus``. They need
+    root's rights."""
+    if not cpus:
+        return ()
+    which = CpuSet.of(cpus)
+    mask = which.to_mask().replace(",", "").lstrip("0")
+    return (
+        f"perf sched record -C {which} -o tasks.data -- sleep {seconds}",
+        "perf sched timehist -s -i tasks.data",
+        f"perf kwork -k irq,softirq,workqueue record -C {which} -o work.data -- sleep {seconds}",
+        "perf kwork report -i work.data",
+        f"trace-cmd record -B by-hand -M {mask} -e sched_switch -e irq -e workqueue sleep {seconds}",
+    )
+
+
+def _times(number: int) -> str:
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")

@@ -1,0 +1,212 @@
+"""Show the counters of a run that has no trace, and commands that this user may run by hand
+(Documentation/admin-guide/sysctl/kernel.rst: perf_event_paranoid, perf-security.rst)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.evidence import CountedStall, CounterReport
+from jitter_workshop.model.run import AT, Counter, made_late
+from jitter_workshop.model.text import clean
+from jitter_workshop.presenter.text.lines import Lines, figure, heading, table, wrap
+from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.report.cause_words import headline, others, verdict
+from jitter_workshop.stats.scale import nice_ns
+
+ROWS = 8
+"""The largest number of interrupts and softirqs that are shown; the JSON has all of them."""
+
+THREAD, WHOLE = 2, 0
+"""The highest perf_event_paranoid at which a user may watch their own threads, and the highest one for whole CPUs."""
+
+_STEAL_HOLDS = (
+    "Steal is counted in ticks from the first block to the last. It also includes time between the blocks, and time in "
+    "which our threads waited, so it can be more than the stalls' time above."
+)
+_SECONDS = 10
+_PID = "$(pgrep -u $UID -nf bench.worker)"
+
+
+ByHand = tuple[str, str]
+"""A command that this user may run during a measurement, and a description of its output."""
+
+
+def explained(report: CounterReport, width: int) -> Lines:
+    """Return all lines of the report, without a title."""
+    pages = (head(report, width), counters(report, width), stalls(report, None, width), by_hand_lines(report, width))
+    return [line for page in pages for line in (*page, Text())][:-1]
+
+
+def head(report: CounterReport, width: int) -> Iterator[Text]:
+    """Yield the number of stalls, and why the run has only counters."""
+    yield from wrap(headline(report), width, style="dim")
+
+
+def counters(report: CounterReport, width: int) -> Iterator[Text]:
+    """Yield sentences on what the counters show, then each counter."""
+    yield heading("WHAT WAS COUNTED")
+    for said in verdict(report):
+        yield from wrap(said, width)
+    for rows in (_threads(report), _cpus(report), _interruptions(report)):
+        if len(rows) > 1:
+            yield from (Text(), *table(rows, width, right=range(1, 7)))
+    if not any(c.ran_ns is not None for c in report.cpus):
+        for c in [c for c in report.cpus if c.steal_ns][:ROWS]:
+            yield Text(f"The hypervisor took {nice_ns(c.steal_ns)} of CPU {c.cpu} (steal).")
+    if any(c.steal_ns for c in report.cpus):
+        yield from wrap(_STEAL_HOLDS, width, style="dim")
+    for number, said in enumerate(others(report)):
+        yield from (*([] if number else [Text()]), *wrap(said, width))
+
+
+def _threads(report: CounterReport) -> list[list[str]]:
+    """Return a row for each measured thread, below a row of column heads."""
+    rows = [["thread", "waited", "on CPU", "preempted", "slept", "moved", "faults"]]
+    for t in report.threads:
+        faults = None if t.minor_faults is None or t.major_faults is None else t.minor_faults + t.major_faults
+        counts = map(figure, (t.involuntary_switches, t.voluntary_switches, t.migrations, faults))
+        rows.append([clean(t.name, 40), nice_ns(t.waited_ns), nice_ns(t.ran_ns), *counts])
+    return rows
+
+
+def _cpus(report: CounterReport) -> list[list[str]]:
+    """Return a row for each CPU whose tasks were counted: the sums over its tasks, and the steal."""
+    known = [c for c in report.cpus if c.ran_ns is not None]
+    rows = [["all tasks there", "waited", "ran", "came on", "steal"]]
+    for c in known[:ROWS]:
+        rows.append(
+            [f"CPU {c.cpu}", nice_ns(c.waited_ns), nice_ns(c.ran_ns), figure(c.timeslices), nice_ns(c.steal_ns)]
+        )
+    return rows + ([[f"{len(known) - ROWS} more CPUs"]] if len(known) > ROWS else [])
+
+
+def _interruptions(report: CounterReport) -> list[list[str]]:
+    """Return the most frequent interrupts and softirqs on the CPUs of the run, with their number (their lengths are
+    unknown)."""
+    found = sorted((*_rows(report.interrupts, ""), *_rows(report.softirqs, "softirq ")), key=lambda r: (-r[2], r))
+    rows = [["interrupts and softirqs there", "CPU", "times", "a second"]]
+    for what, cpu, number in found[:ROWS]:
+        rate = f"{number / report.counted_s:,.1f}" if report.counted_s else "–"
+        rows.append([clean(what, 60), str(cpu), f"{number:,}", rate])
+    return rows
+
+
+def _rows(table: Mapping[str, Counter] | None, prefix: str) -> Iterator[tuple[str, int, int]]:
+    for key, row in (table or {}).items():
+        what = f"{prefix}{key}" + (f" ({row.name})" if row.name and row.name != key else "")
+        for cpu, number in row.per_cpu.items():
+            if cpu.isdigit():
+                yield what, int(cpu), number
+
+
+def stalls(report: CounterReport, cursor: int | None, width: int) -> Iterator[Text]:
+    """Yield the longest stalls: when and where, without a cause. ``cursor``: the index of the chosen stall."""
+    yield heading("THE LONGEST STALLS, WITHOUT A CAUSE")
+    for index, stall in enumerate(report.worst):
+        under = index == cursor
+        line = Text("▸ " if under else "  ", "accent").append(
+            _stall(index + 1, stall), "bold text" if under else "text"
+        )
+        line.truncate(width, pad=under)
+        if under:
+            line.stylize("under")
+        yield line
+    if report.worst:
+        yield from wrap(AT, width, style="faint")
+
+
+def _stall(number: int, stall: CountedStall) -> str:
+    """Return a stall in one line: its length, its time in the run, its thread and its CPU."""
+    where = f" on CPU {stall.cpu}" if stall.cpu is not None else ""
+    late = f", {said}" if (said := made_late(stall.thread, stall.messages)) else ""
+    when = f"{nice_ns(stall.duration_ns):>8} at {nice_ns(stall.at_ns)}"
+    return f"{number:>2}  {when} · {clean(stall.thread, 20)}{where}{late}"
+
+
+# -- by hand -----------------------------------------------------------------------------------------------------------
+
+
+def by_hand_lines(report: CounterReport, width: int) -> Iterator[Text]:
+    """Yield the commands that this user may run during a run, and the rights that an administrator can grant."""
+    yield heading("BY HAND")
+    yield from wrap(level(report), width)
+    for title, commands in (
+        ("without more rights, while a run goes on", by_hand(report)),
+        ("to ask an administrator for", to_ask_for(report)),
+    ):
+        yield from (Text(), Text(title, "dim"))
+        for command, shows in commands:
+            yield from (*wrap(command, width, "  "), *wrap(shows, width, "    ", style="dim"))
+
+
+def level(report: CounterReport) -> str:
+    """Describe what the host's perf_event_paranoid allows a user without CAP_PERFMON, in one or two sentences."""
+    value = report.perf_event_paranoid
+    if value is None:
+        reason = clean(report.notes.get("perf_event_paranoid", "the file cannot be read"), 120)
+        return f"It is not known what perf may do on this host ({reason})."
+    name = f"kernel.perf_event_paranoid is {value}"
+    if value > THREAD:
+        return (
+            f"{name}: Debian refuses perf to users from 3 on, Ubuntu from 4 on. Other kernels treat such a value as 2."
+        )
+    if value == THREAD:
+        return (
+            f"{name}: perf may watch your own threads, in user mode only. ('perf stat' then always counts 0 "
+            "switches; 'perf record' writes the real switches.)"
+        )
+    if value > WHOLE:
+        return f"{name}: perf may watch your own threads, in the kernel too, but no whole CPU."
+    return f"{name}: perf may watch whole CPUs. Its tracepoints are in tracefs, which usually only root may read."
+
+
+def by_hand(report: CounterReport) -> Sequence[ByHand]:
+    """Return the commands that need no more rights than this user has. The user runs them during a measurement."""
+    value = 4 if report.perf_event_paranoid is None else report.perf_event_paranoid
+    found = [
+        (
+            f"cat /proc/{_PID}/task/*/schedstat",
+            "for each thread: ns on a CPU, ns of waiting for a CPU, number of times on a CPU; read the file twice and "
+            "subtract",
+        )
+    ]
+    if value <= THREAD:
+        found.append(
+            (
+                f"perf record -k CLOCK_MONOTONIC --switch-events -e dummy:u -o switches.data -p {_PID} "
+                f"-- sleep {_SECONDS}; perf script -i switches.data --show-switch-events",
+                (
+                    "when each thread lost its CPU and got it back ('preempt': it could have gone on), but not which "
+                    "task took the CPU"
+                ),
+            )
+        )
+    if value < THREAD:
+        found.append(
+            (
+                f"perf stat -e context-switches,cpu-migrations,page-faults -p {_PID} -- sleep {_SECONDS}",
+                "how often its threads were switched or moved, or had a page fault",
+            )
+        )
+    return [*found, _whole_cpus(report)] if value <= WHOLE else found
+
+
+def to_ask_for(report: CounterReport) -> Sequence[ByHand]:
+    """Return the rights that an administrator can grant, the smallest one first."""
+    value = report.perf_event_paranoid
+    found = []
+    if value is not None and value > WHOLE:
+        then = f"then you may see which task has a CPU: {_whole_cpus(report)[0]}"
+        found.append((f"sysctl kernel.perf_event_paranoid={WHOLE}", then))
+    sudo = "sudo for this tool (docs/safety.md describes what the agent, which runs as root, can do)"
+    return [*found, (sudo, "then 'measure --evidence' traces, and 'explain' names the causes")]
+
+
+def _whole_cpus(report: CounterReport) -> ByHand:
+    which = CpuSet.of(c.cpu for c in report.cpus)
+    return (
+        f"perf record --switch-events -e dummy:u -o cpu.data -C {which or '0'} -- sleep {_SECONDS}; "
+        "perf script -i cpu.data --show-switch-events",
+        "which task had the CPU at which time, and which task took the CPU from it",
+    )

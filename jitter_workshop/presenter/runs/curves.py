@@ -1,0 +1,147 @@
+"""Show the numbers behind a chart, and the imported curves of other tools next to a session's own curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from jitter_workshop.model.run import PERCENTILES
+from jitter_workshop.model.text import clean, shortened
+from jitter_workshop.model.walk import RunCurve
+from jitter_workshop.presenter.text.lines import Lines, column_sizes, in_cells, table, wrap
+from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.stats import sample_size
+from jitter_workshop.stats.scale import nice_ns
+
+UNKNOWN = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class CurveRows:
+    """Hold the rows of a table of percentiles. ``rows``: a row per percentile, then maximum and count; each row has a
+    name and one cell per curve. ``legend``: the meaning of the marks in the cells, one line each. ``beside``: the
+    blanks to add to a column head so that it is aligned with cells that have marks; "" without marks."""
+
+    rows: list[list[str]]
+    legend: list[str]
+    beside: str
+
+
+def curve_rows(curves: Sequence[RunCurve], tight: bool = False) -> CurveRows:
+    """Return each percentile of each curve, with a mark where too few samples support it. ``tight``: no blank is
+    between figure and mark."""
+    between = "" if tight else " "
+    found = [sample_size.of_curve(curve) for curve in curves]
+    rows: list[tuple[str, list[str], list[str]]] = []
+    for percentile in PERCENTILES:
+        values = [nice_ns(value_at(curve, percentile)) for curve in curves]
+        marks = [m[percentile] if v != UNKNOWN else "" for v, m in zip(values, found, strict=True)]
+        rows.append((f"p{percentile}", values, marks))
+    none = [""] * len(curves)
+    rows.append(("max", [nice_ns(value_at(curve, "100")) for curve in curves], none))
+    rows.append(("count", [f"{curve.curve.count:,}" for curve in curves], none))
+    legend = sample_size.legend(mark for _, _, marks in rows for mark in marks)
+    beside = f"{between} " if legend else ""
+    told = [[name, *(sample_size.marked(cells, marks, between) if legend else cells)] for name, cells, marks in rows]
+    if any(cell == UNKNOWN for _, cells, _ in rows for cell in cells):
+        legend.append(f"{UNKNOWN}  too few samples")
+        if any(curve.curve.known_to is not None for curve in curves):
+            legend.append("   or beyond the other tool's histogram")
+    return CurveRows(told, legend, beside)
+
+
+def value_at(shown: RunCurve, percentile: str) -> int | None:
+    """Return a curve's value in ns: from its run's table, else from the first point that reaches the percentile. Return
+    None if the samples cannot give it."""
+    if shown.run is not None:
+        summary = shown.run.main_summary
+        if summary is not None:
+            return summary.max if percentile == "100" else summary.percentiles.get(percentile)
+    wanted = float(percentile)
+    if shown.curve.count and 1 - wanted / 100 < 1 / shown.curve.count and wanted < 100:
+        return None
+    if shown.curve.known_to is not None and shown.curve.known_to < wanted < 100:
+        return None
+    # A published curve gives its percentiles exactly, so allow for the rounding of 99.9999 and the like.
+    points = shown.curve.points
+    found = next((p.value_ns for p in points if p.percentile >= wanted - 1e-9), None)
+    return points[-1].value_ns if found is None and wanted >= 100 and points else found
+
+
+def label_of(shown: RunCurve) -> str:
+    """Return a curve's label with its origin, safe for a terminal."""
+    origin = f" ({clean(shown.curve.origin, 24)})" if shown.curve.origin else ""
+    return shortened(shown.label, 40) + origin
+
+
+def counted_elsewhere(source: str) -> str:
+    """Return the sentences that name the emulated machine whose counts are shown (``source``)."""
+    told = "That machine is emulated: times measured there mean nothing and are not shown."
+    return f"The counts were {clean(source, 200)}. {told}"
+
+
+def made_elsewhere(shown: Sequence[RunCurve], source: str) -> str:
+    """Return a sentence that names the machine on which the curves were recorded (``source``)."""
+    return f"{'This curve was' if len(shown) == 1 else 'These curves were'} {clean(source, 200)}."
+
+
+_HEAD_ROWS = 3
+"""The most rows of a table's head in which the name of a curve stands."""
+
+
+def percentile_table(curves: Sequence[RunCurve], width: int) -> Lines:
+    """Return the numbers behind a chart: a column per curve, a row per percentile. If a curve was not measured here, a
+    row names the origin of each curve, because an origin behind a label would be cut off."""
+    if not curves:
+        return [Text("No curve is shown yet.", "dim")]
+    found, gap = curve_rows(curves), 2
+    if sum(column_sizes(found.rows)) + gap * len(curves) > width and found.beside:
+        # The marks stand in the gaps, so that no figure is cut for them.
+        found, gap = curve_rows(curves, tight=True), 1
+    name_width = max(6, min(22, (width - 10) // len(curves) - gap - len(found.beside)))
+
+    def head(texts: Iterable[str]) -> list[str]:
+        return ["", *(in_cells(text, name_width).rstrip() + found.beside for text in texts)]
+
+    rows = [head(texts) for texts in _heads([c.label for c in curves], name_width)]
+    rows += [head(texts) for texts in _heads([c.curve.origin for c in curves], name_width)]
+    lines = table([*rows, *found.rows], right=range(1, len(curves) + 1), width=width, gap=gap, head=len(rows))
+    told = [Text(line[:width], "dim") for line in found.legend]
+    return [*lines, Text(), *told] if told else lines
+
+
+def _heads(names: Sequence[str], width: int) -> list[tuple[str, ...]]:
+    """Return names in the rows of a table's head, at most _HEAD_ROWS: the last words of each name stand in the last
+    row. Return [] if no curve has a name."""
+    columns = []
+    for name in names:
+        told = [line.plain for line in wrap(clean(name, 80), width)] if name else []
+        if len(told) > _HEAD_ROWS:
+            told[_HEAD_ROWS - 1 :] = [shortened(" ".join(told[_HEAD_ROWS - 1 :]), width)]
+        columns.append([""] * (_HEAD_ROWS - len(told)) + told)
+    return [row for row in zip(*columns, strict=True) if any(row)]
+
+
+# -- of other tools ---------------------------------------------------------------------------------------------------
+
+NOTHING = "Nothing was imported: 'jitter-workshop sessions import FILE' adds another tool's curve here."
+HIDDEN = "The imported curves are hidden."
+MOST = 3
+"""The most imported curves that are drawn: more could not be told apart from a chapter's own curves."""
+
+
+def newest_imported(curves: Sequence[RunCurve]) -> tuple[RunCurve, ...]:
+    """Return the newest imported curves, which are drawn with a chapter's runs."""
+    return tuple(curves[-MOST:])
+
+
+def imported_said(known: Sequence[RunCurve], drawn: bool) -> str:
+    """Return a sentence that names the imported curves that are drawn, or says why none is drawn."""
+    if not known:
+        return NOTHING
+    if not drawn:
+        return HIDDEN
+    curves = newest_imported(known)
+    named = ", ".join(f"{clean(c.label, 40)} ({clean(c.curve.origin, 24)})" for c in curves)
+    rest = f", the newest of {len(known)}" if len(known) > len(curves) else ""
+    return f"Not measured here: {named}{rest}. You can look at them, but no comparison and no verdict uses them."

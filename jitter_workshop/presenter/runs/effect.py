@@ -1,0 +1,566 @@
+"""Say the result of a run, or of two runs, in one line: the only emphasised line of a screen.
+
+The line names its direction in a word, so that it can be read without colours.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from jitter_workshop.bench.foreign_activity import NOTICED_PERCENT
+from jitter_workshop.model.course import Shows
+from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
+from jitter_workshop.model.evidence import ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP
+from jitter_workshop.model.host import EMULATED
+from jitter_workshop.model.run import MEANWHILE, UNSTEADY, Progress
+from jitter_workshop.model.text import called, clean, many
+from jitter_workshop.presenter.text.lines import Lines, table, wrap
+from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.report.cause_words import cause_words
+from jitter_workshop.stats.curve import value_at
+from jitter_workshop.stats.effect import ALIKE, LEAST_EVENTS, MOVED, tail_of
+from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, figure
+from jitter_workshop.stats.sample_size import FEW_STALLS, of_count, of_run
+from jitter_workshop.stats.scale import nice_ns, nice_number
+
+if TYPE_CHECKING:
+    from jitter_workshop.flow.chapters.walk import ChapterSession
+
+NOT_PROVEN = "2 runs, not yet proven"
+RULE = (
+    "Only latency and stalls are called better or worse, and only if they differ by a factor of 2 or more that chance "
+    "cannot explain. A count of a cause, such as preemptions, is never called better or worse."
+)
+"""The one rule of ``stats.effect``, for the page that shows the figures."""
+_ROLES = {"better": "good", "worse": "bad", "same": "accent"}
+_LEADS = {"better": "Looks better: ", "worse": "Looks worse: "}
+_NO_CHANGE = "No clear change: "
+_LUCK = "Luck: "
+_BESIDE_NOISE = "Beside the noise"
+_AGAIN = ". Go back and measure again."
+_ONE_RUN = "The same run twice, so nothing can differ."
+_NAMED = 2
+_APART = 1.2
+"""The least factor by which two runs must differ before their difference is explained. It holds for the number of
+stalls, their mean length and the tail."""
+LEAST_SHARE = 0.1
+"""A cause with less than this share of all stalled time is not called the chapter's cause: it made no tail."""
+_LEAST_ROW = 0.01
+"""The least share of all stalled time with which a cause has a row. A cause that the chapter is about also has a row
+below this share."""
+_PERCENTILE = re.compile(r"p\d")
+
+
+def origin_of(seen: KnownRun) -> str:
+    """Return the words for a run that was not measured on this real machine, such as "recorded" or "emulated"; "" for
+    other runs."""
+    mark = EMULATED if seen.emulated else seen.run.mark
+    return ", ".join(filter(None, ("recorded" if seen.recorded is not None else "", mark)))
+
+
+def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
+    """Return the result of one run: the percentile by which it is judged, the chapter's figure, and the tasks that
+    disturbed the run. A recorded run is called recorded. ``asked``: the percentile of the guess."""
+    tail = _tail(seen, asked)
+    line = Text()
+    if tail is not None:
+        told = _marked(tail, seen)
+        few = " (few stalls)" if told.startswith(FEW_STALLS) else ""
+        line.append(f"{tail.title} is {told}{few}", "bold accent")
+    shown = figure(shows.figure) if shows is not None else None
+    if shown is not None and shown is not tail and (value := shown.of(seen)) is not None:
+        line.append(" · " if line else "", "dim").append(f"{shown.title}: {shown.with_unit(value)}", "bold text")
+    if company := disturbed(seen):
+        line.append(" · " if line else "", "dim").append(f"disturbed by {company}", "bold bad")
+    return wrap(Text.assemble(_lead(origin_of(seen)), line), width) if line else []
+
+
+def _lead(origin: str) -> tuple[str, str]:
+    return f"{origin}: " if origin else "", "dim"
+
+
+def _marked(tail: Figure, seen: KnownRun) -> str:
+    """Return a percentile's value with its unit. If few stalls lie beyond the percentile, the value has the mark for
+    few stalls in front. A run of another machine has no mark, because only its figures are known."""
+    few = seen.recorded is None and of_run(seen.run).get(tail.id) == FEW_STALLS
+    return f"{FEW_STALLS if few else ''}{tail.with_unit(tail.of(seen))}"
+
+
+def headline(
+    found: KnownRun | Effects | None, asked: str | None = None, runs: Sequence[KnownRun] = ()
+) -> tuple[str, str]:
+    """Return the one figure that is shown large, and its role; ("", "") if there is none. For two runs it is the factor
+    by which a latency changed, if neither chance nor other tasks explain the change. A count is never shown large,
+    because it does not tell how late anything was. ``runs``: the two runs, if they are known."""
+    if isinstance(found, Effects):
+        lead = found.lead
+        large = lead is not None and lead.sort == "latency" and not (lead.few or lead.one_event or lead.at_least)
+        large = large and not busier_after(found, runs)
+        return (f"{times_told(lead.factor)}×", _ROLES[found.direction]) if lead is not None and large else ("", "")
+    tail = _tail(found, asked) if found is not None else None
+    return (_marked(tail, found), "accent") if found is not None and tail is not None else ("", "")
+
+
+def _tail(seen: KnownRun, asked: str | None) -> Figure | None:
+    """Return the percentile by which a run is judged; None if the run has no such value."""
+    workload = seen.run.workload
+    return next((FIGURES[p] for p in (tail_of(workload, asked), tail_of(workload)) if FIGURES[p].of(seen)), None)
+
+
+def headline_so_far(now: Progress | None, workload: str, asked: str | None) -> tuple[str, str]:
+    """Return the value so far of the percentile by which the run is judged, and its role: ``dim`` until it is firm.
+    Return ("", "") if the value is not known, or if the machine is emulated, because a time that means nothing is not
+    shown large. ``now``: None before the first block is done."""
+    tail = tail_of(workload, asked)
+    value = None if now is not None and now.curve.origin == EMULATED else _so_far(now, tail)
+    return (nice_ns(value), "accent" if _firm(now, tail) else "dim") if value is not None else ("", "")
+
+
+def _so_far(now: Progress | None, tail: str) -> float | None:
+    return value_at(now.curve, float(tail)) if now is not None and tail[0].isdigit() else None
+
+
+def _firm(now: Progress | None, tail: str) -> bool:
+    """Return True if a percentile so far is firm: enough samples lie beyond it, and at least half of the run's blocks
+    are done."""
+    if now is None or not tail[0].isdigit():
+        return False
+    return bool(now.curve.count) and not of_count(now.curve.count)[tail] and 2 * now.done >= now.total
+
+
+def so_far(now: Progress | None, workload: str, asked: str | None, width: int, *, waits: bool = False) -> Lines:
+    """Return a line on the run so far: the value of the percentile by which the run is judged, whether this value is
+    firm, and the number of blocks behind it. ``now``: None before the first block is done. ``waits``: the run waits for
+    its turn."""
+    tail = tail_of(workload, asked)
+    if now is None:
+        told = f"p{tail}: the run has not begun" if waits else f"p{tail} so far: no block is done yet"
+        return wrap(Text(told, "dim"), width)
+    firm = _firm(now, tail)
+    lead = _lead(clean(now.curve.origin, 20))
+    line = Text.assemble(lead, (f"p{tail} so far: {nice_ns(_so_far(now, tail))}", "bold accent" if firm else "text"))
+    return wrap(line.append(f"{'' if firm else ', not firm yet'}, from {now.done} of {now.total} blocks", "dim"), width)
+
+
+def compared(found: Effects, runs: Sequence[KnownRun], relation: Relation, width: int, proof: str = "") -> Lines:
+    """Return the result of two runs. The effect on the chapter's figure and the largest effect on latency or stalls
+    come first. The largest effect in the other direction follows; a certain loss is bold. The state of the proof and
+    the tasks that disturbed a run follow in plain text. ``proof``: a sentence on the proof of this change; "" if the
+    change cannot be proven."""
+    told, caveats = _compared(found, runs, relation, proof)
+    return [line for part in (*told, *caveats) for line in wrap(part, width)]
+
+
+def caveats(found: Effects, runs: Sequence[KnownRun], relation: Relation, width: int, proof: str = "") -> int:
+    """Return the number of lines at the end of :func:`compared` that qualify its result: they tell what rose beside a
+    gain, the state of the proof, and the tasks that disturbed a run. No screen may cut these lines."""
+    return sum(len(wrap(part, width)) for part in _compared(found, runs, relation, proof)[1])
+
+
+def _compared(
+    found: Effects, runs: Sequence[KnownRun], relation: Relation, proof: str
+) -> tuple[list[Text], list[Text]]:
+    """Return the paragraphs of :func:`compared`: the result, and its caveats."""
+    origin, nearest = origin_of(runs[0]) or origin_of(runs[1]), found.nearest
+    if nearest is None and found.shown is None and not found.causes:
+        return [], []
+    if runs[0].run.id == runs[1].run.id and runs[0].recorded is None:
+        return [Text(_ONE_RUN, "bold accent")], []
+    company = " ".join(_company(runs))
+    if relation != "changed":
+        line = Text.assemble(_lead(origin), _unjudged(found, runs, relation))
+        return [line], [Text(company, "text")] if company else []
+    parts, loud, quiet = list[Text](), list[Text](), list[str]()
+    if (told_of_chapter := _of_chapter(found)) is not None:
+        parts.append(told_of_chapter)
+    if found.lead is not None:
+        doubtful = _doubt(found.lead) or busier_after(found, runs)
+        looks = f"Perhaps {found.direction}: " if doubtful else _LEADS[found.direction]
+        role = "accent" if doubtful else _ROLES[found.direction]
+        parts.append(Text(f"{looks}{in_words(found.lead)}.", f"bold {role}"))
+        if found.but is not None:
+            but = f"But {in_words(found.but)}{_doubt(found.but)}."
+            if found.but.direction == "worse" and not _doubt(found.but) and not found.but.in_no_more_time:
+                loud.append(Text(but, "bold bad"))
+            else:
+                quiet.append(but)
+    elif parts:
+        felt = found.tail or nearest
+        if felt is not None and felt.sort != "cause" and (found.shown is None or felt.name != found.shown.name):
+            parts[0].append(f" No figure of latency moved by a factor of 2: {in_words(felt)}.", "text")
+            quiet += _left(runs[1])
+    elif nearest is not None:
+        told = "." if nearest.factor < ALIKE else f", the nearest is {in_words(nearest)}."
+        parts.append(
+            Text.assemble((f"{_NO_CHANGE}no figure moved", "bold accent"), (f" by a factor of 2{told}", "text"))
+        )
+    if found.lead is not None and found.lead.one_event:
+        quiet.append("The maximum is one event.")
+    elif found.lead is not None and found.lead.few:
+        quiet.append("Fewer than ten stalls lie beyond it, so chance may explain this.")
+    if why := against_each_other(runs):
+        parts.append(Text(why, "text"))
+    parts[0] = Text.assemble(_lead(origin), parts[0])
+    told_quietly = filter(None, (proof, " ".join((*quiet, company)).strip()))
+    return parts, [*loud, *(Text(said, "text") for said in told_quietly)]
+
+
+def against_each_other(runs: Sequence[KnownRun]) -> str:
+    """Say why fewer stalls can come with a longer tail, or more stalls with a shorter one. The text is for a second run
+    with fewer but longer stalls and a longer tail, or with more but shorter stalls and a shorter tail. For all other
+    runs, return ""."""
+    before, after = runs
+    if any(one.recorded is not None or one.timeless for one in runs):
+        return ""
+    tail = FIGURES[tail_of(before.run.workload)]
+    values = tail.of(before), tail.of(after)
+    if None in values:
+        return ""
+    for threshold_ns in (1_000_000, 100_000, 10_000):
+        found = [next((r for r in one.run.stalls.rates if r.threshold_ns == threshold_ns), None) for one in runs]
+        first, second = found
+        if first is None or second is None or min(first.count, second.count) < LEAST_EVENTS:
+            continue
+        rarer = first.per_second / second.per_second
+        lengths = [rate.stolen_ns_per_second / rate.per_second for rate in (first, second)]
+        longer, later = lengths[1] / max(lengths[0], 1), (values[1] or 1) / max(values[0] or 1, 1)
+        signs = {step > 0 for step in map(math.log, (rarer, longer, later))}
+        if len(signs) > 1 or min(abs(math.log(step)) for step in (rarer, longer, later)) < math.log(_APART):
+            continue
+        how, what, made = ("Fewer", "longer", "more") if rarer > 1 else ("More", "shorter", "fewer")
+        mean = " → ".join(map(nice_ns, lengths))
+        return (
+            f"{how} stalls, yet a {what} {tail.title}: the mean length of stalls of at least {nice_ns(threshold_ns)} "
+            f"was {mean}. So each stall made {made} messages late, and {tail.title} counts messages, not stalls."
+        )
+    return ""
+
+
+def _left(seen: KnownRun) -> list[str]:
+    """Return a sentence on the cause that took most of the stalled time in the second run, by its trace. Return [] if
+    no cause took half of it."""
+    causes = seen.report.causes if seen.report is not None else ()
+    most = causes[0] if causes else None
+    if most is None or 2 * most.total_ns < sum(cause.total_ns for cause in causes):
+        return []
+    return [f"Most of what is left, by the trace: {cause_words(most.kind, most.name)}."]
+
+
+def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> Text:
+    """Return the result of two runs that are not judged better or worse: settings changed during a run, a hidden noise
+    ran, or nothing was changed between the runs."""
+    if relation == "unsteady":
+        return Text.assemble(("Not comparable: ", "bold bad"), (unsteady(runs), "bold text"), (_AGAIN, "text"))
+    shown = found.lead or found.nearest
+    if relation == "hunted":
+        stalls = found.stalls if found.stalls is not None and found.stalls.factor >= MOVED else None
+        shown = stalls or shown
+    if shown is None:
+        return Text()
+    if relation == "hunted" and shown.factor >= MOVED:
+        return Text(f"{_BESIDE_NOISE}: {in_words(shown)}{_doubt(shown)}.", "bold accent")
+    if relation == "hunted":
+        return Text.assemble(
+            (f"{_BESIDE_NOISE} no figure moved", "bold accent"), f" by a factor of 2: {in_words(shown)}."
+        )
+    told = f"The largest difference is {apart(shown)}." if shown.factor > 1.0 else "No figure differs."
+    return Text.assemble((f"{_LUCK}nothing was changed. ", "bold accent"), (told, "text"))
+
+
+def unsteady(runs: Sequence[KnownRun]) -> str:
+    """Return in words the settings of this tool that changed during the first or the second run."""
+    both = zip(("first", "second"), runs, strict=True)
+    notes = [(which, seen.run.notes[UNSTEADY]) for which, seen in both if UNSTEADY in seen.run.notes]
+    return "; ".join(clean(note.replace(MEANWHILE, f"during the {which} run", 1), 300) for which, note in notes)
+
+
+def _of_chapter(found: Effects) -> Text | None:
+    """Return the sentences on what the chapter's change did to its cause: by the measured time of the causes, then by
+    the chapter's figure, mostly a count. Return None if the time and the figure did not move. Something is called the
+    chapter's cause only if it took at least LEAST_SHARE of the stalled time in one of the runs."""
+    shown = found.shown
+    figure_told = "" if shown is None else _change(shown) if shown.at_least else in_words(shown)
+    small = _small(found.causes)
+    if (cause := _treated(found.causes)) is not None:
+        line = Text(f"{_in_time(cause)}.", "bold accent")
+        if figure_told:
+            took = f", which took only {small[0]}" if small else ""
+            line.append(f" {figure_told[:1].upper()}{figure_told[1:]}{took}.", "text")
+        return line
+    if not figure_told:
+        return None
+    told = f" By the trace this took only {small[0]} of the {small[1]} that stalls took a second." if small else ""
+    return Text.assemble((f"What changed: {figure_told}.", "bold accent"), (told, "text"))
+
+
+def _treated(causes: Sequence[CauseTime]) -> CauseTime | None:
+    """Return the causes against which the chapter's change is made, added up as one cause. Return None if their time
+    moved by less than the factor MOVED, or was less than LEAST_SHARE of the stalled time."""
+    treated = [one for one in causes if one.treated and one.known]
+    most = max((max(one.ns) for one in treated), default=0.0)
+    treated = [one for one in treated if max(one.ns) >= _LEAST_ROW * most > 0]
+    if not treated:
+        return None
+    ns = sum(one.ns[0] for one in treated), sum(one.ns[1] for one in treated)
+    larger = ns.index(max(ns))
+    whole = sum(one.ns[larger] for one in causes)
+    if max(ns) < MOVED * min(ns) or max(ns) < LEAST_SHARE * whole:
+        return None
+    more = f" (and {many(len(treated) - 1, 'smaller one')})" if len(treated) > 1 else ""
+    at_most = any(one.at_most[0] for one in treated), any(one.at_most[1] for one in treated)
+    return CauseTime(f"{max(treated, key=lambda one: one.ns[larger]).label}{more}", ns, at_most, treated=True)
+
+
+def _in_time(cause: CauseTime) -> str:
+    """Return ``Task python took 107 ms of each second before and 25 ms after: 4.3 times less``. If a cause took no time
+    in one of the runs, no factor is given."""
+    before, after = cause.ns
+    took = cause.label[:1].upper() + cause.label[1:]
+    told = _both(cause)
+    if after < 1:
+        return f"{took} took {told[0]} of each second before and none after"
+    if before < 1:
+        return f"{took} took no time before and {told[1]} of each second after"
+    factor = f"{times_told(max(cause.ns) / min(cause.ns))} times {'less' if after < before else 'more'}"
+    least = "more than " if any(cause.at_most) else ""
+    return f"{took} took {told[0]} of each second before and {told[1]} after: {least}{factor}"
+
+
+def _both(cause: CauseTime) -> list[str]:
+    return [f"{'<' if most else ''}{_of_a_second(ns)}" for ns, most in zip(cause.ns, cause.at_most, strict=True)]
+
+
+def _of_a_second(ns: float) -> str:
+    return nice_ns(round(ns)) if ns >= 1 else "0"
+
+
+def _small(causes: Sequence[CauseTime]) -> tuple[str, str] | None:
+    """Return two times per second, in words: the time of the causes that the chapter's figure counts, and the time of
+    all stalls. Both are from the run in which these causes took more time. Return None if there are no such causes, or
+    if they took LEAST_SHARE of the stalled time or more."""
+    counted = [one for one in causes if one.counted]
+    ns = [sum(one.ns[run] for one in counted if not one.at_most[run]) for run in (0, 1)]
+    whole = sum(one.ns[ns.index(max(ns))] for one in causes)
+    if not counted or not max(ns) or max(ns) >= LEAST_SHARE * whole:
+        return None
+    return _of_a_second(max(ns)), _of_a_second(whole)
+
+
+def of_recorded(walk: ChapterSession, width: int) -> Lines:
+    """Return the result of a chapter's two recorded runs; [] where there are not two."""
+    both, found = walk.before_and_after(), walk.recorded_effects()
+    if both is None:
+        return []
+    return compared(found, both, "alike" if walk.repeats else "changed", width)
+
+
+def counts(
+    found: Sequence[Effect],
+    width: int,
+    origin: str = "",
+    relation: Relation = "changed",
+    causes: Sequence[CauseTime] = (),
+) -> Lines:
+    """Return the time of each cause and the counts of two runs in two columns. ``origin``: the word for runs of another
+    machine. If ``relation`` is ``changed``, the columns are called before and after, and rows with a figure that moved
+    are coloured. Without ``causes`` no time is shown."""
+    if not found and not causes:
+        return []
+    which = ("before", "after") if relation == "changed" else ("first", "second")
+    lead = f"{origin.upper()} " if origin else ""
+    rows, styles = list[list[str]](), list[str]()
+
+    def head(title: str) -> None:
+        rows.append([f"{lead}{title}, A SECOND", *(which if not rows else ("", "")), ""])
+        styles.append("dim")
+
+    if causes:
+        head("TIME BY CAUSE")
+    for cause in causes:
+        factor = max(cause.ns) / max(min(cause.ns), 1.0)
+        rows.append([cause.label, *_both(cause), _times_in_time(cause, factor, which)])
+        styles.append("accent" if factor >= MOVED and cause.known and relation == "changed" else "")
+    if found:
+        head("COUNTS")
+    for e in found:
+        absent = which[1 if e.values[1].split()[0] == "0" else 0]
+        told = f"none {absent}" if e.at_least else f"{times_told(e.factor)}× {e.how}"
+        rows.append([e.name, *(v.removesuffix(" a second") for v in e.values), told if e.factor >= ALIKE else ""])
+        styles.append(_ROLES[e.direction] if e.factor >= MOVED and relation == "changed" else "")
+    lines = table(rows, width, right=(1, 2))
+    for line, style in zip(lines, styles, strict=True):
+        if style:
+            line.stylize(style)
+    return lines
+
+
+def _times_in_time(cause: CauseTime, factor: float, which: tuple[str, str]) -> str:
+    """Return in words, for a cell, the factor between a cause's times in two runs; "" if the times are alike or not
+    known. ``which``: the heads of the two runs."""
+    before, after = cause.ns
+    if factor < ALIKE or not cause.known:
+        return ""
+    if min(cause.ns) < 1:
+        return f"none {which[1 if after < before else 0]}"
+    least = ">" if any(cause.at_most) else ""
+    return f"{least}{times_told(factor)}× {'less' if after < before else 'more'}"
+
+
+def rows_of(causes: Sequence[CauseTime], most: int | None = None) -> list[CauseTime]:
+    """Return the causes that have a row in the table, at most ``most``. If there is no room for all, the causes that
+    the chapter treats are kept first, then the largest others."""
+    whole = [sum(one.ns[run] for one in causes) for run in (0, 1)]
+    alone = sum(one.counted for one in causes) == 1
+
+    def shown(one: CauseTime) -> bool:
+        if not one.known and not alone:
+            return False
+        share = max(ns / total for ns, total in zip(one.ns, whole, strict=True) if total) if any(whole) else 0.0
+        return share >= _LEAST_ROW or ((one.treated or one.counted) and max(one.ns) >= 1)
+
+    found = [one for one in causes if shown(one)]
+    if most is None or len(found) <= most:
+        return found
+    first = sorted(found, key=lambda one: not one.treated)[: max(most - 1, 1)]
+    rest = [one for one in found if one not in first][: most - len(first)]
+    return [one for one in found if one in first or one in rest]
+
+
+def by_luck(said: str, width: int, why: str = "") -> Lines:
+    """Return the result of two runs between which nothing was changed. ``said``: a sentence on the size of their
+    difference. ``why``: the sentence of :func:`against_each_other`."""
+    head, _, rest = said.partition(": ")
+    return wrap(Text.assemble((f"{head}: ", "bold accent"), (f"{rest} {why}".rstrip(), "text")), width)
+
+
+def beside(found: Effects, marked: Effect | None, width: int) -> Lines:
+    """Return the line that explains why the chart marks one figure and the result names another; [] if both are the
+    same."""
+    lead = found.lead
+    if lead is None or marked is None or marked.name == lead.name:
+        return []
+    largest = lead == found.nearest and not lead.few and not lead.one_event
+    why = f"{lead.name}: the largest difference that is not luck. " if largest and _PERCENTILE.match(lead.name) else ""
+    return wrap(Text(f"{why}The chart marks {in_words(marked)}.", "text"), width)
+
+
+def _doubt(effect: Effect) -> str:
+    """Return the reason why an effect may be chance, in brackets; "" if there is no such reason."""
+    return " (one event)" if effect.one_event else " (few stalls)" if effect.few else ""
+
+
+def disturbed(seen: KnownRun) -> str:
+    """Return ``qemu (87 % of our CPU) and 2 more``: other tasks on a run's CPUs, the busiest first; "" if there was
+    none. Tasks with the same name are added up. The trace of a run knows every task, and its time on the measured CPUs.
+    Without a trace, only tasks that lived before and after the run are known, and only their time on all CPUs together;
+    the text says so."""
+    together = _by_trace(seen)
+    traced = together is not None
+    if together is None:
+        together = {}
+        for load in seen.run.disturbed:
+            together[load.name] = together.get(load.name, 0.0) + load.cpu_percent
+    loads = sorted(together.items(), key=lambda load: -load[1])
+    if not loads:
+        return ""
+    shares = [f"{percent:.3g} %" for _, percent in loads[:_NAMED]]
+    shares[0] += _our_cpus(seen) if traced else " of a CPU, wherever it ran"
+    named = ", ".join(f"{_task(name)} ({share})" for (name, _), share in zip(loads, shares, strict=False))
+    more = f" and {len(loads) - _NAMED} more" if len(loads) > _NAMED else ""
+    return f"{named}{more}{'' if traced else '; short-lived tasks not counted'}"
+
+
+def _task(name: str) -> str:
+    """Return a task's name. A long name is cut, but the words that say whose task it is are kept."""
+    whose = next((mark for mark in (ANOTHER_WORKSHOP, NOT_OURS, THIS_WORKSHOP) if name.endswith(mark)), "")
+    return f"{called(name.removesuffix(whose), 24)}{whose}"
+
+
+def _our_cpus(seen: KnownRun) -> str:
+    """Return the words that follow a percentage of the time of a traced run's measured CPUs."""
+    number = _measured_cpus(seen)
+    return f" of our {number} CPUs" if number > 1 else " of our CPU"
+
+
+def _measured_cpus(seen: KnownRun) -> int:
+    """Return the number of CPUs that the measured threads used, by a run's trace; at least 1."""
+    residence = seen.report.residence if seen.report is not None else None
+    return max(len(residence.proof.cpus), 1) if residence is not None else 1
+
+
+def _by_trace(seen: KnownRun) -> dict[str, float] | None:
+    """Return the other tasks on the measured CPUs by a run's trace, as name → percent of these CPUs' time; None if no
+    trace was read. The noise beside the run is left out, as are the measured threads (``Presence``)."""
+    report = seen.report
+    if report is None or report.residence is None or report.measured_ns <= 0:
+        return None
+    from jitter_workshop.flow.chapters.hunt import THREADS
+
+    ours = {seen.run.noise, THREADS}
+    whole_ns = report.measured_ns * _measured_cpus(seen)
+    found: dict[str, float] = {}
+    for one in report.residence.visitors:
+        if one.kind == "task" and one.name not in ours:
+            found[one.name] = found.get(one.name, 0.0) + 100 * one.total_ns / whole_ns
+    return {name: percent for name, percent in found.items() if percent >= NOTICED_PERCENT}
+
+
+def busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:
+    """Return True if other tasks may explain why the second run was worse: their share of its CPUs was more than twice
+    their share in the first run. A gain is not doubted for this reason, because a change may be made to keep other
+    tasks away.
+    """
+    if found.direction != "worse" or len(runs) < 2:
+        return False
+    shares = []
+    for seen in runs:
+        by_trace = _by_trace(seen)
+        loads = by_trace.values() if by_trace is not None else [load.cpu_percent for load in seen.run.disturbed]
+        shares.append(sum(loads))
+    first, second = shares
+    return second >= NOTICED_PERCENT and second > MOVED * first
+
+
+def _company(runs: Sequence[KnownRun]) -> list[str]:
+    both = zip(("first", "second"), map(disturbed, runs), strict=True)
+    told = [(which, company) for which, company in both if company]
+    if len(told) == 2 and told[0][1] == told[1][1]:
+        return [f"Both runs were disturbed by {told[0][1]}."]
+    return [f"The {which} run was disturbed by {company}." for which, company in told]
+
+
+def _change(effect: Effect) -> str:
+    return f"{effect.name}: {effect.values[0]} → {effect.values[1]}"
+
+
+def _none(effect: Effect) -> str:
+    """Say in words which of the two runs counted no event; return "" if both counted events. The words replace the
+    factor, because no factor can be computed with a count of 0."""
+    if not effect.at_least:
+        return ""
+    return f"none in the {'second' if effect.values[1].split()[0] == '0' else 'first'} run"
+
+
+def in_words(effect: Effect) -> str:
+    """Return ``p99.9: 210 µs → 12 µs, 17 times shorter``; only the values if their factor is below ALIKE."""
+    if effect.factor < ALIKE:
+        return _change(effect)
+    told = f"{_change(effect)}, {_none(effect) or f'{times_told(effect.factor)} times {effect.how}'}"
+    return f"{told}, with no more stolen time" if effect.in_no_more_time else told
+
+
+def apart(effect: Effect) -> str:
+    """Return an effect in words that do not call it a change: ``p99.9: 210 µs → 12 µs, a factor of 17``."""
+    if effect.factor < ALIKE:
+        return _change(effect)
+    return f"{_change(effect)}, {_none(effect) or f'a factor of {times_told(effect.factor)}'}"
+
+
+def times_told(factor: float) -> str:
+    """Return a factor in words. A factor below MOVED is never rounded up to MOVED."""
+    if factor < MOVED <= round(factor, 1):
+        return f"{math.floor(factor * 100) / 100:g}"
+    return nice_number(round(factor, 1) if factor < 10 else round(factor))

@@ -1,0 +1,475 @@
+"""Show a run before it is made, its progress while it is made, and its result."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
+
+from jitter_workshop.flow.measuring.request import MeasureRequest, blocks, interval_ns
+from jitter_workshop.model.host import MARK_NOTE
+from jitter_workshop.model.noise import noise as noise_called
+from jitter_workshop.model.run import (
+    HANDOFF,
+    HUNTED,
+    PERCENTILES,
+    UNSTEADY,
+    Block,
+    HistogramSummary,
+    Progress,
+    Run,
+    ThreadRecord,
+)
+from jitter_workshop.model.spec import KINDS, PRESETS
+from jitter_workshop.model.text import clean, many
+from jitter_workshop.presenter.text.lines import Lines, figure, filled, heading, labelled, table, wrap
+from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.stats import sample_size
+from jitter_workshop.stats.comparison import rate_in_words
+from jitter_workshop.stats.effect import tail_of
+from jitter_workshop.stats.scale import nice_ns, nice_number
+
+ON_BATTERY = (
+    "On battery the clock rate may be kept low, and this changes the curve. For a fair curve, plug the machine in."
+)
+WIDEST = 80
+_PER_TABLE = 4
+_RESIDENCE = 28
+_NONE_BEYOND = "0  "
+_PACE = {"wakeup": "a wake-up", "ack": "a segment"}
+MEMORY_WORDS = {
+    "ready": "keeps messages in ready memory",
+    "fresh": "keeps messages in fresh memory",
+    "far": "loads from far memory",
+    "near": "loads from near memory",
+}
+_LOOP = "some tens of readings a second take longer. p99.9 tells only how fast the loop is."
+_A_WORD = re.compile(r"[\w.@%+:,/][\w.@%+:,/-]*")
+_LEVELS = "▁▂▃▄▅▆▇█"
+_ABSENT = "·"
+_WIDEST = 60
+_WITH_LEAD = 60
+"""The least width at which the word "block" is shown before the newest block's figures."""
+
+
+TRACED_MEANWHILE = "the kernel is traced during each block, which costs a little time in both runs alike"
+
+
+def beside(request: MeasureRequest, company: str) -> str:
+    """Describe the noise beside a run; "" without one. ``company``: the lesson's words for it, "" for none."""
+    if not request.noise:
+        return ""
+    return f"{f'{clean(company, 100)}. ' if company else ''}{noise_called(request.noise).what}"
+
+
+def _length(request: MeasureRequest) -> str:
+    """Return the length of a run in blocks, and the name of its preset where the preset decides it."""
+    preset = PRESETS.get(request.preset)
+    if preset is None:
+        return clean(request.preset)
+    if request.duration_s is None:
+        return f"{preset.blocks} blocks of {preset.block_ns / 1e9:g} s ({clean(request.preset, 20)})"
+    found = blocks(request)
+    return f"{many(found.count, 'block')} of {found.block_ns / 1e9:.3g} s"
+
+
+def judged_by(workload: str, tail: str, each_ns: int) -> str:
+    """Say by which percentile a run is judged, and why. ``each_ns``: the time from one message to the next, 0 for the
+    usual time."""
+    kind = KINDS[workload]
+    if not kind.paced:
+        return f"p{tail}, because the loop reads the clock tens of millions of times a second: {_LOOP}"
+    each_ns = each_ns or kind.interval_ns
+    beyond = (100 - float(tail)) / 100 * 1e9 / each_ns
+    late = f"; one stall of 1 ms makes {round(1e6 / each_ns)} late" if workload == "ring" else ""
+    return f"p{tail}: {nice_number(beyond)} {kind.makes} a second take longer{late}"
+
+
+def about_to_measure(
+    request: MeasureRequest,
+    on_battery: bool,
+    width: int,
+    reach: str = "",
+    company: str = "",
+    hides: bool = False,
+    asked: str | None = None,
+) -> Lines:
+    """Describe a run before it starts. ``reach``: the percentiles that the run will have
+    (``flow.measuring.run_length``). ``company``: the lesson's words for the noise beside it. ``hides``: a noise has to
+    be hidden first. ``asked``: the percentile of the guess."""
+    cpus = (
+        ("producer", request.producer_cpu),
+        ("accumulator", request.accumulator_cpu),
+        ("journaller", request.journaller_cpu),
+        ("sampler", request.cpu),
+    )
+    where = ", ".join(f"{name} on CPU {cpu}" for name, cpu in cpus if cpu is not None)
+    free = request.placement == "none"
+    noise = f"{clean(request.noise, 20)}: {beside(request, company)}" if request.noise else "none"
+    lines = [heading("THIS RUN")]
+    for name, value in (
+        ("run", f"{clean(request.label, 40)} ({request.workload})"),
+        ("length", _length(request)),
+        ("threads", where or ("wherever the scheduler puts them" if free else "CPUs that the workshop chooses")),
+        ("noise", "one that the workshop hides" if hides else "a hidden noise" if request.hunted else noise),
+        ("trace", TRACED_MEANWHILE if request.evidence else ""),
+        ("gives", reach),
+        ("judged", f"by {judged_by(request.workload, tail_of(request.workload, asked), interval_ns(request))}"),
+    ):
+        lines += labelled(name, value, width, 9) if value else []
+    if on_battery:
+        lines += [Text(), *wrap(ON_BATTERY, width, "! ", style="bold accent")]
+    return lines
+
+
+def progress(now: Progress | None, waiting: str, stopping: bool, width: int) -> Lines:
+    """Return a bar, the time left, and the newest block's figures. While the run waits for its turn, return the
+    reason."""
+    if stopping:
+        return [Text("Stopping…", "accent")]
+    if waiting:
+        return wrap(f"{clean(waiting, 300)} Esc stops waiting.", width)
+    if now is None:
+        return [Text("Calibrating the clock on the chosen CPUs…", "dim")]
+    count = f"  block {now.done} of {now.total}"
+    left = f" · {max(now.seconds_left, 0):.0f} s left" if now.done < now.total else " · done"
+    room = max(width - max(len(count) + len(left), 32), 10)
+    told = [filled(now.done, now.total, room).append(count, "text").append(left, "dim")]
+    told.append(Text(_block_told(now, width), "dim"))
+    if now.block.temperature_celsius is not None:
+        told.append(Text(now_told(now.block)[:width], "dim"))
+    return told
+
+
+def _block_told(now: Progress, width: int) -> str:
+    """Return the newest block in one line. Where not all figures fit, p99 is left out first, then p50, then p99.9."""
+    block, over = now.block, f"over {nice_ns(now.threshold_ns)}"
+    times = {"p50": block.p50, "p99": block.p99, "p99.9": block.p999, "worst": block.max}
+    parts = {name: f"{name} {nice_ns(value)}" for name, value in times.items()}
+    # Each part is as wide as the longest time, so that the same figures are shown for every block.
+    widths = {name: max(len(part), len(name) + len(" 99.9 µs")) for name, part in parts.items()}
+    stalls = f"{many(block.stalls, 'stall')} {over}"
+    mark = f"{clean(now.curve.origin, 20)} " if now.curve.origin else ""
+    lead = f"{mark}block: " if width >= _WITH_LEAD else mark
+    for name in ("p99", "p50", "p99.9"):
+        if len(lead) + sum(widths[n] + 3 for n in parts) + max(len(stalls), len(f"9,999 stalls {over}")) > width:
+            del parts[name]
+    return lead + " · ".join([*parts.values(), stalls])
+
+
+# -- the core, block by block ------------------------------------------------------------------------------------------
+
+_TRACES: tuple[tuple[str, Callable[[Sequence[Block]], list[float | None]], str], ...] = (
+    ("core GHz", lambda blocks: [None if b.core_hz is None else b.core_hz / 1e9 for b in blocks], "{:.2f}"),
+    ("hottest °C", lambda blocks: [b.temperature_celsius for b in blocks], "{:.0f}"),
+    ("throttled", lambda blocks: _steps([b.throttle_events for b in blocks]), "{:.0f}"),
+)
+
+
+def trace_lines(blocks: Sequence[Block], width: int, after: Sequence[Block] | None = None) -> list[str]:
+    """Return lines on the core's clock rate, temperature and throttling, if they were read. A line has a name, one
+    character per block (or per few blocks), and the lowest and highest value. ``after``: the blocks of a second run.
+    Each line of the second run follows the same line of the first run and has its scale."""
+    runs = [("", blocks)] if after is None else [("first  ", blocks), ("second ", after)]
+    lines = []
+    for name, read, form in _TRACES:
+        rows = [(which, read(found)) for which, found in runs]
+        every = [value for _, values in rows for value in values if value is not None]
+        for number, (which, values) in enumerate(rows if every else ()):
+            known = [value for value in values if value is not None]
+            ends = dict.fromkeys(form.format(end(known)) for end in (min, max)) if known else ("not read",)
+            span = " to ".join(ends)
+            lead = f"{'' if number else name:<11} {which}"
+            room = max(min(width - len(lead) - 2 - len(span), _WIDEST), 8)
+            lines.append(f"{lead}{sparkline(values, room, (min(every), max(every)))}  {span}"[:width])
+    return lines
+
+
+def core_compared(before: Run, after: Run, width: int) -> Lines:
+    """Return lines on the core in two runs, block by block: clock rate, temperature, throttling, and the hypervisor's
+    time; [] if nothing of this was read."""
+    lines = trace_lines(before.blocks, width, after.blocks)
+    taken = [nice_ns(run.steal_ns) if run.steal_ns is not None else "not known" for run in (before, after)]
+    if (before.steal_ns, after.steal_ns) != (None, None):
+        lines.append(f"{'steal':<11} first  {taken[0]}, second {taken[1]}"[:width])
+    return [heading("THE CORE, BLOCK BY BLOCK"), *(Text(line, "dim") for line in lines)] if lines else []
+
+
+def now_told(block: Block) -> str:
+    """Return the clock rate, the temperature and the throttling at one block, in a few words; "" if none was read."""
+    parts = [
+        f"core {block.core_hz / 1e9:.2f} GHz" if block.core_hz is not None else "",
+        f"{block.temperature_celsius:.0f} °C" if block.temperature_celsius is not None else "",
+        f"{block.throttle_events:,} throttle events since boot" if block.throttle_events is not None else "",
+    ]
+    return " · ".join(filter(None, parts))
+
+
+def sparkline(values: Sequence[float | None], room: int, scale: tuple[float, float] | None = None) -> str:
+    """Return one character per value. For more than ``room`` values, one character shows the mean of a few. The scale
+    goes from the lowest to the highest value, or over ``scale``; if both ends are equal, the line stays in the
+    middle."""
+    if len(values) > room:
+        groups = [values[i * len(values) // room : (i + 1) * len(values) // room] for i in range(room)]
+        values = [_mean(group) for group in groups]
+    known = [value for value in values if value is not None]
+    if not known:
+        return _ABSENT * len(values)
+    low, high = scale or (min(known), max(known))
+    span = high - low
+    top = len(_LEVELS) - 1
+    return "".join(
+        _ABSENT if value is None else _LEVELS[round((value - low) / span * top) if span else top // 2]
+        for value in values
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _steps(counts: Sequence[int | None]) -> list[float | None]:
+    """Return the growth of a counter from each block to the next; None for the first block, and where a count is not
+    known."""
+    grown: list[float | None] = []
+    before: int | None = None
+    for count in counts:
+        grown.append(float(count - before) if count is not None and before is not None else None)
+        before = count
+    return grown
+
+
+# -- the result --------------------------------------------------------------------------------------------------------
+
+
+_SHOWN_NOTES = (
+    MARK_NOTE,
+    "complete",
+    UNSTEADY,
+    HUNTED,
+    "isolation",
+    "evidence",
+    "noise",
+    "duty",
+    "timer_slack",
+    "pm_qos",
+    "disturbed",
+    "cpu_max",
+    "blocks",
+    "suspended",
+    "mlocked",
+)
+"""Notes that a reader of a run's figures must know. The other notes say why a value is missing, and are only in the
+JSON."""
+
+
+def stopped(run: Run) -> str:
+    """Tell a learner what becomes of a run that was stopped after some blocks."""
+    return f"Stopped after {len(run.blocks)} blocks. They are kept as a curve, and do not count for this chapter."
+
+
+def remark(run: Run) -> str:
+    """Return the notes that the user should see at once, as sentences; "" if there are none."""
+    said = [run.notes.get(note, "") for note in (HUNTED, "evidence", "suspended", UNSTEADY)]
+    if run.placement.mode != "none":
+        said.append(run.notes.get("isolation", ""))
+    return " ".join(f"{clean(one[:1].upper() + one[1:], 400)}." for one in said if one)
+
+
+def result(run: Run, width: int) -> Lines:
+    """Return a run's whole result in at most 80 columns: latencies, stalls and gaps, threads, then other facts such as
+    the clock."""
+    width = min(width, WIDEST)
+    head = [Text(f"{clean(run.label, 60) or 'Run'} · {run.id}", "bold"), *wrap(" · ".join(_how(run)), width)]
+    parts = [head, *_latencies(run, width), _stalls(run, width), _buckets(run, width), _threads(run, width)]
+    return [line for part in (*parts, _facts(run, width)) if part for line in (*part, Text())][:-1]
+
+
+def kept(run: Run, session: str, traced: bool, width: int, named: bool = False) -> Lines:
+    """Tell where a run is kept and, if evidence was asked for, which command shows the evidence. ``named``: the session
+    was named on the command line, so the command has to name it, too."""
+    name, width = clean(session), min(width, WIDEST)
+    lines = _fact("kept", f"as {run.id} in session {name}", width)
+    if traced or run.counters is not None:
+        # A name that a shell would split is not put into a command.
+        of_it = f" --session {name}" if named and _A_WORD.fullmatch(name) else ""
+        command = f"'explain @1{of_it}'"
+        text = f"this run has no trace; {command} shows what could be counted instead"
+        if traced:
+            text = f"this run has the kernel's trace; {command} shows what took the time of its stalls"
+        lines += _fact("evidence", text, width)
+    return lines
+
+
+def _how(run: Run) -> list[str]:
+    what = [*([run.mark] if run.mark else []), run.workload, f"placement {run.placement.mode}"]
+    if run.workload == "ring":
+        paced = f"a message every {nice_ns(run.interval_ns)}"
+        what.append(paced if run.pacing == "spin" else f"{paced}, on schedule")
+    elif run.workload in _PACE:
+        what.append(f"{_PACE[run.workload]} every {nice_ns(run.interval_ns)}")
+    if run.sched != "other":
+        what.append(clean(run.sched, 20))
+    if run.duty != 100:
+        what.append(f"busy {run.duty} % of the time" if run.pause != "busy" else f"samples {run.duty} % of the time")
+    if run.memory:
+        what.append(MEMORY_WORDS.get(run.memory, f"memory {clean(run.memory, 20)}"))
+    if run.noise:
+        what.append(f"with {clean(run.noise, 20)}")
+    return [*what, f"{nice_ns(run.duration_s * 1e9)} in {many(len(run.blocks), 'block')}"]
+
+
+def _latencies(run: Run, width: int) -> list[Lines]:
+    """Return tables of at most four histograms each: first times from send to receive, then times between messages."""
+    marks = {name: sample_size.of_count(summary.count) for name, summary in run.histograms.items()}
+    marks |= {run.main_histogram: sample_size.of_run(run)} if run.main_histogram in marks else {}
+    for name, summary in run.histograms.items():
+        marks[name] = {p: mark for p, mark in marks[name].items() if summary.percentiles.get(p) is not None}
+    legend = sample_size.legend(mark for some in marks.values() for mark in some.values())
+    tables: list[Lines] = []
+    for interval in (False, True):
+        names = [name for name in run.histograms if name.endswith("_interval") == interval]
+        for at in range(0, len(names), _PER_TABLE):
+            group = names[at : at + _PER_TABLE]
+            columns = [_column(_called(run, n), run.histograms[n], marks[n] if legend else {}) for n in group]
+            labels = ["", "", "mean", "min", *(f"{p} %" for p in PERCENTILES), "max", "count", "beyond range"]
+            rows = [[label, *cells] for label, *cells in zip(labels, *columns, strict=True) if label or any(cells)]
+            rows = rows if rows[-1][1:] != [_NONE_BEYOND] * len(group) else rows[:-1]
+            tables.append(table(rows, width, right=range(1, 5), gap=4))
+    return [*tables, [Text(line) for line in legend]]
+
+
+def _called(run: Run, name: str) -> str:
+    """Return a histogram's name. In older runs the histogram ``transit`` holds hand-offs, so it is called a
+    hand-off."""
+    return name.replace("_transit", f"_{HANDOFF}") if run.by_handoff else name
+
+
+def _column(name: str, found: HistogramSummary, marks: Mapping[str, str]) -> list[str]:
+    """Return a histogram's name in two parts, and its values, each followed by its mark."""
+    first, _, last = clean(name, 40).rpartition("_")
+    values = [nice_ns(found.percentiles.get(p)) for p in PERCENTILES]
+    cells = [nice_ns(found.mean), nice_ns(found.min), *values, nice_ns(found.max), f"{found.count:,}"]
+    behind = ["", "", *(marks.get(p, "") for p in PERCENTILES), "", ""]
+    return [first, last, *sample_size.marked(cells, behind), f"{found.overflow:,}  "]
+
+
+def _stalls(run: Run, width: int) -> Lines:
+    if not run.stalls.rates:
+        return []
+    # An interval between ACKs also contains the time in which nothing was due.
+    taken, over = ("in them / s", "intervals over") if run.workload == "ack" else ("taken / s", "stalls over")
+    rows = [[over, "count", "per second", taken]]
+    for r in run.stalls.rates:
+        rows.append(
+            [nice_ns(r.threshold_ns), figure(r.count), nice_number(r.per_second), nice_ns(r.stolen_ns_per_second)]
+        )
+    lines = table(rows, width, right=(1, 2, 3), gap=4)
+    if run.workload == "ack":
+        lines += _fact("rate", rate_in_words(run), width)
+    elif run.rated_s < run.duration_s:
+        looked = f"for the {nice_ns(run.rated_s * 1e9)} in which spin sampled, out of {nice_ns(run.duration_s * 1e9)}"
+        lines += _fact("rates", f"are {looked}", width)
+    return lines
+
+
+def _buckets(run: Run, width: int) -> Lines:
+    """Return ``spin``'s gaps per hour in two columns, one line for each of the 26 classic buckets that is not empty."""
+    if run.buckets is None or run.sampled_s is None:
+        return []
+    head = f"gaps per hour of sampled time ({nice_ns(run.sampled_s * 1e9)} sampled)"
+    used = [b for b in run.buckets if b.count]
+    if not used:
+        return wrap(f"{head}: none of {nice_ns(run.buckets[0].from_ns)} or more", width)
+    cells = []
+    for bucket in used:
+        span = f"{nice_ns(bucket.from_ns)} " + ("and more" if bucket.to_ns is None else f"to {nice_ns(bucket.to_ns)}")
+        cells.append([span, "–" if bucket.per_hour is None else f"{bucket.per_hour:,.0f}"])
+    half = (len(used) + 1) // 2
+    rows = [left + right for left, right in zip_longest(cells[:half], cells[half:], fillvalue=["", ""])]
+    return [*wrap(head, width), *table(rows, width, right=(1, 3), gap=4, head=False)]
+
+
+def _threads(run: Run, width: int) -> Lines:
+    rows = [["thread", "slept", "preempted", "moved", "faults", "where its work was done"]]
+    for t in run.threads:
+        faults = None if t.minor_faults is None or t.major_faults is None else t.minor_faults + t.major_faults
+        counts = map(figure, (t.voluntary_switches, t.involuntary_switches, t.migrations, faults))
+        rows.append([clean(t.name, 12), *counts, _residence(t)])
+    return table(rows, width, right=range(1, 5)) if run.threads else []
+
+
+def _residence(thread: ThreadRecord) -> str:
+    """Return the CPUs where a thread did its work, the most used first, as many as fit: ``CPU 1 75 %, 0 20 % +2
+    more``."""
+    total = sum(thread.messages_by_cpu.values())
+    shares = sorted(thread.messages_by_cpu.items(), key=lambda item: (-item[1], int(item[0])))
+    shown: list[str] = []
+    text = ""
+    for cpu, count in shares:
+        shown.append(f"{cpu} {_percent(count, total)}")
+        hidden = len(shares) - len(shown)
+        longer = f"CPU {', '.join(shown)}" + (f" +{hidden} more" if hidden else "")
+        if text and len(longer) > _RESIDENCE:
+            break
+        text = longer
+    return text or "–"
+
+
+def _facts(run: Run, width: int) -> Lines:
+    clock = (
+        f"{clean(run.clock.source, 20)}, {run.clock.cost_ns:.1f} ns a reading, steps of {run.clock.resolution_ns} ns"
+    )
+    if run.clock.offset_ns is not None and run.clock.offset_bound_ns is not None:
+        clock += f", offset between CPUs {run.clock.offset_ns} ± {run.clock.offset_bound_ns} ns"
+    facts = [("clock", clock), ("placement", clean(run.placement.why, 400))]
+    own = [b.parent_switches for b in run.blocks if b.parent_switches is not None]
+    seen = []
+    if run.core_hz is not None:
+        seen.append(f"core at {run.core_hz / 1e9:.2f} GHz")
+    if run.steal_ns is not None:
+        step = f" (steps of {nice_ns(run.steal_resolution_ns)})" if run.steal_resolution_ns else ""
+        seen.append(f"steal (by the hypervisor) {nice_ns(run.steal_ns)}{step}")
+    if run.blocked_publishes:
+        what = "no room for a segment" if run.workload == "ack" else "ring full"
+        seen.append(f"{what} {run.blocked_publishes:,} times")
+    if run.missed_wakeups:
+        seen.append(f"{run.missed_wakeups:,} periods ended before the thread could sleep")
+    if run.negative_deltas:
+        seen.append(f"{run.negative_deltas:,} negative differences left out")
+    if run.throttled_periods:
+        seen.append(f"throttled by its cgroup in {run.throttled_periods:,} periods")
+    if own:
+        seen.append(f"the workshop itself woke {sum(own):,} times during blocks")
+    if seen:
+        facts.append(("seen", "; ".join(seen)))
+    facts.append(("noise", _noise(run)))
+    nothing = () if run.noise else ("noise",)
+    facts += [("note", clean(run.notes[n], 400)) for n in _SHOWN_NOTES if n in run.notes and n not in nothing]
+    return [line for name, text in facts if text for line in _fact(name, text, width)]
+
+
+def _noise(run: Run) -> str:
+    """Describe a noise by its own log; "" for a run without a noise."""
+    if run.noise is None:
+        return ""
+    kind, bursts = clean(run.noise, 20), run.noise_bursts
+    if bursts is None:
+        return f"{kind}: {clean(run.notes.get('noise_bursts', 'what it did is not known'), 200)}"
+    took = "how much time it took is not known" if bursts.taken_ns is None else f"{nice_ns(bursts.taken_ns)} in all"
+    return f"{kind} logged {many(bursts.count, 'burst')}, {took}, from before the first block until after the last"
+
+
+def _fact(name: str, text: str, width: int) -> Lines:
+    return labelled(name, text, width, 14) if text else []
+
+
+def _percent(part: int, whole: int) -> str:
+    """Return a share in percent. Only a full share is shown as 100 %, and only a share of zero as 0 %."""
+    share = 100 * part / whole if whole else 0.0
+    if share >= 99.95 and part != whole:
+        return ">99.9 %"
+    if 0 < share < 0.05:
+        return "<0.1 %"
+    return f"{share:.3g} %"

@@ -1,0 +1,81 @@
+"""Explain the terms of a page, each in a sentence. The sentences come from assets/glossary.toml, as docs/glossary.md
+does."""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from importlib import resources
+
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.presenter.text.lines import Lines, heading, wrap
+from jitter_workshop.presenter.text.prose import styled
+from jitter_workshop.presenter.text.styled import Text
+
+TITLE = "WORDS ON THIS PAGE"
+NONE = "No word of the glossary stands on this page. docs/glossary.md has all of them."
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Hold one term. ``meaning``: a sentence. ``unlike``: what the term does not mean, or "". ``also``: the words by
+    which a page is searched; () for a word that is too common to search for. ``introduced``: words that stand in the
+    paragraph where the term occurs first in the built-in course, or ""."""
+
+    term: str
+    meaning: str
+    section: str
+    unlike: str = ""
+    also: tuple[str, ...] = ()
+    introduced: str = ""
+
+
+@functools.cache
+def terms() -> tuple[Term, ...]:
+    """Return all terms in the order of the file."""
+    text = resources.files("jitter_workshop.assets").joinpath("glossary.toml").read_text("utf-8")
+    return tuple(
+        Term(
+            one["term"],
+            one["meaning"],
+            section["title"],
+            one.get("not", ""),
+            tuple(one.get("also", [one["term"]])),
+            one.get("introduced", ""),
+        )
+        for section in tomllib.loads(text)["section"]
+        for one in section["term"]
+    )
+
+
+def place(term: Term, text: str) -> int | None:
+    """Return the index of a term's first occurrence in a text, or None. The text must have no double blanks."""
+    places = [hit.start() for form in term.also if (hit := _pattern(form).search(text)) is not None]
+    return min(places, default=None)
+
+
+@functools.cache
+def _pattern(form: str) -> re.Pattern[str]:
+    """Return a pattern for a word or its plural. An abbreviation counts in capitals only; a path or a file does not
+    count."""
+    flags = re.NOFLAG if form.isupper() else re.IGNORECASE
+    return re.compile(rf"(?<![\w/.-]){re.escape(form)}(?:s|es)?(?![\w/]|\.\d)", flags)
+
+
+def found(text: str) -> tuple[Term, ...]:
+    """Return the terms of a page in the order of their first occurrence."""
+    flat = " ".join(text.split())
+    placed = [(at, one) for one in terms() if (at := place(one, flat)) is not None]
+    return tuple(one for _, one in sorted(placed, key=lambda pair: pair[0]))
+
+
+def explained(text: str, width: int) -> Lines:
+    """Return the terms of a page, each with its meaning."""
+    shown = found(text)
+    lines: Lines = [heading(TITLE)]
+    if not shown:
+        return [*lines, *wrap(Text(NONE, "dim"), width)]
+    for one in shown:
+        lines += wrap(Text.assemble((f"{one.term}: ", "bold cool"), styled(one.meaning)), width, "  ", "    ")
+    return lines

@@ -1,0 +1,150 @@
+"""Style lesson text: turn a small, safe subset of Markdown into styled lines of a given width.
+
+The subset has headings, paragraphs, lists, quotes, tables (shown unchanged), fenced code, ``code``, **strong** and
+*emphasis*. Only the text of a link is shown. Control characters never reach the terminal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from jitter_workshop.model.picture import is_picture, parse
+from jitter_workshop.model.text import clean, split_code
+from jitter_workshop.model.walk import CpuView
+from jitter_workshop.presenter.text.lines import wrap
+from jitter_workshop.presenter.text.pictures import drawn
+from jitter_workshop.presenter.text.styled import Text, cell_len
+
+_INLINE = re.compile(
+    r"`(?P<code>[^`]+)`|\*\*(?P<strong>[^*]+)\*\*|(?<![\w*])\*(?P<em>[^*\s][^*]*)\*(?![\w*])"
+    r"|\[(?P<link>[^\]]+)\]\([^)]*\)"
+)
+_BULLET = re.compile(r"^(?P<lead>\s*)(?P<mark>[-*+]|\d{1,2}[.)])\s+(?P<rest>.*)$")
+_GAP = re.compile(r"\S {2,}(?=\S)")
+_LIMIT = 2_000
+
+
+def styled(text: str, base: str = "") -> Text:
+    """Return inline Markdown (a text without line breaks) as a styled ``Text``. ``base``: the style of plain words."""
+    source = clean(text, _LIMIT)
+    made = Text(style=base or "text")
+    at = 0
+    for match in _INLINE.finditer(source):
+        made.append(source[at : match.start()])
+        at = match.end()
+        if match["code"] is not None:
+            made.append(match["code"], "code")
+        else:
+            within = match["strong"] or match["em"] or match["link"]
+            style = "bold" if match["strong"] else "italic" if match["em"] else "underline"
+            inner = styled(within, base)
+            inner.stylize(style)
+            made.append(inner)
+    made.append(source[at:])
+    return made
+
+
+def prose(source: str, width: int, *, ascii_only: bool = False, cpus: CpuView | None = None) -> list[Text]:
+    """Return Markdown as lines of at most ``width`` cells. ``ascii_only``: draw pictures in ASCII. ``cpus``: the host
+    whose CPUs a page may draw."""
+    lines: list[Text] = []
+    kind_of_picture, figures = "", list[str]()
+    paragraph: list[str] = []
+    prefix = ("", "")
+
+    def flush(gap: bool = False) -> None:
+        nonlocal prefix
+        if paragraph:
+            lines.extend(wrap(styled(" ".join(paragraph)), width, *prefix))
+            paragraph.clear()
+        prefix = ("", "")
+        if gap and lines and lines[-1].plain:
+            lines.append(Text())
+
+    for raw, kind in split_code(source.splitlines()):
+        if kind == "fence":
+            flush()
+            if kind_of_picture:
+                lines.extend(_picture(kind_of_picture, figures, width, ascii_only, cpus))
+                kind_of_picture = ""
+            elif is_picture(word := raw.strip("`~ ")):
+                kind_of_picture, figures = word, []
+            continue
+        if kind_of_picture:
+            figures.append(raw)
+            continue
+        if kind == "code" or raw.lstrip().startswith("|"):
+            flush()
+            lines.extend(_as_it_is(clean_code(raw), width, "code" if kind == "code" else "text"))
+            continue
+        bullet = _BULLET.match(raw)
+        if not raw.strip():
+            flush(gap=True)
+        elif raw.startswith("#"):
+            flush(gap=True)
+            lines.extend(wrap(styled(raw.lstrip("#").strip(), "bold accent"), width))
+        elif bullet:
+            flush()
+            mark = "•" if bullet["mark"] in "-*+" else bullet["mark"]
+            first = f"{' ' * min(cell_len(bullet['lead']), 6)} {mark} "
+            prefix = (first, " " * cell_len(first))
+            paragraph.append(bullet["rest"])
+        elif raw.startswith(">"):
+            if prefix[0] != "│ ":
+                flush()
+            prefix = ("│ ", "│ ")
+            paragraph.append(raw.lstrip("> "))
+        else:
+            paragraph.append(raw.strip())
+    flush()
+    while lines and not lines[-1].plain:
+        lines.pop()
+    return lines
+
+
+def _picture(kind: str, figures: list[str], width: int, ascii_only: bool, cpus: CpuView | None) -> list[Text]:
+    """Return a picture as lines. If its code is damaged, return the code itself; ``lessons check`` names the fault."""
+    try:
+        return drawn(parse(kind, figures), width, ascii_only=ascii_only, cpus=cpus)
+    except ValueError:
+        return [Text("  " + clean_code(line), style="code") for line in figures]
+
+
+def _as_it_is(line: str, width: int, style: str) -> list[Text]:
+    """Return a line of code or of a table; text that does not fit continues on the next line, below the last column or
+    a little indented."""
+    if cell_len(line) + 2 <= width:
+        return [Text("  " + line, style=style)]
+    body = line.lstrip()
+    lead = "  " + " " * (len(line) - len(body))
+    last = max((gap.end() for gap in _GAP.finditer(body)), default=0)
+    first, rest = lead + body[:last], body[last:]
+    if not last or cell_len(first) > width // 2:
+        first, rest, last = lead, body, 2
+    return wrap(Text(rest, style), width, first, " " * (len(lead) + last))
+
+
+def clean_code(raw: str) -> str:
+    """Return a line of code with its indentation. Every character that could control a terminal becomes a blank."""
+    body = raw.expandtabs(4)
+    indent = len(body) - len(body.lstrip(" "))
+    return " " * min(indent, 40) + "".join(c if c.isprintable() else " " for c in body.strip())[:400]
+
+
+def command_lines(command: str, width: int, lead: str = "$ ") -> Iterator[Text]:
+    """Yield a command in lines that can be pasted into a shell: every line but the last ends with a backslash. A word
+    that is longer than a line goes on at the margin of the next line, so that no blank is added to the word. ``lead``:
+    the beginning of the first line, at most four characters."""
+    room = max(width - 6, 10)
+    line = ""
+    for word in clean_code(command).split(" "):
+        if line and len(line) + 1 + len(word) > room:
+            yield Text.assemble((lead, "dim"), (f"{line} \\", "code"))
+            line, lead = word, "    "
+        else:
+            line = f"{line} {word}" if line else word
+        while len(line) > room:
+            yield Text.assemble((lead, "dim"), (f"{line[:room]}\\", "code"))
+            line, lead = line[room:], ""
+    yield Text.assemble((lead, "dim"), (line, "code"))
