@@ -81,7 +81,7 @@ def test_hostile_names_stay_on_their_line(width: int, focus: tuple[str, ...]) ->
 
 def test_what_v_shows_is_said_in_words_of_the_chapter() -> None:
     assert offered(("stalls",), traced=True) == "v shows what took the time, by the kernel's trace."
-    assert "whether anything except" in offered(("left", "switches"), traced=True)
+    assert "other than your thread" in offered(("left", "switches"), traced=True)
     assert "needs one more run" in offered(("residence",), traced=False)
     assert [word for word in EVIDENCE if focused([word])] == ["frequency", "residence", "work", "left"]
 
