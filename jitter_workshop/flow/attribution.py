@@ -60,7 +60,7 @@ An exception from this function ends the explanation.
 
 
 def unheard(*progress: object) -> None:
-    """Take the place of a progress callback, and do nothing."""
+    """Do nothing. This is the default progress callback."""
 
 
 def explained(
@@ -87,7 +87,8 @@ def explained(
 
 
 def kept_report(session: OpenSession, run: Run) -> EvidenceReport | None:
-    """Return the report on a run's trace if :func:`explained` has kept one, without computing it."""
+    """Return the report on a run's trace that :func:`explained` has kept; None if there is none. Never compute a
+    report."""
     return _read_kept(session.blocks_file(run.id).with_name(KEPT_FILE), run.id) if session.has_trace(run.id) else None
 
 
@@ -325,9 +326,8 @@ def checks_with_cpus(
 
 
 def fill_in(text: str, run: Run, housekeeping: CpuSet | None = None) -> str:
-    """Return a by-hand command, or the reason for it, without placeholders. Each placeholder is replaced by a thread id
-    or a CPU of this run, or by the host's ``housekeeping`` CPUs.
-    """
+    """Replace the placeholders in a by-hand command or in its reason, and return the text. Each placeholder is replaced
+    by a thread id or a CPU of this run, or by the host's ``housekeeping`` CPUs."""
     tids = {t.name: t.tid for t in run.threads}
     cpus = {t.name: r[0][0] for t in run.threads if (r := residence(t))}
     # Placeholders have the names of the ring's threads. Threads of other workloads can have the same roles.

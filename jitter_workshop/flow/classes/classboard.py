@@ -23,7 +23,7 @@ from jitter_workshop.model.text import clean, minute
 from jitter_workshop.session.files import read_json
 
 OLD_S = 900.0
-"""A machine whose board is this many seconds older than the newest board counts as not reached this time."""
+"""A machine counts as not reached if its board is more than this many seconds older than the newest board."""
 _SPREADSHEET = ("=", "+", "-", "@", "\t", "\r")
 
 

@@ -71,7 +71,8 @@ class ClassView:
 
     @property
     def ended(self) -> bool:
-        """Return True if something else ended this workshop's turn. :meth:`settle` finds the reason."""
+        """Return True if this workshop did not end its turn itself, but the turn is over. :meth:`settle` finds the
+        reason."""
         return self._agent_session.took_turn and not self.has_turn
 
     @property
@@ -149,9 +150,8 @@ class ClassView:
     # -- the instructor --------------------------------------------------------------------------------------------
 
     def banner_words(self, title: str = "") -> str:
-        """Return where the instructor is, in words; "" without a banner. ``title``: the title of the instructor's
-        chapter.
-        """
+        """Return the instructor's chapter, step and message in one line; "" without a banner. ``title``: the title of
+        the instructor's chapter."""
         said = self.banner
         if said is None:
             return ""

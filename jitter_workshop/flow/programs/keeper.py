@@ -4,9 +4,12 @@ This is a process of its own, with one thread. If the parent of a process below 
 keeper the new parent (PR_SET_CHILD_SUBREAPER, prctl(2)). So processes that left the command's process group are found,
 too. A process that another service started for the command is not below it and is not found.
 
-stdin: a JSON line with the order, then ``go``, which begins the command; the end of stdin ends the command. stdout:
-JSON lines. ``pid``: the command waits to begin. ``failed``: 0 once the command has begun, else the errno of its start.
-``code``, …: the command has ended (``kept.Ended``).
+Standard input has a line of JSON with the order, then ``go``, which begins the command. The end of standard input ends
+the command. Standard output has lines of JSON with these keys:
+
+- ``pid``: the command waits to begin.
+- ``failed``: 0 if the command has begun, else the errno of its start.
+- ``code`` and others: the command has ended (``kept.Ended``).
 """
 
 from __future__ import annotations
@@ -185,7 +188,8 @@ class Keeper:
             os.read(self._woken, 4096)
 
     def _drain(self) -> bool:
-        """Read the output that has come from the command, and keep its end. Return False once no writer is left."""
+        """Read the output that has come from the command, and keep its end. Return False if no process can write to the
+        output any more."""
         open_ended = True
         with contextlib.suppress(BlockingIOError):
             for _ in range(_CHUNKS):  # not without end: a command may write faster than this reads

@@ -31,11 +31,11 @@ _PATIENCE_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Hold the end of a command. ``code``: its exit code, -N after signal N. ``why``: the reason if the keeper ended
-    it, else "": ``timeout``, ``processes`` (it started too many), ``asked``. ``wall_ns``: from just before its first
-    instruction to its end. ``user_ns``, ``system_ns``: its CPU time, with that of its children that have ended.
-    ``left``: the number of processes that it left running and that were ended. ``stuck``: the ids of processes that
-    could not be ended. ``output``: the end of its standard output and standard error, together."""
+    """Hold the end of a command. ``code``: its exit code, -N after signal N. ``why``: why the keeper ended the command:
+    ``timeout``, ``processes`` (it started too many) or ``asked``; "" if it ended by itself. ``wall_ns``: from just
+    before its first instruction to its end. ``user_ns``, ``system_ns``: its CPU time, with that of its children that
+    have ended. ``left``: the number of processes that it left running and that were ended. ``stuck``: the ids of
+    processes that could not be ended. ``output``: the end of its standard output and standard error, together."""
 
     code: int
     why: str

@@ -156,8 +156,9 @@ def observe(
 ) -> ProgramReport:
     """Observe a program for ``seconds``, or until it ends. ``follower``: None if there can be no trace, for the reason
     ``why_not``. ``command``: the started command. This function releases the command, and waits for its end even if
-    ``seconds`` are over before. ``scene``: receives the program's tracks. Raise HostError if the command cannot be
-    started, or if there is a ``scene`` and there can be no trace, unless ``or_counters``."""
+    ``seconds`` are over before. ``scene``: receives the program's tracks. ``or_counters``: use counters if there can be
+    no trace, even with a ``scene``. Raise HostError if the command cannot be started, or if there is a ``scene``
+    without ``or_counters`` and there can be no trace."""
     counting = Counting(root, found)
     with contextlib.closing(_Recording(root, follower, why_not)) as recording:
         recording.begin(found)
@@ -300,9 +301,9 @@ def _traced(
 
 
 def _known_until(events: Sequence[EventFields], read: TraceRead, cpus: Sequence[int], start: int, end: int) -> int:
-    """Return the time until which the trace of all CPUs is whole, if its recording ended early. The trace of a CPU that
-    lost events is whole until its last event; the earliest of these times is returned. If no CPU lost events, this is
-    the time of the last event in the trace."""
+    """Return the time until which the trace of all CPUs is whole. Call this for a recording that ended early. The trace
+    of a CPU that lost events is whole until its last event; the earliest of these times is returned. If no CPU lost
+    events, this is the time of the last event in the trace."""
     last: dict[int, int] = {}
     for event in events:
         last[event[1]] = event[0]

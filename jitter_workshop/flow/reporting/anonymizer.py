@@ -1,10 +1,13 @@
 """Remove the names of hosts, users and other people's tasks from a report that is meant for others.
 
-Text that people or other hosts chose is always replaced: labels, the session's name, imports, paths that are not the
-system's, and arguments of options. No list of names to replace could be complete. The tool's own sentences may contain
-such a name, too. Then the sentence is made again with the new name, the name in it is replaced, or the sentence is left
-out. A report has to say which task took the time, so public names of tasks stay: those of known services, of the
-measured threads, and of the kernel's threads in the kernel's own forms.
+Text that people or other hosts chose is always replaced, because no list of private names could be complete. Such text
+is in labels, in the session's name, in imports, in arguments of options, and in paths that are not the system's.
+
+The tool's own sentences may contain a private name, too. Such a sentence is made again with the new name, or the name
+in it is replaced, or the sentence is left out.
+
+A report has to say which task took the time, so public names of tasks stay. These are the names of known services, of
+the measured threads, and of the kernel's threads in the kernel's own forms.
 """
 
 from __future__ import annotations
@@ -163,9 +166,9 @@ def names_in(document: ReportDocument, *hosts_beside: str) -> Names:
 
 
 def for_others(document: ReportDocument, *hosts_beside: str) -> ReportDocument:
-    """Return the document for others: without the names of :func:`names_in`, other words that people chose, MAC and IP
-    addresses, UUIDs and serial numbers. Its ``private`` is True, so that raw data are left out. A document that is
-    private already is returned as it is."""
+    """Return the document for others. It has no names of :func:`names_in`, no other words that people chose, and no MAC
+    and IP addresses, UUIDs or serial numbers. The new document's ``private`` is True, so that raw data are left out. A
+    document that is private already is returned as it is."""
     if document.private:
         return document
     made = _Anonymizer(document, *hosts_beside).document()
@@ -173,8 +176,8 @@ def for_others(document: ReportDocument, *hosts_beside: str) -> ReportDocument:
 
 
 def runs_for_others(document: ReportDocument, runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Return runs for the report formats that consist of runs. Their private names are replaced by the same words as in
-    the report ``document`` for others."""
+    """Return the runs with their private names replaced, for the report formats that consist of runs. The new names are
+    those of the report ``document`` for others."""
     return _Anonymizer(document).hidden(tuple(runs))
 
 

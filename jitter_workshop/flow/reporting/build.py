@@ -124,8 +124,8 @@ def _document(subject: Subject, now: datetime.datetime | None) -> ReportDocument
 
 
 def keep_found(session: OpenSession, root: HostRoot, document: ReportDocument) -> None:
-    """Store a report's findings on this host: its status, and whether killed proofs are restored. A later report that
-    is made elsewhere or after a reboot needs this. :func:`build` itself writes nothing.
+    """Store what a report found on this host: the host's status, and whether the settings of killed proofs are
+    restored. A later report needs this if it is made elsewhere or after a reboot. :func:`build` itself writes nothing.
     """
     if root.recorded or session.read_only:
         return
@@ -222,7 +222,8 @@ def _hosts(subject: Subject) -> tuple[HostSummary, ...]:
 
 
 def _matrix(subject: Subject) -> Matrix | None:
-    """Return the session's newest complete matrix, or its newest one. A report about picked runs has none."""
+    """Return the session's newest complete matrix, or its newest one if none is complete. Return None for a report
+    about picked runs."""
     if subject.chosen:
         return None
     found = sorted(subject.context.handle.matrices(), key=lambda one: one.complete)

@@ -1,4 +1,5 @@
-"""Write the commands that repeat a session, as lines of shell. Each is safe to paste, whatever labels people chose."""
+"""Write the commands that repeat a session, as lines of shell. Words that people chose are quoted, so that each line is
+safe to paste."""
 
 from __future__ import annotations
 
@@ -70,8 +71,8 @@ def _option(name: str, value: str) -> list[str]:
 
 
 def _seconds(measured_s: float) -> str:
-    """Return the requested duration of a run in seconds: the shortest number near the measured one. Blocks always take
-    a little longer than requested."""
+    """Return the duration in seconds that the user probably requested: the shortest number near the measured duration.
+    Blocks always take a little longer than requested."""
     for digits in (1, 2, 3):
         asked = float(f"{measured_s:.{digits}g}")
         if abs(asked - measured_s) <= _NEARLY * measured_s:

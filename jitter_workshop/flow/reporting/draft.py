@@ -90,7 +90,7 @@ class Draft:
         return made
 
     def path(self, chosen: Format, private: bool, folder: Path) -> Path:
-        """Return a path in the folder that no file has yet."""
+        """Return a path in the folder at which no file exists yet."""
         return free(folder / default_name(self.shown(private), chosen.ending))
 
 

@@ -45,8 +45,8 @@ class NotWritten(WorkshopError):
 
 
 def default_name(document: ReportDocument, ending: str) -> str:
-    """Return ``jitter-workshop-SESSION-DATE.html``. SESSION has only letters, digits and dashes, whatever the session's
-    name."""
+    """Return ``jitter-workshop-SESSION-DATE.html``. SESSION is made from the session's name, and has only letters,
+    digits and dashes."""
     return name_of(document.session_name, document.session_id, document.made_at, ending)
 
 

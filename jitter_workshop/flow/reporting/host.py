@@ -54,7 +54,8 @@ def still_open(subject: Subject, standing: HostPart) -> tuple[OpenPoint, ...]:
 
 
 def _stands(subject: Subject) -> tuple[tuple[journal.Entry, ...] | None, str]:
-    """Return the active entries of the host's journal and "", or None and the reason why they are not known."""
+    """Return the active entries of the host's journal and "". If the entries are not known, return None and the
+    reason."""
     if subject.recorded:
         return None, "unknown: this report is about a recorded host"
     if subject.elsewhere:

@@ -1,4 +1,4 @@
-"""Make Perfetto files: of the traced runs of a report, of one run, of a program's time, and of a watch."""
+"""Make Perfetto files of the traced runs of a report, of one run, of a program's time, and of a watch."""
 
 from __future__ import annotations
 
@@ -150,8 +150,7 @@ def of_watch(folder: Path, report: WatchReport, progress: Progress = unheard) ->
 def _frozen_sampler(
     scene: Scene, trace: RunTrace, block: TracedBlock, kept: Collection[tuple[int, int]], zero_ns: int
 ) -> None:
-    """Add the frozen trace of a sampler's block. Of the block's stalls, add only the ``kept`` ones, (start, length) in
-    ns."""
+    """Add the frozen trace of a sampler's block, with those stalls that are in ``kept``: (start, length) in ns."""
     length = block.end_ns - block.start_ns
     span = Span(block.index, block.start_ticks, block.end_ticks, block.start_ns, length)
     stalls = [one for one in block.stalls if (one.start_ns, one.duration_ns) in kept]

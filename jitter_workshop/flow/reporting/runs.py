@@ -34,7 +34,7 @@ _SUMS = (
     "with it. The curves do not show how certain the difference is: runs differ, and the verdict compares rounds."
 )
 MOST_HEATS = 12
-"""Greatest number of heat maps in a report, of its newest runs: each has thousands of counts."""
+"""Greatest number of heat maps in a report: each has thousands of counts. The newest runs have them."""
 _NAMED_BLOCKS = 10
 LATEST = 6
 """Greatest number of runs in a chart of runs without a chapter: a reader cannot tell more curves apart."""
@@ -126,7 +126,7 @@ def heat_maps(subject: Subject) -> tuple[HeatMap, ...]:
 
 
 def _of_bursts(run: Run) -> str:
-    """Return sentences that name the blocks of a run with the longest values."""
+    """Return sentences on the blocks that have the longest values of a run."""
     loud = loud_blocks(run.blocks)
     begins = [f"{block.start_ns / 1e9:.3g} s" for block in loud]
     more = f" and {len(begins) - _NAMED_BLOCKS} more" if len(begins) > _NAMED_BLOCKS else ""
@@ -137,7 +137,7 @@ def _of_bursts(run: Run) -> str:
 
 
 def told_apart(curves: Sequence[PercentileCurve]) -> tuple[PercentileCurve, ...]:
-    """Return the same curves, with a number after a name that an earlier curve has."""
+    """Return the same curves. A number is added to a name that an earlier curve has already."""
     seen: dict[str, int] = {}
     found = []
     for curve in curves:

@@ -97,8 +97,8 @@ def _outcome(
 
 
 def _of_tasks(root: HostRoot, one: Requirement) -> Outcome:
-    """Return the outcome of a requirement on tasks: a task of this name runs, and no thread of this name may use a CPU
-    of ``off``."""
+    """Return the outcome of a requirement on tasks. It is met if a task of this name runs, and if no thread of this
+    name may use a CPU of ``off``."""
     off = CpuSet.parse_list(one.off)
     threads = [task for task in each_thread(root) if task.name == one.name]
     if not threads:

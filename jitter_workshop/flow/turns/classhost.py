@@ -267,8 +267,7 @@ def need_turn(agent_session: TurnHolder) -> bool:
 
 
 def turn_above(state: TurnState, root: HostRoot, pid: int | None = None) -> bool:
-    """Return True if this user has the turn, and a parent process of ``pid`` (None: this process) holds it. All
-    ancestors count as parents."""
+    """Return True if this user has the turn, and an ancestor of the process ``pid`` (None: this process) took it."""
     turn = state.turn
     if turn is None or turn.uid != os.geteuid() or turn.returning:
         return False

@@ -74,7 +74,7 @@ class Log:
         self._write("begin", monotonic_ns=start_ns, watch=to_plain(self.report()))
 
     def wall(self, at_ns: int) -> str:
-        """Return the wall clock's time at ``at_ns`` of the watch, computed back from its present time."""
+        """Return the wall clock's time at ``at_ns`` of the watch. It is computed from the present time."""
         return iso(time.time() - (self._clock() - self.start_ns - at_ns) / 1e9)
 
     def not_watched(self, since_ns: int, parts: dict[str, int]) -> None:
@@ -135,8 +135,8 @@ class Log:
             self.subject.notes[about] = f"{sentence} (the journal has earlier notes on this)"
 
     def trace_ended(self, why: str) -> None:
-        """Note that there is no trace from now on. The watch's evidence is still the trace if it has already shown
-        causes of stalls, else the counters."""
+        """Note that there is no trace from now on. If the trace has already shown causes of stalls, it remains the
+        evidence of the watch; else the counters are the evidence."""
         self.subject.notes["trace"] = why
         self.subject.evidence = "trace" if self.tally.named else "counters"
 
@@ -188,9 +188,8 @@ class Log:
 
 
 def _offsets() -> tuple[int, int]:
-    """Return two offsets from the monotonic clock, in ns: how far the wall clock is ahead, and how far the clock is
-    ahead that also counts while the host is suspended.
-    """
+    """Return the offsets of two clocks from the monotonic clock, in ns: of the wall clock, and of CLOCK_BOOTTIME, which
+    also counts while the host is suspended."""
     monotonic = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     return time.time_ns() - monotonic, time.clock_gettime_ns(time.CLOCK_BOOTTIME) - monotonic
 

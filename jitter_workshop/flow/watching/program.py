@@ -46,8 +46,8 @@ NICE = 5
 buffers before they are overwritten."""
 STOLEN, UNDECIDED = "stolen by the hypervisor", "not decided: the trace does not show it"
 """Reasons of time that was not watched (``model.watch``). STOLEN: the steal clock counted this time, and no stall in it
-can be seen. UNDECIDED: in this time a thread waited for at least the threshold in sum, but whether in one wait or in
-several is not known."""
+can be seen. UNDECIDED: the waits of a thread in this time were together at least as long as the threshold. It is not
+known if one of them alone was so long."""
 
 
 class Follower(Protocol):
@@ -70,7 +70,7 @@ class Kept(Started, Protocol):
 
 
 class Waited(NamedTuple):
-    """Hold a thread's sums: ``ns`` that it has waited for a CPU, and the ``times`` that it was put on a CPU."""
+    """Hold a thread's sums. ``ns``: how long it has waited for a CPU. ``times``: how often it was put on a CPU."""
 
     ns: int
     times: int
@@ -123,7 +123,7 @@ def watch_program(
 
 
 def _why(command: Kept | None) -> str:
-    """Return why the program has ended."""
+    """Return the reason why the program has ended."""
     if command is not None:
         command.wait(COMMAND_ENDS_S)
         if command.trouble:
@@ -292,7 +292,7 @@ class _Watcher:
 
     def _by_sums(self, late: list[Grown], since: int, now: int) -> None:
         """Count the stalls that the sums alone prove: if the mean of a thread's waits reaches the threshold, at least
-        one wait does. Otherwise the thread may have had many short waits, and the time counts as undecided."""
+        one of them is a stall. Otherwise the thread may have had many short waits, and the time counts as undecided."""
         log, tally = self._log, self._log.tally
         sure = [one for one in late if one.ns >= tally.threshold_ns * max(one.times, 1)]
         why = log.subject.notes.get("trace", "the trace was not read, or its events were overwritten")
@@ -309,7 +309,8 @@ class _Watcher:
             log.froze(stalls[: max(MOST_LINES, tally.keep)], len(stalls), None)
 
     def _undecided(self, since: int, until: int) -> None:
-        """Count the time from ``since`` to ``until`` as not watched: threads waited in it, and no trace shows how."""
+        """Count the time from ``since`` to ``until`` as not watched: threads waited in it, and no trace shows their
+        single waits."""
         ns = max(until - since, 0)
         self._log.tally.watched_ns = max(self._log.tally.watched_ns - ns, 0)
         self._log.not_watched(since, {UNDECIDED: ns})

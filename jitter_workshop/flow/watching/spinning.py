@@ -41,9 +41,8 @@ from jitter_workshop.session.traces import RunTrace, TracedBlock
 BLOCK_NS = 30_000_000_000
 """The length of a block without a stall, in ns. The longer the blocks are, the less time lies between them."""
 TAIL_NS = 500_000_000
-"""The time in ns from the first stall of a block to the end of this block. Stalls that come in a group are so in one
-block.
-"""
+"""The time in ns from the first stall of a block to the end of this block. In this way a group of stalls is in one
+block."""
 BEFORE_NS = 100_000_000
 """The trace that is read for a stall begins this long before the first stall of the block, in ns."""
 SHORTEST_BLOCK_NS = 250_000_000
