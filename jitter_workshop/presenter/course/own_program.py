@@ -151,8 +151,8 @@ def _steps(work: ProgramWork, cpus: str) -> list[str]:
     change = shlex.quote(clean(work.change, LABEL))
     return [
         f"Now, until restore: sudo jitter-workshop apply {change}",
-        "At each boot: write a unit that runs this command before the program's own unit (Before= in the unit). You "
-        "can copy one from the chapter 'Make it last', which also names files that do the same without this tool.",
+        "At each boot: write a unit that runs this command before the program's own unit (Before= in the unit). The "
+        "chapter 'Make it last' has such a unit to copy, and names files that do the same without this tool.",
         f"Check after the boot: jitter-workshop status {change}; echo $? (0: as it should be)",
         f"Undo: disable the unit, then sudo jitter-workshop restore {change}",
     ]

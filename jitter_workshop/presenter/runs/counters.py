@@ -199,7 +199,7 @@ def to_ask_for(report: CounterReport) -> Sequence[ByHand]:
     if value is not None and value > WHOLE:
         then = f"then you may see which task has a CPU: {_whole_cpus(report)[0]}"
         found.append((f"sysctl kernel.perf_event_paranoid={WHOLE}", then))
-    sudo = "sudo for this tool (docs/safety.md describes what the agent, which runs as root, can do)"
+    sudo = "sudo for this tool (docs/safety.md describes the agent, which then runs as root)"
     return [*found, (sudo, "then 'measure --evidence' traces, and 'explain' names the causes")]
 
 

@@ -56,8 +56,8 @@ _COUNTS = (
     "it gave up its CPU."
 )
 _RIGHTS = (
-    "Only the kernel's trace shows who took the time: run this as root, or with sudo for this tool (docs/safety.md "
-    "says what the agent, which runs as root, can do)."
+    "Only the kernel's trace shows who took the time: run this as root, or with sudo for this tool. The agent then "
+    "runs as root: docs/safety.md says what it can do."
 )
 
 

@@ -163,7 +163,7 @@ class MinFrequency(Settings):
     id = "min-frequency"
     title = "Lowest frequency"
     why = (
-        "While the clock may fall, it is low for the first messages after a pause. A lowest frequency equal "
+        "If the clock may fall, it is low for the first messages after a pause. A lowest frequency equal "
         "to the highest one keeps the clock up, whatever the governor does."
     )
     danger = "more power and heat"

@@ -174,7 +174,7 @@ class PreemptMode(TradeOff):
     title = "Preemption of the kernel"
     why = (
         "In the modes 'none' and 'voluntary', a task inside the kernel gives its CPU away only at certain points, so a "
-        "woken thread can wait for milliseconds. In the mode 'full' it waits only for critical sections to end."
+        "woken thread can wait for milliseconds. In the mode 'full' the thread waits only for critical sections to end."
     )
     danger = "more task switches, and a little less throughput"
     document = "Documentation/admin-guide/kernel-parameters.txt"
