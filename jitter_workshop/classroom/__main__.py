@@ -10,8 +10,8 @@ _TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file_
 
 
 def main(words: list[str]) -> int:
-    """Serve, and return 0 after the end of the connection, 2 if it could not begin (standard error then has one
-    sentence)."""
+    """Serve one connection, or a socket with ``--listen``. Return 0 at the end. If the service cannot begin, write one
+    sentence to standard error and return 2."""
     if _TREE not in sys.path:
         sys.path.append(_TREE)
     from jitter_workshop.agent.service import daemon

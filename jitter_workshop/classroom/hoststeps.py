@@ -52,9 +52,9 @@ _PLACEHOLDER = re.compile(r"@([A-Z]+)@")
 class HostStep:
     """Describe one step that sets up a class host.
 
-    ``what``: the step's name in a list. ``problem``: a function that returns what is still to be done, "" if the step
-    is done. ``do`` and ``undo``: functions that raise HostError or OSError on failure. ``text``: the content of the
-    file, if the step writes a file. ``again``: True if the step must be repeated after any other step was done.
+    ``what``: the step's name in a list. ``problem``: a function that returns the reason why the step must be done, ""
+    if it is done. ``do`` and ``undo``: functions that raise HostError or OSError on failure. ``text``: the content of
+    the file, if the step writes a file. ``again``: True if the step must be repeated after any other step was done.
     """
 
     what: str

@@ -45,8 +45,9 @@ _NOT_INSTALLED = ("INSTALLER", "REQUESTED", "direct_url.json")
 def interpreter() -> str:
     """Return the path of the interpreter for a class host.
 
-    It is the running interpreter, outside its virtual environment. If that interpreter is unfit, for example because it
-    belongs to a user, return the system's interpreter of the same version. Raise HostError if no interpreter is fit.
+    This is the running interpreter, by its path outside the virtual environment. If this interpreter is unfit, for
+    example because it belongs to a user, return the system's interpreter of the same version. Raise HostError if no
+    interpreter is fit.
     """
     mine = own_interpreter()
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"

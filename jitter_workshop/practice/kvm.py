@@ -52,7 +52,7 @@ class Answer:
 
 @functools.cache
 def probe() -> Answer:
-    """Measure for 0.05 s if KVM is of use here, and return the finding."""
+    """Measure for 0.05 s whether KVM is faster than emulation on this host, and return the finding."""
     if not Path(DEVICE).exists():
         return Answer(False, f"there is no {DEVICE} here")
     if not os.access(DEVICE, os.R_OK | os.W_OK):

@@ -218,10 +218,10 @@ class Machine:
         terminal: tuple[int, int] | None = None,
         sink: Sink | None = None,
     ) -> Guest:
-        """Start a program in the guest, its stdin open. Use ``run`` where only its end matters.
+        """Start a program in the guest, its stdin open. Use ``run`` if only the end of the program matters.
 
-        ``terminal``: the (rows, columns) of its terminal, None for none. ``sink``: a function that gets the output as
-        it comes, in place of ``stdout`` and ``stderr``.
+        ``terminal``: the (rows, columns) of the program's terminal; None if it gets no terminal. ``sink``: a function
+        that gets the output as it comes, in place of ``stdout`` and ``stderr``.
         """
         ident = self._next()
         guest = self._guests[ident] = Guest(self, ident, argv, sink)

@@ -35,7 +35,7 @@ class PathList(Sheet):
 
     @property
     def _columns(self) -> tuple[tuple[str, int], ...]:
-        """Return the columns of marks; () before a chapter is begun: no mark says anything yet."""
+        """Return the columns of marks; () if no chapter was begun, because there are no marks to show."""
         return () if is_new(self._entries) else _COLUMNS
 
     @property

@@ -66,7 +66,7 @@ _CHANGES_OR_RUNS = {
 }
 PRACTICE = "P opens a practice machine."
 _MOST_ABOVE_CHART = 4
-"""The most lines of a comparison's result above its chart on a small screen; the table shows all of them."""
+"""The largest number of lines of a comparison's result above its chart on a small screen. The table shows all lines."""
 _LEAST_TOLD = 2
 """The least number of lines of a comparison's result that are shown in addition to its caveats."""
 _NOT_DURING_A_RUN = _CHANGES_OR_RUNS | {"back", "lesson", "imported"}
@@ -370,7 +370,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return max(self._seen.get(self._part(pane), 0), pane.seen_to)
 
     def _more_below(self) -> bool:
-        """Return True if the pane that the keys scroll has lines below those that are seen."""
+        """Return True if the pane that the keys scroll has lines below the visible ones."""
         return self.pane().more_below
 
     def _unread(self) -> Pane | None:
@@ -643,7 +643,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.tell(keys_that_wait.NO_FOLD)
 
     def action_mask(self) -> None:
-        """Let the learner write the lesson's mask, and this host's."""
+        """Open the page on which the learner writes masks: the lesson's mask, then a mask of this host."""
         if self.step == "apply" and (asked := masks.tasks(self.walk.chapter, self.walk.cpus())):
             self._page.mask_opened = True
             self.app.push_screen(MaskPage(asked), self._mask_written)

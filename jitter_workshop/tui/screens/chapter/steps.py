@@ -169,7 +169,8 @@ class Step:
         return 0
 
     def headline(self) -> tuple[str, str]:
-        """Return the figure of the result that is shown large where there is room, and its role; ("", "") for none."""
+        """Return two values: the figure of the result that is shown large if there is room, and the figure's role.
+        Return ("", "") if there is no such figure."""
         return "", ""
 
     @property

@@ -54,7 +54,7 @@ T = TypeVar("T")
 ABOUT_ROWS = {False: 3, True: 5}
 """The rows for the text on the chapter under the cursor, on a narrow and on a wide screen (#about in workshop.tcss)."""
 _LEAST_HOST = 4
-"""The least lines of the pane with this host's facts."""
+"""The least number of lines in which the pane with this host's facts is shown."""
 
 
 class NextCard(Sheet):

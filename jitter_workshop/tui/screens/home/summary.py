@@ -1,5 +1,5 @@
-"""Show the course from its first step to its last: the curves, the gain of each step, the changes applied now, and the
-open chapters and checks."""
+"""Show the course from its first step to its last: the curves and the gain of each step, the changes applied now, and
+what is still open."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class SummaryScreen(WorkshopScreen, scope="summary"):
         return wrap(Text(words.about(self._bought[self._under]), "text"), width, f"{self._under + 1}: ", "   ")
 
     def _rest(self, width: int) -> Iterable[Text]:
-        """Yield the other parts of the summary, which are below the steps on a narrower screen."""
+        """Yield the other parts of the summary. On a narrow screen they are below the steps."""
         summary = self._summary
         if summary is None:
             if self.said:

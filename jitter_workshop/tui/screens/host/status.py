@@ -96,7 +96,7 @@ class StatusScreen(WorkshopScreen, scope="status"):
         return tuple(sorted(found, key=lambda finding: _ORDER.index(self._heading(finding))))
 
     def _heading(self, finding: Finding) -> str:
-        """Return the heading that a check stands below."""
+        """Return the heading above a check."""
         check = finding.check
         if check.drifted is not None:
             return _ORDER[0]
