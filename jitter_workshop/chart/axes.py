@@ -74,8 +74,8 @@ def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) 
     cell. Then equal ratios of y have equal heights.
 
     If whole rows for each decade would waste room, only every second decade falls on a cell and has a tick. If a decade
-    has less than a row, only every third or sixth decade may have a tick. ``named``: True gives each decade that has a
-    row a tick, even if that wastes room.
+    has less than a row, only every third or sixth decade may have a tick. ``named``: True means that each decade with a
+    row has a tick, even if that wastes room.
     """
     across = ranges.x_high - ranges.x_low
     each = max((columns - 1) // across, 1)
@@ -143,8 +143,8 @@ def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
 
 
 def grid(frame: PlotFrame, labels: Sequence[scale.Tick], theme: Palette) -> list[list[Cell]]:
-    """Return the cells of the grid: faint lines at the ticks. There are only dots at the crossings of the lines if
-    there would be too many lines, or if the theme has no faint colour."""
+    """Return the cells of the grid: faint lines at the ticks. If there would be too many lines, or if the theme has no
+    faint colour, there are only dots at the crossings."""
     faint = plain_style(theme.grid, dim=True)
     empty: Cell = (" ", Style.null())
     cells = [[empty] * frame.columns for _ in range(frame.rows)]

@@ -33,8 +33,9 @@ class Gap:
 def put_gap(
     frame: PlotFrame, cells: list[list[Cell]], curves: Sequence[PercentileCurve], gap: Gap, theme: Palette
 ) -> bool:
-    """Draw a line between two curves at a percentile into ``cells``, and the distance's label beside the line, where
-    the label covers the fewest dots. Return False if one of the curves has no value there."""
+    """Draw a line between two curves at a percentile into ``cells``, and write the distance's label beside it. The
+    label is placed where it covers the fewest dots. Return False if one of the curves has no value at this percentile.
+    """
     column = frame.column(scale.x_of_percentile(gap.percentile))
     rows = sorted(
         frame.row(scale.y_of_ns(value))

@@ -41,8 +41,8 @@ _chosen: DotKind = "braille"
 
 
 def _octants() -> str:
-    """Return the 256 characters for all combinations of filled octants, in the order of the numbers that the
-    combinations make."""
+    """Return the 256 characters for all combinations of filled octants. Bit n of a character's index means that octant
+    n is filled."""
     free = iter(range(_FIRST_OCTANT, _FIRST_OCTANT + 256 - len(_OLDER)))
     return "".join(chr(_OLDER[n] if n in _OLDER else next(free)) for n in range(256))
 
@@ -51,8 +51,8 @@ OCTANTS = _octants()
 
 
 def current() -> DotKind:
-    """Return the kind of characters to draw in: the kind that the user forces, else the kind chosen at the start, else
-    braille."""
+    """Return the kind of characters to draw in. This is the kind that the user forces, else the kind chosen at the
+    start, else braille."""
     forced = os.environ.get(VARIABLE, "")
     return next((kind for kind in KINDS if kind == forced), _chosen)
 
@@ -74,8 +74,8 @@ def character(dots: int, kind: DotKind) -> str:
 
 
 def spelled(text: Text, kind: DotKind) -> Text:
-    """Return a chart's text in the characters of a kind. For ASCII, each other character of axes, marks, shades and
-    units is replaced by one ASCII character, so that nothing moves."""
+    """Return a chart's text in the characters of a kind. For ASCII, each other character is replaced by one ASCII
+    character, so that nothing moves. A power of ten is written like ``1e-3``."""
     if kind == "ascii":
         plain = _POWER.sub(lambda found: f"1e{found[1].translate(_RAISED)}", text.plain).translate(_SPELLED)
         text.plain = "".join(one if one.isascii() else "?" for one in plain)

@@ -1,9 +1,10 @@
 """Ask the terminal if it draws octants.
 
-A terminal can be asked two things: its name with its version (XTVERSION), and where its cursor is after an octant,
-which says how wide the octant was. Neither says what the reader sees: a terminal may move its cursor by one cell and
-draw a box for a character that its font lacks. So octants are used only where both fit: the width is one cell, and the
-terminal is known to draw octants itself, whatever its font has, from the version in ``_DRAWS_FROM`` on.
+A terminal can be asked two things: its name with its version (XTVERSION), and where its cursor is after an octant. The
+cursor's place shows how wide the octant was. Neither answer shows what the reader sees: a terminal may move its cursor
+by one cell and draw a box, because its font lacks the character. So octants are used only if two conditions hold. The
+octant is one cell wide, and the terminal is known to draw octants itself, with any font, from the version in
+``_DRAWS_FROM`` on.
 
 Only a terminal whose environment names such a program is asked, so that no other terminal gets a question that it does
 not know. Nothing is asked in pipes, in CI, with TERM=dumb, on the Linux console, or where the user forces the marks.
@@ -45,7 +46,8 @@ def may_ask(environment: Mapping[str, str]) -> bool:
 
 
 def draws_octants(answer: bytes) -> bool:
-    """Return True if a terminal's answer names a program that draws octants, and its cursor moved by one cell."""
+    """Return True if a terminal's answer names a program that draws octants, and shows that the cursor moved by one
+    cell."""
     where, name = _WHERE.search(answer), _NAME.search(answer)
     if where is None or name is None or int(where[2]) != 2:
         return False

@@ -85,8 +85,8 @@ def split(window: Window, timeline: Timeline) -> tuple[Piece, ...]:
 def _of_sender(window: Window, timeline: Timeline, around: int) -> tuple[Piece, ...] | None:
     """Return the causes that delayed a message's producer; None if no event stopped the producer.
 
-    These causes explain a late message that the consumer did not delay: something stopped the producer between its
-    stamp of the message and the publication of the message.
+    The consumer did not delay such a message. Something stopped the producer after its stamp of the message and before
+    the publication.
     """
     producer = timeline.threads.get(PRODUCER)
     if producer is None or window.thread == PRODUCER or window.publish is None:
@@ -99,8 +99,8 @@ def _of_sender(window: Window, timeline: Timeline, around: int) -> tuple[Piece, 
 
 
 def _sender_stopped(window: Window, timeline: Timeline, hole: Piece) -> list[Piece]:
-    """Return the causes that stopped the producer during all of a hole in which the consumer ran and got no message.
-    Return [] if the producer was not stopped all the time, or the window is not a consumer's."""
+    """Return the causes that stopped the producer during a hole. The consumer ran in this hole and got no message.
+    Return [] if the producer was not stopped all the time, or if the window is not a consumer's."""
     producer = timeline.threads.get(PRODUCER)
     if producer is None or window.publish is None or window.thread == PRODUCER:
         return []
@@ -109,8 +109,8 @@ def _sender_stopped(window: Window, timeline: Timeline, hole: Piece) -> list[Pie
 
 
 def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list[Piece]:
-    """Return the time of a window in pieces, by the state of its thread. The kind ``hole`` means that the thread ran or
-    may have run, by the trace."""
+    """Return the time of a window in pieces, by the state of its thread. By the trace, the thread ran or may have run
+    in each piece of the kind ``hole``."""
     found: list[Piece] = []
     at = window.start
     for stretch in thread.between(window.start, window.end) if thread is not None else ():
@@ -138,8 +138,8 @@ def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list
 
 def by_state(thread: ThreadTrack, timeline: Timeline, start: int, end: int) -> Iterator[tuple[str, Piece]]:
     """Yield (state, piece) for all of a thread's time from ``start`` to before ``end``, in order of time and without
-    gaps. The state is one of ``evidence.tracks``. A piece of a sleep is ``no_event asleep``; in all other states the
-    kind OWN says that the thread itself ran, and ``no_event`` that the trace does not show what ran.
+    gaps. The state is one of ``evidence.tracks``. A piece of a sleep is ``no_event asleep``. In all other states, OWN
+    means that the thread itself ran, and ``no_event`` means that the trace does not show what ran.
 
     If a thread was moved and waits for its new CPU, the task that has this CPU is the cause. Only time in which the new
     CPU was free is ``migration``.
@@ -171,8 +171,8 @@ def by_state(thread: ThreadTrack, timeline: Timeline, start: int, end: int) -> I
 def _between_cpus(
     timeline: Timeline, thread: ThreadTrack | None, stretch: Stretch, low: int, high: int
 ) -> Iterator[Piece]:
-    """Yield the causes of the time in which a thread waits on the CPU to which it was moved. While another task or an
-    interrupt has this CPU, that is the cause. While the CPU is free, the move is the cause."""
+    """Yield the causes of the time in which a thread waits on the CPU to which it was moved. While this CPU has another
+    task or an interrupt, the cause is this task or interrupt. While the CPU is free, the cause is the move."""
     found: list[Piece] = []
     _on_cpu(found, timeline, thread, stretch.cpu, low, high)
     for piece in found:
@@ -254,8 +254,8 @@ def _resolve(window: Window, timeline: Timeline, raw: list[Piece], around: int) 
 
 
 def _with_faults(raw: list[Piece], thread: ThreadTrack | None) -> list[Piece]:
-    """Return the pieces with each hole cut in two where the thread's page fault begins. The end of the fault is not
-    known, but the time before the fault does not belong to it."""
+    """Cut each hole in two at the beginning of the thread's page fault, and return all pieces. The end of the fault is
+    not known, but the time before the fault does not belong to it."""
     found: list[Piece] = []
     for piece in raw:
         fault = thread.fault(piece.start, piece.end) if thread is not None and piece.kind == _HOLE else None
@@ -269,16 +269,16 @@ def _with_faults(raw: list[Piece], thread: ThreadTrack | None) -> list[Piece]:
 
 
 def _catches_up(window: Window, timeline: Timeline, raw: list[Piece], place: int) -> bool:
-    """Return True if the hole at ``place`` is the last piece of the window, and the consumer used it to read messages
-    that had collected while it was stopped."""
+    """Return True if the hole at ``place`` is the last piece of the window, and the consumer spent it on messages that
+    had collected before, while the consumer was stopped."""
     if window.publish is None or window.messages < 2 or place == 0 or place != len(raw) - 1:
         return False
     return timeline.rate.to_ns(raw[place].ticks) <= window.messages * CATCH_UP_NS
 
 
 def _neighbour(window: Window, timeline: Timeline, raw: list[Piece], place: int, around: int) -> str | None:
-    """Return the cause to which a short hole belongs: of the pieces before and after the hole, the longer one's. Return
-    None for a long hole."""
+    """Return the cause to which a short hole belongs. This is the cause of the piece before or after the hole,
+    whichever is longer. Return None for a long hole, and if there is no such cause."""
     hole = raw[place]
     if hole.ticks > around:
         return None
@@ -299,8 +299,8 @@ def _arriving(timeline: Timeline, raw: list[Piece], place: int) -> str | None:
 
 
 def _just_before(window: Window, timeline: Timeline, hole: Piece, around: int) -> str | None:
-    """Return the cause that ended shortly before a window, if the thread may still have been leaving it when the window
-    began. Return None if there is no such cause."""
+    """Return the cause that ended shortly before a window. It also explains the window's first hole, because the CPU
+    needs some time to return to the thread. Return None if there is no such cause."""
     thread = timeline.threads.get(window.thread)
     cpu = window.cpu
     if thread is not None and thread.starts:

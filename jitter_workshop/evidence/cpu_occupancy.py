@@ -1,5 +1,5 @@
-"""Record from the trace of a run's blocks on which CPUs the measured threads ran. Also record which other tasks and
-interrupts ran on these CPUs."""
+"""Find in the trace of a run's blocks the CPUs on which the measured threads ran. Also find the other tasks and the
+interrupts that ran on these CPUs."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class _Stay:
 
 
 class Presence:
-    """Add up the visits and stays of a run's blocks. ``placed``: thread → the CPU to which it was pinned. For a CPU
-    without events this CPU is used, because the trace does not say which thread ran there."""
+    """Add up the visits and stays of a run's blocks. ``placed``: thread → the CPU to which it was pinned. A thread
+    without an event in the trace counts as running on this CPU."""
 
     def __init__(self, placed: Mapping[str, int] | None = None) -> None:
         self._placed = dict(placed or {})
@@ -178,7 +178,7 @@ class Presence:
 
 
 def covered(stretches: Iterable[tuple[int, int]]) -> int:
-    """Return the length of the time that stretches (start, end) cover; where they overlap, it counts once."""
+    """Return the total time of stretches (start, end). Time that lies in several stretches counts once."""
     return sum(end - start for start, end in union(stretches))
 
 

@@ -70,12 +70,21 @@ def explain_block(
 
 
 def windows_of(stalls: Iterable[Stall], span: Span, workload: str) -> list[Window]:
-    """Return a block's stalls (in ns since the run began, like ``span.start_ns``) as windows in ticks of the trace's
-    clock, in order of time. A stall of a ring's consumer begins when a message is published. A stall of its producer
-    begins when a message is due. A stall of a thread that waits for a timer begins at the timer's time. These threads
-    read no clock at the start of the stall; the sampler and the receiver read one at both ends. Stalls that no
-    benchmark lists (stalls of one thread that overlap, or that end before they begin) are left out, so that a foreign
-    file cannot cause endless work."""
+    """Return a block's stalls as windows, in order of time. The stalls are in ns since the run began, like
+    ``span.start_ns``; the windows are in ticks of the trace's clock.
+
+    The start of a stall depends on the thread:
+
+    - a ring's consumer: a message is published;
+    - a ring's producer: a message is due;
+    - a thread that waits for a timer: the timer's time.
+
+    These threads read no clock at the start of a stall. The sampler and the receiver read a clock at its start and at
+    its end.
+
+    Stalls that no benchmark lists are left out, so that a foreign file cannot cause endless work. Such stalls overlap
+    another stall of the same thread, or end before they begin.
+    """
     rate = span.rate
     found = []
     last: dict[str, int] = {}

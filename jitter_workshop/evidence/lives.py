@@ -51,7 +51,7 @@ class _Timed(Generic[T]):
         self.what.append(what)
 
     def until(self, moment: int) -> T | None:
-        """Return the last of the values that came at ``moment`` or before it. Return None if there is none."""
+        """Return the last value that came at ``moment`` or before it. Return None if there is none."""
         place = bisect_right(self.at, moment) - 1
         return self.what[place] if place >= 0 else None
 

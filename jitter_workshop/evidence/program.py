@@ -104,8 +104,9 @@ class Stolen:
 
     def of(self, ran: Mapping[int, int]) -> tuple[int, int]:
         """Return the least and the most time in ns that a hypervisor took from a thread. ``ran``: the thread's running
-        time, CPU → ns. The least time assumes that the hypervisor first took the time in which the thread did not run.
-        Idle time is part of that time, because a CPU that is woken may have to wait for the hypervisor."""
+        time, CPU → ns. For the least time, assume that the hypervisor took time from the thread only after all other
+        time of the CPU. This other time includes idle time, because a CPU that is woken may have to wait for the
+        hypervisor."""
         least = most = 0
         for cpu, ns in ran.items():
             stolen = self.per_cpu.get(cpu, 0)
@@ -177,7 +178,7 @@ def _name(story: Story, tid: int) -> str:
 
 
 def _ran_of(timeline: Timeline, itself: Mapping[int, str]) -> int:
-    """Return for how long the workshop's own processes, the keys of ``itself``, had a CPU."""
+    """Return the time for which the workshop's own processes, the keys of ``itself``, had a CPU."""
     return sum(
         segment.end - segment.start
         for track in timeline.cpus.values()
@@ -200,8 +201,9 @@ def _named(events: list[EventFields], itself: Mapping[int, str]) -> list[EventFi
 
 
 def _with_beginning(track: ThreadTrack, story: Story, life: Life, letter: str, timeline: Timeline) -> ThreadTrack:
-    """Return the track, with the state before the thread's first event added; that event shows the state. The events of
-    all CPUs are traced, so a thread without any event stayed as it was: asleep, if it was asleep at the beginning."""
+    """Add to a track the thread's state before its first event, and return the track. The first event shows this state.
+    The events of all CPUs are traced, so a thread without an event never changed its state: if it was asleep at the
+    beginning, it stayed asleep."""
     if not track.stretches or track.stretches[0].state != UNSEEN or timeline.lost:
         return track
     unseen, rest = track.stretches[0], track.stretches[1:]
@@ -294,8 +296,8 @@ class _Thread:
         return bisect_right(times, self.life.end - 1) - bisect_right(times, self.life.start - 1)
 
     def faults_at_once(self) -> Iterator[int]:
-        """Yield the time in ns from a page fault to the next one, if the second fault is of the thread's own code, the
-        time is at most AT_ONCE_NS, and the thread kept its CPU."""
+        """Yield the time in ns from a page fault to the next one. Leave out a time that is longer than AT_ONCE_NS, or
+        in which the thread lost its CPU. The second fault must be of the thread's own code."""
         times, kinds, starts = self._track.faults, self._track.kinds, self._track.starts
         for place in range(bisect_right(times, self.life.start - 1), bisect_right(times, self.life.end - 1) - 1):
             gap = times[place + 1] - times[place]

@@ -1,9 +1,8 @@
 """Find the waits in which a program's control group was stopped because its CPU quota was used up.
 
-The kernel has no event for that. But it has one for the timer that begins a group's next period
-(``sched_cfs_period_timer``), and the trace shows how long the program's threads ran. If a group has run for its whole
-quota since the last such timer, its threads that could run but do not are stopped until the next timer
-(Documentation/scheduler/sched-bwc.rst).
+The kernel has no event for such a stop, but it has one for the timer that begins a group's next period
+(``sched_cfs_period_timer``). The trace also shows how long the program's threads ran. If a group has run for its whole
+quota since the last such timer, its threads are stopped until the next timer (Documentation/scheduler/sched-bwc.rst).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Lay out a traced time as tracks, for viewers of traces: threads with their states, CPUs with the tasks that ran,
-interrupts, stalls with their parts, and wakers. The sums of the slices by cause are those of the report, to the
-nanosecond."""
+"""Lay out a traced time as tracks, for viewers of traces. The tracks show threads with their states, CPUs with the
+tasks that ran, interrupts, stalls with their parts, and wakers. The slices of a cause sum to the time that the report
+has for this cause, to the nanosecond."""
 
 from __future__ import annotations
 

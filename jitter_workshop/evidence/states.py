@@ -75,7 +75,7 @@ class CpuState:
         return self.current or -1 - self.cpu
 
     def run(self, pid: int, name: str) -> None:
-        """Take note that task ``pid`` has the CPU from now on."""
+        """Note that task ``pid`` has the CPU from now on."""
         self.current = pid
         self.task_name = _task_name(pid, name)
         self.task_serial = self._serials()
@@ -136,7 +136,8 @@ class CpuState:
         self._push(self.irqs, kind, number, raw, name)
 
     def enter_on_task(self, ts: int, kind: str, number: int, raw: str, name: str) -> None:
-        """Enter a softirq or a work function on the current task. Neither is ever inside another of the same kind."""
+        """Enter a softirq or a work function on the current task. A softirq is never inside a softirq, and a work
+        function is never inside a work function."""
         if self.irqs:
             self.no_interrupt(ts)
         self.close(ts)
@@ -199,9 +200,9 @@ class CpuState:
         return False
 
     def _left_only(self, ts: int, kind: str, name: str, context: int) -> None:
-        """Handle an exit without its entry. The entry came before tracing began if two conditions hold. No switch was
-        seen yet; and the exit is the first event, or the first event's flags show the entry (``context``: the bits to
-        look for). Otherwise only count the exit."""
+        """Handle an exit without its entry. If the entry came before tracing began, give the time until now to this
+        handler; otherwise only count the exit. The entry came before tracing if no switch was seen yet, and if the exit
+        is the first event or the first event's flags show the entry. ``context``: the bits of these flags."""
         if not self.fresh or not (self.first_flags & context or not self.segments):
             self.unbalanced += 1
             return

@@ -266,7 +266,8 @@ def _stacks(block: ExplainedBlock, stall: SplitStall) -> tuple[StackSeen, ...]:
 
 
 def _notes(block: ExplainedBlock, stall: SplitStall) -> tuple[str, ...]:
-    """Return in words which tasks sent interrupts to the thread's CPU, moved the thread or woke it during the stall."""
+    """Return sentences on the tasks that sent interrupts to the thread's CPU, moved the thread or woke it during the
+    stall."""
     window, deeds = stall.window, block.timeline.deeds
     cpus = _cpus(block, stall)
     vectors = any(piece.kind == "vector" for piece in stall.pieces)

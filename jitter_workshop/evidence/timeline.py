@@ -1,7 +1,7 @@
-"""Build from events of the kernel's trace the activity of every CPU and the state of every measured thread.
+"""Build the activity of every CPU and the state of every measured thread from events of the kernel's trace.
 
-The events are defined in Documentation/trace/events.rst and in include/trace/events (sched.h, irq.h, timer.h,
-workqueue.h, csd.h) and arch/x86/include/asm/trace (irq_vectors.h, exceptions.h) of Linux.
+The events are defined in Documentation/trace/events.rst and in two folders of Linux: include/trace/events (sched.h,
+irq.h, timer.h, workqueue.h, csd.h) and arch/x86/include/asm/trace (irq_vectors.h, exceptions.h).
 """
 
 from __future__ import annotations
@@ -56,21 +56,22 @@ def build(
     own: Collection[int] | None = None,
 ) -> Timeline:
     """Return the timeline of one block from ``start`` to before ``end`` (ticks). Events outside this time only set the
-    state.
+    state. Events may come in any order and may be invalid: events that do not fit are counted in ``unbalanced``.
 
     ``cpus``: the traced CPUs. ``tids``: measured thread → its pid in the trace. ``lost``: CPU → the number of events
     for which the trace had no room. A full buffer loses the latest events, so nothing is known after the last event of
     such a CPU. ``own``: the thread ids of the workshop that measured, () if they are not known; None for the events of
-    a user's program. For a run, an ending is added to the name of each task that has the name of a measured thread but
-    is not one, or that has the workshop's name. The ending says whose task it is (``model.evidence.NOT_OURS``). Events
-    may come in any order and may be invalid: events that do not fit are counted in ``unbalanced``.
+    a user's program.
+
+    For a run, some tasks get an ending to their name, which says whose task it is (``model.evidence.NOT_OURS``). These
+    are tasks with the workshop's name, and tasks with the name of a measured thread that are not this thread.
     """
     return _Builder(events, cpus, tids, start, end, rate or Rate(), lost or {}, own).run()
 
 
 def _ends(names: Mapping[int, str], measured: frozenset[int], own: Collection[int]) -> dict[int, str]:
-    """Return pid → the task's name with an ending that says whose task it is (see :func:`build`). Only tasks that are
-    called like a measured thread or like the workshop have an ending."""
+    """Return pid → the task's name with an ending that says whose task it is (see :func:`build`). Tasks without an
+    ending are left out."""
     found: dict[int, str] = {}
     for pid, name in names.items():
         if name in MEASURED_THREADS and pid not in measured:

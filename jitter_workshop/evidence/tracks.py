@@ -38,9 +38,9 @@ class Segment(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """Hold one state of one thread from ``start`` to before ``end``. ``cpu``: the CPU where the thread is, waits or
-    goes; -1 if unknown. ``detail``: the task that ran when the scheduler moved the thread, or
-    WOKEN if the thread is ready and has not run since it was woken."""
+    """Hold one state of one thread from ``start`` to before ``end``. ``cpu``: the CPU on which the thread is or waits,
+    or to which it goes; -1 if unknown. ``detail``: the task that ran when the scheduler moved the thread; WOKEN if the
+    thread is ready and has not run since it was woken."""
 
     start: int
     end: int
