@@ -340,8 +340,8 @@ def printed(
 
 
 def output() -> tuple[Console, bool, int, int]:
-    """Return four values: the console for this program's output, True if it shows no colours, its columns, and its
-    lines (80×28 without a terminal)."""
+    """Return four values: the console for this program's output, True if the console shows no colours, its columns, and
+    its lines. Without a terminal the size is 80×28."""
     console = Console(highlight=False)
     width, height = shutil.get_terminal_size(_PLAIN_SIZE) if console.is_terminal else _PLAIN_SIZE
     return console, not console.is_terminal or console.is_dumb_terminal, width, height

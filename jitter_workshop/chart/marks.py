@@ -1,8 +1,8 @@
 """Choose the characters in which charts draw dots: octants, braille or ASCII.
 
 Each of the three kinds has 2 × 4 dots in a cell. Octants (Unicode 16, U+1CD00…) fill the cell, so that a curve is a
-line. Braille leaves gaps between dots, but nearly every font has it. Braille is used unless a terminal is known to draw
-octants (``chart.probe``), or the variable :data:`VARIABLE` names one of :data:`KINDS`.
+line. Braille leaves gaps between dots, but nearly every font has it. Octants are used if a terminal is known to draw
+them (``chart.probe``). Otherwise braille is used. The variable :data:`VARIABLE` can force one of :data:`KINDS`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _chosen: DotKind = "braille"
 
 def _octants() -> str:
     """Return the 256 characters for all combinations of filled octants. Bit n of a character's index means that octant
-    n is filled."""
+    n + 1 is filled."""
     free = iter(range(_FIRST_OCTANT, _FIRST_OCTANT + 256 - len(_OLDER)))
     return "".join(chr(_OLDER[n] if n in _OLDER else next(free)) for n in range(256))
 

@@ -118,8 +118,8 @@ def legend(
     most: int | None = None,
 ) -> list[Text]:
     """Return the legend: mark, label, p50, the percentile ``asked`` and maximum of each curve, and the learner's
-    guesses. No line is wider than ``width``. ``most``: the number of lines that fit. If they are too few for the
-    figures, the legend has only the curves' names; if they are too few for these, too, several names share a line.
+    guesses. No line is wider than ``width``. ``most``: the number of lines that fit. If the figures need more lines,
+    the legend has only the curves' names. If the names need more lines, too, several names share a line.
 
     A wide legend has one line per curve. A narrow one has two lines per curve, below a line of column heads. A value
     that the samples cannot give is ``–``.

@@ -29,22 +29,22 @@ from jitter_workshop.model.evidence import Window
 
 AROUND_NS = 10_000
 """The longest gap next to an event that still counts as the event's surroundings. Some time passes from the moment an
-interrupt takes a CPU to its first event, and from its last event to the next clock reading. This time contains the
-interrupt's entry and exit, the tracing itself (0.1 to 0.5 µs an event), cold caches, and in a guest one or more exits
-to the hypervisor of 1 to 5 µs each. The limit is twice the longest such gap; a longer gap has a cause of its own, which
-the trace did not record."""
+interrupt takes a CPU to its first event, and from its last event to the next clock reading. The interrupt's entry and
+exit, the tracing (0.1 to 0.5 µs an event) and cold caches take this time. A guest also needs one or more exits to the
+hypervisor, of 1 to 5 µs each. The limit is twice the longest such gap. A longer gap has a cause of its own, which the
+trace did not record."""
 
 ARRIVAL_NS = 50_000
 """The limit AROUND_NS for a gap that ends with an interrupt's first event, if no other cause of the gap is known.
 
-A guest's interrupt first goes to the hypervisor. A KVM guest's thread had gaps of 20 to 50 µs without an event: 35 to
-51 % of them ended with an interrupt, where chance alone gives 1 to 2.5 %. So at most one gap in fifteen is named after
-an interrupt that came by chance. Beyond 50 µs it would be one in three (docs/attribution.md has the table).
+A guest's interrupt first goes to the hypervisor. A KVM guest's thread had gaps of 20 to 50 µs without an event. Of
+these gaps, 35 to 51 % ended with an interrupt; chance alone gives 1 to 2.5 %. So at most one gap in fifteen is named
+after an interrupt that came by chance. Beyond 50 µs it would be one in three (docs/attribution.md has the table).
 """
 
 CATCH_UP_NS = 200
-"""The longest time in ns that a consumer of the ring needs to read a message that is waiting already. It takes 20 to
-100 ns, including the journaller's copy."""
+"""The longest time in ns in which a consumer of the ring reads a waiting message. Usually this takes 20 to 100 ns,
+including the journaller's copy."""
 
 PRODUCER = "producer"
 _MIGRATION, _FAULT, _AROUND, _NO_EVENT = "migration", "page_fault", "around", "no_event"
@@ -269,8 +269,8 @@ def _with_faults(raw: list[Piece], thread: ThreadTrack | None) -> list[Piece]:
 
 
 def _catches_up(window: Window, timeline: Timeline, raw: list[Piece], place: int) -> bool:
-    """Return True if the hole at ``place`` is the last piece of the window, and the consumer spent it on messages that
-    had collected before, while the consumer was stopped."""
+    """Return True if the hole at ``place`` is the last piece of the window, and the consumer read old messages in it.
+    These messages had collected while the consumer was stopped."""
     if window.publish is None or window.messages < 2 or place == 0 or place != len(raw) - 1:
         return False
     return timeline.rate.to_ns(raw[place].ticks) <= window.messages * CATCH_UP_NS

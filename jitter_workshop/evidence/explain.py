@@ -73,17 +73,17 @@ def windows_of(stalls: Iterable[Stall], span: Span, workload: str) -> list[Windo
     """Return a block's stalls as windows, in order of time. The stalls are in ns since the run began, like
     ``span.start_ns``; the windows are in ticks of the trace's clock.
 
-    The start of a stall depends on the thread:
+    The moment at which a stall begins depends on its thread:
 
-    - a ring's consumer: a message is published;
-    - a ring's producer: a message is due;
+    - a ring's consumer: the publication of a message;
+    - a ring's producer: the time at which a message is due;
     - a thread that waits for a timer: the timer's time.
 
     These threads read no clock at the start of a stall. The sampler and the receiver read a clock at its start and at
     its end.
 
-    Stalls that no benchmark lists are left out, so that a foreign file cannot cause endless work. Such stalls overlap
-    another stall of the same thread, or end before they begin.
+    Stalls that no benchmark lists are left out, because a foreign file with many of them would cause endless work. Such
+    stalls overlap another stall of the same thread, or end before they begin.
     """
     rate = span.rate
     found = []

@@ -80,8 +80,8 @@ class Story:
         return (left.until(moment) if left is not None else None) or ""
 
     def call(self, tid: int, moment: int) -> str | None:
-        """Return the name of the system call in which a thread was at ``moment``, "" outside of the traced calls, and
-        None if the trace does not show it."""
+        """Return the name of the system call in which a thread was at ``moment``. Return "" outside of the traced
+        calls, and None if the trace does not show the call."""
         calls = self._calls.get(tid)
         if calls is None:
             return None
@@ -114,9 +114,9 @@ def follow(
     becomes the user's command. ``in_futex``: the threads that were in the call ``futex`` at ``start``. ``events``: the
     events of all CPUs, in order of time.
 
-    The trace has the end of each call except ``futex``, which a program may call a million times a second. The begin of
-    a ``futex`` call counts for one sleep: the thread has left the call when it runs again, or when its own code has a
-    page fault.
+    The trace has the end of each call except ``futex``, which a program may call a million times a second. So the end
+    of a ``futex`` call is assumed: the thread has left the call when it runs again, or when its own code has a page
+    fault.
     """
     return _Follower(tids, start, end, children, command, in_futex).run(events)
 

@@ -21,8 +21,8 @@ SLICE_NS = 5_000_000
 
 class Stops:
     """Find the times in which the groups of the threads ``tracks`` were stopped. ``quota``: the groups' quota and its
-    period, in ns. If several groups have timers, or other threads use the quota, too, some stopped waits are missed. A
-    wait that was not stopped never counts as stopped."""
+    period, in ns. If several groups have timers, or other threads use the quota, too, some stopped waits are missed.
+    All waits that are found were really stopped."""
 
     def __init__(self, events: Iterable[EventFields], tracks: Iterable[ThreadTrack], quota: tuple[int, int]) -> None:
         quota_ns, self._period = quota

@@ -201,8 +201,12 @@ class CpuState:
 
     def _left_only(self, ts: int, kind: str, name: str, context: int) -> None:
         """Handle an exit without its entry. If the entry came before tracing began, give the time until now to this
-        handler; otherwise only count the exit. The entry came before tracing if no switch was seen yet, and if the exit
-        is the first event or the first event's flags show the entry. ``context``: the bits of these flags."""
+        handler; otherwise only count the exit. ``context``: the flags of an event inside the handler. The entry came
+        before tracing if two conditions hold:
+
+        - no switch was seen yet;
+        - the exit is the CPU's first event, or the first event has these flags.
+        """
         if not self.fresh or not (self.first_flags & context or not self.segments):
             self.unbalanced += 1
             return

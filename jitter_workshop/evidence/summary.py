@@ -220,7 +220,7 @@ def explained(block: ExplainedBlock, stall: SplitStall) -> ExplainedStall:
 
 def _slices(stall: SplitStall) -> tuple[Slice, ...]:
     """Return the pieces in order of time. If there are too many to show, the stall is cut into _MOST_SLICES equal
-    slices, and each slice gets the cause that took most of the slice."""
+    slices. Each slice then has the cause that took most of its time."""
     every = [
         (start, end, (piece.kind, piece.name))
         for piece, (start, end) in zip(stall.pieces, pairwise(stall.edges_ns), strict=True)

@@ -82,8 +82,8 @@ class Judged:
 
     def measured(self, row: BoardRow, chapter: PostedChapter) -> int | None:
         """Return the value (ns) that decides a guess, from the chapter's run. Return None if the guess is not a value,
-        the run is missing or has another workload, or its curve does not reach the percentile.
-        """
+        or if there is no such run of the same workload. Also return None if the run's curve does not reach the
+        percentile."""
         task, guess = self._task(chapter), chapter.prediction
         if task is None or guess is None or task.kind == "choice":
             return None
@@ -223,9 +223,9 @@ def _of_chapter(row: BoardRow, chapter: PostedChapter, course: Judged) -> list[s
 
 
 def _measured(row: BoardRow, last: PostedRun | None, best: PostedRun | None) -> list[str | int]:
-    """Return five cells of a member's line: the p99.9 of the newest run and of the best run, then the percentile at
-    which runs are compared, and the values of the same two runs at this percentile.
-    """
+    """Return five cells of a member's line. The first two are the p99.9 of the newest run and of the best run. The
+    third is the percentile at which runs are compared. The last two are the values of the same two runs at this
+    percentile."""
     if last is None:
         return [""] * 5
     by = compared_at(row.posted, last)

@@ -1,4 +1,5 @@
-"""Collect the page that a whole class sees: where the instructor is, the turn, and each member's curve of that step."""
+"""Collect the page that a whole class sees: the instructor's chapter and step, the turn, and each member's curve of the
+chapter."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Apply and restore settings through the agent. Verbs, screens and proofs all use this client.
 
-The connection is opened at the first request. Settings that are applied under a lease are restored when the program
-ends, dies or stops answering, unless they are kept. After an agent has ended, the next request starts a new agent.
+The connection is opened at the first request. Some settings are applied under a lease. If they are not kept, they are
+restored when the program ends, dies or stops answering. After an agent has ended, the next request starts a new agent.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class AgentSession:
 
     @property
     def notice(self) -> str:
-        """Return a notice that tells the user whose code runs as root; "" if no notice is needed."""
+        """Return a notice for the user on whose code runs as root; "" if no notice is needed."""
         return self._agent.notice if self._agent is not None else ""
 
     def plan(self, words: Sequence[str], cpus: CpuSet) -> Plan:
@@ -179,7 +179,7 @@ class AgentSession:
     def tracer(self) -> AgentClient:
         """Return a connection to the agent that records the kernel's trace.
 
-        Raise HostError if root's rights are not available, or if sudo would ask for a password to start a new agent: a
+        Raise HostError if root's rights are not available, or if sudo would ask for a password to start a new agent. A
         run that is about to begin must not wait for a password.
         """
         return self._connected(TRACING, may_ask=not self._began)
@@ -245,8 +245,9 @@ class AgentSession:
             self._write_down_lapsed()
 
     def instruct(self, do: str, user: str | None = None) -> None:
-        """Send an instructor's command to the class: ``end`` the turn of ``user`` (None: the present turn; every user
-        may end their own), ``freeze`` or ``thaw`` the queue. Raise HostError on failure."""
+        """Send an instructor's command to the class. ``end`` ends the turn of ``user`` (None: the present turn),
+        ``freeze`` stops the queue, and ``thaw`` starts it again. Users who are no instructors may only end their own
+        turn. Raise HostError on failure."""
         self._connected_to_class().turn(do, user=user)
 
     def say_doing(self, doing: str) -> None:
@@ -345,9 +346,8 @@ class AgentSession:
 
 
 def standing(root: HostRoot) -> tuple[journal.Entry, ...]:
-    """Return the settings that this tool has changed on a host and not restored, without entries that a reboot made
-    void.
-    """
+    """Return the settings that this tool has changed on a host and not restored. Settings that a reboot has undone are
+    left out."""
     boot = journal.current_boot(root)
     return tuple(e for one in journal.read_journals(root) for e in one.active if not journal.void(e, boot))
 

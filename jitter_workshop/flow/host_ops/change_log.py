@@ -97,7 +97,8 @@ class ChangeLog:
         self._add([self._event("kept", one, kept=True) for one in staying])
 
     def begin(self) -> None:
-        """Store the host's status before anything is measured or applied, unless the session has a first status."""
+        """If the session has no first status, store the host's status. Call this before anything is measured or
+        applied."""
         if self._folder is None or self._root.recorded or history.has_first(self._folder):
             return
         with contextlib.suppress(WorkshopError, OSError):

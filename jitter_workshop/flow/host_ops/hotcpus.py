@@ -36,10 +36,15 @@ class HotCpus:
 
 def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = None) -> HotCpus:
     """Return the hot CPUs. These are the CPUs in ``asked`` (a CPU list). Without ``asked`` they are the first of these
-    sets that is not empty: the hot CPUs of the class, the isolated CPUs, the tickless CPUs, the cores of the ring's
-    placement. ``topology``: the host's CPUs if they were read already, else None.
+    sets that is not empty:
 
-    Raise UsageError for text that is no list, HostError for CPUs that are not online, and if the host shows no CPU.
+    - the hot CPUs of the class;
+    - the isolated CPUs;
+    - the tickless CPUs;
+    - the cores of the ring's placement.
+
+    ``topology``: the host's CPUs if they were read already, else None. Raise UsageError for text that is no list,
+    HostError for CPUs that are not online, and if the host shows no CPU.
     """
     machine = topology if topology is not None else read_topology(root)
     online = machine.online
@@ -137,8 +142,9 @@ def _placed(root: HostRoot, machine: Topology) -> tuple[CpuSet, str]:
 def _first_threads(machine: Topology, threads: CpuSet) -> bool:
     """Return True if each of these CPUs is the first of its core, or if all are of one core without CPU 0.
 
-    CPUs that are not the first of their core are chosen in two cases: the first is CPU 0, which must not become hot, or
-    this process may not use the first. The tunables could not tell such CPUs from their idle siblings.
+    The result is False if another CPU of a core was chosen in place of the first. This happens if the first is CPU 0,
+    which must not become hot, and if this process may not use the first. The tunables cannot tell such hot CPUs from
+    their idle siblings.
     """
     cores = [cpu.smt_siblings for number in threads if (cpu := machine.cpu(number)) is not None]
     together = len(set(cores)) == 1 and 0 not in machine.siblings_of(threads)

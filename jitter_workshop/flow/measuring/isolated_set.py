@@ -1,9 +1,9 @@
 """Measure on the CPUs that this tool has isolated, and give the reason if that was not possible.
 
 Only threads in the isolated set may use the set's CPUs. The measuring child, with all its threads, is moved into the
-set after its start and before it pins its threads. If the set has only one CPU, a workload of two threads runs on both
-sides: only the thread whose latency is judged is moved into the set. The moves need root's rights, which the agent has
-(``agent.caller_process``).
+set after its start and before it pins its threads. If the set has only one CPU, a workload of two threads is divided:
+the thread whose latency is judged is moved into the set, and the other thread stays outside. The moves need root's
+rights, which the agent has (``agent.caller_process``).
 """
 
 from __future__ import annotations

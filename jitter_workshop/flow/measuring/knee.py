@@ -1,9 +1,9 @@
 """Compute the knee from a run's own figures: at which percentile a noise of a given rate shows.
 
 Take a noise that comes r times a second and makes n messages late each time, in a run with m messages a second. This
-noise shows at the percentile 100·(1 − r·n/m): with m = 100,000 and n = 1, a tick of 250 Hz shows at 99.75, and one
-event a second at 99.999. A stall of S seconds, longer than the interval between messages, makes n = S·m messages late,
-and so moves its knee left.
+noise shows at the percentile 100·(1 − r·n/m). For example, m is 100,000 and n is 1. Then a tick of 250 Hz shows at
+99.75, and one event a second shows at 99.999. A stall of S seconds that is longer than the interval between messages
+makes n = S·m messages late, and so moves its knee left.
 """
 
 from __future__ import annotations

@@ -74,9 +74,9 @@ turn is over, or None if this is no class host.
 
 
 class TurnGuard:
-    """Observe a run, and check the turn once more before the first block. A program can be stopped (Ctrl-Z, a debugger,
-    a machine out of memory) after it took the turn and before it starts its child. Meanwhile another user can get the
-    turn; then ``still`` raises TurnOver. Once the child runs, the end of the turn also ends the child."""
+    """Observe a run, and check the turn once more before the first block. A program can be stopped after it took the
+    turn and before it starts its child: by Ctrl-Z, by a debugger, or because memory is short. Meanwhile another user
+    can get the turn; then ``still`` raises TurnOver. Once the child runs, the end of the turn also ends the child."""
 
     def __init__(self, observer: RunObserver, still: HoldsTurn) -> None:
         self._observer = observer
@@ -218,9 +218,8 @@ class Places:
     def run(
         self, observer: RunObserver, cancel: CancelToken, witness: Callable[[RunSpec], Witness | None]
     ) -> runner.RunResult:
-        """Measure in the chosen place. Raise the errors of ``bench.runner.run``, and HostError if the run is possible
-        neither inside nor outside the set.
-        """
+        """Measure in the chosen place. Raise the errors of ``bench.runner.run``. Raise HostError if the run is possible
+        in no place, inside the set or outside."""
         if self._inside is not None and self._place is not None:
             try:
                 placed = placed_by(self._place, self._inside.placement)

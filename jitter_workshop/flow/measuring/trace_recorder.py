@@ -240,9 +240,8 @@ class Counting:
 
 
 class RunEvidence:
-    """Collect the evidence of one run, if it is wanted: the trace or, if there is no trace, the counters that need no
-    rights.
-    """
+    """Collect the evidence of one run, if it is wanted. This is the trace or, if there is no trace, the counters that
+    need no rights."""
 
     def __init__(self, wanted: bool, tracer: Callable[[], Tracer] | None, topology: Topology) -> None:
         self._wanted = wanted

@@ -21,7 +21,7 @@ from jitter_workshop.model.text import NAME, REASON, clean
 
 KEEPER = "jitter_workshop.flow.programs.keeper"
 KEPT_OUTPUT = 4_096
-"""Bytes at the end of the output that are kept to tell why a command failed."""
+"""Number of bytes that are kept from the end of the output, to show why a command failed."""
 MOST_PROCESSES = 4_000
 """A command that starts more processes than this is ended."""
 _NAME = "the process that keeps the command"

@@ -385,7 +385,7 @@ class _Recording:
 
 
 class Ends(contextlib.ExitStack):
-    """Detect the end of a program: of its first process, of all threads that are explained, or of all processes of a
+    """Detect the end of a program: the end of its first process, of all explained threads, or of all processes in a
     control group."""
 
     def __init__(self, root: HostRoot, found: Found) -> None:

@@ -26,8 +26,7 @@ _GONE = (
 @dataclass(frozen=True, slots=True)
 class HostPart:
     """Hold a report's part on the host. ``after``: the present status, or the last known one. ``stands``: the settings
-    that this tool has applied to this host and not restored, in any session; None if this host is not the session's.
-    """
+    that are still applied on this host, from any session; None if this host is not the session's."""
 
     events: tuple[HostEvent, ...]
     changes: tuple[ReportedChange, ...]

@@ -180,8 +180,8 @@ def _whole(trace: RunTrace, block: TracedBlock) -> list[EventFields]:
 
 
 def write_run(session: OpenSession, run: Run, report: EvidenceReport | CounterReport) -> Path:
-    """Write the Perfetto file of a run that is explained already into the first folder for reports, under a name that
-    no file has yet. Return its path. Raise the errors of :func:`of_report`, and of ``files.write``."""
+    """Write the Perfetto file of a run into the first folder for reports, under a new name, and return the file's path.
+    The run must be explained already. Raise the errors of :func:`of_report`, and of ``files.write``."""
     return _write_new(of_report(session, run, report), run.label, run.id)
 
 

@@ -37,7 +37,8 @@ MOST_HEATS = 12
 """Greatest number of heat maps in a report: each has thousands of counts. The newest runs have them."""
 _NAMED_BLOCKS = 10
 LATEST = 6
-"""Greatest number of runs in a chart of runs without a chapter: a reader cannot tell more curves apart."""
+"""Greatest number of runs in a chart of runs without a chapter. In a chart with more curves a reader could not
+distinguish them."""
 ONE_RUN = "There is only one run, so nothing is compared."
 LONGEST = 5
 """Number of a run's longest stalls in a report; the raw data have all listed stalls."""
@@ -219,8 +220,8 @@ def _chapters(subject: Subject) -> Iterator[Overlay]:
 
 
 def _others(subject: Subject) -> Iterator[Overlay]:
-    """Yield a chart of each workload for runs that belong to no chapter and no proof: its newest runs, or all picked
-    ones."""
+    """Yield a chart of each workload, for runs that belong neither to a chapter nor to a proof. It has the workload's
+    newest runs or, if the user picked runs, all picked runs."""
     taken = {ident for walk in subject.walks for ident in walk.progress.runs.values()}
     free = [run for run in subject.runs if run.id not in taken and (subject.chosen or run.proof is None)]
     for workload in dict.fromkeys(run.workload for run in free):

@@ -51,9 +51,9 @@ class ClassHost:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Hold a user's place in the queue. ``before``: the number of turns before the user's turn; 0 means that the user
-    has the turn, None that the user does not wait. ``at_most_s``: seconds until the user's turn begins if each turn
-    before takes its full time; None if an instructor has the machine or no turn can begin."""
+    """Hold a user's place in the queue. ``before``: the number of turns before the user's turn; 0 if the user has the
+    turn, None if the user does not wait. ``at_most_s``: the longest time in seconds until the user's turn begins; None
+    if an instructor has the machine or no turn can begin."""
 
     before: int | None
     at_most_s: float | None

@@ -77,7 +77,7 @@ class Waited(NamedTuple):
 
 
 class Grown(NamedTuple):
-    """Hold how far a thread's sums (its waiting time, and how often it was put on a CPU) grew since the last look."""
+    """Hold how far a thread's sums grew since the last look. ``ns`` and ``times`` are the sums of :class:`Waited`."""
 
     tid: int
     ns: int
@@ -351,7 +351,7 @@ def _difference(before: Waited | None, now: Waited) -> Waited:
 
 
 def _parts(stalls: Sequence[HoldUp]) -> list[TimeTaken]:
-    """Return the parts of these hold-ups (each with a cause and a time), summed by cause."""
+    """Return, for each cause in these hold-ups, how often it came, its total time and its longest time."""
     count: Counter[tuple[str, str]] = Counter()
     total: Counter[tuple[str, str]] = Counter()
     worst: dict[tuple[str, str], int] = {}
