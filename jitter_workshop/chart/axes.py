@@ -132,8 +132,8 @@ def _even_ticks(ends: tuple[float, float], cells: float) -> list[int]:
 
 
 def y_ticks(frame: PlotFrame) -> tuple[scale.Tick, ...]:
-    """Return the ticks of y: one for each decade, or one for each two, three or six decades. The ticks are equally far
-    apart in rows, and as close together as possible."""
+    """Return the ticks of y, equally far apart in rows, and as close together as possible. There is one for each
+    decade, or one for each two, three or six decades."""
     for every in (1, 2, 3, 6):
         ticks = scale.ticks(frame.units[1], frame.ranges.y_low, frame.ranges.y_high, every)
         gaps = {frame.row(a.position) - frame.row(b.position) for a, b in itertools.pairwise(ticks)}

@@ -37,7 +37,7 @@ _TINT, _HATCH = 0.82, 0.62
 _GLYPHS = ("●", "■", "◆", "▲", "▼", "★")
 _REFERENCE_GLYPHS = ("○", "□", "◇", "△")
 SIGNS = frozenset((*_GLYPHS, *_REFERENCE_GLYPHS))
-"""The characters that tell curves apart."""
+"""The characters that distinguish curves."""
 _QUIETER = 0.35
 _WIDE_LEGEND = 60
 _LEAST_LABEL = 18
@@ -72,8 +72,8 @@ def plain_style(colour: str, *, dim: bool = False, bold: bool = False) -> Style:
 
 
 def fill_style(theme: Palette, better: bool) -> Style:
-    """Return the style of the space between two curves: a tint of the theme's colour for better or worse. A theme
-    without colours has a faint fill; its characters (:data:`FILLS`) tell better from worse."""
+    """Return the style of the space between two curves: a tint of the theme's colour for better or worse. In a theme
+    without colours the fill is faint, and its characters (:data:`FILLS`) show if it is better or worse."""
     colour = theme.good if better else theme.bad
     if not colour:
         return Style(dim=True)
@@ -166,7 +166,7 @@ def _beside(named: Sequence[Text], room: int) -> Text:
 
 
 def names(asked: float) -> tuple[tuple[str, float | None], ...]:
-    """Return the name and the percentile of each figure of the legend; None stands for the maximum."""
+    """Return the name and the percentile of each figure of the legend; None means the maximum."""
     further = 99.9 if asked == 50 else asked
     return ("p50", 50.0), (f"p{further:.10g}", further), ("max", None)
 

@@ -299,8 +299,8 @@ def _arriving(timeline: Timeline, raw: list[Piece], place: int) -> str | None:
 
 
 def _just_before(window: Window, timeline: Timeline, hole: Piece, around: int) -> str | None:
-    """Return the cause that ended shortly before a window. It also explains the window's first hole, because the CPU
-    needs some time to return to the thread. Return None if there is no such cause."""
+    """Return the cause that ended shortly before a window. This cause also explains the window's first hole, because
+    the CPU needs some time to return to the thread. Return None if there is no such cause."""
     thread = timeline.threads.get(window.thread)
     cpu = window.cpu
     if thread is not None and thread.starts:

@@ -59,7 +59,7 @@ FAULT_NS = 100_000
 """The longest time from a page fault to the sleep in which the thread waits for the page. A later sleep has another
 reason."""
 AT_ONCE_NS = 20_000
-"""The longest time between two page faults that still counts as the length of the first one."""
+"""The longest time between two page faults that still counts as the length of the first fault."""
 LEAST_FAULTS = 20
 MOST_FAULTS = 200_000
 """The least and the largest number of pairs of page faults from which the length of a fault is computed."""

@@ -290,8 +290,8 @@ class ProgramScene(Scene):
         return ThreadScene(self, self._of_threads[tid, start])
 
     def of_waker(self, tid: int, cpu: int, at: int) -> Track:
-        """Return the track on which a waking is marked. It is the track of the thread ``tid`` if this thread belongs to
-        the program, else the track of the CPU. An interrupt has the ``tid`` -1."""
+        """Return the track on which a waking is marked. If the thread ``tid`` belongs to the program, this is the
+        thread's track, else the track of the CPU. An interrupt has the ``tid`` -1."""
         for start, end, track in self._lives.get(tid, ()):
             if start <= at <= end:
                 return track

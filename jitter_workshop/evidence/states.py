@@ -150,8 +150,9 @@ class CpuState:
         self._push(stack, kind, number, raw, name)
 
     def enter_within(self, ts: int, kind: str, raw: str, name: str, hard: bool) -> None:
-        """Enter a function that runs in a hard interrupt or on the task. It runs in a hard interrupt if one is open or
-        ``hard`` is True. Else it runs on the task, in one of the task's softirqs or in the idle loop."""
+        """Enter a function that runs in a hard interrupt or on the task. If a hard interrupt is open or ``hard`` is
+        True, the function runs in the interrupt. Otherwise it runs on the task, in a softirq of the task or in the idle
+        loop."""
         self.close(ts)
         stack = self.irqs if self.irqs or hard else self._tasks[self.key]
         self._push(stack, kind, _FUNCTION, raw, name)

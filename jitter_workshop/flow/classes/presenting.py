@@ -24,10 +24,9 @@ _AGAIN = ("again", TREATED)
 @dataclass(frozen=True, slots=True)
 class Presented:
     """Hold one page for a class. ``title`` and ``step``: the present chapter and step of the class. ``text``: the
-    instructor's own words. ``turn``: the turn in words. ``curves``: the members' curves of that chapter; ``told``: a
-    sentence that says whose curves are shown, or why there are none. ``by``: the percentile at which the curves are
-    compared.
-    """
+    instructor's own words. ``turn``: the turn in words. ``curves``: the members' curves of the chapter. ``told``: a
+    sentence on the members whose curves are shown, or the reason why no curves are shown. ``by``: the percentile at
+    which the curves are compared."""
 
     name: str
     title: str

@@ -124,8 +124,8 @@ class AgentSession:
 
     def announce(self, words: Sequence[str], cpus: CpuSet, shown: Sequence[Change]) -> ApplyResult:
         """Journal the old values of the changes in ``shown``, which the learner makes by hand, and write nothing. The
-        learner's writes are restored at the end, adopted or not. Raise NoAgent without root's rights, HostError on any
-        other failure."""
+        learner's writes are restored at the end, even if they were not adopted. Raise NoAgent without root's rights,
+        HostError on any other failure."""
         try:
             agent = self._connected()
         except HostError as error:
@@ -230,8 +230,8 @@ class AgentSession:
         self.alone_with_turn = bool(granted.group)
 
     def give_turn(self) -> None:
-        """End this session's turn; this restores all settings that were applied in it. Never raise an error: the agent
-        also ends a turn without being asked."""
+        """End this session's turn. All settings that were applied in the turn are restored. Never raise an error: the
+        agent also ends a turn without being asked."""
         agent = self._living()
         if agent is not None and self._turn:
             with contextlib.suppress(WorkshopError):

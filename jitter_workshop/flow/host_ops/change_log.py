@@ -142,9 +142,8 @@ class ChangeLog:
 
 
 def writable(session: OpenSession) -> bool:
-    """Return True if this program may write a log in the session, even while a workshop has the session open. It may
-    not if the session has a newer format than this program's.
-    """
+    """Return True if this program may write a log in the session, even while a workshop has the session open. Return
+    False if the session's format is newer than this program's."""
     return session.session.format_version <= SESSION_VERSION
 
 

@@ -117,8 +117,8 @@ class HostPlan:
 
 
 def draw_up(root: Path, wanted: Sequence[Wanted] = (), cpus: str | None = None) -> HostPlan:
-    """Return the plan for the wanted tunables, or for all that ``status`` would improve at run time. Nothing is
-    written.
+    """Return the plan for the wanted tunables. If ``wanted`` is empty, plan all tunables that ``status`` would improve
+    at run time. Nothing is written.
 
     Raise the errors of :func:`look`, and UsageError for a value that a tunable does not accept.
     """

@@ -44,9 +44,9 @@ class Seen:
     held: str = ""
 
     def settled(self) -> dict[str, bool]:
-        """Return tunable id → True if the tunable is settled. It is settled if it needs no improvement; if the lesson
-        gives a value, it is settled if that value needs no write. A tunable that this host does not have is left
-        out."""
+        """Return tunable id → True if the tunable is settled. If the lesson gives a value, the tunable is settled if
+        this value needs no write. Otherwise it is settled if it needs no improvement. A tunable that this host does not
+        have is left out."""
         found = {c.id: c.state != "improve" for c in self.checks if c.state != "unavailable"}
         for word in self.asked:
             ident = word.partition("=")[0]

@@ -46,8 +46,8 @@ class BackgroundGate:
 
     @contextlib.contextmanager
     def beside(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Wait until nothing is measured, then do background work in the context. If a measurement begins meanwhile,
-        its thread calls ``stop`` to end the work early. ``stop`` must return at once."""
+        """Wait until nothing is measured, then do background work in the context. A measurement that begins meanwhile
+        calls ``stop`` on its own thread, to end the work early. ``stop`` must return at once."""
         with self._changed:
             self._changed.wait_for(lambda: not self._measuring)
             self._beside.append(stop)

@@ -1,6 +1,6 @@
-"""Look for a load that will show in every lesson: other tasks on the CPUs, and time that the hypervisor takes.
+"""Look for a load that disturbs every lesson: other tasks on the CPUs, and time that the hypervisor takes.
 
-The look lasts a second or two, while the first pages are shown. It ends if a measurement begins.
+The load is looked at for a second or two, while the first pages are shown. A measurement that begins ends the look.
 """
 
 from __future__ import annotations
@@ -23,15 +23,13 @@ WINDOW_S = 1.5
 %."""
 
 DROWNS_BUSY_PERCENT = 25.0
-"""The busy share from which on other tasks drown a lesson's effect: a quarter of the time of all CPUs. On two CPUs this
-is one task that takes half of a CPU, and the two measured threads cannot avoid it. On a large host many tasks are
-needed, because a placed run has free CPUs there.
-"""
+"""From this busy share on, other tasks hide a lesson's effect: a quarter of the time of all CPUs. On two CPUs this is
+one task that takes half of a CPU, and the two measured threads cannot avoid it. On a large host many tasks are needed,
+because a placed run has free CPUs there."""
 
 DROWNS_STEAL_PERCENT = 1.0
-"""The share of steal from which on steal drowns a lesson's effect: a hundredth of the time. From this share on, steal
-alone decides the p99, whatever a lesson changes.
-"""
+"""From this share of steal on, steal hides a lesson's effect: a hundredth of the time. Then steal alone decides the
+p99, whatever a lesson changes."""
 
 NAMED_PERCENT = 10.0
 """A task is named if it takes at least this part of one CPU. Every desktop has tasks that take less."""

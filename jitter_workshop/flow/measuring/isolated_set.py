@@ -59,7 +59,7 @@ class CpuBudget:
 
     @property
     def whole(self) -> CpuBudget:
-        """Return the number of CPUs that one run could use without the set."""
+        """Return the CPU budget of a run without the set."""
         return dataclasses.replace(self, cpus=self.without, reduced=False, split=False)
 
     @property

@@ -88,9 +88,8 @@ def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False
 
 
 def _path(run: Run, name: str) -> str:
-    """Return the full path of a field of the run. ``name``: its path or, from the measuring child, only the path's last
-    part.
-    """
+    """Return the full path of a field of the run. ``name``: the full path, or only its last part if the name comes from
+    the measuring child."""
     if "." in name or hasattr(run, name):
         return name
     for prefix, record in (("blocks", Block), ("threads", ThreadRecord)):

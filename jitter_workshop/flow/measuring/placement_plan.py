@@ -1,4 +1,5 @@
-"""Plan the changes of a placement chapter: the CPU affinity of each measured thread, and no file of the host."""
+"""Plan the changes of a placement chapter. They set the CPU affinity of each measured thread, and change no file of the
+host."""
 
 from __future__ import annotations
 
@@ -76,8 +77,9 @@ def request_of(
 def placed_on(
     root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet
 ) -> tuple[Placement, CpuSet | None]:
-    """Return the placement of a run, and this tool's isolated CPUs if the run will be made on them, else None. The
-    isolated CPUs are used if there are enough of them for the run. Raise the errors of ``bench.placement.choose``."""
+    """Return the placement of a run, and the isolated CPUs of this tool on which the run will be made. The second value
+    is None if the run will be made on other CPUs. This happens if there are too few isolated CPUs for the run, or if
+    its placement is ``none``. Raise the errors of ``bench.placement.choose``."""
     own, lines = CpuSet() if root.recorded else own_cpus(root), known_lines(root, topology)
     if own and request.placement != "none":
         with contextlib.suppress(HostError, UsageError):

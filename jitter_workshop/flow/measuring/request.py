@@ -208,18 +208,19 @@ def blocks(request: MeasureRequest) -> Blocks:
 
 
 def interval_ns(request: MeasureRequest) -> int:
-    """Return the time between messages, wake-ups or segments: the requested one, or the workload's default."""
+    """Return the requested time between messages, wake-ups or segments, else the workload's default."""
     return KINDS[request.workload].interval_ns if request.interval_ns is None else request.interval_ns
 
 
 def pacing(request: MeasureRequest) -> Pacing:
-    """Return the requested pacing, or the workload's default."""
+    """Return the requested pacing, else the workload's default."""
     return request.pacing or ("schedule" if KINDS[request.workload].waits else "spin")
 
 
 def threshold_ns(request: MeasureRequest) -> int:
-    """Return the shortest length of a stall: the requested one, or the workload's default. The default of ``ack`` is at
-    least five intervals. If the thread walks through memory, the default is longer than four loads from far memory."""
+    """Return the shortest length of a stall. This is the requested length, else the workload's default. The default of
+    ``ack`` is at least five intervals. If the thread walks through memory, the default is longer than four loads from
+    far memory."""
     if request.threshold_ns is not None:
         return request.threshold_ns
     if request.memory in WALK_BYTES:
@@ -239,9 +240,9 @@ def resolve(
     lines: Lines | None = None,
 ) -> RunSpec:
     """Return the complete specification of a run on this host. ``within``: the isolated CPUs on which the measuring
-    child will be put; the measured threads then get only these. ``by_thread``: single threads of the child can be put
-    there, too. ``lines``: as in ``bench.placement.choose``. Raise UsageError for an invalid request, HostError if this
-    host cannot run it."""
+    child will be put; the measured threads then get only these. ``by_thread``: True if single threads of the child can
+    be put on these CPUs. ``lines``: as in ``bench.placement.choose``. Raise UsageError for an invalid request,
+    HostError if this host cannot run it."""
     check(request)
     if within is not None:
         topology, isolated = with_allowed(topology, within), isolated | within

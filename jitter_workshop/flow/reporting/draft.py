@@ -108,6 +108,6 @@ def places() -> tuple[Path, ...]:
 
 
 def opened_with(path: Path, host: str) -> tuple[str, str]:
-    """Return two lines of shell: one that shows a file on this machine, and one that copies the file to another
+    """Return two lines of shell. The first shows a file on this machine, the second copies the file to another
     machine."""
     return f"xdg-open {shlex.quote(str(path))}", f"scp {shlex.quote(f'{host}:{path}')} ."

@@ -28,7 +28,7 @@ from jitter_workshop.stats.sample_size import standings
 from jitter_workshop.stats.screening import result
 
 MOST_HISTOGRAMS = 80
-"""Greatest number of histograms that the charts of proofs add up, newest first, so that a report takes only seconds."""
+"""The charts of proofs add up at most this number of histograms, newest first, so that a report takes only seconds."""
 _SUMS = (
     "One curve holds all messages of the runs without the change, and the other curve holds all messages of the runs "
     "with it. The curves do not show how certain the difference is: runs differ, and the verdict compares rounds."

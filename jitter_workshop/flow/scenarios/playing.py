@@ -59,7 +59,7 @@ class Playing:
             self._shell(self.scenario.plant, places)
 
     def boot_anew(self, tell: Callable[[str], None]) -> bool:
-        """Boot the machine after the learner has switched it off. Its kernel gets the boot parameters that the learner
+        """Boot the machine after the learner has switched it off. The kernel gets the boot parameters that the learner
         has left in ``kept``; return False if there are none. If the kernel does not boot with these parameters, it is
         started with the earlier ones. ``tell`` gets a line on each step."""
         wanted = self._parameters()

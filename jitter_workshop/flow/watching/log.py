@@ -20,8 +20,7 @@ from jitter_workshop.stats.scale import nice_ns
 STATE_S = 60.0
 """Least number of seconds between two entries with the sums."""
 MOST_LINES = 20
-"""Greatest number of stalls of one freeze that get their own lines in the journal. The journal only counts the
-others."""
+"""Greatest number of stalls of one freeze that have a line each in the journal. Further stalls are only counted."""
 _MOST_PARTS = 8
 _STEP_NS = 100_000_000
 """The shortest step of the wall clock, in ns, that the journal notes. Slewing is no step: it moves the clock by at most
