@@ -15,8 +15,8 @@ from jitter_workshop.stats import scale
 from jitter_workshop.stats.curve import value_at
 
 _MAY_COVER = " ┈┊┼·" + "".join((*FILLS.values(), *TINTED_FILLS.values()))
-"""The characters that a label may cover: faint lines of the grid and the space between two curves, but no dot and no
-mark."""
+"""The characters that a label may cover: faint lines of the grid, and the space between two curves. It must not cover
+dots and marks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,8 +109,8 @@ def _sender_stopped(window: Window, timeline: Timeline, hole: Piece) -> list[Pie
 
 
 def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list[Piece]:
-    """Return the time of a window in pieces, by the state of its thread. By the trace, the thread ran or may have run
-    in each piece of the kind ``hole``."""
+    """Cut the time of a window into pieces by the state of its thread, and return them. In each piece of the kind
+    ``hole`` the thread ran, or may have run, by the trace."""
     found: list[Piece] = []
     at = window.start
     for stretch in thread.between(window.start, window.end) if thread is not None else ():

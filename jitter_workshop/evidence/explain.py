@@ -25,7 +25,7 @@ CauseKey = tuple[str, str]
 
 class SplitStall(NamedTuple):
     """Hold a stall, split into pieces by cause. ``offset_ns``: the time from the block's start to the stall's start.
-    ``edges_ns``: the start of each piece and the end of the last one, as times from the stall's start (0 to
+    ``edges_ns``: the start of each piece and the end of the last piece, as times from the stall's start (0 to
     ``duration_ns``)."""
 
     window: Window

@@ -71,7 +71,7 @@ wait on a free CPU counts as throttled."""
 
 _KIND_OF_CALL = {call: kind for kind, calls in CALLS_THAT_WAIT.items() for call in calls}
 _STOPPED, _DEEP = ("T", "t"), "D"
-"""The kernel's letters for a thread that is stopped, and for one in a sleep that signals do not end."""
+"""The kernel's letters for a stopped thread, and for a thread whose sleep no signal ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""Find the busiest second of a run, from its trace: the second in which others took the most time from one measured
-CPU."""
+"""Find the busiest second of a run in its trace. In this second, other tasks and interrupts took the most time from one
+measured CPU."""
 
 from __future__ import annotations
 

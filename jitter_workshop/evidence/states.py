@@ -82,7 +82,7 @@ class CpuState:
         self.own()
 
     def own(self) -> None:
-        """From now on, count the CPU's time for the innermost entry whose exit has not come."""
+        """Count the CPU's time from now on for the innermost entry whose exit has not come."""
         stack = self.irqs or self._tasks.get(self.current or -1 - self.cpu)
         if stack:
             self.kind, _, _, self.name, self.serial = stack[-1]

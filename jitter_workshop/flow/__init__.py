@@ -1,3 +1,2 @@
-"""Hold the packages that carry out what a command, a screen or the plain text walk asks for. No module here draws a
-screen.
-"""
+"""Hold the packages that carry out the requests of commands, of screens and of the line-by-line workshop. No module
+here draws a screen."""

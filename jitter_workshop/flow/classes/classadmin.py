@@ -103,8 +103,8 @@ def check() -> tuple[Problem, ...]:
 
 
 def doubts(asked: HostChoices) -> tuple[Problem, ...]:
-    """Return a problem for each line of a class file that is probably wrong on this host. Raise UsageError for an
-    invalid file."""
+    """Return a problem for each line of a class file if the line is probably wrong on this host. Raise UsageError for
+    an invalid file."""
     described = parse_class(asked.class_data, CLASS_FILE)
     hot = Problem("every CPU is hot: logins disturb each measurement", f"set fewer hot_cpus in {CLASS_FILE}")
     return (*([hot] if not asked.housekeeping else ()), *_instructors(described), *_permitted(described))

@@ -28,8 +28,7 @@ one task that takes half of a CPU, and the two measured threads cannot avoid it.
 because a placed run has free CPUs there."""
 
 DROWNS_STEAL_PERCENT = 1.0
-"""From this share of steal on, steal hides a lesson's effect: a hundredth of the time. Then steal alone decides the
-p99, whatever a lesson changes."""
+"""From this share of steal on, a hundredth of the time, steal alone decides the p99, whatever a lesson changes."""
 
 NAMED_PERCENT = 10.0
 """A task is named if it takes at least this part of one CPU. Every desktop has tasks that take less."""

@@ -87,9 +87,9 @@ def takes_threads(root: HostRoot) -> bool:
 
 
 def room(root: HostRoot, topology: Topology, *, may_place: bool = True) -> CpuBudget:
-    """Read the isolated set, and return the CPU budget of a run. A run is made either inside the set or outside, where
-    there are more CPUs. If neither has two CPUs, the run uses one inside and one outside. ``may_place``: True if root's
-    rights are available; without them no thread can be put into the set."""
+    """Read the isolated set, and return the CPU budget of a run. A run is made where it gets more CPUs, either inside
+    the set or outside. If it gets two CPUs in neither way, it uses one inside and one outside. ``may_place``: True if
+    root's rights are available; without them no thread can be put into the set."""
     own = own_cpus(root)
     outside = topology.allowed - own
     cpus = max(len(outside), len(own))

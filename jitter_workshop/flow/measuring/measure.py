@@ -218,8 +218,8 @@ class Places:
     def run(
         self, observer: RunObserver, cancel: CancelToken, witness: Callable[[RunSpec], Witness | None]
     ) -> runner.RunResult:
-        """Measure in the chosen place. Raise the errors of ``bench.runner.run``. Raise HostError if the run is possible
-        in no place, inside the set or outside."""
+        """Measure in the chosen place. Raise the errors of ``bench.runner.run``. Raise HostError if there is no place
+        for the run."""
         if self._inside is not None and self._place is not None:
             try:
                 placed = placed_by(self._place, self._inside.placement)

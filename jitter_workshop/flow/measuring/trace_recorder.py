@@ -221,7 +221,7 @@ class Counting:
                 yield CpuCounters(cpu, tasks.ran_ns, tasks.waited_ns, tasks.timeslices, steal_ns)
 
     def notes(self) -> dict[str, str]:
-        """Return path in the run → reason, for each counter that is null."""
+        """Return a reason for each counter that is null: the counter's path in the run → the reason."""
         before, after = self._before, self._after
         found: dict[str, str] = {}
         if before is None or after is None:

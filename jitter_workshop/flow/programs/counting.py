@@ -23,7 +23,7 @@ from jitter_workshop.model.program import ThreadTimes, Throttled
 
 MOST_THREADS = 20_000
 _FUTEX_NUMBERS = {"x86_64": "202", "aarch64": "98"}
-"""The number of the system call ``futex``, by the machine (``asm/unistd.h``)."""
+"""The number of the system call ``futex`` on each kind of machine (``asm/unistd.h``)."""
 _FAULTS = (7, 9)
 """The indices of the minor and the major faults among the fields of ``stat`` after the name, from 0."""
 

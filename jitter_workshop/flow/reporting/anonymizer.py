@@ -139,8 +139,8 @@ class Names:
 
 
 def is_private(task: str) -> bool:
-    """Return True if a task's name may reveal a user's work. Tasks of the kernel, known services and our own tasks do
-    not."""
+    """Return True if a task's name may reveal a user's work. Names of the kernel's tasks, of known services and of our
+    own tasks reveal nothing."""
     # Another program's task with the name of a measured thread reveals nothing, either.
     known = task in SERVICE_TASKS or task in MEASURED_THREADS or task in _KERNEL_WORDS or task in (IDLE, THROTTLED)
     return bool(task.strip()) and not known and _KERNEL.fullmatch(task) is None

@@ -120,9 +120,8 @@ class Tally:
             self._causes[key] = (count + one.count, total + one.total_ns, max(worst, one.worst_ns))
 
     def add_kept(self, stalls: Iterable[KeptStall]) -> frozenset[str]:
-        """Take new stalls, and keep only the worst of the new and the old ones. Return the trace files that no kept
-        stall needs any more.
-        """
+        """Take new stalls, and keep only the worst of all stalls so far. Return the trace files that no kept stall
+        needs any more."""
         before = {one.file for one in self.kept}
         every = sorted([*self.kept, *stalls], key=lambda one: (-one.duration_ns, one.at_ns))
         self.kept = every[: self.keep]
