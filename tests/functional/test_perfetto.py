@@ -104,7 +104,7 @@ def test_an_existing_file_is_replaced_only_with_force(session: Path, capsys: pyt
     [
         (["plain", "--perfetto", "x"], f"run {PLAIN} has no evidence"),
         (["counted", "--perfetto", "x"], f"run {COUNTED} has counters and no trace (the trace is for root), but a"),
-        (["traced", "--perfetto", "no/such/x"], "make the folder first, or name a file in another one with --perfetto"),
+        (["traced", "--perfetto", "no/such/x"], "name a file in another folder with --perfetto"),
         (["traced", "--perfetto", "/dev/null"], "/dev/null is not a regular file"),
         (["traced", "--perfetto", "-"], "--perfetto needs the name of a file"),
         (["traced", "--perfetto", ""], "--perfetto needs the name of a file"),
