@@ -47,8 +47,8 @@ _UNJUDGED = "Your guess is not judged: times decide it, and on an emulated machi
 
 
 def judged_by_counts(task: PredictionTask, prediction: Prediction, shows: Shows | None) -> bool:
-    """Return True if counts decide a guess, or no figure does. Such a guess can be judged on an emulated machine, where
-    times mean nothing."""
+    """Return True if no time decides a guess: it is decided by counts, or by no figure at all. Such a guess can be
+    judged on an emulated machine, where times mean nothing."""
     if task.by is None:
         return task.kind == "choice"
     if task.by == "falls":

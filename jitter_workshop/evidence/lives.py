@@ -90,8 +90,8 @@ class Story:
         return call if call is not None else self._ended.get(tid)
 
     def woke(self, tid: int, low: int, high: int) -> tuple[int, Woke] | None:
-        """Return the last waking of the thread ``tid`` from ``low`` to before ``high``, as (time, waker); None if there
-        is none."""
+        """Return the last waking of the thread ``tid`` at or after ``low`` and before ``high``, as (time, waker).
+        Return None if the thread was not woken."""
         wakings = self._woken.get(tid)
         if wakings is None:
             return None

@@ -39,7 +39,7 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """Hold all CPUs of a host in number order, and its caches."""
+    """Hold all CPUs of a host in the order of their numbers, and all caches of the host."""
 
     cpus: tuple[Cpu, ...]
     caches: tuple[Cache, ...]

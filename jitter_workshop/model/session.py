@@ -104,17 +104,17 @@ class ChapterProgress:
 
     - ``step``: the step to go on with.
     - ``runs``: measurement slot (``measure``, …) → run id.
-    - ``marks``: ``curve`` and ``setting`` → True if earned.
+    - ``marks``: ``curve`` and ``setting`` → True if the learner has earned this mark.
     - ``hints``: number of hints shown so far.
     - ``chosen_cpus``: thread → CPU, if the learner chose the CPUs.
     - ``seen``: steps from which the learner went on.
-    - ``noise``: the kind of noise that the learner started for this chapter, or ALONE.
+    - ``noise``: the kind of noise that the learner started for this chapter, or ALONE if the host is measured as it is.
     - ``reboot_from``: the boot in which the chapter's boot parameters were written.
     - ``hunts``: finished hunts, newest last. Abandoned hunts are left out.
-    - ``weighed``: id of the run with a cure → the noise's time.
+    - ``weighed``: id of the run with a cure → the time that the hidden noise took without and with the cure.
     - ``diagnosis``: the answer of the step ``diagnose``.
     - ``recalled``: True if the chapter's recall questions were asked, answered or not.
-    - ``by_hand``: writes that only the learner can restore.
+    - ``by_hand``: the writes that the learner made by hand and has to undo.
     - ``program``: the learner's program, if the chapter is about one.
     """
 

@@ -67,8 +67,8 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class TurnGranted:
-    """Hold a turn that has begun. ``ends_in_s``: None for an instructor's turn. ``group``: why the turn's processes
-    have no control group of their own, "" if they have one."""
+    """Hold a turn that has begun. ``ends_in_s``: None for an instructor's turn. ``group``: the reason why
+    the turn's processes have no control group of their own; "" if they have one."""
 
     number: int
     ends_in_s: float | None

@@ -168,7 +168,7 @@ _FACTS = {
 
 HOW_HEAT = (
     "A heat map shows when the values of a run came: time to the right, latency up. Each column is a block, and the "
-    "shade says how many values of this length the block has. A run has a heat map here only if its longest values "
+    "shade says how many values of this latency the block has. A run has a heat map here only if its longest values "
     "come in bursts."
 )
 

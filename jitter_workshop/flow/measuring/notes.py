@@ -103,7 +103,7 @@ _NULLS = {
     "noise": "no noise was asked for",
     "proof": "the run belongs to no proof",
     "settle_s": "the host was not changed right before the run",
-    "noise_bursts": "the noise sent no log",
+    "noise_bursts": "the noise's program sent no log",
     "buckets": "only the workload 'spin' sorts its gaps by length",
     "sampled_s": "only the workload 'spin' takes samples",
     "memory": "no measured thread was asked to use more memory than its work needs",

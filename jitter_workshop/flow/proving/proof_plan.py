@@ -250,8 +250,8 @@ def _on(base: MeasureRequest, cpus: tuple[int, ...]) -> MeasureRequest:
 
 
 def _of_both(base: MeasureRequest, placement: Placement) -> MeasureRequest:
-    """Return the request on the CPUs of a placement. A ring without a CPU for its journaller has no journaller in any
-    run."""
+    """Return the request with its threads on the CPUs of a placement. If the placement has no CPU for the journaller
+    of the ring, no run has a journaller."""
     no_journaller = base.workload == "ring" and placement.journaller is None
     return dataclasses.replace(base.on(placement), no_journaller=no_journaller)
 

@@ -51,8 +51,8 @@ _UNUSABLE = "with the isolation the command could not use the isolated CPUs; nam
 class ScreenRequest:
     """Hold a user's options for a screening.
 
-    - ``prove``: the options that a proof has, too. If its ``words`` are empty, all settings that ``status`` would
-      improve at run time are screened. Its ``rounds`` are not used.
+    - ``prove``: the options that a screening shares with a proof. Without ``words`` in it, the screening takes all
+      settings that can be better and that need no reboot. Its ``rounds`` are not used.
     - ``proofs``: the number of pairs in the proofs, None for the usual number.
     - ``resume``: True to go on with the newest screening that was stopped.
     - ``asked``: the command line that resumes this screening.

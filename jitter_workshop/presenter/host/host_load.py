@@ -11,7 +11,7 @@ ALL_THE_SAME = "You can learn here all the same: each verdict names what disturb
 MOST_NAMES = 2
 KEYS = "Enter goes on · r looks again · ? help"
 LOOKING = "Looking for a second or two…"
-UNKNOWN = "This host does not show its load now."
+UNKNOWN = "The load of this host cannot be read now."
 GONE = "The load is gone: the chapters show this host as it is."
 
 

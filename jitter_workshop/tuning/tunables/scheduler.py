@@ -157,7 +157,7 @@ class RcuExpedite(Settings):
     document = "Documentation/RCU/Design/Expedited-Grace-Periods/Expedited-Grace-Periods.rst"
     owns = ("/sys/kernel/rcu_expedited", "/sys/kernel/rcu_normal")
     default = "some"
-    values = "some (the kernel decides) or never"
+    values = "'some': the kernel decides which; or 'never'"
     good = "the kernel expedites grace periods only when it needs to"
 
     def settings(self, host: Host, value: str | None) -> Sequence[Setting]:
