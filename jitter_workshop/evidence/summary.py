@@ -30,6 +30,7 @@ TOP = 10
 _MOST_SLICES = 1_000
 _MOST_STACKS = 8
 _MOST_NOTES = 6
+_MOST_UNREPORTED = 8
 _AROUND, _NO_EVENT = "around", "no_event"
 
 
@@ -95,6 +96,7 @@ def summarise(
     """
     totals, worst, present = _Totals(), _Worst(top), Presence(placed)
     lost: Counter[int] = Counter()
+    unreported: Counter[str] = Counter()
     stalls = measured_ns = events = unbalanced = 0
     for block in blocks:
         for stall in block.stalls:
@@ -106,6 +108,7 @@ def summarise(
         measured_ns += block.span.duration_ns
         events += block.timeline.events
         unbalanced += block.timeline.unbalanced
+        unreported.update(block.timeline.unreported)
     noted = dict(notes or {})
     if not messages:
         noted["below_now"] = "the number of messages is not known"
@@ -129,6 +132,7 @@ def summarise(
         lost_by_cpu={str(cpu): number for cpu, number in sorted(lost.items())},
         events=events,
         unbalanced=unbalanced,
+        unreported=dict(unreported.most_common(_MOST_UNREPORTED)),
         unknown_ns=present.unknown_ns,
         main_thread=main_thread,
         messages=messages or None,

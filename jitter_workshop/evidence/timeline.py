@@ -118,6 +118,7 @@ class _Builder:
         self._kept: Counter[tuple[int, str]] = Counter()
         self._stacks: dict[int, list[tuple[int, str, str]]] = {}
         self._latest: dict[int, str] = {}
+        self._unreported: Counter[str] = Counter()
 
     def run(self) -> Timeline:
         states, traced = self._states, self._traced
@@ -202,6 +203,8 @@ class _Builder:
         if state.current in self._threads and self._threads[state.current].cpu == state.cpu:
             self._threads[state.current].lost_sight(state.since)
         outside = ts <= self._start or state.last >= self._stop
+        if not outside:
+            self._unreported[state.task_name] += 1
         state.doubt(ts)
         # Before and after the block tracing begins and ends, and what is missing there is no gap of the block.
         state.unbalanced -= outside
@@ -265,4 +268,5 @@ class _Builder:
             lost=dict(self._lost),
             events=len(self._events),
             unbalanced=sum(state.unbalanced for state in self._states.values()),
+            unreported=self._unreported,
         )

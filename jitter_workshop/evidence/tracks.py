@@ -4,6 +4,7 @@ ticks."""
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -127,7 +128,7 @@ class Timeline:
     ``traced``: all traced CPUs. ``frequencies``: (ts, cpu, kHz). ``stacks``: cpu → [(ts, event, functions)].
 
     ``unbalanced``: events whose beginning or end is missing, and events that contradict earlier ones. ``lost``: CPU →
-    events for which the trace had no room.
+    events for which the trace had no room. ``unreported``: task → how often the kernel reported no switch away from it.
     """
 
     start: int
@@ -143,3 +144,4 @@ class Timeline:
     lost: dict[int, int]
     events: int = 0
     unbalanced: int = 0
+    unreported: Counter[str] = field(default_factory=Counter)

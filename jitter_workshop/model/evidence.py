@@ -355,6 +355,7 @@ class EvidenceReport:
     - ``unlisted``: number of shorter stalls that are counted but not listed.
     - ``events``: number of events in the trace.
     - ``unbalanced``: number of events whose beginning or end is missing.
+    - ``unreported``: task → how often the kernel reported no switch away from it, at most the eight most frequent.
     - ``unknown_ns``: the time in the blocks for which the trace does not show what ran on a measured CPU, because
       events are lost or missing. None in reports of earlier versions.
     - ``measured_ns``: the length of all blocks together.
@@ -379,6 +380,7 @@ class EvidenceReport:
     lost_by_cpu: dict[str, int] = field(default_factory=dict)
     events: int = 0
     unbalanced: int = 0
+    unreported: dict[str, int] = field(default_factory=dict)
     unknown_ns: int | None = None
     main_thread: str = ""
     messages: int | None = None

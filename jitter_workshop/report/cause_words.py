@@ -69,6 +69,8 @@ _ABOUT = {
     "hypervisor's work.",
     "no_event": "no event: the trace shows nothing in this time, so this time has no named cause.",
 }
+_NAMED = 2
+"""The most tasks that a sentence names."""
 _MISSING = (
     "not known: the trace contradicts itself. A task switch or the end of an event is missing, but the kernel reports "
     "no lost event. This time has no named cause."
@@ -185,7 +187,18 @@ def limits(report: EvidenceReport) -> list[str]:
 def misfits(report: EvidenceReport) -> str:
     """Return a sentence on the events that did not fit the earlier events, with the time that is not known; "" if all
     events fit."""
-    return unfit(report.unbalanced, report.unknown_ns, report.measured_ns) if report.unbalanced else ""
+    if not report.unbalanced:
+        return ""
+    if sum(report.unreported.values()) != report.unbalanced:
+        return unfit(report.unbalanced, report.unknown_ns, report.measured_ns)
+    named = [clean(name, 20) for name in report.unreported]
+    more = f" and {many(len(named) - _NAMED, 'other task')}" if len(named) > _NAMED else ""
+    times = "Once" if report.unbalanced == 1 else f"{report.unbalanced:,} times"
+    tasks = f"{'task' if len(named) == 1 else 'one of the tasks'} {', '.join(named[:_NAMED])}{more}"
+    said = f"{times} the kernel did not report that {tasks} left the CPU."
+    if report.unknown_ns:
+        said += f" So {nice_ns(report.unknown_ns)} of {nice_ns(report.measured_ns)} are not known."
+    return said
 
 
 def unfit(number: int, unknown_ns: int | None = None, whole_ns: int = 0) -> str:

@@ -218,7 +218,9 @@ def test_what_is_open_at_the_end_owns_the_rest() -> None:
 def test_a_switch_that_is_missing_outside_of_the_block_is_no_gap_of_it() -> None:
     def missing(*times: int) -> int:
         later = event(times[1], "irq_entry", "nic0", pid=MEASURED, a=24)
-        return build([switch(times[0], MEASURED, 0), later]).unbalanced
+        timeline = build([switch(times[0], MEASURED, 0), later])
+        assert timeline.unreported.total() == timeline.unbalanced
+        return timeline.unbalanced
 
     assert (missing(800, 900), missing(800, 1_200), missing(-300, -100)) == (1, 1, 0)
     assert missing(1_100, 1_200) == 0

@@ -16,7 +16,7 @@ from jitter_workshop.model.run import AT, made_late
 from jitter_workshop.model.trace import TraceEvent
 from jitter_workshop.presenter.runs.causes import REST, SHADES, by_hand, explained, head, stall_bar, stall_page
 from jitter_workshop.presenter.text.lines import written
-from jitter_workshop.report.cause_words import NONE_LATE, SAME, cause_words, in_time, named, without
+from jitter_workshop.report.cause_words import NONE_LATE, SAME, cause_words, in_time, misfits, named, without
 from jitter_workshop.report.pictures import small
 from tests.madetrace import MEASURED, OTHER, TIDS, block, event, pair, switch, tick
 
@@ -110,8 +110,9 @@ def test_a_trace_that_contradicts_itself_is_no_loss() -> None:
     assert "not known: an event is missing" in text
     assert "0 lost" in text
     assert "events lost" not in text
-    assert "1 event did not fit the earlier events: 8 µs of 1 ms are not known." in text
-    assert "the trace contradicts itself" in " ".join(text.split())
+    flat = " ".join(text.split())
+    assert "Once the kernel did not report that task other left the CPU. So 8 µs of 1 ms are not known." in flat
+    assert "the trace contradicts itself" in flat
 
 
 @pytest.mark.parametrize(
@@ -122,10 +123,22 @@ def test_events_that_did_not_fit_are_a_warning_where_they_touch_much_time(
 ) -> None:
     report = made([switch(1_000, MEASURED, OTHER, stays=True), *tick(9_000, 50)], [(900, 9_500)])
     lines = list(head(replace(report, unknown_ns=unknown_ns, measured_ns=1_000_000), 100))
-    line = next(line for line in lines if "did not fit" in line.plain)
-    assert line.plain.startswith(f"{mark}1 event did not fit the earlier events")
+    line = next(line for line in lines if "did not report" in line.plain)
+    assert line.plain.startswith(f"{mark}Once the kernel did not report that task other left the CPU.")
     assert str(line.style) == style
     assert ("are not known." in line.plain) == (unknown_ns is not None)
+
+
+def test_tasks_whose_switch_was_not_reported_are_named() -> None:
+    report = made([switch(1_000, MEASURED, OTHER, stays=True), *tick(9_000, 50)], [(900, 9_500)])
+    assert report.unreported == {"other": 1}
+    many = replace(report, unbalanced=39, unknown_ns=None, unreported={"a": 20, "b\x1b": 10, "c": 8, "d": 1})
+    assert misfits(many) == (
+        "39 times the kernel did not report that one of the tasks a, b and 2 other tasks left the CPU."
+    )
+    # An event of another sort is missing, too: then no task is named.
+    assert misfits(replace(many, unbalanced=40)).startswith("40 events did not fit the earlier events.")
+    assert misfits(replace(many, unbalanced=0)) == ""
 
 
 def test_several_threads_of_a_name_are_told_within_the_column() -> None:
