@@ -22,12 +22,14 @@ dots and marks."""
 @dataclass(frozen=True, slots=True)
 class Gap:
     """Hold the distance of two curves at a percentile (0..100). ``before``, ``after``: the indexes of the curves.
-    ``label``: the distance in words."""
+    ``label``: the distance in words. ``loud``: False if the distance is not the result, so that it does not draw the
+    eye."""
 
     percentile: float
     before: int
     after: int
     label: str
+    loud: bool = True
 
 
 def put_gap(
@@ -45,7 +47,7 @@ def put_gap(
     if len(rows) != 2 or not all(frame.holds(column, row) for row in rows):
         return False
     top, bottom = rows
-    style = plain_style(theme.text, bold=True)
+    style = plain_style(theme.text, bold=True) if gap.loud else plain_style(theme.dim)
     for row in range(top, bottom + 1):
         ends = {top: "┬", bottom: "┴"} if top != bottom else {top: "┼"}
         if row in ends and cells[row][column][0] in SIGNS:

@@ -32,7 +32,7 @@ Chance = Literal["moves", "good", "rights", "held", "later", "measures", "reads"
 """
 
 CHANCE_WORDS: dict[Chance, str] = {
-    "moves": "moves here",
+    "moves": "shows here",
     "good": "ok already",
     "rights": "needs root",
     "held": "cannot show",

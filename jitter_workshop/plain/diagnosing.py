@@ -34,7 +34,7 @@ def show(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
         return
     for letter, one in zip(answering.LETTERS, () if seen.quiet else seen.suspects, strict=False):
         often = words.seen_often(seen, one)
-        talk.tell(f"{words.cause(one)}{f', {often}' if often else ''}", f"  {letter}  ", "     ")
+        talk.tell(f"{words.cause(one, False)}{f', {often}' if often else ''}", f"  {letter}  ", "     ")
     if seen.stall is not None and not seen.quiet:
         talk.say("", *words.one_stall(seen.stall, talk.width), "")
 

@@ -232,7 +232,7 @@ def explanations(report: EvidenceReport) -> Iterator[str]:
 
 
 def without(cause: Cause, report: EvidenceReport) -> str:
-    """Return the share of messages that would be in time if this cause were removed, in words.
+    """Return the share of messages that would be below the threshold if this cause were removed, in words.
 
     Return NONE_LATE if the cause made no message late: its stalls were those of another thread. Return SAME if the
     share would not change, because the stalls are long enough even without the cause.
@@ -245,20 +245,20 @@ def without(cause: Cause, report: EvidenceReport) -> str:
 
 def without_head(report: EvidenceReport) -> str:
     """Return the head of the table's column of :func:`without`; "" if the shares are not known."""
-    return "in time without it" if report.below_now is not None else ""
+    return f"below {nice_ns(report.threshold_ns)} without it" if report.below_now is not None else ""
 
 
 def in_time(report: EvidenceReport) -> str:
-    """Return the sentence on the messages that were in time, and the meaning of the column of shares. An example of the
-    sentence is ``In time (below 1 µs) were 99.9 % of 400,000 messages (accumulator).`` Return "" if the share is not
-    known."""
+    """Return the sentence on the messages that were below the threshold, and the meaning of the column of shares. An
+    example of the sentence is ``99.9 % of 400,000 messages (accumulator) were below 1 µs.`` Return "" if the share is
+    not known."""
     if report.below_now is None or not report.messages:
         return ""
     thread = clean(report.main_thread, 20)
     counted = next((kind.counted for kind in KINDS.values() if report.main_thread in kind.threads), "messages")
     below, messages = _share(report.below_now), f"{report.messages:,} {counted} ({thread})"
-    said = f"In time (below {nice_ns(report.threshold_ns)}) were {below} of {messages}. "
-    said += f"The column '{without_head(report)}' shows how many would be in time if the cause took no time."
+    said = f"{below} of {messages} were below {nice_ns(report.threshold_ns)}. "
+    said += f"The column '{without_head(report)}' shows this share if the cause took no time."
     shown = {without(cause, report) for cause in report.causes}
     if NONE_LATE in shown:
         said += f" {NONE_LATE}: the cause stopped only other threads, so it made none of the {thread}'s {counted} late."

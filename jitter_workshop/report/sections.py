@@ -790,7 +790,7 @@ def _runs(document: ReportDocument) -> Iterator[Block]:
             *(Column(f"p{p}", number=True, brief=p in ("50", "99.9")) for p in known),
             Column("max", number=True, brief=True),
             Column(f"stalls over {nice_ns(HEADLINE_STALL_NS)}", number=True, brief=True),
-            Column("time stolen", number=True),
+            Column("time in stalls", number=True),
         )
         rows = tuple(_run(run, known) for run in runs)
         yield Table("runs", f"{many(len(runs), 'run')}, oldest first. {FEW}", columns, rows, anchor="run", latest=True)

@@ -31,7 +31,7 @@ NS = "ns"
 """The unit of all times of a command."""
 
 _NAMES = {
-    STOLEN: "time stolen",
+    STOLEN: "time in stalls",
     MAX: "worst seen",
     WALL: "wall time",
     USER: "user time",
@@ -123,8 +123,8 @@ def stall_measure(threshold_ns: int) -> str:
 
 
 def measure_name(measure: str) -> str:
-    """Return the name of a comparison's row for people: ``stalls over 100 µs``, ``time stolen``, ``p99.9``. An unknown
-    name, as from an edited file, is returned unchanged."""
+    """Return the name of a comparison's row for people: ``stalls over 100 µs``, ``time in stalls``, ``p99.9``. An
+    unknown name, as from an edited file, is returned unchanged."""
     threshold = measure.removeprefix(STALLS_PREFIX).removesuffix("_ns")
     if measure.startswith(STALLS_PREFIX) and threshold.isascii() and threshold.isdecimal() and len(threshold) < 19:
         return f"stalls over {nice_ns(int(threshold))}"

@@ -225,7 +225,9 @@ FIGURES = {
         Figure("stalls-100us", "stalls of 100 µs and more", "a second", _stalls_over(100_000), _one_stall),
         Figure("stalls-10us", "stalls of 10 µs and more", "a second", _stalls_over(10_000), _one_stall),
         Figure("stalls-unswitched", UNSWITCHED, "a second", _without_a_switch, _one_stall),
-        Figure("interference", "time taken", "ns a second", lambda seen: seen.run.stalls.stolen_ns_per_second, _one_ns),
+        Figure(
+            "interference", "time in stalls", "ns a second", lambda seen: seen.run.stalls.stolen_ns_per_second, _one_ns
+        ),
         Figure("ticks", "timer interrupts", "a second", _rate(_on_hot(False, "LOC".__eq__)), _one_event),
         Figure("device-interrupts", "device interrupts", "a second", _rate(_on_hot(False, str.isdigit)), _one_event),
         Figure("core-hz", "frequency of the hot CPU", "Hz", lambda seen: seen.run.core_hz, _one_ns),

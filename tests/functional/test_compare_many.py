@@ -62,7 +62,7 @@ def test_columns_hold_every_measure_with_its_ratio(runs: list[str], capsys: pyte
         "p99", "1 µs", "2 µs", "2.00×", "3 µs", "3.00×", "4 µs", "4.00×",
     ]  # fmt: skip
     named = [line.split("  ")[0] for line in lines]
-    at = [named.index(name) for name in ("stalls over 1 ms", "time stolen", "mean", "p50", "p99", "worst seen")]
+    at = [named.index(name) for name in ("stalls over 1 ms", "time in stalls", "mean", "p50", "p99", "worst seen")]
     assert at == sorted(at)
 
 

@@ -41,7 +41,7 @@ async def test_home_names_host_next_step_and_path() -> None:
         assert "Jitter Workshop" in text
         assert "nothing changed" in text
         assert WHAT_THIS_IS in text
-        assert text.count("moves here") == 2
+        assert text.count("shows here") == 2
         assert "NEXT  Why so slow?" in text
         assert any(line.rstrip().endswith("about 7 min") for line in text.splitlines())
         assert not app.screen.query_one(ChartView).region.area
@@ -125,7 +125,7 @@ async def test_a_finished_chapter_leaves_the_cursor_in_sight_on_the_next_one() -
             assert after is not None
             assert entry.chapter_id == after.chapter_id != following.chapter_id
             (row,) = [line for line in text_of(app).splitlines() if line.startswith(f" ▸ {entry.title} ")]
-            assert "moves here" in row or "measures" in row
+            assert "shows here" in row or "measures" in row
         assert WHAT_THIS_IS not in text_of(app)
 
 
@@ -291,7 +291,7 @@ async def test_what_this_host_cannot_do_as_it_is_is_not_called_done() -> None:
 async def test_the_row_under_the_cursor_is_told_in_words_and_each_row_has_its_minutes(size: tuple[int, int]) -> None:
     workshop = open_workshop()
     async with opened(workshop, size) as (app, pilot):
-        rows = [line for line in text_of(app).splitlines() if re.match(r" [▸○] .* (moves here|measures) ", line)]
+        rows = [line for line in text_of(app).splitlines() if re.match(r" [▸○] .* (shows here|measures) ", line)]
         assert len(rows) >= 3
         assert all(re.search(r"  \d min {2,3}[mc]", row) for row in rows), "no hole between minutes and chance"
         about = " ".join(app.screen.query_one("#about", Sheet).plain().split())
@@ -299,7 +299,7 @@ async def test_the_row_under_the_cursor_is_told_in_words_and_each_row_has_its_mi
         assert workshop.path()[0].summary in about
         await pilot.press("g")
         await settled(pilot)
-        assert "moves here, measures, cannot show: What" in " ".join(text_of(app).split())
+        assert "shows here, measures, cannot show: What" in " ".join(text_of(app).split())
 
 
 async def test_marks_have_no_column_before_the_first_chapter_is_begun() -> None:

@@ -205,4 +205,4 @@ def _same(run: Run, told: dict[str, str]) -> None:
         if f"p{percentile}" in told:
             assert told[f"p{percentile}"].startswith(nice_ns(value))
     assert told["max"] == nice_ns(summary.max)
-    assert told["time stolen"] == f"{nice_ns(run.stalls.stolen_ns_per_second)}/s"
+    assert told["time in stalls"] == f"{nice_ns(run.stalls.stolen_ns_per_second)}/s"

@@ -118,16 +118,18 @@ def test_a_task_of_the_chapters_own_load_is_marked() -> None:
     marked = of_trace(report(*causes), "unbound").suspects
     assert [(one.kind, one.name) for one in marked if one.own_load] == [("task", "unbound")]
     assert not any(one.own_load for one in of_trace(report(*causes)).suspects)
-    shown = [line.plain for line in words.suspects(of_trace(report(*causes), "unbound"), -1, None, 74)]
-    assert [line for line in shown if words.OWN_LOAD in line] == [line for line in shown if "task unbound" in line]
-    assert max(map(len, shown)) <= 74
+    seen = of_trace(report(*causes), "unbound")
+    shown = [line.plain for line in words.suspects(seen, -1, None, 74)]
+    assert not any(words.OWN_LOAD in line for line in shown), "the mark would show the answer"
+    marked = [words.cause(one, True) for one in seen.suspects]
+    assert [text for text in marked if words.OWN_LOAD in text] == [f"task unbound – {words.OWN_LOAD}"]
 
 
 def test_by_counters_the_own_load_is_among_the_other_tasks() -> None:
     for load, among in (("unbound", True), ("faults", True), ("terminal", True), ("disk", False), ("bandwidth", False)):
         seen = of_counters(dataclasses.replace(counted(waited_ns=5_000), noise=load))
         assert [one.kind for one in seen.suspects if one.own_load] == ([TASKS] if among else [])
-        assert (f"{words.OWN_LOAD} among them" in " ".join(map(words.cause, seen.suspects))) is among
+        assert (f"{words.OWN_LOAD} among them" in " ".join(words.cause(one, True) for one in seen.suspects)) is among
     assert not any(one.own_load for one in of_counters(counted(waited_ns=5_000)).suspects)
 
 

@@ -79,7 +79,7 @@ def test_the_report_of_a_noisy_block() -> None:
         "softirq NET_RX",
         "around nic0",
         "no event ",
-        "In time (below 1 µs) were 99.70 % of 1,000 readings (sampler).",
+        "99.70 % of 1,000 readings (sampler) were below 1 µs.",
         "50.2 µs at 9.9 µs · sampler on CPU 1",
         "in the kernel at 100 ns: __schedule+0x2a0 ← schedule",
         "other tasks ran twice on CPU 1",

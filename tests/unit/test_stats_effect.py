@@ -286,12 +286,12 @@ def test_fewer_stalls_with_a_longer_tail_are_told_with_their_length() -> None:
     both = KnownRun(many), KnownRun(dataclasses.replace(few, id="b"))
     why = effect.against_each_other(both)
     assert why.startswith(
-        "Fewer stalls, yet a longer p99.9: the mean length of stalls of at least 1 ms was 4 ms → 11 ms"
+        "Fewer stalls of 1 ms and more, yet a longer p99.9: the mean length of such a stall was 4 ms → 11 ms"
     )
     assert why in " ".join(written(effect.compared(effects(*both), both, "changed", 300)).split("\n"))
     assert why in written(effect.by_luck("The difference is luck: they differ.", 400, why))
     back = effect.against_each_other((both[1], both[0]))
-    assert back.startswith("More stalls, yet a shorter p99.9: ")
+    assert back.startswith("More stalls of 1 ms and more, yet a shorter p99.9: ")
     # Nothing is told where the stalls are no longer, where both moved alike, or where there are too few of them.
     for other in (
         stalled(run(), 20, 4e6, 40_000_000),
@@ -309,12 +309,35 @@ def test_counts_of_two_equal_runs_are_the_first_and_the_second() -> None:
     assert effect.counts(found, 80)[0].plain.split() == ["COUNTS,", "A", "SECOND", "before", "after"]
 
 
+def test_the_percentile_that_was_named_before_the_runs_is_told_before_the_largest() -> None:
+    before, after = run(p50=30_000, tail=90_000), run(p50=100, tail=20_000)
+    found = between(before, after)
+    assert found.lead is not None
+    assert (found.lead.name, found.tail.name if found.tail else "") == ("p50", "p99.9")
+    # The tail of this run has few stalls, so it may have moved by chance.
+    assert effect.told_first(found) is found.lead
+    tail = Effect("p99.9", ("90 µs", "20 µs"), 4.5, "better", "shorter", sort="latency")
+    sure = dataclasses.replace(found, tail=tail)
+    assert effect.told_first(sure) is tail
+    assert effect.headline(sure) == ("4.5×", "good")
+    assert "Looks better: p99.9: 90 µs → 20 µs, 4.5 times shorter. p50 moved most: 300 times shorter." in said(sure)
+    for other in (
+        dataclasses.replace(tail, factor=1.9),
+        dataclasses.replace(tail, direction="worse"),
+        dataclasses.replace(tail, few=True),
+        dataclasses.replace(tail, one_event=True),
+    ):
+        assert effect.told_first(dataclasses.replace(sure, tail=other)) is sure.lead
+    stalls = Effect("stalls of 1 ms and more", ("30", "1 a second"), 30.0, "better", "fewer", sort="stalls")
+    assert effect.told_first(dataclasses.replace(sure, lead=stalls)) is stalls
+
+
 def test_another_percentile_than_the_asked_one_says_why_it_is_told() -> None:
     marked = Effect("p99.9", ("9 µs", "8 µs"), 1.1, "better", "shorter")
     lead = Effect("p90", ("900 ns", "90 ns"), 10.0, "better", "shorter")
     told = written(effect.beside(Effects(lead, None, lead), marked, 100))
     why, _, marks = told.partition(". ")
-    assert why == "p90: the largest difference that is not luck"
+    assert why == "p90 differs most"
     assert marks == "The chart marks p99.9: 9 µs → 8 µs, 1.1 times shorter.\n"
     other = written(effect.beside(Effects(lead, None, marked), marked, 100))
     assert other.startswith("The chart marks"), "the figure that leads is not the largest"

@@ -11,7 +11,7 @@ from jitter_workshop.stats.comparison import amount, measure_name
     ("measure", "value", "name", "shown"),
     [
         ("stalls_per_second_over_100000_ns", 4.2, "stalls over 100 µs", "4.2/s"),
-        ("stolen_ns_per_second", 3_100.0, "time stolen", "3.1 µs/s"),
+        ("stolen_ns_per_second", 3_100.0, "time in stalls", "3.1 µs/s"),
         ("p99.9", 71_000, "p99.9", "71 µs"),
         ("max", None, "worst seen", "–"),
         ("stalls_per_second_over_many_ns", 1.0, "stalls_per_second_over_many_ns", "1/s"),

@@ -154,7 +154,7 @@ def test_the_signs_of_a_row_are_told_in_words() -> None:
 
 
 def test_the_word_of_a_row_is_explained_before_its_minutes_and_its_subject() -> None:
-    assert subject_told(entry(summary="Look.", chance="moves")) == "moves here: its change shows · 3 min · Look."
+    assert subject_told(entry(summary="Look.", chance="moves")) == "shows here: its change shows · 3 min · Look."
     assert subject_told(entry(summary="Look.", chance="reads")) == "to read · 3 min · Look."
     held = entry(summary="Look.", chance="held", held="99 % came from one")
     assert subject_told(held) == "cannot show: 99 % came from one · 3 min · Look."
@@ -172,7 +172,7 @@ def test_the_path_marks_what_is_next_done_and_not_here() -> None:
     lines = plain(views.path_lines(path, "b", 80))
     assert "setting  curve  guess" in lines[0]
     assert lines[1].split() == ["1", "●", "A", "chapter", "✓", "✓", "✗", "measures"]
-    assert lines[2].split() == ["2", "▸", "B", "–", "·", "·", "moves", "here"]
+    assert lines[2].split() == ["2", "▸", "B", "–", "·", "·", "shows", "here"]
     assert lines[3] == "NOT ON THIS HOST AS IT IS"
     assert lines[4].split(maxsplit=3) == ["3", "○", "C", "needs 2 CPUs"]
 

@@ -102,10 +102,15 @@ def same_state(a: Run, b: Run) -> bool:
     return not hunted and UNSTEADY not in b.notes and state(a) == state(b)
 
 
+STALLS = "stalls of 100 µs and more"
+"""The row of the table of counts that has the stalls of :func:`luck`."""
+
+
 def luck(a: Run, b: Run) -> str:
     """Return the headline for two runs made in the same way: how far they differ in median, tail, stalls or stolen
     time, the largest difference first."""
-    start = "The difference is luck: this tool changed nothing between these two runs, and "
+    company = " and the work of other tasks" if a.disturbed or b.disturbed else ""
+    start = f"The difference is luck{company}: this tool changed nothing between these two runs, and "
     if EMULATED in (a.mark, b.mark):
         return f"{start}their times mean nothing, because the machine is emulated."
     tail = tail_of(a.workload)
@@ -113,15 +118,14 @@ def luck(a: Run, b: Run) -> str:
         (f"p{tail}", _apart(a, b, tail)),
         ("stalls over 100 µs", _ratio(*_common_stall_rate(a, b))),
         ("the median", _apart(a, b, "50")),
-        ("time stolen", _stolen_apart(a, b)),
+        ("time in stalls", _stolen_apart(a, b)),
     ]
     known = sorted(((what, ratio) for what, ratio in found if ratio is not None), key=lambda f: -f[1])
     if not known:
         return start + "the runs are too short to show how much they differ."
-    company = " Other tasks on these CPUs made a part of the difference." if a.disturbed or b.disturbed else ""
     said = [known[0], *(f for f in known[1:] if f[1] >= ALIKE or f[0] == f"p{tail}")]
     while True:
-        text = f"{start}{_differ(said)}.{company} A smaller effect could not be told from luck."
+        text = f"{start}{_differ(said)}. A smaller effect could not be told from luck."
         if len(said) == 1 or len(textwrap.wrap(text, _COLUMNS)) <= _LINES:
             return text
         said.pop()

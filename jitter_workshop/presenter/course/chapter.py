@@ -143,6 +143,8 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int) -> L
         lines += [Text(title, "text")] if several else []
         for thread in shown.threads:
             lines += residence(thread, digits, width)
+    if any(_moved_between_blocks(thread) for one in runs for thread in one.threads):
+        lines += wrap(Text(_BETWEEN_BLOCKS, "dim"), width)
     lines += rates_of("INTERRUPTS ON THEIR CPUs, A SECOND", [v.interrupts for v in runs], width)
     lines += rates_of("SOFTIRQS ON THEIR CPUs, A SECOND", [v.softirqs for v in runs], width)
     if several:
@@ -158,6 +160,13 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int) -> L
         lines += [Text(), heading("OTHERS ON THESE CPUs")]
         lines += items(view.foreign, width)
     return lines
+
+
+def _moved_between_blocks(thread: ThreadEvidence) -> bool:
+    """Return True if a thread worked on several CPUs for at least a twentieth of its work each, and its counted moves
+    are too few to explain that."""
+    used = sum(share >= 0.05 for _, _, share in thread.residence)
+    return thread.migrations is not None and used > 1 and thread.migrations < 3 * (used - 1)
 
 
 def rates_of(title: str, runs: Sequence[Rates], width: int) -> Lines:
@@ -258,6 +267,12 @@ def _share(share: float) -> str:
     if 99.9 < percent < 100:
         return ">99.9 %"
     return f"{percent:5.1f} %"
+
+
+_BETWEEN_BLOCKS = (
+    "'moved' counts the moves within a block. Between two blocks a thread may move, too: then its blocks were measured "
+    "on different CPUs."
+)
 
 
 # -- on a recording ----------------------------------------------------------------------------------------------------

@@ -81,10 +81,11 @@ def without_trace(seen: SeenCauses) -> str:
     return sentence(f"there are only counters, and no trace: {clean(seen.why_no_trace, 200)}")
 
 
-def cause(one: Suspect) -> str:
-    """Return a cause's row in the list: its label, marked if the chapter's own load made it."""
+def cause(one: Suspect, told: bool) -> str:
+    """Return a cause's row in the list: its label, marked if the chapter's own load made it. ``told``: the question is
+    answered. Before that there is no mark, because it would show the answer."""
     among = " among them" if one.kind == TASKS else ""
-    return f"{one.label} – {OWN_LOAD}{among}" if one.own_load else one.label
+    return f"{one.label} – {OWN_LOAD}{among}" if told and one.own_load else one.label
 
 
 def seen_often(seen: SeenCauses, one: Suspect) -> str:
@@ -108,7 +109,7 @@ def suspects(seen: SeenCauses, cursor: int, answered: Diagnosed | None, width: i
     rows = [[text for text, shown in zip(head, (True, counts, times), strict=True) if shown]]
     for one in seen.suspects:
         count = f"{one.count:,}" if one.count is not None else ""
-        rows.append([cause(one), *([count] if counts else []), *([_time(one)] if times else [])])
+        rows.append([cause(one, told), *([count] if counts else []), *([_time(one)] if times else [])])
     first, *listed = table(rows, width - _LEAD, right=(1, 2))
     most = max(map(seen.weight, seen.suspects), default=0)
     lines: Lines = [Text.assemble(" " * _LEAD, first)]

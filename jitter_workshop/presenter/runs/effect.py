@@ -51,7 +51,18 @@ LEAST_SHARE = 0.1
 _LEAST_ROW = 0.01
 """The least share of all stalled time with which a cause has a row. A cause that the chapter is about also has a row
 below this share."""
-_PERCENTILE = re.compile(r"p\d")
+_PERCENTILE = re.compile(r"p[\d.]+")
+
+
+def told_first(found: Effects) -> Effect | None:
+    """Return the effect that is told first. If a percentile moved most, this is the percentile by which the runs are
+    judged, if that moved by the factor MOVED in the same direction and not by chance: it was named before the runs,
+    and the largest of many figures is partly luck. Otherwise it is the largest effect."""
+    lead, tail = found.lead, found.tail
+    if lead is None or tail is None or not _PERCENTILE.fullmatch(lead.name):
+        return lead
+    sure = tail.factor >= MOVED and tail.direction == lead.direction and not (tail.few or tail.one_event)
+    return tail if sure else lead
 
 
 def origin_of(seen: KnownRun) -> str:
@@ -96,7 +107,7 @@ def headline(
     by which a latency changed, if neither chance nor other tasks explain the change. A count is never shown large,
     because it does not tell how late anything was. ``runs``: the two runs, if they are known."""
     if isinstance(found, Effects):
-        lead = found.lead
+        lead = told_first(found)
         large = lead is not None and lead.sort == "latency" and not (lead.few or lead.one_event or lead.at_least)
         large = large and not busier_after(found, runs)
         return (f"{times_told(lead.factor)}×", _ROLES[found.direction]) if lead is not None and large else ("", "")
@@ -179,8 +190,13 @@ def _compared(
     if found.lead is not None:
         doubtful = _doubt(found.lead) or busier_after(found, runs)
         looks = f"Perhaps {found.direction}: " if doubtful else _LEADS[found.direction]
-        role = "accent" if doubtful else _ROLES[found.direction]
-        parts.append(Text(f"{looks}{in_words(found.lead)}.", f"bold {role}"))
+        role, first = "accent" if doubtful else _ROLES[found.direction], told_first(found) or found.lead
+        line = Text(f"{looks}{in_words(first)}.", f"bold {role}")
+        if first is not found.lead:
+            line.append(
+                f" {found.lead.name} moved most: {times_told(found.lead.factor)} times {found.lead.how}.", "text"
+            )
+        parts.append(line)
         if found.but is not None:
             but = f"But {in_words(found.but)}{_doubt(found.but)}."
             if found.but.direction == "worse" and not _doubt(found.but) and not found.but.in_no_more_time:
@@ -219,22 +235,26 @@ def against_each_other(runs: Sequence[KnownRun]) -> str:
     values = tail.of(before), tail.of(after)
     if None in values:
         return ""
+    later = (values[1] or 1) / max(values[0] or 1, 1)
     for threshold_ns in (1_000_000, 100_000, 10_000):
         found = [next((r for r in one.run.stalls.rates if r.threshold_ns == threshold_ns), None) for one in runs]
         first, second = found
         if first is None or second is None or min(first.count, second.count) < LEAST_EVENTS:
             continue
         rarer = first.per_second / second.per_second
+        if abs(math.log(rarer)) >= math.log(_APART) and (rarer > 1) != (later > 1):
+            # The number of the longest stalls and the tail moved alike, so nothing is to be explained.
+            return ""
         lengths = [rate.stolen_ns_per_second / rate.per_second for rate in (first, second)]
-        longer, later = lengths[1] / max(lengths[0], 1), (values[1] or 1) / max(values[0] or 1, 1)
+        longer = lengths[1] / max(lengths[0], 1)
         signs = {step > 0 for step in map(math.log, (rarer, longer, later))}
         if len(signs) > 1 or min(abs(math.log(step)) for step in (rarer, longer, later)) < math.log(_APART):
             continue
         how, what, made = ("Fewer", "longer", "more") if rarer > 1 else ("More", "shorter", "fewer")
         mean = " → ".join(map(nice_ns, lengths))
         return (
-            f"{how} stalls, yet a {what} {tail.title}: the mean length of stalls of at least {nice_ns(threshold_ns)} "
-            f"was {mean}. So each stall made {made} messages late, and {tail.title} counts messages, not stalls."
+            f"{how} stalls of {nice_ns(threshold_ns)} and more, yet a {what} {tail.title}: the mean length of such a "
+            f"stall was {mean}. So each stall made {made} messages late, and {tail.title} counts messages, not stalls."
         )
     return ""
 
@@ -439,11 +459,11 @@ def by_luck(said: str, width: int, why: str = "") -> Lines:
 def beside(found: Effects, marked: Effect | None, width: int) -> Lines:
     """Return the line that explains why the chart marks one figure and the result names another; [] if both are the
     same."""
-    lead = found.lead
+    lead = told_first(found)
     if lead is None or marked is None or marked.name == lead.name:
         return []
     largest = lead == found.nearest and not lead.few and not lead.one_event
-    why = f"{lead.name}: the largest difference that is not luck. " if largest and _PERCENTILE.match(lead.name) else ""
+    why = f"{lead.name} differs most. " if largest and _PERCENTILE.match(lead.name) else ""
     return wrap(Text(f"{why}The chart marks {in_words(marked)}.", "text"), width)
 
 

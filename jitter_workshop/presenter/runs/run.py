@@ -78,7 +78,7 @@ def judged_by(workload: str, tail: str, each_ns: int) -> str:
     usual time."""
     kind = KINDS[workload]
     if not kind.paced:
-        return f"p{tail}, because the loop reads the clock tens of millions of times a second: {_LOOP}"
+        return f"p{tail}, because the loop reads the clock many millions of times a second: {_LOOP}"
     each_ns = each_ns or kind.interval_ns
     beyond = (100 - float(tail)) / 100 * 1e9 / each_ns
     late = f"; one stall of 1 ms makes {round(1e6 / each_ns)} late" if workload == "ring" else ""

@@ -13,7 +13,7 @@ from jitter_workshop.chart.style import Mark
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import mitigation
 from jitter_workshop.flow.chapters.commands import HandCommands
-from jitter_workshop.flow.measuring.comparing import luck
+from jitter_workshop.flow.measuring.comparing import STALLS, luck
 from jitter_workshop.flow.measuring.placement_plan import same_writes
 from jitter_workshop.flow.measuring.run_length import reach
 from jitter_workshop.model.course import OPEN, StepName
@@ -724,7 +724,9 @@ class Compare(Step):
             return None, None
         told = effect.in_words(found) if relation == "changed" else effect.apart(found)
         # The space between two curves is shaded as better or worse: nothing but a change can be either.
-        return (before, after) if relation == "changed" else None, Gap(float(asked), before, after, told)
+        return (before, after) if relation == "changed" else None, Gap(
+            float(asked), before, after, told, loud=found.factor >= MOVED
+        )
 
     @property
     def _judged(self) -> str:
@@ -761,11 +763,19 @@ class Compare(Step):
         most = None if not self.with_chart else _SOME_CAUSES if roomy else _FEW_CAUSES
         found, causes = counted(*both, self.walk.shows), effect.rows_of(self._causes, most)
         if self.with_chart and not roomy:
-            few = _FEW_COUNTS - (len(causes) + 1 if causes else 0)
-            found = tuple(sorted(found, key=lambda one: one.factor < MOVED)[: max(few, 1)])
+            few, named = _FEW_COUNTS - (len(causes) + 1 if causes else 0), self._named
+            found = tuple(sorted(found, key=lambda one: (one.name not in named, one.factor < MOVED))[: max(few, 1)])
         told = effect.counts(found, width, effect.origin_of(both[0]), self._relation, causes)
         core = chapter_view.core(self.walk, width)
         return [*told, *([Text()] if told and core else []), *core]
+
+    @property
+    def _named(self) -> set[str]:
+        """Return the names of the counts that the result is about: they have a row in any case."""
+        if self._relation == "alike":
+            return {STALLS}
+        found = self._compared.effects if self._compared is not None else None
+        return {e.name for e in (found.lead, found.but, found.shown) if e is not None} if found is not None else set()
 
     @property
     def _causes(self) -> tuple[CauseTime, ...]:
