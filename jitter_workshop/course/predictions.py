@@ -17,6 +17,8 @@ from jitter_workshop.stats.figures import Figure, KnownRun, counts_alone, figure
 from jitter_workshop.stats.sample_size import FEW_STALLS, of_run
 from jitter_workshop.stats.scale import about_times, as_told, nice_ns, nice_number, times
 
+GONE = 20.0
+"""A figure that fell by this factor or more is as good as gone."""
 NEAR_FACTOR = 3.0
 """A guess is near if it differs from the value by at most this factor. It is about half a decade, the precision of the
 eye on a logarithmic chart."""
@@ -88,7 +90,7 @@ def _by_runs(
     given = next((a for a in task.answers if a.id == prediction.choice), None)
     if given is None:
         return PredictionOutcome("Your answer is no longer in the lesson.", None, "", None, None)
-    found = _decide(task, before, seen, shows)
+    found = _also_gone(task, given, before, seen) or _decide(task, before, seen, shows)
     if found is None:
         these = "this run does" if task.by == "value" else "these two runs do"
         unread = any(a.figure is not None and figure(a.figure).traced for a in task.answers)
@@ -158,6 +160,20 @@ def _fell_most(task: PredictionTask, before: KnownRun, seen: KnownRun) -> tuple[
     if known[most] < MOVED:
         return none, f"None of these figures fell to half. This one came nearest: {decided}", others
     return next(a for a in task.answers if a.figure == most), decided, others
+
+
+def _also_gone(task: PredictionTask, given: Answer, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:
+    """Return the same values as ``_decide`` if the figure of the learner's answer is as good as gone, as is the figure
+    that fell most: then chance decides which of the two fell most, and both answers are right. Return None for all
+    other answers, and for a question that is not about what falls most."""
+    found = _fell_most(task, before, seen) if task.by == "falls" and given.figure is not None else None
+    if found is None or given.figure is None or found[0] is given or found[0].figure is None:
+        return None
+    factors = [ratio(figure(name), before, seen) for name in (given.figure, found[0].figure)]
+    if any(factor is None or factor < GONE for factor in factors):
+        return None
+    _, most, _ = found
+    return given, moved(figure(given.figure), before, seen), f"Another figure is as good as gone, too: {most}"
 
 
 def _in_range(
