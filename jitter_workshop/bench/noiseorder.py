@@ -67,8 +67,7 @@ def order_for(
     check_period(noise, period_ns)
     measured = _measured(placement)
     hot = measured[0] if measured else max(allowed)
-    reached = noise.by == "child" and not noise.spread and not noise.apart and not noise.aimed
-    if reached and hot not in allowed:
+    if noise.on_hot and hot not in allowed:
         raise HostError(
             f"CPU {hot} is isolated, so the noise {kind} cannot reach it: isolation keeps such work away",
             "measure on another CPU, or restore the isolation first",

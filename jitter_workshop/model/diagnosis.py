@@ -52,6 +52,7 @@ class SeenCauses:
     - ``stall``: one stall of the run that can be read piece by piece, with only its main pieces; None if there is no
       such stall.
     - ``recorded``: the day and the machine of a recorded run, "" for a run on this host.
+    - ``unnamed_ns``: the part of ``stalled_ns`` without any event of the kernel, if this part is not in the list.
     """
 
     run: str
@@ -65,6 +66,7 @@ class SeenCauses:
     notes: tuple[str, ...] = ()
     stall: ExplainedStall | None = None
     recorded: str = ""
+    unnamed_ns: int = 0
 
     def suspect(self, ident: str) -> Suspect | None:
         return next((one for one in self.suspects if one.id == ident), None)

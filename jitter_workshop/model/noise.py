@@ -69,6 +69,11 @@ class Noise:
     busy_ns: int = 0
     period_ns: int = 0
 
+    @property
+    def on_hot(self) -> bool:
+        """Return True if a thread of the noise has to run on the measured CPU. It cannot if that CPU is isolated."""
+        return self.by == "child" and not (self.spread or self.apart or self.aimed)
+
 
 _MINE: Cause = ("task", "{name}")
 

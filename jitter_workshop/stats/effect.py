@@ -125,6 +125,14 @@ def counted(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tu
     )
 
 
+def unlike(before: KnownRun, after: KnownRun) -> Effect | None:
+    """Return the count of a cause that differs most between two runs that were made alike, if it differs by the factor
+    MOVED or more and chance does not explain it: then the host itself was not alike. Return None if there is none."""
+    sure = (one for one in map(figure, _COUNTS) if not _by_chance(one, before, after))
+    found = (_effect(one, before, after, of_chapter=True) for one in sure)
+    return _largest(e for e in found if e is not None and e.sort == "cause" and e.factor >= MOVED)
+
+
 def _by_chance(one: Figure, before: KnownRun, after: KnownRun) -> bool:
     """Return True if the figure is a rate of so few events that its change may come from chance alone."""
     first, second = one.of(before), one.of(after)

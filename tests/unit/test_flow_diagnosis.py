@@ -41,8 +41,11 @@ def workshop() -> FakeWorkshop:
     return open_workshop()
 
 
-def measured(workshop: FakeWorkshop, slot: str = "measure", number: int = 1, *, traced: bool = True) -> Run:
-    """A run of ``spin`` in a slot of the chapter baseline: another task took 20 µs of it, a tick 400 ns."""
+def measured(
+    workshop: FakeWorkshop, slot: str = "measure", number: int = 1, *, traced: bool = True, gap: bool = False
+) -> Run:
+    """A run of ``spin`` in a slot of the chapter baseline: another task took 20 µs of it, a tick 400 ns. ``gap``: and
+    15 µs had no event."""
     run, blocks = madeup.make_run(
         run_id=f"20270102-00000{number}-bbbb", label="baseline", name="spin_gap", workload="spin"
     )
@@ -53,8 +56,10 @@ def measured(workshop: FakeWorkshop, slot: str = "measure", number: int = 1, *, 
         switch(30_000, OTHER, TIDS["sampler"], names=(HOSTILE, "")),
         *tick(60_000, 400),
     ]
-    stalls = (Stall(0, "sampler", 1, 9_000, 31_000, 1), Stall(0, "sampler", 1, 59_900, 60_500, 1))
-    workshop.handle.add_run(run, blocks, trace=trace_of(events, stalls) if traced else None)
+    stalls = [Stall(0, "sampler", 1, 9_000, 31_000, 1), Stall(0, "sampler", 1, 59_900, 60_500, 1)]
+    if gap:
+        stalls.append(Stall(0, "sampler", 1, 70_000, 85_000, 1))
+    workshop.handle.add_run(run, blocks, trace=trace_of(events, tuple(stalls)) if traced else None)
     workshop.remember(run)
     workshop.walk("baseline").record(slot, run)
     return run
@@ -315,3 +320,21 @@ def test_a_run_that_will_be_traced_says_so_first(evidence: bool) -> None:
     shown = " ".join(line.plain for line in about_to_measure(request, False, 200))
     assert ("the kernel is traced" in shown) is evidence
     assert ("The kernel is traced" in to_be_measured(request, ())) is evidence
+
+
+def test_where_something_is_changed_the_time_without_an_event_is_told_beside_the_question(
+    workshop: FakeWorkshop,
+) -> None:
+    measured(workshop, gap=True)
+    walk = workshop.walk("baseline")
+    whole = read(walk)
+    assert [one.kind for one in whole.suspects if one.kind == "no_event"]
+    assert "leaves out" not in words.asked(whole)
+    changing = ChapterSession(dataclasses.replace(walk.chapter, changes="placement"), workshop)
+    seen = read(changing)
+    assert {one.kind for one in seen.suspects} == {"task", "timer"}
+    assert seen.unnamed_ns == next(one.total_ns for one in whole.suspects if one.kind == "no_event")
+    assert seen.stalled_ns == whole.stalled_ns
+    assert "The list leaves out 15 µs of " in words.asked(seen)
+    found = changing.diagnosis.answer("task:" + next(one.name for one in seen.suspects if one.kind == "task"))
+    assert found.right

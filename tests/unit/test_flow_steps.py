@@ -157,10 +157,18 @@ def test_our_own_isolation_moves_no_chapter_on_the_path() -> None:
     found = {e.chapter_id: e for e in shown[1]}
     assert (found["pinning"].here, found["pinning"].chance) == (True, "later")
     assert "restore the isolation first" in found["pinning"].held
-    done = tuple(replace(e, done=e.chapter_id not in ("pinning", "memory")) for e in shown[1])
+    done = tuple(replace(e, done=e.chapter_id not in ("pinning", "realtime")) for e in shown[1])
     following = next_entry(done, WHOLE, "migration")
     assert following is not None
-    assert following.chapter_id == "memory", "what has to wait comes last"
+    assert following.chapter_id == "realtime", "what has to wait comes last"
+    # The noise of this chapter runs on the measured CPU itself. With an isolated set of any size it cannot.
+    assert (found["memory"].chance, found["realtime"].chance) == ("later", "moves")
+    assert "restore the isolation first" in found["memory"].held
+    wide = CpuBudget(4, CpuSet((2, 3)), reduced=False, without=8)
+    memory = WHOLE.chapter("memory")
+    assert memory is not None
+    assert entry(memory, FRESH, None, wide, False).chance == "later"
+    assert entry(memory, FRESH, None, machine(8), False).chance == "moves"
     last = next_entry(tuple(replace(e, done=e.chapter_id != "pinning") for e in shown[1]), WHOLE, "migration")
     assert last is not None
     assert last.chapter_id == "pinning"

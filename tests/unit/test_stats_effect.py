@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop.model.course import Shows
-from jitter_workshop.model.effect import Effect, Effects, Relation
+from jitter_workshop.model.effect import CauseTime, Effect, Effects, Relation
 from jitter_workshop.model.evidence import (
     ANOTHER_WORKSHOP,
     NOT_OURS,
@@ -20,7 +20,7 @@ from jitter_workshop.model.evidence import (
 from jitter_workshop.model.run import MEANWHILE, UNSTEADY, ForeignLoad, Run, Stall, StallRate, ThreadRecord
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.text.lines import written
-from jitter_workshop.stats.effect import MOVED, counted, effects, tail_of
+from jitter_workshop.stats.effect import MOVED, counted, effects, tail_of, unlike
 from jitter_workshop.stats.figures import KnownRun
 from tests import madeup
 
@@ -75,6 +75,34 @@ def test_a_loss_beside_more_foreign_load_is_only_perhaps_one() -> None:
         back = between(pair[1], pair[0])
         assert not effect.busier_after(back, known[::-1])
         assert said(back, pair[1], pair[0]).startswith("Looks better: ")
+
+
+def test_a_difference_that_another_cause_made_is_only_perhaps_one_of_the_change() -> None:
+    before, after = run(), dataclasses.replace(run(p90=4_200), id="another")
+    treated = CauseTime("work vmstat_update", (9e6, 1e6), treated=True)
+    disk = CauseTime("interrupt virtio1-req.0", (0.0, 22.5e6))
+
+    def with_causes(first: Run, second: Run, *causes: CauseTime) -> Effects:
+        return dataclasses.replace(between(first, second), causes=causes)
+
+    found = with_causes(before, after, treated, disk)
+    assert effect.of_another_cause(found) == disk
+    told = " ".join(said(found, before, after).split())
+    assert "Perhaps worse: p90: 200 ns → 4.2 µs" in told
+    assert "Interrupt virtio1-req.0 took no time before and 22.5 ms of each second after. The change is not" in told
+    assert effect.headline(found) == ("", "")
+    back = with_causes(after, before, treated, dataclasses.replace(disk, ns=(22.5e6, 0.0)))
+    assert effect.of_another_cause(back) is not None
+    assert "Perhaps better: " in said(back, after, before)
+    # Less than half, a cause that the figure counts, a bound instead of a time, and no treated cause at all.
+    loud = CauseTime("work vmstat_update", (1e6, 40e6), treated=True)
+    for causes in (
+        (loud, disk),
+        (treated, dataclasses.replace(disk, counted=True)),
+        (treated, dataclasses.replace(disk, at_most=(True, False))),
+        (disk,),
+    ):
+        assert effect.of_another_cause(with_causes(before, after, *causes)) is None
 
 
 def test_the_chapters_figure_is_told_first_where_it_moved_as_the_chapter_says() -> None:
@@ -225,6 +253,19 @@ def test_a_gain_is_told_with_the_stalls_that_rose() -> None:
     assert "bad" not in " ".join(str(span.style) for span in quiet.spans)
     assert between(few, with_stalls(run(), 260, 9e7)).but is None
     assert between(with_stalls(run(p50=900), 4, 9e6), with_stalls(run(), 9, 9e7)).but is None
+
+
+def test_runs_made_alike_on_a_host_that_was_not_alike_say_so() -> None:
+    first, second = KnownRun(run(preempted=666)), KnownRun(run(preempted=84))
+    found = unlike(first, second)
+    assert found is not None
+    told = written(effect.by_luck("The difference is luck: p99.9 differs by 1.2×.", 300, "", found))
+    assert "But the host was not alike in both runs: the thread preempted: 666 → 84 a second, a factor of 7.9." in told
+    # A factor that is too small, and numbers so small that chance explains them.
+    assert unlike(KnownRun(run(preempted=160)), second) is None
+    assert unlike(KnownRun(run(preempted=5)), KnownRun(run(preempted=1))) is None
+    # Stalls are told by the sentence on luck itself.
+    assert unlike(KnownRun(with_stalls(run(), 140, 9e6)), KnownRun(with_stalls(run(), 400, 9e6))) is None
 
 
 def test_a_hidden_noise_is_neither_better_nor_worse_and_an_unsteady_run_is_not_compared() -> None:

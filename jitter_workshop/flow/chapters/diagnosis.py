@@ -89,7 +89,7 @@ class ChapterDiagnosis:
             seen: SeenCauses | None = _marked(of_counters(run, figure=self._figure), run)
         else:
             report = self._context.known_causes(run)
-            seen = None if report is None else _marked(of_trace(report, run.noise, self._figure), run)
+            seen = None if report is None else _marked(self._of_trace(report, run), run)
         return kept, seen, None if seen is None else judge(seen, kept.choice)
 
     def _read(self, run: Run, progress: Progress) -> SeenCauses:
@@ -102,8 +102,19 @@ class ChapterDiagnosis:
                 why = error.sentence()
             else:
                 if isinstance(report, EvidenceReport):
-                    return of_trace(report, run.noise, self._figure)
+                    return self._of_trace(report, run)
         return of_counters(run, why, self._figure)
+
+    def _of_trace(self, report: EvidenceReport, run: Run) -> SeenCauses:
+        """Return the causes of a traced run. If the chapter changes something, the time without any event of the kernel
+        is no answer: no change reaches this time, and in a guest it is nearly always the largest part. It is told
+        beside the question."""
+        seen = of_trace(report, run.noise, self._figure)
+        named = tuple(one for one in seen.suspects if one.kind != "no_event")
+        if self._chapter.changes == "nothing" or not named:
+            return seen
+        unnamed_ns = sum(one.total_ns or 0 for one in seen.suspects if one.kind == "no_event")
+        return dataclasses.replace(seen, suspects=named, unnamed_ns=unnamed_ns)
 
     def answer(self, ident: str) -> Diagnosed:
         """Judge an answer, and keep it with the chapter's progress. Raise UsageError for a cause that is not in the

@@ -13,6 +13,7 @@ from jitter_workshop.flow.host_ops.recordings import Recordings
 from jitter_workshop.flow.host_ops.settings import USUAL, StateHere
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.course import STEPS, Chapter, Course, StepName
+from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import Chance, PathEntry, StepState, StepView
 
@@ -147,6 +148,8 @@ def entry(
     waits = bool(reason) and room.walled and not reason_not_here(chapter, room.whole, recorded, state.missing)
     later = reason if waits else ""
     reason = "" if later else reason
+    if not reason and not later and room.isolated and _noise_on_hot(chapter):
+        later = "its noise cannot run on an isolated CPU: restore the isolation first"
     rehearsed = is_rehearsed(chapter, reason, recorded)
     if rehearsed and recordings is not None and (unreadable := recordings.unreadable(chapter)):
         reason, rehearsed = f"{unreadable}; {reason}", False
@@ -171,6 +174,11 @@ def entry(
         held=later or (state.held if not reason and chance == "held" else ""),
         given_back=chapter.changes == "tunables" and curve and not setting,
     )
+
+
+def _noise_on_hot(chapter: Chapter) -> bool:
+    """Return True if a measurement of the chapter has a noise that must run on the measured CPU."""
+    return any(noise_called(one.noise).on_hot for one in chapter.measurements if one.noise not in (None, "none"))
 
 
 def _chance(chapter: Chapter, state: StateHere, may_change: bool) -> Chance:

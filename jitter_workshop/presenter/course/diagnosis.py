@@ -65,10 +65,20 @@ def asked(seen: SeenCauses) -> str:
     if not seen.quiet and seen.recorded:
         return f"{sentence(f'{_ON_RECORD} ({clean(seen.recorded, 120)})')} Which of them took most time?"
     if not seen.quiet:
-        return _TRACED if seen.source == "trace" else _COUNTED
+        return f"{_TRACED}{_unnamed(seen)}" if seen.source == "trace" else _COUNTED
     if not seen.stalls:
         return "No stall was seen in your first run: nothing took time from it, so there is no cause to name. Go on."
     return "Your first run had stalls, and nothing on this host tells what took the time. Go on."
+
+
+def _unnamed(seen: SeenCauses) -> str:
+    """Return a sentence on the stalled time that is not in the list; "" if there is none."""
+    if not seen.unnamed_ns:
+        return ""
+    return (
+        f" The list leaves out {nice_ns(seen.unnamed_ns)} of {nice_ns(seen.stalled_ns)}, in which the kernel had no "
+        "event: the hypervisor, the firmware or the memory took this time, and no setting of the kernel reaches it."
+    )
 
 
 def without_trace(seen: SeenCauses) -> str:

@@ -109,7 +109,7 @@ def headline(
     if isinstance(found, Effects):
         lead = told_first(found)
         large = lead is not None and lead.sort == "latency" and not (lead.few or lead.one_event or lead.at_least)
-        large = large and not busier_after(found, runs)
+        large = large and not busier_after(found, runs) and of_another_cause(found) is None
         return (f"{times_told(lead.factor)}×", _ROLES[found.direction]) if lead is not None and large else ("", "")
     tail = _tail(found, asked) if found is not None else None
     return (_marked(tail, found), "accent") if found is not None and tail is not None else ("", "")
@@ -188,7 +188,8 @@ def _compared(
     if (told_of_chapter := _of_chapter(found)) is not None:
         parts.append(told_of_chapter)
     if found.lead is not None:
-        doubtful = _doubt(found.lead) or busier_after(found, runs)
+        other = of_another_cause(found)
+        doubtful = _doubt(found.lead) or busier_after(found, runs) or other is not None
         looks = f"Perhaps {found.direction}: " if doubtful else _LEADS[found.direction]
         role, first = "accent" if doubtful else _ROLES[found.direction], told_first(found) or found.lead
         line = Text(f"{looks}{in_words(first)}.", f"bold {role}")
@@ -197,6 +198,8 @@ def _compared(
                 f" {found.lead.name} moved most: {times_told(found.lead.factor)} times {found.lead.how}.", "text"
             )
         parts.append(line)
+        if other is not None:
+            quiet.append(f"{_in_time(other)}. The change is not made against this cause.")
         if found.but is not None:
             but = f"But {in_words(found.but)}{_doubt(found.but)}."
             if found.but.direction == "worse" and not _doubt(found.but) and not found.but.in_no_more_time:
@@ -449,11 +452,14 @@ def rows_of(causes: Sequence[CauseTime], most: int | None = None) -> list[CauseT
     return [one for one in found if one in first or one in rest]
 
 
-def by_luck(said: str, width: int, why: str = "") -> Lines:
+def by_luck(said: str, width: int, why: str = "", unlike: Effect | None = None) -> Lines:
     """Return the result of two runs between which nothing was changed. ``said``: a sentence on the size of their
-    difference. ``why``: the sentence of :func:`against_each_other`."""
+    difference. ``why``: the sentence of :func:`against_each_other`. ``unlike``: a count of a cause that chance does not
+    explain."""
     head, _, rest = said.partition(": ")
-    return wrap(Text.assemble((f"{head}: ", "bold accent"), (f"{rest} {why}".rstrip(), "text")), width)
+    more = f"But the host was not alike in both runs: {apart(unlike)}." if unlike is not None else ""
+    told = " ".join(filter(None, (rest, more, why)))
+    return wrap(Text.assemble((f"{head}: ", "bold accent"), (told, "text")), width)
 
 
 def beside(found: Effects, marked: Effect | None, width: int) -> Lines:
@@ -526,6 +532,23 @@ def _by_trace(seen: KnownRun) -> dict[str, float] | None:
         if one.kind == "task" and one.name not in ours:
             found[one.name] = found.get(one.name, 0.0) + 100 * one.total_ns / whole_ns
     return {name: percent for name, percent in found.items() if percent >= NOTICED_PERCENT}
+
+
+def of_another_cause(found: Effects) -> CauseTime | None:
+    """Return the cause that explains half of the difference in stalled time or more, if the change is not made against
+    this cause. An example is a disk's interrupt that came during one run only. Return None if there is no such cause,
+    and if it is not known against which causes the change is made."""
+    if found.lead is None or not any(one.treated for one in found.causes):
+        return None
+    sign = 1 if found.direction == "worse" else -1
+
+    def moved(one: CauseTime) -> float:
+        return sign * (one.ns[1] - one.ns[0])
+
+    whole = sum(map(moved, found.causes))
+    others = [one for one in found.causes if one.known and not (one.treated or one.counted or any(one.at_most))]
+    most = max(others, key=moved, default=None)
+    return most if most is not None and 0 < whole <= 2 * moved(most) else None
 
 
 def busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:

@@ -38,7 +38,7 @@ from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.curve import value_at
-from jitter_workshop.stats.effect import MOVED, counted, effect_on, tail_of
+from jitter_workshop.stats.effect import MOVED, counted, effect_on, tail_of, unlike
 from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.page import ChapterPage
@@ -818,8 +818,8 @@ class Compare(Step):
         if first is None or second is None or view is None or view.effects is None:
             return []
         if view.relation == "alike" and first.id != second.id:
-            why = effect.against_each_other((KnownRun(first), KnownRun(second)))
-            return effect.by_luck(luck(first, second), width, why)
+            both = KnownRun(first), KnownRun(second)
+            return effect.by_luck(luck(first, second), width, effect.against_each_other(both), unlike(*both))
         both = self.walk.seen(first), self.walk.seen(second)
         lines = effect.compared(view.effects, both, view.relation, width, proof=self._known)
         lines = lines or wrap(self.walk.unshown, width)
