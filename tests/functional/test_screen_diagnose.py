@@ -11,6 +11,7 @@ from jitter_workshop.flow.chapters.diagnosis import ChapterDiagnosis
 from jitter_workshop.model.diagnosis import SeenCauses
 from jitter_workshop.model.run import Run
 from jitter_workshop.presenter.course import diagnosis as words
+from jitter_workshop.presenter.course import keys_that_wait
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.widgets.keybar import KeyBar
@@ -43,8 +44,12 @@ async def test_the_page_comes_first_then_the_list_then_the_judgement(size: tuple
         assert "An example" in in_a_line(app)
         if narrow:
             assert "WHO TOOK IT?" not in text_of(app)
+            await pilot.press("7")
+            await settled(pilot)
+            assert keys_that_wait.NO_NUMBER in text_of(app)
             await pilot.press("enter")
             await settled(pilot)
+            assert keys_that_wait.NO_NUMBER not in text_of(app), "it would hide what the list says"
         text = text_of(app)
         assert "local timer" in text
         assert "task evil[red] [2J x" in text

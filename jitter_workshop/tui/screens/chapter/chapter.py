@@ -438,6 +438,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def _enter(self) -> None:
         """Do what Enter does at the present step, from the end of its page."""
         if self.now.reading_first:
+            # A sentence about a key of the page is old here, and would hide what the step says.
+            self.said = ""
             self._page.view = "work"
             self.now.figures_opened()
             self.redraw()

@@ -139,4 +139,5 @@ class Diagnose(Step):
         seen = self.walk.diagnosis.ready
         if seen is not None and 0 <= index < len(seen.suspects):
             self.cursor = index
+            self.screen.said = ""
             self.screen.redraw()
