@@ -342,6 +342,22 @@ def test_fewer_stalls_with_a_longer_tail_are_told_with_their_length() -> None:
         assert effect.against_each_other((both[0], KnownRun(other))) == ""
 
 
+def test_runs_beside_different_noises_are_neither_better_nor_worse() -> None:
+    before, after = run(), dataclasses.replace(run(p90=4_200), id="another", noise="stall")
+    found = between(before, after)
+    assert said(found, before, after).startswith("What differs: p90: 200 ns → 4.2 µs")
+    assert effect.headline(found, runs=(KnownRun(before), KnownRun(after))) == ("21×", "accent")
+
+
+def test_a_latency_that_a_chapter_is_about_is_no_count() -> None:
+    latency = Effect("p99 from the due time", ("53.1 ms", "4.41 ms"), 12.0, "better", "shorter")
+    stalls = Effect("stalls of 1 ms and more", ("24.9", "2 a second"), 12.0, "better", "fewer", sort="stalls")
+    told = [line.plain.split("  ")[0].strip() for line in effect.counts([latency, stalls], 80)]
+    assert told == ["THE CHAPTER'S FIGURE", latency.name, "COUNTS, A SECOND", stalls.name]
+    assert "before" in effect.counts([latency], 80)[0].plain
+    assert effect.counts([stalls], 80)[0].plain.startswith("COUNTS, A SECOND")
+
+
 def test_counts_of_two_equal_runs_are_the_first_and_the_second() -> None:
     found = [Effect("the thread preempted", ("4", "9 a second"), 2.25, "same", "more", sort="cause")]
     assert effect.counts(found, 80, relation="alike")[0].plain.split() == [

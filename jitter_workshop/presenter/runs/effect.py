@@ -38,6 +38,7 @@ RULE = (
 _ROLES = {"better": "good", "worse": "bad", "same": "accent"}
 _LEADS = {"better": "Looks better: ", "worse": "Looks worse: "}
 _NO_CHANGE = "No clear change: "
+_DIFFERS = "What differs: "
 _LUCK = "Luck: "
 _BESIDE_NOISE = "Beside the noise"
 _AGAIN = ". Go back and measure again."
@@ -110,7 +111,8 @@ def headline(
         lead = told_first(found)
         large = lead is not None and lead.sort == "latency" and not (lead.few or lead.one_event or lead.at_least)
         large = large and not busier_after(found, runs) and of_another_cause(found) is None
-        return (f"{times_told(lead.factor)}×", _ROLES[found.direction]) if lead is not None and large else ("", "")
+        role = "accent" if noises_differ(runs) else _ROLES[found.direction]
+        return (f"{times_told(lead.factor)}×", role) if lead is not None and large else ("", "")
     tail = _tail(found, asked) if found is not None else None
     return (_marked(tail, found), "accent") if found is not None and tail is not None else ("", "")
 
@@ -191,7 +193,12 @@ def _compared(
         other = of_another_cause(found)
         doubtful = _doubt(found.lead) or busier_after(found, runs) or other is not None
         looks = f"Perhaps {found.direction}: " if doubtful else _LEADS[found.direction]
-        role, first = "accent" if doubtful else _ROLES[found.direction], told_first(found) or found.lead
+        if noises_differ(runs):
+            looks = _DIFFERS
+        role, first = (
+            "accent" if doubtful or looks == _DIFFERS else _ROLES[found.direction],
+            told_first(found) or found.lead,
+        )
         line = Text(f"{looks}{in_words(first)}.", f"bold {role}")
         if first is not found.lead:
             line.append(
@@ -397,18 +404,23 @@ def counts(
     rows, styles = list[list[str]](), list[str]()
 
     def head(title: str) -> None:
-        rows.append([f"{lead}{title}, A SECOND", *(which if not rows else ("", "")), ""])
+        rows.append([f"{lead}{title}", *(which if not rows else ("", "")), ""])
         styles.append("dim")
 
     if causes:
-        head("TIME BY CAUSE")
+        head("TIME BY CAUSE, A SECOND")
     for cause in causes:
         factor = max(cause.ns) / max(min(cause.ns), 1.0)
         rows.append([cause.label, *_both(cause), _times_in_time(cause, factor, which)])
         styles.append("accent" if factor >= MOVED and cause.known and relation == "changed" else "")
-    if found:
-        head("COUNTS")
-    for e in found:
+    # A chapter may be about a latency or a frequency, which is no count.
+    rates = [e for e in found if e.values[1].endswith(" a second")]
+    others = [e for e in found if e not in rates]
+    for e in (*others, *rates):
+        if others and e is others[0]:
+            head("THE CHAPTER'S FIGURE")
+        if rates and e is rates[0]:
+            head("COUNTS, A SECOND")
         absent = which[1 if e.values[1].split()[0] == "0" else 0]
         told = f"none {absent}" if e.at_least else f"{times_told(e.factor)}× {e.how}"
         rows.append([e.name, *(v.removesuffix(" a second") for v in e.values), told if e.factor >= ALIKE else ""])
@@ -549,6 +561,11 @@ def of_another_cause(found: Effects) -> CauseTime | None:
     others = [one for one in found.causes if one.known and not (one.treated or one.counted or any(one.at_most))]
     most = max(others, key=moved, default=None)
     return most if most is not None and 0 < whole <= 2 * moved(most) else None
+
+
+def noises_differ(runs: Sequence[KnownRun]) -> bool:
+    """Return True if the two runs were made beside different noises: then none of them is better."""
+    return len(runs) == 2 and runs[0].run.noise != runs[1].run.noise
 
 
 def busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:
