@@ -154,13 +154,19 @@ class ChapterPage:
         machine."""
         return self.walk.recorded_curves(self.step)
 
+    @property
+    def _by_several_clocks(self) -> bool:
+        """Return True if each run of the chapter has a curve from the send time and one from the due time."""
+        return "omission" in self.walk.chapter.evidence
+
     def curves(self) -> list[RunCurve]:
         """Return the chart's curves: published and imported ones, the chapter's own, and the one being measured."""
         if self.walk.host.rehearsed and self.step != "predict":
             return list(self.recorded()[0])
         # Messages in transit can be compared with the published curves; one of these gives the scale.
         slots = [m.slot for m in self.walk.chapter.measurements]
-        of_transit = all(self.walk.workload(slot) == "ring" for slot in slots)
+        # Where one run has several curves already, a curve of another machine would only be in the way.
+        of_transit = all(self.walk.workload(slot) == "ring" for slot in slots) and not self._by_several_clocks
         published = published_curves()[:1] if self.screen.shows_published and of_transit else ()
         imported = newest_imported(self.imported) if self.with_imports and self.step == "compare" else ()
         own = self.walk.curves()
@@ -171,7 +177,7 @@ class ChapterPage:
             label = self.run.request.label or "this run"
             curve = dataclasses.replace(self.run.progress.curve, label=label)
             live = RunCurve("live", label, curve, None)
-            curves.append(named(live, TRANSIT) if "omission" in self.walk.chapter.evidence else live)
+            curves.append(named(live, TRANSIT) if self._by_several_clocks else live)
         return curves
 
     def told_at(self, asked: str | None) -> float:
