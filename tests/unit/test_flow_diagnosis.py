@@ -110,7 +110,9 @@ def test_a_chapter_that_changes_something_compares_the_causes_of_both_runs(works
     assert compared is not None
     assert compared.effects is not None
     assert compared.effects.causes == (), "the traces were not read yet"
+    assert changing.unread
     changing.read_figures()
+    assert not changing.unread
     compared = changing.compare()
     assert compared is not None
     assert compared.effects is not None

@@ -296,10 +296,19 @@ class ChapterSession:
         compared = STEP in self.chapter.steps and self.chapter.changes != "nothing"
         if not (wanted or compared or LEFT in self.chapter.evidence):
             return
-        for run in (*filter(None, map(self.run_in, SLOTS)), *runs):
-            if self._context.traced(run) and self._context.known_causes(run) is None:
-                with contextlib.suppress(SessionError):
-                    self._context.causes(run)
+        for run in self._unread(*runs):
+            with contextlib.suppress(SessionError):
+                self._context.causes(run)
+
+    def _unread(self, *runs: Run) -> tuple[Run, ...]:
+        """Return the chapter's runs, and of ``runs``, those whose trace was not read yet."""
+        every = (*filter(None, map(self.run_in, SLOTS)), *runs)
+        return tuple(run for run in every if self._context.traced(run) and self._context.known_causes(run) is None)
+
+    @property
+    def unread(self) -> bool:
+        """Return True if a trace of the chapter's runs was not read yet, as after a new start of the workshop."""
+        return bool(self._unread())
 
     def seen(self, run: Run) -> KnownRun:
         """Return a run with the kept report on its trace, if there is one."""

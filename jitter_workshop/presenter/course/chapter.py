@@ -143,7 +143,7 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int) -> L
         lines += [Text(title, "text")] if several else []
         for thread in shown.threads:
             lines += residence(thread, digits, width)
-    if any(_moved_between_blocks(thread) for one in runs for thread in one.threads):
+    if any(_on_several_cpus(thread) for one in runs for thread in one.threads):
         lines += wrap(Text(_BETWEEN_BLOCKS, "dim"), width)
     lines += rates_of("INTERRUPTS ON THEIR CPUs, A SECOND", [v.interrupts for v in runs], width)
     lines += rates_of("SOFTIRQS ON THEIR CPUs, A SECOND", [v.softirqs for v in runs], width)
@@ -162,11 +162,9 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int) -> L
     return lines
 
 
-def _moved_between_blocks(thread: ThreadEvidence) -> bool:
-    """Return True if a thread worked on several CPUs for at least a twentieth of its work each, and its counted moves
-    are too few to explain that."""
-    used = sum(share >= 0.05 for _, _, share in thread.residence)
-    return thread.migrations is not None and used > 1 and thread.migrations < 3 * (used - 1)
+def _on_several_cpus(thread: ThreadEvidence) -> bool:
+    """Return True if a thread did at least a twentieth of its work on each of several CPUs."""
+    return sum(share >= 0.05 for _, _, share in thread.residence) > 1
 
 
 def rates_of(title: str, runs: Sequence[Rates], width: int) -> Lines:

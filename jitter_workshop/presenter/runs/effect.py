@@ -44,6 +44,9 @@ _BESIDE_NOISE = "Beside the noise"
 _AGAIN = ". Go back and measure again."
 _ONE_RUN = "The same run twice, so nothing can differ."
 _NAMED = 2
+_UNCOUNTED = "; short-lived tasks not counted"
+_MANY_INTERRUPTS = 100.0
+"""The least difference in interrupts of devices, per second, that may explain longer latencies."""
 _APART = 1.2
 """The least factor by which two runs must differ before their difference is explained. It holds for the number of
 stalls, their mean length and the tail."""
@@ -508,7 +511,7 @@ def disturbed(seen: KnownRun) -> str:
     shares[0] += _our_cpus(seen) if traced else " of a CPU, wherever it ran"
     named = ", ".join(f"{_task(name)} ({share})" for (name, _), share in zip(loads, shares, strict=False))
     more = f" and {len(loads) - _NAMED} more" if len(loads) > _NAMED else ""
-    return f"{named}{more}{'' if traced else '; short-lived tasks not counted'}"
+    return f"{named}{more}{'' if traced else _UNCOUNTED}"
 
 
 def _task(name: str) -> str:
@@ -569,10 +572,10 @@ def noises_differ(runs: Sequence[KnownRun]) -> bool:
 
 
 def busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:
-    """Return True if other tasks may explain why the second run was worse: their share of its CPUs was more than twice
-    their share in the first run. A gain is not doubted for this reason, because a change may be made to keep other
-    tasks away.
-    """
+    """Return True if other work on the host may explain that the second run was worse. Other tasks took more than twice
+    as much of its CPUs as of the first run's, or more than twice as many interrupts of devices came, at least
+    _MANY_INTERRUPTS more in a second. A gain is not doubted like this, because a change may be made to keep such work
+    away."""
     if found.direction != "worse" or len(runs) < 2:
         return False
     shares = []
@@ -581,7 +584,10 @@ def busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:
         loads = by_trace.values() if by_trace is not None else [load.cpu_percent for load in seen.run.disturbed]
         shares.append(sum(loads))
     first, second = shares
-    return second >= NOTICED_PERCENT and second > MOVED * first
+    if second >= NOTICED_PERCENT and second > MOVED * first:
+        return True
+    came, come = (FIGURES["device-interrupts"].of(seen) for seen in runs)
+    return came is not None and come is not None and come - came >= _MANY_INTERRUPTS and come > MOVED * came
 
 
 def _company(runs: Sequence[KnownRun]) -> list[str]:
@@ -589,6 +595,11 @@ def _company(runs: Sequence[KnownRun]) -> list[str]:
     told = [(which, company) for which, company in both if company]
     if len(told) == 2 and told[0][1] == told[1][1]:
         return [f"Both runs were disturbed by {told[0][1]}."]
+    if len(told) == 2:
+        first, second = (company for _, company in told)
+        uncounted = _UNCOUNTED if first.endswith(_UNCOUNTED) and second.endswith(_UNCOUNTED) else ""
+        first = first.removesuffix(uncounted)
+        return [f"The first run was disturbed by {first}, the second by {second}."]
     return [f"The {which} run was disturbed by {company}." for which, company in told]
 
 

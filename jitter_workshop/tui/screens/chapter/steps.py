@@ -40,6 +40,7 @@ from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import MOVED, counted, effect_on, tail_of, unlike
 from jitter_workshop.stats.figures import KnownRun
+from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.core import actions
 from jitter_workshop.tui.screens.chapter.page import ChapterPage
 from jitter_workshop.tui.widgets.keybar import Shown
@@ -665,9 +666,17 @@ class Compare(Step):
         self.resumed()
         super().enter()
         self._read = False
+        if not self.walk.host.rehearsed and self.walk.unread:
+            self.screen.run_worker(self._read_traces(), exclusive=True, group="compare")
         # Of two recordings the settings are what was compared; where there is room their curves stand above.
         recorded = self.walk.host.rehearsed and not self.screen.tall and bool(self.page.recorded()[0])
         self.page.table = recorded
+
+    async def _read_traces(self) -> None:
+        """Read the traces of both runs on a thread, and then compare again by their causes."""
+        await aside(self.walk.read_figures)
+        if self.page.step == self.name:
+            self.screen.redraw()
 
     def look_again(self) -> None:
         self._read = self._read or self.page.view == "lesson"
