@@ -19,6 +19,7 @@ from jitter_workshop.evidence.scene import HELD_UP, INTERRUPTED, RAN, UNSURE, WA
 from jitter_workshop.evidence.timeline import build
 from jitter_workshop.evidence.tracks import (
     ASLEEP,
+    MOST_UNREPORTED,
     READY,
     RUNS,
     TASK,
@@ -87,6 +88,7 @@ class ProgramTimes:
     worst: tuple[HoldUp, ...]
     frequencies: tuple[FrequencySeen, ...]
     unbalanced: int
+    unreported: dict[str, int]
     cut: bool
     faults: FaultTimes
     own_events: int
@@ -555,6 +557,7 @@ class _Tally:
             worst=tuple(self._worst),
             frequencies=tuple(seen[cpu] for cpu in sorted(seen)),
             unbalanced=timeline.unbalanced,
+            unreported=dict(timeline.unreported.most_common(MOST_UNREPORTED)),
             cut=cut,
             faults=self._fault_times(),
             own_events=self.own_events,

@@ -13,7 +13,7 @@ from itertools import pairwise
 from jitter_workshop.evidence.attribution import AROUND_NS
 from jitter_workshop.evidence.cpu_occupancy import Presence
 from jitter_workshop.evidence.explain import CauseKey, ExplainedBlock, SplitStall
-from jitter_workshop.evidence.tracks import TASK, Sent
+from jitter_workshop.evidence.tracks import MOST_UNREPORTED, TASK, Sent
 from jitter_workshop.model.evidence import (
     FORMAT_VERSION,
     Cause,
@@ -30,7 +30,6 @@ TOP = 10
 _MOST_SLICES = 1_000
 _MOST_STACKS = 8
 _MOST_NOTES = 6
-_MOST_UNREPORTED = 8
 _AROUND, _NO_EVENT = "around", "no_event"
 
 
@@ -132,7 +131,7 @@ def summarise(
         lost_by_cpu={str(cpu): number for cpu, number in sorted(lost.items())},
         events=events,
         unbalanced=unbalanced,
-        unreported=dict(unreported.most_common(_MOST_UNREPORTED)),
+        unreported=dict(unreported.most_common(MOST_UNREPORTED)),
         unknown_ns=present.unknown_ns,
         main_thread=main_thread,
         messages=messages or None,

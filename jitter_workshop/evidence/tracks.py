@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from jitter_workshop.model.evidence import Rate
 
+MOST_UNREPORTED = 8
+"""The most tasks whose unreported switches a report names."""
 TASK, IRQ, SOFTIRQ, TIMER, VECTOR, WORKQUEUE = "task", "irq", "softirq", "timer", "vector", "workqueue"
 UNKNOWN = "unknown"
 """The kind of a segment with unknown activity; its name is the reason (``model.evidence.LOST`` or ``MISSING``)."""

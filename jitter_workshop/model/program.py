@@ -264,6 +264,7 @@ class ProgramReport:
     - ``causes``: the sums over all threads.
     - ``all_threads``: the sum over ``threads`` and the ``left_out`` threads, which took less time; None without a
       trace.
+    - ``unreported``: task → how often the kernel reported no switch away from it, at most the eight most frequent.
     - ``steal_ns``: the hypervisor's time on all CPUs, by the steal clock; the times above include it.
     - ``steal``: the CPUs from which the hypervisor took time.
     - ``faults``, ``cost``: None without a trace.
@@ -288,6 +289,7 @@ class ProgramReport:
     left_out: int = 0
     events: int = 0
     unbalanced: int = 0
+    unreported: dict[str, int] = field(default_factory=dict)
     steal_ns: int | None = None
     throttled: Throttled | None = None
     steal: tuple[CpuSteal, ...] = ()

@@ -9,6 +9,7 @@ from jitter_workshop.evidence.attribution import AROUND_NS, ARRIVAL_NS
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.evidence import Cause, CounterReport, EvidenceReport, InterferingTask
 from jitter_workshop.model.host import MARK_NOTE
+from jitter_workshop.model.program import ProgramReport
 from jitter_workshop.model.spec import KINDS, MEASURED_THREADS
 from jitter_workshop.model.text import called, clean, many
 from jitter_workshop.stats.scale import nice_ns
@@ -187,27 +188,25 @@ def limits(report: EvidenceReport) -> list[str]:
 def misfits(report: EvidenceReport) -> str:
     """Return a sentence on the events that did not fit the earlier events, with the time that is not known; "" if all
     events fit."""
-    if not report.unbalanced:
-        return ""
-    if sum(report.unreported.values()) != report.unbalanced:
-        return unfit(report.unbalanced, report.unknown_ns, report.measured_ns)
+    return unfit(report, report.unknown_ns, report.measured_ns) if report.unbalanced else ""
+
+
+def unfit(report: EvidenceReport | ProgramReport, unknown_ns: int | None = None, whole_ns: int = 0) -> str:
+    """Return a sentence on the events of a trace that did not fit the earlier events. If the kernel did not report that
+    some tasks left a CPU, the sentence names these tasks. ``unknown_ns``: the time whose cause is therefore not known;
+    0 or None if it was not counted. ``whole_ns``: the time that was traced."""
+    number, unknown = report.unbalanced, ""
+    if unknown_ns:
+        unknown = f"{nice_ns(unknown_ns)} of {nice_ns(whole_ns)} are not known."
+    if sum(report.unreported.values()) != number:
+        there = "it" if number == 1 else "them"
+        unknown = f": {unknown}" if unknown else f". The cause of the time around {there} is not known."
+        return f"{many(number, 'event')} did not fit the earlier events{unknown}"
     named = [clean(name, 20) for name in report.unreported]
     more = f" and {many(len(named) - _NAMED, 'other task')}" if len(named) > _NAMED else ""
-    times = "Once" if report.unbalanced == 1 else f"{report.unbalanced:,} times"
+    times = "Once" if number == 1 else f"{number:,} times"
     tasks = f"{'task' if len(named) == 1 else 'one of the tasks'} {', '.join(named[:_NAMED])}{more}"
-    said = f"{times} the kernel did not report that {tasks} left the CPU."
-    if report.unknown_ns:
-        said += f" So {nice_ns(report.unknown_ns)} of {nice_ns(report.measured_ns)} are not known."
-    return said
-
-
-def unfit(number: int, unknown_ns: int | None = None, whole_ns: int = 0) -> str:
-    """Return a sentence on events of a trace that did not fit the earlier events. ``unknown_ns``: the time whose cause
-    is therefore not known; 0 or None if it was not counted. ``whole_ns``: the time that was traced."""
-    events, there = many(number, "event"), "it" if number == 1 else "them"
-    if unknown_ns:
-        return f"{events} did not fit the earlier events: {nice_ns(unknown_ns)} of {nice_ns(whole_ns)} are not known."
-    return f"{events} did not fit the earlier events. The cause of the time around {there} is not known."
+    return f"{times} the kernel did not report that {tasks} left the CPU.{f' So {unknown}' if unknown else ''}"
 
 
 def is_patchy(report: EvidenceReport) -> bool:

@@ -57,7 +57,7 @@ def explained(tunable: Tunable, check: Assessment, host: Host) -> Explained:
         facts.append(("wanted", clean(check.wanted, 300)))
     facts += [("finding", clean(check.reason, 600)), ("to do", clean(check.fix, 600))]
     if tunable.values:
-        facts.append(("values", tunable.values + (f" (default: {tunable.default})" if tunable.default else "")))
+        facts.append(("values", tunable.values + (f" (without a value: {tunable.default})" if tunable.default else "")))
     facts += [("in effect", _WHEN[tunable.when])]
     if tunable.changes_host:
         facts += [("risk", _RISKS[tunable.risk]), ("danger", tunable.danger), ("undo", _undo(tunable))]

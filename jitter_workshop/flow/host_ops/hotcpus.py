@@ -133,7 +133,8 @@ def _placed(root: HostRoot, machine: Topology) -> tuple[CpuSet, str]:
     if placement.producer not in hot:
         return (
             hot,
-            f"the workshop measures there; CPU {placement.producer} does all other work and sends the ring's messages",
+            f"the workshop measures on the hot CPU; CPU {placement.producer} does all other work and sends the ring's "
+            "messages",
         )
     beside_0 = 0 in machine.siblings_of(threads)
     away = BESIDE_CPU_0 if beside_0 else "away from CPU 0" if 0 not in threads else ""

@@ -292,6 +292,7 @@ def _traced(
         left_out=told.left_out,
         events=len(events),
         unbalanced=told.unbalanced,
+        unreported=told.unreported,
         frequencies=told.frequencies,
         faults=told.faults,
         cost=OwnCost(told.own_events, recording.event_ns, told.tool_ran_ns),

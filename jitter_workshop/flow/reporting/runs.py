@@ -201,13 +201,10 @@ def _chapters(subject: Subject) -> Iterator[Overlay]:
     for walk in subject.walks:
         curves = _curves(subject, (subject.run(walk.progress.runs.get(slot)) for slot in (*SLOTS, TREATED)))
         if curves:
-            both = (
-                "The chart shows the chapter's first run and its run after the change. Single runs are "
-                "described, not judged."
-            )
-            yield Overlay(
-                clean(walk.chapter.title, 60), ONE_RUN if len(curves) == 1 else both, curves, change=len(curves) == 2
-            )
+            changed = not walk.repeats and len(curves) == 2
+            which = "its run after the change" if changed else "its later runs"
+            both = f"The chart shows the chapter's first run and {which}. Single runs are described, not judged."
+            yield Overlay(clean(walk.chapter.title, 60), ONE_RUN if len(curves) == 1 else both, curves, change=changed)
             continue
         recorded, source = (
             walk.recorded_curves("compare") if subject.root.recorded or not subject.elsewhere else ((), "")

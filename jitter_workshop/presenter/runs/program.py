@@ -114,7 +114,7 @@ def _limits(report: ProgramReport) -> Iterator[str]:
                 "counts for the task that had the CPU."
             )
         if report.unbalanced:
-            yield unfit(report.unbalanced)
+            yield unfit(report)
         if report.missing:
             some = ", ".join(clean(event, 40) for event in list(report.missing)[:4])
             more = f" and {len(report.missing) - 4} more" if len(report.missing) > 4 else ""
