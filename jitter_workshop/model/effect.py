@@ -41,6 +41,7 @@ class Effect:
       the difference.
     - ``in_no_more_time``: True if more stalls were counted, but all stalls together took no more time.
     - ``sort``: the sort of the figure. A figure of the sort ``cause`` has the direction "same".
+    - ``within_runs``: True if the blocks of each run differ by the effect's factor or more.
     """
 
     name: str
@@ -53,6 +54,13 @@ class Effect:
     few: bool = False
     in_no_more_time: bool = False
     sort: Sort = "latency"
+    within_runs: bool = False
+
+    @property
+    def doubtful(self) -> bool:
+        """Return True if chance may explain the effect: one event decides it, few stalls lie beyond a percentile, or
+        the blocks of each run differ as much."""
+        return self.one_event or self.few or self.within_runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ Fewer stalls are no gain if their total time did not fall, because then each sta
 their total time fell. If a gain is shown while the number of stalls rose, the text also names this rise and the total
 time.
 
-The largest effect is shown first, with two exceptions. An effect on a percentile with few stalls beyond it comes after
-effects on all other figures except the maximum. The effect on the maximum, which is a single event, comes last.
+The largest effect is shown first, with exceptions. An effect on a percentile comes after effects on all other figures
+except the maximum if few stalls lie beyond the percentile, or if the blocks of each run differ as much. The effect on
+the maximum, which is a single event, comes last.
 
 The chapter's own figure, mostly a count of the cause, is shown in addition.
 """
@@ -21,10 +22,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from jitter_workshop.model.course import Shows
 from jitter_workshop.model.effect import Direction, Effect, Effects, Sort
+from jitter_workshop.model.run import Block
 from jitter_workshop.stats.figures import FIGURES, Figure, KnownRun, as_said, figure
 from jitter_workshop.stats.sample_size import FEW_SAMPLES, FEW_STALLS, of_run
 
@@ -58,6 +60,14 @@ _TAIL = {"spin": "99.9999"}
 """The percentile that shows stalls in ``spin``, which reads the clock tens of millions of times a second."""
 
 
+_OF_BLOCK: dict[str, Callable[[Block], int | None]] = {
+    "50": lambda block: block.p50,
+    "99": lambda block: block.p99,
+    "99.9": lambda block: block.p999,
+}
+_LEAST_BLOCKS = 10
+
+
 def tail_of(workload: str, asked: str | None = None) -> str:
     """Return the percentile by which runs are judged. ``asked``: the percentile that a lesson asks about. Without it,
     return the usual percentile of the workload."""
@@ -80,7 +90,7 @@ def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked
     every = [e for e in every if e.direction != "same" or e.factor < MOVED]
     moved = [e for e in every if e.factor >= MOVED]
     lead = of_chapter if of_chapter is not None and as_wanted and _judges(of_chapter) else None
-    lead = lead or _largest(e for e in moved if not e.one_event and not e.few)
+    lead = lead or _largest(e for e in moved if not e.doubtful)
     lead = lead or _largest(e for e in moved if not e.one_event) or _largest(moved)
     shown = of_chapter if as_wanted and (lead is None or of_chapter is None or of_chapter.name != lead.name) else None
     nearest = _largest(every) or of_chapter
@@ -92,7 +102,7 @@ def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked
     if lead is None:
         return told(None, None)
     against = _largest(e for e in moved if e.direction != lead.direction)
-    sure = against is not None and not against.one_event and not against.few
+    sure = against is not None and not against.doubtful
     if lead.direction == "better" and not sure:
         longer = {e.name for e in every if e.direction == "worse"}
         loss = _largest(e for e in risen if e.direction == "worse" and e.factor >= MOVED and e.name != lead.name)
@@ -188,8 +198,26 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
         one.unit, ("lower", "higher")
     )
     how = more if rose else fewer
-    few = FEW_STALLS in _marks(one, before, after)
-    return Effect(one.title, values, factor, direction, how, one.id == "max", not low, few, sort=sort)
+    few, within = FEW_STALLS in _marks(one, before, after), _within_runs(one, before, after, factor)
+    return Effect(
+        one.title, values, factor, direction, how, one.id == "max", not low, few, sort=sort, within_runs=within
+    )
+
+
+def _within_runs(one: Figure, before: KnownRun, after: KnownRun, factor: float) -> bool:
+    """Return True if in each of the two runs the blocks differ by ``factor`` or more in this percentile, the smallest
+    and the largest tenth of the blocks left out. Then the percentile lies where the curve is steep, and a run could
+    have had the other one's value by chance. Blocks know only some percentiles."""
+    if (of_block := _OF_BLOCK.get(one.id)) is None or before.recorded is not None or after.recorded is not None:
+        return False
+    spans = []
+    for run in (before.run, after.run):
+        values = sorted(value for block in run.blocks if (value := of_block(block)))
+        tenth = len(values) // 10
+        if len(values) < _LEAST_BLOCKS:
+            return False
+        spans.append(values[-1 - tenth] / values[tenth])
+    return min(spans) >= factor
 
 
 def _sort(one: Figure) -> Sort:

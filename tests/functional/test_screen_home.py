@@ -293,7 +293,7 @@ async def test_the_row_under_the_cursor_is_told_in_words_and_each_row_has_its_mi
     async with opened(workshop, size) as (app, pilot):
         rows = [line for line in text_of(app).splitlines() if re.match(r" [▸○] .* (shows here|measures) ", line)]
         assert len(rows) >= 3
-        assert all(re.search(r"  \d min {2,3}[mc]", row) for row in rows), "no hole between minutes and chance"
+        assert all(re.search(r"  \d min {2,3}[mcs]", row) for row in rows), "no hole between minutes and chance"
         about = " ".join(app.screen.query_one("#about", Sheet).plain().split())
         assert about.startswith("measures: it changes nothing · 7 min · ")
         assert workshop.path()[0].summary in about

@@ -37,7 +37,7 @@ def test_a_partition_of_cgroups_counts_as_isolated(tmp_path: Path) -> None:
     hosttrees.write(root, {"sys/fs/cgroup/cpuset.cpus.isolated": "2-3\n"})
     hot = choose_hot(HostRoot(root), None)
     assert (hot.cpus.cpus, hot.source) == ((2, 3), "isolated")
-    assert "cgroup" in hot.why
+    assert "control group" in hot.why
 
 
 def test_tickless_cpus_are_next(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_a_real_time_kernel_is_known(looked: Look) -> None:
     ("name", "why"),
     [
         ("lab-stock", "the workshop would place its threads there"),
-        ("lab-tuned", "isolated from the scheduler by a cgroup partition"),
+        ("lab-tuned", "isolated from the scheduler by a control group"),
         ("lab-boot", "isolated from the scheduler by isolcpus"),
         ("lab-rt", "the workshop would place its threads there"),
     ],

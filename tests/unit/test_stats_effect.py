@@ -20,7 +20,7 @@ from jitter_workshop.model.evidence import (
 from jitter_workshop.model.run import MEANWHILE, UNSTEADY, ForeignLoad, Run, Stall, StallRate, ThreadRecord
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.text.lines import written
-from jitter_workshop.stats.effect import MOVED, counted, effects, tail_of, unlike
+from jitter_workshop.stats.effect import MOVED, counted, effect_on, effects, tail_of, unlike
 from jitter_workshop.stats.figures import KnownRun
 from tests import madeup
 
@@ -103,6 +103,41 @@ def test_a_difference_that_another_cause_made_is_only_perhaps_one_of_the_change(
         (disk,),
     ):
         assert effect.of_another_cause(with_causes(before, after, *causes)) is None
+
+
+def with_blocks(made: Run, *medians: int) -> Run:
+    """The run with blocks of these medians, each of them twice."""
+    (one,) = made.blocks
+    blocks = tuple(dataclasses.replace(one, index=n, p50=p50) for n, p50 in enumerate(sorted((*medians, *medians))))
+    return dataclasses.replace(made, blocks=blocks)
+
+
+def test_a_percentile_that_differs_as_much_within_each_run_may_be_chance() -> None:
+    tail = {"p90": 40_000, "tail": 50_000, "worst": 90_000}
+    before, after = run(p50=30_000, **tail), dataclasses.replace(run(p50=100, **tail), id="another")
+    wide = (90, 150, 5_000, 90_000, 400_000)
+    both = with_blocks(before, *wide), with_blocks(after, *wide)
+    p50 = effect_on("50", *map(KnownRun, both))
+    assert p50 is not None
+    assert p50.within_runs
+    assert p50.doubtful
+    lead = between(*both).lead
+    assert lead is not None
+    assert lead.sort == "stalls", "a figure that is not in doubt comes first"
+    alone = Effects(p50, None, p50)
+    told = " ".join(said(alone, *both).split())
+    assert "Perhaps better: p50: 30 µs → 100 ns, 300 times shorter." in told
+    assert "Within each run the blocks differ by as much, so chance may explain this." in told
+    assert effect.headline(alone, runs=tuple(map(KnownRun, both))) == ("", "")
+    # The blocks of one run alike, too few blocks, and a span that is smaller than the effect.
+    for pair in (
+        (both[0], with_blocks(after, *[100] * 5)),
+        (with_blocks(before, *wide[:4]), with_blocks(after, *wide[:4])),
+        (with_blocks(before, 20_000, 30_000, 30_000, 30_000, 90_000), with_blocks(after, 90, 100, 100, 100, 300)),
+    ):
+        lead = between(*pair).lead
+        assert lead is not None
+        assert (lead.name, lead.doubtful) == ("p50", False)
 
 
 def test_the_chapters_figure_is_told_first_where_it_moved_as_the_chapter_says() -> None:

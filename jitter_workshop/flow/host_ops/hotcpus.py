@@ -63,8 +63,8 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
     isolation = read_isolation(root)
     isolated = isolation.isolated & online
     if isolated:
-        by = "isolcpus" if isolated == (isolation.boot or CpuSet()) & online else "a cgroup partition"
-        why = f"they are isolated from the scheduler by {by}"
+        by = "isolcpus" if isolated == (isolation.boot or CpuSet()) & online else "a control group"
+        why = f"isolated from the scheduler by {by}"
         return HotCpus(isolated, why, "isolated", _note(machine, isolated, "isolate CPU {} to take whole cores"))
     tickless = (isolation.nohz_full or CpuSet()) & online
     if tickless:

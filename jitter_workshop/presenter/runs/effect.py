@@ -65,7 +65,7 @@ def told_first(found: Effects) -> Effect | None:
     lead, tail = found.lead, found.tail
     if lead is None or tail is None or not _PERCENTILE.fullmatch(lead.name):
         return lead
-    sure = tail.factor >= MOVED and tail.direction == lead.direction and not (tail.few or tail.one_event)
+    sure = tail.factor >= MOVED and tail.direction == lead.direction and not tail.doubtful
     return tail if sure else lead
 
 
@@ -112,7 +112,7 @@ def headline(
     because it does not tell how late anything was. ``runs``: the two runs, if they are known."""
     if isinstance(found, Effects):
         lead = told_first(found)
-        large = lead is not None and lead.sort == "latency" and not (lead.few or lead.one_event or lead.at_least)
+        large = lead is not None and lead.sort == "latency" and not (lead.doubtful or lead.at_least)
         large = large and not busier_after(found, runs) and of_another_cause(found) is None
         role = "accent" if noises_differ(runs) else _ROLES[found.direction]
         return (f"{times_told(lead.factor)}×", role) if lead is not None and large else ("", "")
@@ -228,6 +228,8 @@ def _compared(
         )
     if found.lead is not None and found.lead.one_event:
         quiet.append("The maximum is one event.")
+    elif found.lead is not None and found.lead.within_runs:
+        quiet.append("Within each run the blocks differ by as much, so chance may explain this.")
     elif found.lead is not None and found.lead.few:
         quiet.append("Fewer than ten stalls lie beyond it, so chance may explain this.")
     if why := against_each_other(runs):
@@ -483,13 +485,15 @@ def beside(found: Effects, marked: Effect | None, width: int) -> Lines:
     lead = told_first(found)
     if lead is None or marked is None or marked.name == lead.name:
         return []
-    largest = lead == found.nearest and not lead.few and not lead.one_event
+    largest = lead == found.nearest and not lead.doubtful
     why = f"{lead.name} differs most. " if largest and _PERCENTILE.match(lead.name) else ""
     return wrap(Text(f"{why}The chart marks {in_words(marked)}.", "text"), width)
 
 
 def _doubt(effect: Effect) -> str:
     """Return the reason why an effect may be chance, in brackets; "" if there is no such reason."""
+    if effect.within_runs:
+        return " (the blocks of each run differ as much)"
     return " (one event)" if effect.one_event else " (few stalls)" if effect.few else ""
 
 

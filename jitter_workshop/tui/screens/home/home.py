@@ -206,7 +206,10 @@ class HomeScreen(HostChangeScreen, scope="home"):
             )
             # The minutes are those of a whole chapter.
             about = f"about {following.minutes} min" if following.minutes and not following.started else ""
-            yield two_ends(left, Text.assemble(("Enter", "bold cool"), f"   {about}", style="dim"), width)
+            # Enter opens the chapter under the cursor, which may be another one.
+            entry = self.query_one(PathList).entry
+            here = entry is None or entry.chapter_id == following.chapter_id
+            yield two_ends(left, Text.assemble(("Enter   " if here else "", "bold cool"), about, style="dim"), width)
             if not following.here and all_done_here(self.workshop.path()):
                 yield from self._offer()
         yield from self._bars(width)
@@ -303,6 +306,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
 
     def action_vertical(self, by: int) -> None:
         self.query_one(PathList).move(by)
+        self.sheet("#next").renew()
         self.sheet("#about").renew()
         self.refresh_keys()
 
