@@ -216,6 +216,10 @@ def test_the_plan_says_the_writes_the_time_and_where(
     assert (plan.workload, plan.preset, plan.run_s) == ("ring", "quick", 5.0)
     assert plan.total_s == pytest.approx(8 * 9.2 + 2.0)
     assert any("4 rounds give figures but no verdict" in notice for notice in plan.notices)
+    assert not any("beside the noise" in notice for notice in plan.notices)
+    like = MeasureRequest(workload="ring", noise="unbound")
+    beside = Prover(words("thp", "stat-interval", rounds=4, like=like), session, agent_session).plan()
+    assert any("beside the noise 'unbound'" in notice for notice in beside.notices)
     assert tuned_tree.contents(tree) == before
 
 

@@ -141,6 +141,8 @@ def _planned(
     """Return the plan. ``measured``: the request of the runs with the change. For a command, the time is not known
     before its trial (:func:`tried`)."""
     said = list(notices)
+    if isinstance(measured, MeasureRequest) and measured.noise is not None:
+        said.append(f"Each run is made beside the noise '{measured.noise}', as the chapter's own runs are.")
     if request.rounds < ENOUGH_ROUNDS:
         gives = "round gives" if request.rounds == 1 else "rounds give"
         said.append(f"A verdict needs {ENOUGH_ROUNDS} rounds: {request.rounds} {gives} figures but no verdict.")
