@@ -188,7 +188,8 @@ def rates_of(title: str, runs: Sequence[Rates], width: int) -> Lines:
 def explained(
     walk: ChapterSession, commands: Sequence[HandCommand], learnt: Sequence[str], width: int, fold: Fold = ALL_OPEN
 ) -> Lines:
-    """Return the page of the explain step: the evidence of the chapter's runs, if any, and the end of the chapter."""
+    """Return the page of the explain step: what was learnt, the evidence of the chapter's runs, and the commands to run
+    by hand. Without a run, the commands come first."""
     view = walk.explain()
     if view is None:
         return closing(commands, learnt, width, fold)
@@ -196,7 +197,9 @@ def explained(
     first: Lines = []
     if fanout.TOPIC in walk.chapter.evidence and (run := walk.run_in("measure")) is not None:
         first = [*fanout.fan_out(run, width), Text()]
-    return [*first, *explanation(view, runs, width), *closing(commands, learnt, width, fold)]
+    # What was learnt comes first: the evidence below it is long.
+    learned = [*closing((), learnt, width)[1:], Text()] if learnt else []
+    return [*learned, *first, *explanation(view, runs, width), *closing(commands, (), width, fold)]
 
 
 def closing(commands: Sequence[HandCommand], learnt: Sequence[str], width: int, fold: Fold = ALL_OPEN) -> Lines:

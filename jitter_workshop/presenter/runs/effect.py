@@ -43,6 +43,8 @@ _LUCK = "Luck: "
 _BESIDE_NOISE = "Beside the noise"
 _AGAIN = ". Go back and measure again."
 _ONE_RUN = "The same run twice, so nothing can differ."
+_MUCH_COMPANY = 5.0
+"""The least share of a CPU, in per cent, of a task that is named where there is little room."""
 _NAMED = 2
 _UNCOUNTED = "; short-lived tasks not counted"
 _MANY_INTERRUPTS = 100.0
@@ -161,23 +163,28 @@ def so_far(now: Progress | None, workload: str, asked: str | None, width: int, *
     return wrap(line.append(f"{'' if firm else ', not firm yet'}, from {now.done} of {now.total} blocks", "dim"), width)
 
 
-def compared(found: Effects, runs: Sequence[KnownRun], relation: Relation, width: int, proof: str = "") -> Lines:
+def compared(
+    found: Effects, runs: Sequence[KnownRun], relation: Relation, width: int, proof: str = "", *, short: bool = False
+) -> Lines:
     """Return the result of two runs. The effect on the chapter's figure and the largest effect on latency or stalls
     come first. The largest effect in the other direction follows; a certain loss is bold. The state of the proof and
     the tasks that disturbed a run follow in plain text. ``proof``: a sentence on the proof of this change; "" if the
-    change cannot be proven."""
-    told, caveats = _compared(found, runs, relation, proof)
+    change cannot be proven. ``short``: leave out why fewer stalls come with a longer tail, and tasks that took less
+    than _MUCH_COMPANY of a CPU."""
+    told, caveats = _compared(found, runs, relation, proof, short)
     return [line for part in (*told, *caveats) for line in wrap(part, width)]
 
 
-def caveats(found: Effects, runs: Sequence[KnownRun], relation: Relation, width: int, proof: str = "") -> int:
+def caveats(
+    found: Effects, runs: Sequence[KnownRun], relation: Relation, width: int, proof: str = "", *, short: bool = False
+) -> int:
     """Return the number of lines at the end of :func:`compared` that qualify its result: they tell what rose beside a
     gain, the state of the proof, and the tasks that disturbed a run. No screen may cut these lines."""
-    return sum(len(wrap(part, width)) for part in _compared(found, runs, relation, proof)[1])
+    return sum(len(wrap(part, width)) for part in _compared(found, runs, relation, proof, short)[1])
 
 
 def _compared(
-    found: Effects, runs: Sequence[KnownRun], relation: Relation, proof: str
+    found: Effects, runs: Sequence[KnownRun], relation: Relation, proof: str, short: bool
 ) -> tuple[list[Text], list[Text]]:
     """Return the paragraphs of :func:`compared`: the result, and its caveats."""
     origin, nearest = origin_of(runs[0]) or origin_of(runs[1]), found.nearest
@@ -185,7 +192,7 @@ def _compared(
         return [], []
     if runs[0].run.id == runs[1].run.id and runs[0].recorded is None:
         return [Text(_ONE_RUN, "bold accent")], []
-    company = " ".join(_company(runs))
+    company = " ".join(_company(runs, _MUCH_COMPANY if short else 0.0))
     if relation != "changed":
         line = Text.assemble(_lead(origin), _unjudged(found, runs, relation))
         return [line], [Text(company, "text")] if company else []
@@ -232,10 +239,11 @@ def _compared(
         quiet.append("Within each run the blocks differ by as much, so chance may explain this.")
     elif found.lead is not None and found.lead.few:
         quiet.append("Fewer than ten stalls lie beyond it, so chance may explain this.")
-    if why := against_each_other(runs):
+    if not short and (why := against_each_other(runs)):
         parts.append(Text(why, "text"))
     parts[0] = Text.assemble(_lead(origin), parts[0])
-    told_quietly = filter(None, (proof, " ".join((*quiet, company)).strip()))
+    said = " ".join(filter(None, (*quiet, company)))
+    told_quietly = filter(None, (f"{proof} {said}".strip(),) if short else (proof, said))
     return parts, [*loud, *(Text(said, "text") for said in told_quietly)]
 
 
@@ -497,18 +505,18 @@ def _doubt(effect: Effect) -> str:
     return " (one event)" if effect.one_event else " (few stalls)" if effect.few else ""
 
 
-def disturbed(seen: KnownRun) -> str:
+def disturbed(seen: KnownRun, least: float = 0.0) -> str:
     """Return ``qemu (87 % of our CPU) and 2 more``: other tasks on a run's CPUs, the busiest first; "" if there was
     none. Tasks with the same name are added up. The trace of a run knows every task, and its time on the measured CPUs.
     Without a trace, only tasks that lived before and after the run are known, and only their time on all CPUs together;
-    the text says so."""
+    the text says so. ``least``: leave out tasks with fewer per cent."""
     together = _by_trace(seen)
     traced = together is not None
     if together is None:
         together = {}
         for load in seen.run.disturbed:
             together[load.name] = together.get(load.name, 0.0) + load.cpu_percent
-    loads = sorted(together.items(), key=lambda load: -load[1])
+    loads = sorted((load for load in together.items() if load[1] >= least), key=lambda load: -load[1])
     if not loads:
         return ""
     shares = [f"{percent:.3g} %" for _, percent in loads[:_NAMED]]
@@ -594,8 +602,8 @@ def busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:
     return came is not None and come is not None and come - came >= _MANY_INTERRUPTS and come > MOVED * came
 
 
-def _company(runs: Sequence[KnownRun]) -> list[str]:
-    both = zip(("first", "second"), map(disturbed, runs), strict=True)
+def _company(runs: Sequence[KnownRun], least: float) -> list[str]:
+    both = zip(("first", "second"), (disturbed(seen, least) for seen in runs), strict=True)
     told = [(which, company) for which, company in both if company]
     if len(told) == 2 and told[0][1] == told[1][1]:
         return [f"Both runs were disturbed by {told[0][1]}."]

@@ -834,9 +834,10 @@ class Compare(Step):
             both = KnownRun(first), KnownRun(second)
             return effect.by_luck(luck(first, second), width, effect.against_each_other(both), unlike(*both))
         both = self.walk.seen(first), self.walk.seen(second)
-        lines = effect.compared(view.effects, both, view.relation, width, proof=self._known)
+        lines = effect.compared(view.effects, both, view.relation, width, proof=self._known, short=self._short)
         lines = lines or wrap(self.walk.unshown, width)
-        explained = self.screen.tall and view.relation == "changed"
+        # The chart names its own distance. Where there is room, a line says why the result names another figure.
+        explained = not self._short and self.screen.tall and view.relation == "changed"
         return lines + effect.beside(view.effects, self._distance, width) if explained else lines
 
     def caveats(self, width: int) -> int:
@@ -845,7 +846,12 @@ class Compare(Step):
         if first is None or second is None or view is None or view.effects is None or view.relation != "changed":
             return 0
         both = self.walk.seen(first), self.walk.seen(second)
-        return effect.caveats(view.effects, both, view.relation, width, proof=self._known)
+        return effect.caveats(view.effects, both, view.relation, width, proof=self._known, short=self._short)
+
+    @property
+    def _short(self) -> bool:
+        """Return True if the result has to leave its room to the chart."""
+        return self.with_chart and self.screen.size.height < _ROOMY
 
     @property
     def _known(self) -> str:
