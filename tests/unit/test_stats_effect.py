@@ -20,7 +20,7 @@ from jitter_workshop.model.evidence import (
 from jitter_workshop.model.run import MEANWHILE, UNSTEADY, ForeignLoad, Run, Stall, StallRate, ThreadRecord
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.text.lines import written
-from jitter_workshop.stats.effect import MOVED, counted, effect_on, effects, tail_of, unlike
+from jitter_workshop.stats.effect import MOVED, counted, effect_on, effects, readings_apart, tail_of, unlike
 from jitter_workshop.stats.figures import KnownRun
 from tests import madeup
 
@@ -138,6 +138,27 @@ def test_a_percentile_that_differs_as_much_within_each_run_may_be_chance() -> No
         lead = between(*pair).lead
         assert lead is not None
         assert (lead.name, lead.doubtful) == ("p50", False)
+
+
+def test_percentiles_of_loops_that_read_the_clock_at_different_rates_are_not_compared() -> None:
+    def loop(each: int, times: int) -> Run:
+        values = [each] * 9_900 * times + [4_000] * 100 * times
+        return madeup.make_run([values], block_s=1.0, workload="spin", name="spin_gap")[0]
+
+    slow, fast, alike = loop(600, 1), loop(30, 2), loop(30, 1)
+    assert readings_apart(KnownRun(slow), KnownRun(fast))
+    names = {e.name for e in (between(slow, fast).lead, between(slow, fast).nearest) if e is not None}
+    assert not [name for name in names if name.startswith("p")]
+    assert not readings_apart(KnownRun(slow), KnownRun(alike))
+    lead = between(slow, alike).lead
+    assert lead is not None
+    assert lead.name == "p50"
+    # A chapter that is about a percentile shows it all the same.
+    of_chapter = effect_on("50", KnownRun(slow), KnownRun(fast))
+    assert of_chapter is not None
+    # Messages of the ring are sent on a schedule, so their number says nothing of their latency.
+    rings = [dataclasses.replace(run, workload="ring") for run in (slow, fast)]
+    assert not readings_apart(*map(KnownRun, rings))
 
 
 def test_the_chapters_figure_is_told_first_where_it_moved_as_the_chapter_says() -> None:

@@ -38,7 +38,7 @@ from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
 from jitter_workshop.presenter.text.lines import Lines, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.curve import value_at
-from jitter_workshop.stats.effect import MOVED, counted, effect_on, tail_of, unlike
+from jitter_workshop.stats.effect import MOVED, counted, effect_on, readings_apart, tail_of, unlike
 from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.core import actions
@@ -733,7 +733,7 @@ class Compare(Step):
         asked = tail_of(both[0].run.workload, self.asked)
         found = effect_on(asked, *both)
         relation = self._relation
-        if found is None or relation == "unsteady":
+        if found is None or relation == "unsteady" or readings_apart(*both):
             return None, None
         told = effect.in_words(found) if relation == "changed" else effect.apart(found)
         # The space between two curves is shaded as better or worse: nothing but a change can be either.
