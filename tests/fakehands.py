@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from jitter_workshop.agent.client import Rights
+from jitter_workshop.agent.client import Rights, no_sudo
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops.agent_session import NOTHING, AgentSession
 from jitter_workshop.host.root import HostRoot, TextReading
@@ -13,7 +13,7 @@ from jitter_workshop.model.change import Applied, ApplyResult, Change, Refused, 
 from jitter_workshop.model.cpuset import CpuSet
 from tests.agent_on_tree import FakeKernel, Steps
 
-NO_RIGHTS = HostError("changing this host needs root's rights; sudo is not installed", "run this command as root")
+NO_RIGHTS = no_sudo()
 
 
 class LiveTree(HostRoot):

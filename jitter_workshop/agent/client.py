@@ -380,9 +380,7 @@ def connect(ask: bool = True, purpose: Purpose = CHANGING) -> AgentClient:
         return AgentClient(command, purpose=purpose, environment=_of_root())
     sudo = shutil.which("sudo")
     if sudo is None:
-        raise HostError(
-            f"{purpose.noun} needs root's rights; sudo is not installed", purpose.advice("run this command as root")
-        )
+        raise no_sudo(purpose)
     try:
         return AgentClient((sudo, "-n", "--", *command), purpose=purpose)
     except NeedsPassword as refusal:
@@ -420,13 +418,25 @@ class NeedsPassword(HostError):
     """Report that sudo would ask for a password."""
 
 
+def no_sudo(purpose: Purpose = CHANGING) -> HostError:
+    """Return the error for a user without root rights on a host without sudo."""
+    return HostError(
+        f"{purpose.noun} needs root's rights; sudo is not installed", purpose.advice("run this command as root")
+    )
+
+
+def asks_password(purpose: Purpose = CHANGING) -> NeedsPassword:
+    """Return the error for a user whom sudo would ask for a password."""
+    return NeedsPassword(f"{purpose.noun} needs root's rights, and sudo asks for a password", purpose.advice())
+
+
 def _not_started(said: str, code: int | None, purpose: Purpose) -> HostError:
     """Return the error for an agent that did not begin. ``said``: the last line that the agent or sudo wrote. ``code``:
     the exit code."""
     if said.startswith("jitter-workshop agent: "):
         return HostError(said.removeprefix("jitter-workshop agent: "))
     if "password is required" in said or "terminal is required" in said:
-        return NeedsPassword(f"{purpose.noun} needs root's rights, and sudo asks for a password", purpose.advice())
+        return asks_password(purpose)
     if said.startswith("sudo:") or "not in the sudoers" in said or "not allowed" in said or "may not run" in said:
         return HostError(f"sudo does not let you {purpose.verb} ({said.removeprefix('sudo: ')})", purpose.advice())
     how = "does not answer" if code is None else f"ended with code {code}"

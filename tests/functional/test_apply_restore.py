@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop import cli
-from jitter_workshop.agent.client import AgentClient
-from jitter_workshop.errors import HostError
+from jitter_workshop.agent.client import AgentClient, no_sudo
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.host_ops import host_status
 from jitter_workshop.host.root import HostRoot
@@ -275,7 +274,7 @@ def test_a_recorded_host_is_not_changed(verb: list[str], say: Say, tree: Path) -
 
 def test_without_rights_it_is_one_sentence(say: Say, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(**_: object) -> Any:
-        raise HostError("changing this host needs root's rights; sudo is not installed", "run this command as root")
+        raise no_sudo()
 
     monkeypatch.setattr(session_module, "connect", refuse)
     code, out, err = say("apply", "thp=never", "--cpus", "2-3", "--yes", "--json")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.agent.client import AgentClient, NeedsPassword
+from jitter_workshop.agent.client import AgentClient, asks_password
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
@@ -31,7 +31,7 @@ class Connecting:
 
     def __call__(self, ask: bool = True, purpose: object = None) -> AgentClient:
         if not ask and len(self.made) >= self._asks_from:
-            raise NeedsPassword("sudo asks for a password")
+            raise asks_password()
         self.made.append(AgentClient(self._command))
         return self.made[-1]
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from jitter_workshop.agent.client import no_sudo
 from jitter_workshop.bench import launch
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import TURN_VARIABLE
@@ -49,7 +50,7 @@ class Refusing:
 
 
 def no_rights() -> Tracer:
-    raise HostError("changing this host needs root's rights", "run this command as root")
+    raise no_sudo()
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def made(evidence: bool, tracer: Callable[[], Tracer]) -> Run:
 
 @pytest.mark.parametrize(
     ("tracer", "why"),
-    [(no_rights, "changing this host needs root's rights"), (Refusing, "this kernel has no tracefs; mount it")],
+    [(no_rights, no_sudo().message), (Refusing, "this kernel has no tracefs; mount it")],
 )
 def test_where_no_trace_is_to_be_had_the_run_carries_counters(
     scripted: None, capsys: pytest.CaptureFixture[str], tracer: Callable[[], Tracer], why: str

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop import cli
+from jitter_workshop.agent.client import no_sudo
 from jitter_workshop.bench import launch
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.lock import TURN_VARIABLE
@@ -48,7 +49,7 @@ def run(request: MeasureRequest, place: Callable[..., CpuSet] | None) -> measuri
 
 
 def refuse(pid: int, tids: Sequence[int] = ()) -> CpuSet:
-    raise HostError("changing this host needs root's rights", "run this command as root")
+    raise no_sudo()
 
 
 def test_the_child_is_put_on_the_isolated_cpus() -> None:
@@ -70,9 +71,9 @@ def test_the_child_is_put_on_the_isolated_cpus() -> None:
     ("request_", "place", "reason"),
     [
         (SPIN, None, "no agent can put the measuring process on these CPUs"),
-        (SPIN, refuse, "changing this host needs root's rights; run this command as root"),
+        (SPIN, refuse, no_sudo().sentence()),
         (SPIN, lambda pid: CpuSet((6,)), "CPU 7 is no longer isolated"),
-        (MeasureRequest(duration_s=0.5), refuse, "changing this host needs root's rights; run this command as root"),
+        (MeasureRequest(duration_s=0.5), refuse, no_sudo().sentence()),
         (MeasureRequest(duration_s=0.5, accumulator_cpu=2), refuse, "CPU 2 was asked for the accumulator"),
         (
             MeasureRequest(workload="spin", duration_s=0.5, cpu=3),
@@ -119,7 +120,7 @@ def test_where_neither_can_be_both_reasons_are_told() -> None:
     assert said.startswith("CPU 7 is outside")
     assert "affinity mask or cgroup" in said
     assert "isolated CPUs were not used: " in said
-    assert said.endswith("needs root's rights; run this command as root")
+    assert said.endswith(no_sudo().sentence())
 
 
 def test_without_a_set_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

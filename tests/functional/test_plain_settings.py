@@ -12,11 +12,12 @@ import pytest
 
 from jitter_workshop.commands import workshop as command
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.chapters.chapter_host import AT_NEXT_BOOT
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.model.change import ApplyResult
 from jitter_workshop.plain.walkthrough import PlainWalk
 from tests import livehost, tuned_tree
-from tests.fakehands import FakeHands
+from tests.fakehands import NO_RIGHTS, FakeHands
 from tests.fakes import FakeWorkshop
 from tests.functional.test_plain_walk import quad
 from tests.talking import talk
@@ -213,7 +214,7 @@ def test_without_rights_there_is_a_script_and_the_chapter_goes_on(
     workshop.agent_session = FakeHands()
     said = talk(workshop, APPLIED + "||||||q")
     flat = in_a_line(said)
-    assert flat.count("! changing this host needs root's rights; sudo is not installed; run this command as root.") == 1
+    assert flat.count(f"! {NO_RIGHTS.sentence()}.") == 1
     assert "\n  $ jitter-workshop plan --sh thp stat-interval > plan.sh\n" in said
     assert "'Pages' is done (setting not verified, curve not measured)." in flat
     assert "Applied now: " not in said
@@ -234,7 +235,7 @@ def test_a_reboot_is_waited_for_and_its_effect_told(tree: Path, course: Path, mo
     workshop = livehost.open_live(tree, course, monkeypatch)
     workshop.agent_session = FakeHands(tree, needs_reboot=True)
     said = in_a_line(talk(workshop, APPLIED + "|q"))
-    assert "take effect at the next boot" in said
+    assert AT_NEXT_BOOT in said
     assert "Leave with q, reboot, start" in said
     assert "on without a reboot · undo" in said
     assert "Type undo to restore" not in said

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from jitter_workshop.agent.client import AgentClient
-from jitter_workshop.errors import HostError
+from jitter_workshop.agent.client import AgentClient, no_sudo
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.model.change import Change
+from jitter_workshop.presenter.host.hands import TAKE_OVER
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter import by_hand
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
@@ -92,7 +92,7 @@ async def test_each_write_is_seen_live_and_taken_over(live: FakeWorkshop, tree: 
         type_it(tree, made[INTERVAL], "77")
         assert "the plan has 10; before it was 1" in await shown(pilot, "the value is 77")
         assert signs(app)[INTERVAL] == "✗"
-        assert "restored only after you take it over" in said(app)
+        assert TAKE_OVER in said(app)
         await pilot.press("enter")
         await settled(pilot)
         assert f"Not as planned: {INTERVAL}." in said(app)
@@ -202,7 +202,7 @@ async def test_without_root_s_rights_the_learner_restores_by_hand(
     live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(ask: bool = True, purpose: object = None) -> AgentClient:
-        raise HostError("changing this host needs root's rights; sudo is not installed", "run this command as root")
+        raise no_sudo()
 
     monkeypatch.setattr(session_module, "connect", refuse)
     monkeypatch.setattr(session_module, "rights", lambda: "none")

@@ -16,7 +16,7 @@ import dataclasses, fcntl, subprocess, sys, termios
 from pathlib import Path
 import pytest
 from jitter_workshop import cli
-from jitter_workshop.agent.client import NeedsPassword
+from jitter_workshop.agent.client import asks_password
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.chapters.workshop import Workshop
@@ -34,7 +34,7 @@ ASK = 'printf "[sudo] password: "; read -r word </dev/tty; test "$word" = right'
 
 def connect(ask=True, purpose=None):
     if not ask:
-        raise NeedsPassword("sudo asks for a password")
+        raise asks_password()
     if subprocess.run(["sh", "-c", ASK]).returncode:
         raise HostError("sudo: 1 incorrect password attempt")
     return agent()

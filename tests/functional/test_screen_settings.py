@@ -13,9 +13,10 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 from textual.worker import WorkerCancelled
 
-from jitter_workshop.agent.client import NeedsPassword
+from jitter_workshop.agent.client import asks_password
 from jitter_workshop.course.loader import BUILTIN_ID
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.chapters.chapter_host import REBOOT
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.model.change import ApplyResult, Change
 from jitter_workshop.model.course import StepName
@@ -248,7 +249,7 @@ async def test_sudo_asks_in_the_plain_terminal_on_the_screens_own_thread(
 
     def connect(ask: bool = True, purpose: object = None) -> None:
         if not ask:
-            raise NeedsPassword("sudo asks for a password")
+            raise asks_password()
         seen.append(threading.current_thread().name)
         raise HostError("sudo does not let you change this host", "ask an administrator")
 
@@ -271,7 +272,7 @@ async def test_a_chapter_that_waits_for_a_reboot_says_so_and_goes_home(live: Fak
     app = WorkshopApp(live, "pages")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        assert "reboot, then start the workshop again" in said(app)
+        assert REBOOT in said(app)
         assert offered(app)["chapter.enter"] == "home"
         await pilot.press("enter")
         assert isinstance(app.screen, HomeScreen)

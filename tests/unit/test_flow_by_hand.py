@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jitter_workshop.agent.client import AgentClient
+from jitter_workshop.agent.client import AgentClient, no_sudo
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.chapters.hands import owed_by_hand
 from jitter_workshop.flow.chapters.walk import ChapterSession
@@ -40,7 +40,7 @@ def alone(live: FakeWorkshop, monkeypatch: pytest.MonkeyPatch) -> None:
     """No agent can be started."""
 
     def refuse(ask: bool = True, purpose: object = None) -> AgentClient:
-        raise HostError("changing this host needs root's rights")
+        raise no_sudo()
 
     monkeypatch.setattr(session_module, "connect", refuse)
 

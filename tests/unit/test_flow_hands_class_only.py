@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jitter_workshop import paths
-from jitter_workshop.agent.client import NeedsPassword
+from jitter_workshop.agent.client import NeedsPassword, asks_password
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
@@ -32,7 +32,7 @@ class Asked:
     def __call__(self, ask: bool = True, purpose: object = None) -> None:
         self.times += 1
         assert not ask
-        raise NeedsPassword("sudo asks for a password")
+        raise asks_password()
 
 
 @pytest.fixture

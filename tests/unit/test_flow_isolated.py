@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop import paths
+from jitter_workshop.agent.client import asks_password
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.host_ops.agent_session import AgentSession, place_once
@@ -315,7 +316,7 @@ def test_nobody_is_asked_for_a_password_when_a_run_begins(monkeypatch: pytest.Mo
     def connect(ask: bool = True, **_: object) -> Agent:
         if ask:
             asked.append("password")
-        raise session_module.NeedsPassword("sudo asks for a password")
+        raise asks_password()
 
     monkeypatch.setattr(session_module, "connect", connect)
     agent_session = AgentSession(ask=lambda start: asked.append("screen") or start())  # type: ignore[func-returns-value]

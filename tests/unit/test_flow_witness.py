@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from jitter_workshop.agent.client import no_sudo
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.measuring import trace_recorder as witnesses
 from jitter_workshop.flow.measuring.trace_recorder import RunEvidence, Tracer, TraceWitness
@@ -148,17 +149,16 @@ def test_the_cpus_of_a_run_are_its_threads_or_all_that_it_may_use() -> None:
 
 def test_without_rights_the_run_says_so_and_is_made_without() -> None:
     def nobody() -> Tracer:
-        raise HostError("changing this host needs root's rights", "run this command as root")
+        raise no_sudo()
 
     machine = Topology((Cpu(0, 0, 0, 0, True, True, CpuSet((0,))),), ())
     evidence = RunEvidence(True, nobody, machine)
     counted(evidence)
-    why = "changing this host needs root's rights"
-    assert evidence.notes()["evidence"] == f"no trace: {why}; run this command as root"
+    assert evidence.notes()["evidence"] == f"no trace: {no_sudo().sentence()}"
     assert evidence.trace() is None
     counters = evidence.counters()
     assert counters is not None
-    assert counters.why_no_trace == why
+    assert counters.why_no_trace == no_sudo().message
     assert [one.cpu for one in counters.cpus] == [0]
     assert counters.counted_ns > 0
     for name in ("ran_ns", "waited_ns", "timeslices", "steal_ns"):

@@ -22,6 +22,9 @@ from jitter_workshop.model.walk import ApplyView, BootWay, Fact, PlanView, Setti
 from jitter_workshop.tuning.journal import active, current_boot
 from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
 
+AT_NEXT_BOOT = "The writes take effect at the next boot"
+REBOOT = "reboot, then start the workshop again"
+NOT_IN_EFFECT = "not all written boot parameters are in effect"
 RESTORED_AT_THE_END = "The old values are restored when you leave the workshop: you can keep the new values instead."
 _STATES = {"ok": "ok", "improve": "can be better", "unavailable": "not here", "info": "to know"}
 
@@ -266,7 +269,7 @@ class Boots:
         good = all(settled.get(ident, False) for ident in self._host.ids)
         words = "the written boot parameters are in effect"
         if not good:
-            words = "not all written boot parameters are in effect ('status' shows them)"
+            words = f"{NOT_IN_EFFECT} ('status' shows them)"
         way = self.way()
         if good and way is not None and way.this_boot:
             words += ", in this boot alone. To keep the parameters, plan them for every boot in the step 'apply'"
@@ -303,9 +306,9 @@ def _told(result: ApplyResult, settled: bool, waits: bool, once: bool) -> str:
     said += f", {len(result.refused)} refused" if result.refused else ""
     said += f". {fallen[:-1]}" if fallen else ""
     if waits and once:
-        return f"{said}. The writes take effect at the next boot only: reboot, then start the workshop again."
+        return f"{said}. {AT_NEXT_BOOT} only: {REBOOT}."
     if waits:
-        return f"{said}. The writes take effect at the next boot: reboot, then start the workshop again."
+        return f"{said}. {AT_NEXT_BOOT}: {REBOOT}."
     if result.needs_reboot:
         return f"{said}. The new values are in effect now and after every boot."
     verified = "The host now has the wanted values" if settled else "Some settings can still be better: see 'look'"

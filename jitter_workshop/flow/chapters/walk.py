@@ -15,7 +15,7 @@ from jitter_workshop.course.predictions import by_curve, judged_by, outcome
 from jitter_workshop.errors import HostError, SessionError, UsageError, WorkshopError
 from jitter_workshop.flow.attribution import explain_run, with_cpus
 from jitter_workshop.flow.chapters.cause_times import times
-from jitter_workshop.flow.chapters.chapter_host import ChapterHost
+from jitter_workshop.flow.chapters.chapter_host import REBOOT, ChapterHost
 from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED, STEP, ChapterDiagnosis
 from jitter_workshop.flow.chapters.hands import Hands
 from jitter_workshop.flow.chapters.own_program import ChapterProgram
@@ -410,7 +410,7 @@ class ChapterSession:
         if waiting is None:
             return ""
         if self.awaits_reboot:
-            return "This chapter's boot parameters are written: reboot, then start the workshop again."
+            return f"This chapter's boot parameters are written: {REBOOT}."
         settled, told = self.host.boots.told(self.host.settled())
         marked = {**self.progress.marks, "setting": settled}
         self._save(dataclasses.replace(self.progress, marks=marked, reboot_from=None))

@@ -13,6 +13,7 @@ from jitter_workshop.presenter.text.lines import Lines, heading, wrap
 from jitter_workshop.presenter.text.prose import command_lines
 from jitter_workshop.presenter.text.styled import Text
 
+TAKE_OVER = "The value is restored only after you take it over."
 OFFER = "d lets you type the writes into a root shell, while the workshop watches."
 OWED = "You made writes by hand that only you can restore: undo (u) shows the lines to type."
 IN_ORDER = "Type these lines into a root shell of your own, in this order."
@@ -94,7 +95,7 @@ def guarded(view: HandsView) -> str:
     if view.back:
         return ""
     if view.count("wrong") and view.journalled:
-        return "A value is not as planned: type its line again. The value is restored only after you take it over."
+        return f"A value is not as planned: type its line again. {TAKE_OVER}"
     if view.journalled:
         return "The old values are in root's journal: they are restored when you leave the workshop, or with undo (u)."
     why = clean(view.why_not, 160)
