@@ -41,7 +41,7 @@ class Person(Agent):
         self.send(json.dumps({"id": self._id, "verb": "turn", "do": "take", "client": self.client.pid}).encode())
 
     def granted(self) -> Any:
-        assert select.select([self._from], [], [], LIMIT_S)[0], "you did not get the turn"
+        assert select.select([self._from], [], [], LIMIT_S)[0], "the turn never came"
         return self.receive()
 
     def give(self) -> Any:

@@ -128,11 +128,11 @@ class MadeAgent:
         made.publish(queue=(*made.state.queue, waiting))
         while made.state.turn is not None or made.state.queue[0].uid != waiting.uid:
             ready, _, _ = select.select([self._reader, stop], [], [], LIMIT_S)
-            assert ready, "you did not get the turn"
+            assert ready, "the turn never came"
             if stop in ready:
                 made.publish(queue=tuple(one for one in made.state.queue if one.uid != waiting.uid))
                 self.ended = True
-                raise WaitStopped("stopped while waiting for an answer")
+                raise WaitStopped("stopped")
             os.read(self._reader, 1)
         made.over = ""
         made.grant(waiting)

@@ -476,7 +476,7 @@ def rich() -> ReportDocument:
             OpenPoint("check", "thp", "Transparent huge pages", "always; never would be better"),
             OpenPoint("chapter", "isolation", "Isolation", "not begun"),
             OpenPoint("standing", "thp", HOSTILE[0], "thp=never still stands; 'restore' gives it back"),
-            OpenPoint("reboot", "isolcpus", "Boot parameters", "take effect at the next boot"),
+            OpenPoint("reboot", "isolcpus", "Boot parameters", "they wait for a boot"),
         ),
         commands=(
             Command("jitter-workshop status", "what this host's settings do to latency"),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitter_workshop.bench.protocol import BlockDone, HistogramBlock
+from jitter_workshop.flow.measuring.notes import NO_NOISE
 from jitter_workshop.model.codec import to_plain
 from jitter_workshop.model.host import HostSummary, mark_notes
 from jitter_workshop.model.run import (
@@ -172,7 +173,7 @@ def real_shaped(
         host=to_plain(host),
         applied=({"id": "timer-migration", "value": "0"},) if number % 4 == 3 else (),
         notes={
-            "noise": "no noise was asked for",
+            "noise": NO_NOISE,
             "placement.sampler": "the workload ring has no sampler",
             "buckets": "only the workload 'spin' sorts its gaps by length",
             "blocks.temperature_celsius": "this host shows no temperature",

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.text import clean
 
+BY_OTHERS = "can be written by others"
 SUDO = "/usr/bin/sudo"
 _OTHER_DOORS = ("PKEXEC_UID", "DOAS_USER")
 _ROOMS = ("agent", "host", "model", "tuning")
@@ -138,5 +139,5 @@ def _foreign(path: str, owner: int, above: bool) -> str:
         return ""
     kept = above and status.st_mode & stat.S_ISVTX
     if stat.S_IMODE(status.st_mode) & 0o022 and not kept:
-        return f"{shown} can be written by others"
+        return f"{shown} {BY_OTHERS}"
     return ""

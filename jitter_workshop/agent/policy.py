@@ -23,6 +23,7 @@ from jitter_workshop.tuning.planning import owned
 from jitter_workshop.tuning.switched import cpu_of
 from jitter_workshop.tuning.tunables.registry import find
 
+NO_BOOT_CHANGES = "only an instructor may make boot changes"
 ISOLATING = ("isolation", "isolcpus", "nohz-full")
 _WORKQUEUES = "/sys/devices/virtual/workqueue/"
 
@@ -85,7 +86,7 @@ def check_asked(who: Member, wanted: tuple[Wanted, ...], cpus: str) -> None:
         return
     for one in wanted:
         if find(one.id).when == "boot":
-            raise HostError(f"{one.id} takes effect at the next boot: only an instructor may make boot changes")
+            raise HostError(f"{one.id} takes effect at the next boot: {NO_BOOT_CHANGES}")
         if ANY not in who.may_apply and one.id not in who.may_apply:
             raise HostError(f"you may not apply {one.id} in this class", "ask the instructor to allow it")
 

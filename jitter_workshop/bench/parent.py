@@ -17,6 +17,7 @@ from jitter_workshop.bench.protocol import Failed
 from jitter_workshop.errors import MeasureError, WorkshopError
 from jitter_workshop.model.codec import CodecError, from_plain
 
+NOT_UNDERSTOOD = "did not understand a message"
 M = TypeVar("M")
 
 PATIENCE_S = 30
@@ -89,7 +90,7 @@ def serve(name: str, kind: str, message: type[M], work: Callable[[Parent, M], No
     except WorkshopError as error:
         failed = Failed(error.message, error.advice)
     except CodecError as error:
-        failed = Failed(f"{name} did not understand a message of its parent: {error}")
+        failed = Failed(f"{name} {NOT_UNDERSTOOD} of its parent: {error}")
     except BrokenPipeError:
         pass
     except Exception as error:

@@ -20,6 +20,7 @@ from jitter_workshop.host.cpu.cpuidle import ResumeLatency, read_resume_latency
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.spec import DUTY_PATTERNS_NS, STALL_DECADES_NS, WALK_BYTES, Pause, RunSpec, WorkloadName
 
+LOOPBACK_DOWN = "this host's loopback device (lo) is not up"
 UNRECORDED = 1_000
 _UNRECORDED_NS = NS_PER_S
 _RECORDS = 4_096
@@ -244,7 +245,7 @@ class Ack(Workload):
         if number in (errno.ENOMEM, errno.EINVAL):
             return super()._not_made(number)
         if number in _NO_LOOPBACK:
-            return HostError("this host's loopback device (lo) is not up", "start it with: ip link set lo up")
+            return HostError(LOOPBACK_DOWN, "start it with: ip link set lo up")
         return HostError(f"there is no TCP connection over the loopback device: {os.strerror(number)}")
 
     def _digest(self, index: int, result: Any) -> BlockDone:

@@ -16,6 +16,7 @@ from jitter_workshop.model.board import Banner, Board, Posted
 from jitter_workshop.model.codec import CodecError, from_plain, to_plain
 from jitter_workshop.paths import RUN_DIR
 
+SILENT = "the board does not answer"
 SOCKET = f"{RUN_DIR}/board.sock"
 LIMIT_S = 30.0
 """Time limit in seconds for an answer. It is long because the service may wait for other writers."""
@@ -102,4 +103,4 @@ class BoardClient(contextlib.AbstractContextManager["BoardClient"]):
             return self._link.ask(verb, LIMIT_S, self._stop, **fields)
         except Broken as error:
             said = self._link.last_words()
-            raise HostError(f"the board does not answer{f' ({said})' if said else ''}", "try again later") from error
+            raise HostError(f"{SILENT}{f' ({said})' if said else ''}", "try again later") from error

@@ -36,6 +36,7 @@ from jitter_workshop.model.text import REASON, USER, clean
 from jitter_workshop.model.turn import MAX_PEOPLE, TurnState
 from jitter_workshop.session import files
 
+SENT_AGAIN = "the next post sends the new ones again"
 FILE = "board.sqlite"
 BANNER_FILE = "banner.json"
 _MAX_BANNER_BYTES = 4096
@@ -330,7 +331,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _advice(error: sqlite3.Error) -> str:
     if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-        return "the disk may be full: earlier results are kept, and the next post sends the new ones again"
+        return f"the disk may be full: earlier results are kept, and {SENT_AGAIN}"
     return "try again later"
 
 

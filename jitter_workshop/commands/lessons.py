@@ -35,6 +35,8 @@ from jitter_workshop.model.record import picked
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import CHANCE_WORDS, PathEntry, PlanView
 
+NO_COURSE = "the new chapter needs a course"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = ("list", "check", "new", "try")
@@ -126,9 +128,7 @@ def _new(args: argparse.Namespace) -> int:
     if args.id is None:
         raise UsageError("the new chapter needs an id", f"use '{PROGRAM} lessons new ID --course DIR'")
     if args.course is None:
-        raise UsageError(
-            "the new chapter needs a course", "name its folder with --course DIR; a missing folder is made"
-        )
+        raise UsageError(NO_COURSE, "name its folder with --course DIR; a missing folder is made")
     made = new_lesson(args.id, args.course)
     if args.json:
         print_json(made)

@@ -146,7 +146,7 @@ def run(args: argparse.Namespace) -> int:
     except SessionError as error:
         if args.session is not None:
             raise
-        not_kept = f"the run was measured but could not be saved: {error.sentence()}"
+        not_kept = f"{flow.NOT_SAVED}: {error.sentence()}"
     request, reach = _told(request, args.for_percentile, session)
     progress = ProgressLine(reach)
     token = CancelToken()

@@ -20,7 +20,7 @@ from jitter_workshop.model.run import Progress, Run, RunStarted
 from jitter_workshop.model.text import clean
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.classes.class_host import disturbed
-from jitter_workshop.presenter.runs.causes import explained, mounting
+from jitter_workshop.presenter.runs.causes import MEASURE_FIRST, NO_TRACE, explained, mounting
 from jitter_workshop.presenter.runs.progress import LateLine
 from jitter_workshop.presenter.runs.run import remark
 from jitter_workshop.stats.curve import value_at
@@ -93,7 +93,7 @@ def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     if run is None:
         further = None if walk.hunts else walk.traced_request()
         if further is None:
-            talk.tell("Measure first: without a run there is nothing to explain.")
+            talk.tell(MEASURE_FIRST)
             return
         if walk.mount_command:
             talk.tell(mounting(walk.mount_command, "then v looks again"))
@@ -110,7 +110,7 @@ def tell_causes(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 def _tell_causes_of(workshop: Workshop, run: Run, talk: Talk) -> None:
     if not workshop.traced(run):
-        talk.tell(clean(run.notes.get("evidence", "this run has no trace"), 300))
+        talk.tell(clean(run.notes.get("evidence", NO_TRACE), 300))
         return
     try:
         with stopped_by_ctrl_c() as progress:

@@ -25,6 +25,8 @@ from jitter_workshop.presenter.host.changes import (
 from jitter_workshop.presenter.host.plan import NO_RIGHTS, by_others
 from jitter_workshop.presenter.text.lines import Lines, wrap
 
+NOTHING_AGAIN = "This session has nothing to apply again on this host."
+REBOOT_NOW = "Leave with q, reboot, start the workshop again: it goes on here."
 _RESTORE = "'jitter-workshop restore' restores the old values"
 
 # -- in a chapter -----------------------------------------------------------------------------------------------------
@@ -100,7 +102,7 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
     if view.applied and not view.needs_reboot:
         talk.tell("Type undo to restore the old values earlier.")
     if walk.awaits_reboot:
-        talk.tell("Leave with q, reboot, start the workshop again: it goes on here. Enter goes on without a reboot.")
+        talk.tell(f"{REBOOT_NOW} Enter goes on without a reboot.")
         return False
     return True
 
@@ -167,7 +169,7 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
     """Show the settings that this session had applied, as one plan. Apply the plan if the learner agrees."""
     words = workshop.resumable()
     if not words:
-        talk.tell("This session has nothing to apply again on this host.")
+        talk.tell(NOTHING_AGAIN)
         return
     plan = workshop.resume_plan()
     talk.say("", *plan_view.line_by_line(plan, talk.width), "")

@@ -18,6 +18,7 @@ from jitter_workshop.report.blocks import Block, Inline
 from jitter_workshop.report.formats.common import Files
 from jitter_workshop.stats import interval_plot
 
+FOR_OTHERS = "WHAT OTHERS WILL SEE IN IT"
 MOST = 12
 """The most rows of a table, items of a list and lines of shell that the preview shows. The report's file has all of
 them."""
@@ -49,7 +50,7 @@ def rest(document: ReportDocument, width: int) -> Iterator[Text]:
 
 def for_others(document: ReportDocument, raw: bool, width: int) -> Iterator[Text]:
     """Yield the parts that the user may not want others to see. ``raw``: this format contains the raw data."""
-    yield from _heading("WHAT OTHERS WILL SEE IN IT", width, "dim")
+    yield from _heading(FOR_OTHERS, width, "dim")
     yield from _items(_for_others(document, raw), width)
     yield Text()
 

@@ -12,6 +12,7 @@ from jitter_workshop.stats import interval_plot
 from jitter_workshop.stats.comparison import measure_name
 from jitter_workshop.stats.scale import times
 
+NO_ROUND = "Not proven: no round was finished"
 _NAME = 19
 _WIDE_PICTURE = 45
 _TEXT = 500
@@ -28,7 +29,7 @@ def headline(proof: Proof) -> str:
     """Return the sentence on a proof that is shown first, without a full stop."""
     said = proof.judgement
     if said is None:
-        return "Not proven: no round was finished"
+        return NO_ROUND
     text = clean(said.headline.text, _TEXT).removesuffix(".")
     return f"{'Not proven' if said.headline.verdict == 'cannot_tell' else 'Proven'}: {text}{company(proof)}"
 

@@ -8,6 +8,8 @@ from jitter_workshop.model.screening import Ranked, Screening, ScreeningResult
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.stats.interval_plot import Axis, axis_of
 
+NOT_YET = "Nothing can be told yet"
+
 
 def said(screening: Screening, found: ScreeningResult | None) -> str:
     """Return the result of a screening in words. ``found``: the result; if it is None, return the number of pairs
@@ -15,7 +17,7 @@ def said(screening: Screening, found: ScreeningResult | None) -> str:
     if found is not None:
         return clean(found.text, 2_000)
     done = f"{len(screening.pairs)} of {many(screening.planned_pairs, 'pair')} are measured"
-    return f"Nothing can be told yet: {done}, and the effect of a setting needs all pairs."
+    return f"{NOT_YET}: {done}, and the effect of a setting needs all pairs."
 
 
 def result_word(row: Ranked) -> str:

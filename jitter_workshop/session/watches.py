@@ -23,6 +23,7 @@ from jitter_workshop.model.text import NAME, PATH, clean
 from jitter_workshop.session import files, ids, traces
 from jitter_workshop.session.traces import RunTrace
 
+NO_WATCH = "not the folder of a watch"
 JOURNAL = "journal.jsonl"
 RESERVED = 1 << 20
 """The number of bytes by which the reserved room grows."""
@@ -159,4 +160,4 @@ def remove(folder: Path) -> None:
 def check_folder(folder: Path) -> None:
     """Raise SessionError if a folder is not the folder of a watch."""
     if not (folder / JOURNAL).is_file():
-        raise SessionError(f"{folder} is not the folder of a watch", f"see {watches_dir()}")
+        raise SessionError(f"{folder} is {NO_WATCH}", f"see {watches_dir()}")

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from jitter_workshop.stats.geometry import MAX_COUNTERS, Geometry, layout
 
+CUT_OFF = "the histogram is cut off or too large"
 MAX_TOTAL = (1 << 63) - 1
 """The largest count that a histogram can hold, the largest long of Java."""
 
@@ -129,7 +130,7 @@ def _decompressed(raw: bytes, header: struct.Struct, version: int) -> bytes:
     except zlib.error as error:
         raise ValueError("the histogram's compressed part is damaged") from error
     if not unpacker.eof or len(body) > header.size + most:
-        raise ValueError("the histogram is cut off or too large")
+        raise ValueError(CUT_OFF)
     return body
 
 

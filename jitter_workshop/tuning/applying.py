@@ -23,6 +23,7 @@ from jitter_workshop.tuning.setting_types.kinds import Kind, kind_of
 from jitter_workshop.tuning.switched import Switched, read_switched
 from jitter_workshop.tuning.writer import HostWriter, run_then
 
+NOT_SHOWN = "the plan that was shown does not have this change"
 _SHOWN = 80
 
 
@@ -36,7 +37,7 @@ def shown_only(changes: Sequence[Change], digests: Collection[str]) -> tuple[lis
     shown = [change for change in changes if digest(change) in known]
     # A task that began after the plan was shown is left alone; that does not count as a refusal.
     rest = [change for change in changes if digest(change) not in known and not kind_of(change.kind).of_task]
-    words = "the plan that was shown does not have this change: the host has changed since; make the plan again"
+    words = f"{NOT_SHOWN}: the host has changed since; make the plan again"
     return shown, [Refused(change.tunable, change.path, words) for change in rest]
 
 

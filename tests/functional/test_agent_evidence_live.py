@@ -18,6 +18,7 @@ import pytest
 
 from jitter_workshop.agent.client import AgentClient, agent_command
 from jitter_workshop.agent.tracing import instances
+from jitter_workshop.agent.tracing.capture import MEDDLED
 from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.host.tasks.listing import parse_stat
@@ -309,7 +310,7 @@ def test_what_somebody_else_changed_is_not_told_as_if_it_were_whole(
     woken.wake()
     MEDDLE[how](of_hot_cpus(agent))
     woken.wake()
-    with pytest.raises(HostError, match="another program changed this tool's trace"):
+    with pytest.raises(HostError, match=MEDDLED):
         agent.evidence_read()
     agent.evidence_end()
     assert ours(agent) == []

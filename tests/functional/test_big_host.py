@@ -9,6 +9,7 @@ import pytest
 from jitter_workshop.cli import main
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.presenter.host.plan import EVERY_WRITE
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.host.cpus import CpuPicker
 from jitter_workshop.tui.widgets.cpu_map import CpuMap
@@ -40,7 +41,7 @@ def test_status_and_plan_say_first_what_matters(
         assert main(["plan", "--root", str(tree)]) == 0
         plan = capsys.readouterr().out.split("\n")
         assert max(map(len, plan)) <= columns
-        every = plan.index("EVERY WRITE, IN ITS ORDER")
+        every = plan.index(EVERY_WRITE)
         short, whole = plan[:every], plan[every:]
         assert "(16 CPUs)" in " ".join(short[:3])
         assert "(32 CPUs)" in " ".join(short[:8])

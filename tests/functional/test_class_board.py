@@ -20,8 +20,9 @@ import pytest
 from jitter_workshop import cli
 from jitter_workshop.classroom import client
 from jitter_workshop.classroom.client import started
-from jitter_workshop.classroom.store import FILE, STUCK_S, BoardStore
+from jitter_workshop.classroom.store import FILE, SENT_AGAIN, STUCK_S, BoardStore
 from jitter_workshop.flow.classes import classboard
+from jitter_workshop.flow.classes.presenting import NONE_MEASURED
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.board import MAX_CHAPTERS, Posted, PostedChapter, PostedRun
 from jitter_workshop.model.codec import to_plain
@@ -455,7 +456,7 @@ def test_curves_do_not_ask_what_could_be_improved_and_tell_who_is_silent(ask: As
     (gathered / "lab01" / "board.json").unlink()
     code, out, _ = ask("collect", str(gathered), "--chapter", "pinning")
     assert code == 1
-    assert out.splitlines()[-1] == "No member has measured here yet."
+    assert out.splitlines()[-1] == NONE_MEASURED
 
 
 def test_what_is_no_gathering_is_said(ask: Asks, tmp_path: Path) -> None:
@@ -572,6 +573,6 @@ with BoardStore(folder) as store:
     told = done.stdout.splitlines()
     assert done.stderr == ""
     assert "the board cannot be written" in told[0]
-    assert "the next post sends the new ones again" in told[0]
+    assert SENT_AGAIN in told[0]
     assert told[1] == told[0]
     assert told[2:] == ["['first']", "['later']"]

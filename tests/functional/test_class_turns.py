@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from jitter_workshop.agent.policy import NO_BOOT_CHANGES
 from jitter_workshop.tuning.planning import digest
 from tests import tuned_tree
 from tests.classpeople import LIMIT_S, People, contents, state, until, waits
@@ -350,7 +351,7 @@ def test_an_instructor_holds_the_machine_and_what_they_lease_ends_with_it(tree: 
     [
         ((), ("thp",), HOT, None, "restored when your turn ends"),
         ((), ("thp",), "1", 20.0, "the hot CPUs of this class are 2-3"),
-        ((), ("isolcpus",), HOT, 20.0, "only an instructor may make boot changes"),
+        ((), ("isolcpus",), HOT, 20.0, NO_BOOT_CHANGES),
         (("may=governor",), ("thp",), HOT, 20.0, "you may not apply"),
         (("may=",), ("governor",), HOT, 20.0, "you may not apply"),
     ],

@@ -17,6 +17,8 @@ import pytest
 from jitter_workshop.cli import main
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.programs.targets import OF_KERNEL
+from jitter_workshop.presenter.runs.program import COUNTERS_ONLY
 from tests import reportschema
 
 pytestmark = pytest.mark.host
@@ -45,7 +47,7 @@ def test_a_command_keeps_its_output_and_its_exit_code(no_trace: None, capfd: pyt
     assert main(["explain", "--", "sh", "-c", "echo mine; exit 7"]) == 7
     out, err = capfd.readouterr()
     assert out == "mine\n"
-    assert "counters only, no kernel trace" in err
+    assert COUNTERS_ONLY in err
     assert "exit code 7" in err
 
 
@@ -125,7 +127,7 @@ def test_a_process_that_ends_ends_the_observation(no_trace: None, capfd: pytest.
         (["--duration", "0", "--", "true"], "--duration must be a number"),
         (["--duration", "nan", "--", "true"], "not a finite number"),
         (["--pid", "4194304"], "there is no process 4194304"),
-        (["--pid", "2"], "a thread of the kernel"),
+        (["--pid", "2"], OF_KERNEL),
         (["--cgroup", "/no/such"], "there is no control group /no/such"),
         (["--", "/no/such/command"], "No such file or directory (/no/such/command)"),
         (["--"], "a command must follow"),

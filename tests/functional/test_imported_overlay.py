@@ -10,6 +10,7 @@ from jitter_workshop.presenter.runs.curves import HIDDEN, NOTHING
 from jitter_workshop.session import foreign
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
+from jitter_workshop.tui.screens.chapter.hunting import NONE_HERE
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import KeyBar
 from tests import talking
@@ -35,7 +36,7 @@ async def test_a_key_of_the_compare_step_lays_them_beside_the_runs(size: tuple[i
         screen = app.screen
         assert isinstance(screen, ChapterScreen)
         await pilot.press("i")
-        assert "No noise is hidden here" in text_of(app)
+        assert NONE_HERE in text_of(app)
         while screen.walk.current != "compare":
             await pilot.press("enter")
             await settled(pilot)

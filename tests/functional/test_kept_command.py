@@ -19,6 +19,7 @@ from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.flow.programs import kept
 from jitter_workshop.flow.programs.keeper import below
 from jitter_workshop.flow.programs.kept import Ended, KeptCommand
+from jitter_workshop.flow.programs.launch import NOT_STARTED
 
 
 def ran(*words: str, timeout_s: float = 60.0, capture: int = 4096) -> Ended:
@@ -83,7 +84,7 @@ def test_a_command_that_fails_is_told_with_its_last_words(script: str, says: str
 
 @pytest.mark.parametrize("words", [("/no/such",), ("/",), ("a\0b",)])
 def test_a_command_that_cannot_be_started_is_told(words: tuple[str, ...]) -> None:
-    with pytest.raises(HostError, match="the command cannot be started: "):
+    with pytest.raises(HostError, match=NOT_STARTED):
         ran(*words)
 
 

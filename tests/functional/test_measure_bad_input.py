@@ -26,6 +26,7 @@ import pytest
 from jitter_workshop.bench import launch
 from jitter_workshop.bench.lock import TURN_VARIABLE, host_turn
 from jitter_workshop.cli import main
+from jitter_workshop.flow.measuring.measure import NOT_SAVED
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.session.store import SessionStore
@@ -155,7 +156,7 @@ def test_a_full_disk_does_not_lose_the_result(tmp_path: Path) -> None:
     )
     assert done.returncode == 1, done.stderr
     assert json.loads(done.stdout)["histograms"]["spin_gap"]["count"] > 0
-    assert done.stderr.startswith("the run was measured but could not")
+    assert done.stderr.startswith(NOT_SAVED)
     assert done.stderr.count("\n") == 1
 
 

@@ -13,6 +13,7 @@ from jitter_workshop.bench import lock
 from jitter_workshop.cli import main
 from jitter_workshop.commands import measure
 from jitter_workshop.flow.measuring.request import MeasureRequest
+from jitter_workshop.flow.measuring.run_length import TOO_LONG
 from jitter_workshop.model.run import PERCENTILES
 from tests.ownturn import turn_of
 
@@ -48,7 +49,7 @@ def test_a_run_as_long_as_a_percentile_needs(capsys: pytest.CaptureFixture[str])
         (["--for-percentile", ""], "choose one of 50, 90"),
         (["--for-percentile", "99", "--messages", "10"], "leave out --messages and --duration"),
         (["--for-percentile", "99", "--workload", "spin"], "measure once without --for-percentile"),
-        (["--for-percentile", "99.999", "--interval-us", "1000000"], "a run lasts at most a day"),
+        (["--for-percentile", "99.999", "--interval-us", "1000000"], TOO_LONG),
     ],
 )
 def test_what_cannot_be_is_one_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop import cli
+from jitter_workshop.bench.workloads import LOOPBACK_DOWN
 from jitter_workshop.model.spec import KINDS
 
 pytestmark = [pytest.mark.host, pytest.mark.native]
@@ -115,7 +116,7 @@ def test_without_a_loopback_device_there_is_one_sentence() -> None:
     command = [*alone, sys.executable, "-m", "jitter_workshop", "measure", "--workload", "ack", *QUICK]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 2
-    assert "loopback device (lo) is not up" in done.stderr
+    assert LOOPBACK_DOWN in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
 

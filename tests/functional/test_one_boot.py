@@ -16,15 +16,20 @@ import pytest
 from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.cli import main
 from jitter_workshop.course.loader import builtin_course
+from jitter_workshop.flow.chapters.chapter_host import NOT_IN_EFFECT
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.host_ops.apply import as_root
 from jitter_workshop.flow.host_ops.host_status import draw_up
+from jitter_workshop.flow.host_ops.settings import ONCE
 from jitter_workshop.host.boot.next_boot import ENTRY_ID, next_entry, own_entry
 from jitter_workshop.host.root import HostRoot
+from jitter_workshop.plain.settings import REBOOT_NOW
+from jitter_workshop.presenter.host.plan import WHEN
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tuning import journal
+from jitter_workshop.tuning.tunables.boot_parameters import WHY_NEXT
 from jitter_workshop.tuning.tunables.registry import for_one_boot, parse_wanted
 from tests import livehost, madegrub
 from tests.fakes import FakeWorkshop
@@ -217,8 +222,8 @@ def test_plan_once_shows_the_files_and_no_script(
     said = capsys.readouterr().out
     assert "/boot/grub/custom.cfg(nohz_full)  (empty) → nohz_full=2-3" in said
     assert f"/boot/grub/grubenv(next_entry)  (empty) → {ENTRY_ID}" in said
-    assert "takes effect at the next boot" in said
-    assert "undoes a boot that hangs" in " ".join(said.split())
+    assert WHEN["boot"] in said
+    assert WHY_NEXT in " ".join(said.split())
     assert main(["plan", "--root", str(tree), "--next-boot", "--sh", "nohz-full"]) == 2
     assert "apply --next-boot" in capsys.readouterr().err
     livehost.shut(monkeypatch, "/boot/grub/grub.cfg")
@@ -243,8 +248,7 @@ def test_a_chapter_offers_one_boot_first_verifies_it_and_keeps_it(
     assert way is not None
     assert (way.once, way.why_not, way.this_boot) == (True, "", False)
     plan = walk.plan()
-    assert plan.text.startswith("This plan is for the next boot only. ")
-    assert "undoes a boot that hangs" in plan.text
+    assert plan.text.startswith(ONCE)
     assert (plan.host_files, plan.words) == (2, WORDS)
     view = walk.apply()
     assert (view.applied, view.refused, view.needs_reboot) == (4, (), True)
@@ -284,7 +288,7 @@ def test_after_a_boot_that_hung_the_chapter_goes_on_and_chooses_it_anew(
     madegrub.boots(tree)  # switched off and on
     again = open_again(tree, monkeypatch)
     walk = again.walk("tick")
-    assert "not all written boot parameters are in effect" in walk.rebooted()
+    assert NOT_IN_EFFECT in walk.rebooted()
     assert [change.kind for change in walk.plan().changes] == ["grub-next"]
     assert walk.apply().applied == 1
     assert "nohz_full=" in madegrub.boots(tree)
@@ -437,7 +441,7 @@ async def test_on_the_screen_n_turns_the_plan(live: FakeWorkshop, tree: Path, si
         def said() -> str:
             return " ".join(screen.sheet("#say").plain().split())
 
-        assert "takes effect at the next boot" in shown()
+        assert WHEN["boot"] in shown()
         assert "sudo jitter-workshop apply --next-boot nohz-full rcu-nocbs" in shown()
         assert "boot alone. n plans it for every" in said()
         assert offered(app)["chapter.boots"] == "every boot"
@@ -463,5 +467,5 @@ def test_line_by_line_every_and_once_turn_the_plan(live: FakeWorkshop, tree: Pat
     assert "for the next boot and every later" in flat
     assert "once = for the next boot alone" in flat
     assert "take effect at the next boot only" in flat
-    assert "Leave with q, reboot, start" in flat
+    assert REBOOT_NOW in flat
     assert parameters(tree).startswith("nohz_full=")

@@ -41,7 +41,7 @@ def test_one_more_run_is_offered_and_takes_no_place() -> None:
     assert workshop.asked.evidence
     assert workshop.runs()[-1].label.endswith(", traced")
     assert workshop.walk("baseline").progress.runs == kept
-    assert "this run has no trace" in text
+    assert "This run has no trace" in text
 
 
 def test_the_causes_of_a_run_that_was_traced() -> None:

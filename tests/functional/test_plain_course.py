@@ -11,6 +11,8 @@ from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.model.course import Chapter, StepName
 from jitter_workshop.model.session import Prediction
+from jitter_workshop.plain.settings import NOTHING_AGAIN
+from jitter_workshop.presenter.course.summary import NOTHING_SET
 from tests import hosttrees, livehost, recorded
 from tests.fakehands import FakeHands
 from tests.fakes import open_workshop
@@ -130,7 +132,7 @@ def test_what_would_measure_apply_or_undo_says_that_it_is_a_recording(stock: Pat
         said.count("! nothing was applied to a recorded host, so there is nothing to restore; leave out --root.") == 3
     )
     assert said.count("this chapter: nothing can be measured") == 2
-    assert "This session has nothing to apply again" in said
+    assert NOTHING_AGAIN in said
     assert "! this chapter does not change the placement." in said
     agent_session = workshop.agent_session
     assert isinstance(agent_session, FakeHands)
@@ -193,7 +195,7 @@ def test_the_summary_comes_on_request_and_once_by_itself_at_the_end(stock: Path,
     said = talk(open_workshop(stock, course=course), f"summary|{enters}|c|q")
     assert (said.count(first), said.count(last)) == (1, 1)
     assert said.count("Every chapter is done.") == 2
-    assert "recorded host, so nothing is" in said
+    assert NOTHING_SET in said
 
 
 def test_what_is_left_after_this_host_is_a_recording_and_the_summary_is_offered(

@@ -10,6 +10,7 @@ from jitter_workshop.errors import MeasureError
 from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import Stall
 from jitter_workshop.plain.walkthrough import PlainWalk
+from jitter_workshop.presenter.runs.causes import MEASURE_FIRST, NO_TRACE
 from tests import fakes, madeup
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.madetrace import OTHER, TIDS, switch, trace_of
@@ -57,14 +58,14 @@ def test_start_name_and_give_up_by_words(workshop: FakeWorkshop) -> None:
     assert "Nothing is hidden." in text
     assert "A hidden noise runs already" in text
     assert f"greedy thread. What it does: {noise('greedy').what}" in text
-    assert "Measure first: without a run" in text
+    assert MEASURE_FIRST in text
     assert "give up give up, and see which noise" in text
 
 
 def test_no_noise_is_hidden_without_yes_and_nothing_measured(workshop: FakeWorkshop) -> None:
     text = said(workshop, "||||no|v|q")
     assert "Nothing is hidden." in text
-    assert "this run has no trace" in text
+    assert NO_TRACE in text
     assert workshop.measured == 1
     assert workshop.hunts.hunt is None
 

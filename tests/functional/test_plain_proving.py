@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from jitter_workshop.flow.chapters.workshop import Workshop
+from jitter_workshop.presenter.proofs.proof import STOPPED_EARLY
 from tests import fakeprover
 from tests.fakes import open_workshop
 from tests.talking import talk
@@ -85,7 +86,7 @@ def test_ctrl_c_before_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
     pressed = threading.Thread(target=lambda: (made.reached_gate.wait(20), signal.raise_signal(signal.SIGINT)))
     pressed.start()
     workshop = open_workshop()
-    assert "Stopped before a round was finished:" in said(workshop, "p||q")
+    assert STOPPED_EARLY in said(workshop, "p||q")
     pressed.join()
     assert not workshop.handle.proofs()
 

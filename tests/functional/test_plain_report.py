@@ -15,6 +15,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.flow.reporting import draft
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import SilentObserver
+from jitter_workshop.presenter.report_preview import FOR_OTHERS
 from tests import madereports
 from tests.fakes import FakeWorkshop, open_workshop
 from tests.talking import talk
@@ -44,7 +45,7 @@ def test_it_is_shown_and_written_as_what_is_asked_for(folder: Path) -> None:
     assert f"Written: {path}\n" in said
     assert f"open it:   xdg-open {path}\n" in said
     assert f"fetch it:  scp {workshop.host.name}:{path} .\n" in said
-    heads = ("THE REPORT:\n", "\nWHO TOOK THE TIME\n", "\nCHANGES\n", "\nRUNS\n", "WHAT OTHERS WILL SEE IN IT")
+    heads = ("THE REPORT:\n", "\nWHO TOOK THE TIME\n", "\nCHANGES\n", "\nRUNS\n", FOR_OTHERS)
     assert [said.index(head) for head in heads] == sorted(said.index(head) for head in heads)
 
 

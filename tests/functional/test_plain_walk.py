@@ -9,11 +9,13 @@ import pytest
 
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import BusyError
+from jitter_workshop.flow.chapters.path import NOT_MEASURED
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
 from jitter_workshop.model.run import SilentObserver
+from jitter_workshop.presenter.runs.fanout import MANY_HOSTS
 from tests import talking
 from tests.fakes import FakeWorkshop, open_workshop
 
@@ -43,7 +45,7 @@ def test_enter_alone_goes_through_everything() -> None:
     assert "The difference is luck" in said
     assert "sched_setaffinity(accumulator)" in said
     assert "READ THE KNEE" in said
-    assert "ONE REQUEST TO MANY HOSTS" in said
+    assert MANY_HOSTS in said
     assert "Every chapter is done." in said
     assert all(e.done for e in workshop.path())
 
@@ -153,4 +155,4 @@ def test_the_chart_of_all_runs_has_the_laptop_beside() -> None:
 def test_a_recorded_host_has_nothing_to_do(host_tree: Trees) -> None:
     said = talk("1|4|||q", open_workshop(host_tree("server64")))
     assert "ON A RECORDING" in said
-    assert "can be measured on a recorded" in said
+    assert NOT_MEASURED in said

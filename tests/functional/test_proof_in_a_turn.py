@@ -17,7 +17,7 @@ from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.proving.proof_run import ProofStep, Prover
-from jitter_workshop.flow.turns.classhost import TurnOver, read_turns, take_turn
+from jitter_workshop.flow.turns.classhost import NEEDS_TURN, TurnOver, read_turns, take_turn
 from jitter_workshop.paths import RUN_DIR
 from jitter_workshop.session.store import OpenSession
 from tests import livehost
@@ -89,7 +89,7 @@ def take(agent_session: AgentSession) -> None:
 
 
 def test_without_the_turn_nothing_is_planned(session: OpenSession, used: AgentSession, measured: Measured) -> None:
-    with pytest.raises(HostError, match="you need this machine's turn"):
+    with pytest.raises(HostError, match=NEEDS_TURN):
         prove(words("thp"), session, used)
     assert measured.requests == []
 

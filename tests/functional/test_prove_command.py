@@ -16,6 +16,7 @@ from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.bench import lock
 from jitter_workshop.cli import main
 from jitter_workshop.commands import prove
+from jitter_workshop.commands.common.base import NO_COMMAND
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.proving import proof_run
 from jitter_workshop.session.store import SessionStore
@@ -261,7 +262,7 @@ def test_while_somebody_else_measures_it_is_not_run(asked: Ask, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["thp", "--"], "a command must follow --"),
+        (["thp", "--"], NO_COMMAND),
         (["thp", "--metric", "wall"], "--metric is for a command"),
         (["thp", "--timeout", "3"], "--timeout is for a command"),
         (["thp", "--preset", "quick", "--", "true"], "--preset is for our own benchmark"),

@@ -16,15 +16,20 @@ from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.bench import lock
 from jitter_workshop.cli import main
 from jitter_workshop.commands.common import screening as verb
+from jitter_workshop.commands.common.experiments import OTHERS_OUT
 from jitter_workshop.errors import HostError
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.measuring import measure as measuring
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.proving import screening_run
+from jitter_workshop.flow.proving.command_meter import OVERFLOWED
+from jitter_workshop.flow.proving.proof_plan import NEEDS_BOOT
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.run import Run
+from jitter_workshop.report.screening_words import NOT_YET
 from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.stats.screening import draw_pairs, draw_proofs
+from jitter_workshop.tuning.applying import NOT_SHOWN
 from jitter_workshop.tuning.journal import stack
 from tests import hosttrees, livehost, overflowing, tuned_tree
 from tests.madeup import make_run
@@ -133,7 +138,7 @@ def test_it_is_stopped_and_resumed_and_comes_to_the_same(asked: Ask, stopping: C
     assert code == 130
     assert (part["runs"], part["complete"], part["stopped"], part["restored"]) == (8, False, "stopped by SIGINT", True)
     assert (part["ranked"], part["measure"]) == ([], None)
-    assert "Nothing can be told yet" in part["text"]
+    assert NOT_YET in part["text"]
     stopping(31)
     code, later, _ = asked(CURE, *FIGURE, "--rounds", "10", "--resume", words=words)
     assert (code, later["runs"], later["id"]) == (130, 30, part["id"])
@@ -253,11 +258,11 @@ def test_without_words_all_that_status_would_improve_is_screened(asked: Ask, cap
     [
         ([], ("thp",), "only one setting was named"),
         ([], ("thp", "placement"), "placement is not a setting"),
-        ([], ("thp", "nohz-full"), "takes effect with a boot"),
+        ([], ("thp", "nohz-full"), NEEDS_BOOT),
         ([], ("thp", "nothing"), "there is no tunable 'nothing'"),
         (["--rounds", "0"], ("thp", "stat-interval"), "1 to 1,000 pairs"),
         (["--preset", "quick"], ("thp", "stat-interval"), "not for a command"),
-        (["--list"], ("thp", "stat-interval"), "leave the other words out"),
+        (["--list"], ("thp", "stat-interval"), OTHERS_OUT),
     ],
 )
 def test_what_makes_no_sense_is_one_line(asked: Ask, options: list[str], words: tuple[str, ...], says: str) -> None:
@@ -308,7 +313,7 @@ def test_a_run_whose_trace_overflows_ends_it_and_what_is_finished_can_go_on(
     overflowing.at_run(monkeypatch, 5)
     code, value, _ = asked("true", "--metric", "held-up", "--rounds", "3")
     assert (code, value["runs"], value["complete"], value["restored"]) == (1, 4, False, True)
-    assert "more events than the trace has room for" in value["stopped"]
+    assert OVERFLOWED in value["stopped"]
     code, value, _ = asked("true", "--metric", "held-up", "--rounds", "3", "--resume")
     assert (code, value["runs"], value["complete"]) == (0, 6, True)
 
@@ -367,7 +372,7 @@ def test_an_apply_that_fails_once_has_its_pair_made_again(asked: Ask, monkeypatc
         if self._done == 4 and not failed:
             failed.append(1)
             self._applied = sides
-            raise HostError("the plan that was shown does not have this change")
+            raise HostError(NOT_SHOWN)
         real(self, sides)
 
     monkeypatch.setattr(screening_run._Series, "_apply", once)

@@ -15,9 +15,14 @@ from jitter_workshop.bench import launch
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.cli import main
 from jitter_workshop.commands import prove
+from jitter_workshop.commands.common.experiments import OTHERS_OUT
+from jitter_workshop.commands.common.shared import NO_SESSION
 from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.proving import proof_run
+from jitter_workshop.flow.proving.proof_plan import NEEDS_BOOT
 from jitter_workshop.model.proof import Proof
+from jitter_workshop.presenter.proofs.proof import STOPPED_EARLY
+from jitter_workshop.report.proof_words import NO_ROUND
 from jitter_workshop.session.store import SessionStore
 from tests.madeproofs import make_proof
 from tests.ownturn import turn_of
@@ -122,10 +127,10 @@ def test_without_a_terminal_and_without_yes_nothing_is_done(capsys: pytest.Captu
         (["placement", "--wait", "-1"], "time to wait"),
         (["placement", "--cpus", "4711,4712"], "this host has no CPU 4711"),
         (["placement", "--preset", "long"], "invalid choice"),
-        (["nohz-full"], "takes effect with a boot"),
+        (["nohz-full"], NEEDS_BOOT),
         (["user-tasks"], "does not change"),
-        (["placement", "--list"], "leave the other words out"),
-        (["--show", "zzz"], "there is no session yet"),
+        (["placement", "--list"], OTHERS_OUT),
+        (["--show", "zzz"], NO_SESSION),
     ],
 )
 def test_what_makes_no_sense_is_one_line(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -189,7 +194,7 @@ def test_a_signal_in_the_first_round_leaves_nothing_to_tell(
     assert main([*YES, "--rounds", "4"]) == 130
     told = capsys.readouterr()
     assert told.out == ""
-    assert "Stopped before a round was finished" in told.err
+    assert STOPPED_EARLY in told.err
 
 
 def test_what_could_not_be_given_back_is_a_finding(
@@ -210,7 +215,7 @@ def test_old_proofs_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> 
     assert main(["prove", "--list"]) == 0
     listed = capsys.readouterr().out
     assert "20260101-000000-aaaa  thp" in listed
-    assert "Not proven: no round was finished." in listed
+    assert f"{NO_ROUND}." in listed
     assert main(["prove", "--show", "thp"]) == 0
     assert capsys.readouterr().out.startswith("Proven: stalls over 100 µs")
     assert main(["prove", "--list", "--json"]) == 0

@@ -15,6 +15,7 @@ from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.host_ops import apply as verbs
 from jitter_workshop.flow.host_ops.change_log import ChangeLog
 from jitter_workshop.flow.reporting import build as reporting
+from jitter_workshop.flow.reporting.host import GONE
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Restored, RestoreResult
 from jitter_workshop.model.report import ReportDocument
@@ -100,7 +101,7 @@ def test_what_a_killed_agent_gave_back_is_said_to_be_gone(live: FakeWorkshop) ->
     live.agent_session._agent = None
     document = report(live)
     assert {c.fate for c in document.changes} == {"gone"}
-    assert all("before it could note the restore" in c.text for c in document.changes)
+    assert all(GONE in c.text for c in document.changes)
 
 
 def test_a_proof_marks_its_writes_and_is_folded(live: FakeWorkshop) -> None:

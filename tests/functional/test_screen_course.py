@@ -14,11 +14,12 @@ from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.model.course import StepName
 from jitter_workshop.presenter.course import keys_that_wait
+from jitter_workshop.presenter.course.chapter import NOT_MEASURED
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.chapter.masking import MaskPage
 from jitter_workshop.tui.screens.chapter.recalling import RecallPage
-from jitter_workshop.tui.screens.home.home import HomeScreen
+from jitter_workshop.tui.screens.home.home import RECORDED_HOST, HomeScreen
 from jitter_workshop.tui.screens.home.summary import SummaryScreen
 from jitter_workshop.tui.screens.runs.runs import RunsScreen
 from jitter_workshop.tui.widgets.chart import ChartView
@@ -46,7 +47,7 @@ KEYS: dict[StepName, tuple[str, ...]] = {
 give back if there is any such thing to do. What each key does on a recorded host is in ``test_recorded_host``."""
 
 ANSWERS = {
-    "m": "Nothing is measured on a recording.",
+    "m": f"{NOT_MEASURED}.",
     "u": "No setting of this chapter is applied on this host.",
 }
 
@@ -134,7 +135,7 @@ def look_at_home(app: WorkshopApp) -> None:
     assert isinstance(app.screen, HomeScreen)
     shown = text_of(app)
     assert "a recorded host" in shown.splitlines()[0]
-    assert "recorded host, so nothing can" in shown
+    assert RECORDED_HOST in shown
     entry = app.screen.query_one(PathList).entry
     assert entry is not None
     assert entry.chance == "recording"

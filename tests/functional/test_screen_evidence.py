@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 
 from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.model.run import Stall
+from jitter_workshop.presenter.runs.causes import NO_TRACE, RAN_WHERE
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 from tests import madecounted, madeup
@@ -107,7 +108,7 @@ async def test_a_run_without_a_trace_says_how_to_get_one() -> None:
         await pilot.press("c", "down", "v")
         await settled(pilot)
         assert not isinstance(app.screen, EvidenceScreen)
-        assert "This run has no trace" in text_of(app)
+        assert NO_TRACE in text_of(app)
 
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (160, 48)])
@@ -209,7 +210,7 @@ async def test_a_chapter_begins_with_what_it_is_about() -> None:
         assert "v shows where and how long each thread" in flat
         await pilot.press("v")
         await explained(app, pilot)
-        assert "WHERE THE MEASURED THREADS RAN" in text_of(app)
+        assert RAN_WHERE in text_of(app)
         await pilot.press("tab")
         await settled(pilot)
         assert "WHO TOOK THE TIME" in text_of(app)

@@ -16,7 +16,7 @@ from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.host_ops.settings import StateHere
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.presenter.course.path import WHAT_THIS_IS, row_told, session_told
+from jitter_workshop.presenter.course.path import PATH_HEADINGS, WHAT_THIS_IS, row_told, session_told
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
@@ -283,7 +283,7 @@ async def test_what_this_host_cannot_do_as_it_is_is_not_called_done() -> None:
         await settled(pilot)
         text = text_of(app)
         assert "can do now is done." in text
-        assert "NOT ON THIS HOST AS IT IS" in text
+        assert PATH_HEADINGS["neither"] in text
         assert "CPU 1 is isolated, so restore" in text
 
 

@@ -11,8 +11,11 @@ import pytest
 from textual.pilot import Pilot
 
 from jitter_workshop.errors import MeasureError
+from jitter_workshop.flow.chapters.hunt import NONE_HIDDEN
 from jitter_workshop.model.noise import noise
 from jitter_workshop.model.run import HUNTED, MEANWHILE, UNSTEADY
+from jitter_workshop.presenter.course.hunt import FIRST_QUIET, HAS_ENDED, NOT_TOLD
+from jitter_workshop.presenter.runs.causes import NO_TRACE
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter import hunting as chapter_hunt
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
@@ -89,7 +92,7 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         assert RUNS not in flat(app)
         await press(pilot, "enter")
         asked = framed(app)
-        for said in ("Hide a noise?", "you are not told which", "Timers", "after 30 minutes", "Esc does not"):
+        for said in ("Hide a noise?", NOT_TOLD, "Timers", "after 30 minutes", "Esc does not"):
             assert said in asked
         await press(pilot, "escape")
         assert workshop.hunts.hunt is None
@@ -215,7 +218,7 @@ async def test_a_noise_that_was_killed_can_still_be_named(workshop: FakeWorkshop
         await press(pilot, "enter")
         assert RUNS not in flat(app)
         await press(pilot, "enter")
-        assert "has ended, so no time is" in flat(app)
+        assert HAS_ENDED in flat(app)
         await press(pilot, "i", "2", "enter")
         assert "✓ Found and stopped: A greedy thread, at the first try." in framed(app)
 
@@ -238,7 +241,7 @@ async def test_measuring_again_waits_for_a_noise(workshop: FakeWorkshop) -> None
 async def test_a_host_that_can_hide_none_says_why(workshop: FakeWorkshop) -> None:
     workshop.refused = tuple(suspect.id for suspect in workshop.hunts.suspects(workshop.walk("hunt")))
     async with at(workshop, (80, 24), *HIDDEN) as (app, pilot):
-        assert "so none can be hidden" in framed(app)
+        assert NONE_HIDDEN[1:] in framed(app)
         await press(pilot, "escape")
         assert "Enter hide a noise" in flat(app)
 
@@ -261,7 +264,7 @@ async def test_where_no_noise_reaches_the_cpu_nothing_is_offered(
 
 async def test_the_causes_are_those_of_the_steps_own_run(workshop: FakeWorkshop) -> None:
     async with at(workshop, (80, 24), *BESIDE, "v") as (app, pilot):
-        assert "This run has no trace" in flat(app)
+        assert NO_TRACE in flat(app)
         walk = workshop.walk("hunt")
         run, blocks = madeup.make_run(run_id="20260102-000000-bbbb", label="beside", name="spin_gap", workload="spin")
         events = [switch(10_000, TIDS["sampler"], 77, stays=True, names=("", "thief"))]
@@ -338,7 +341,7 @@ async def test_how_it_came_out_is_said_at_the_pages_that_are_seen_again(workshop
 
 async def test_nothing_is_hidden_before_the_quiet_run(workshop: FakeWorkshop) -> None:
     async with at(workshop, (80, 24), "x") as (app, _):
-        assert "First measure while the host is quiet" in flat(app)
+        assert FIRST_QUIET in flat(app)
         assert workshop.hunts.hunt is None
 
 

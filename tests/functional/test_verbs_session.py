@@ -12,6 +12,7 @@ import pytest
 
 from jitter_workshop import paths
 from jitter_workshop.cli import main
+from jitter_workshop.commands.common.shared import NO_SESSION
 from jitter_workshop.session.store import SessionStore
 
 MakeRun = Callable[..., tuple[Any, Any]]
@@ -156,7 +157,7 @@ def test_drawing_a_picture_and_the_published_curves(
 
 def test_drawing_nothing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["chart"]) == 2
-    assert "there is no session yet" in capsys.readouterr().err
+    assert NO_SESSION in capsys.readouterr().err
     assert main(["chart", "--published"]) == 0
     assert "published 2015" in capsys.readouterr().out
     SessionStore().create("s", "h").close()

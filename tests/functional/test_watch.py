@@ -24,10 +24,12 @@ from jitter_workshop.agent.client import connect as real_connect
 from jitter_workshop.cli import main
 from jitter_workshop.flow.host_ops import agent_session
 from jitter_workshop.flow.programs import kept as kept_command
+from jitter_workshop.flow.programs.launch import NOT_STARTED
 from jitter_workshop.flow.watching import log as logs
 from jitter_workshop.flow.watching.log import MOST_LINES
 from jitter_workshop.model.text import clean
 from jitter_workshop.session import watches
+from jitter_workshop.session.watches import NO_WATCH
 from tests import livetrace, perfettoread, planted, reportschema
 
 PROGRAM = (sys.executable, "-m", "jitter_workshop", "watch")
@@ -125,7 +127,7 @@ def test_a_condition_that_holds_and_one_that_does_not(tmp_path: Path) -> None:
     assert "Rejected" in watch("--verify", said["file"], code=1)[0]
 
 
-@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="there is no ssh-keygen here")
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ssh-keygen")
 def test_a_signed_verdict(tmp_path: Path) -> None:
     key = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
@@ -312,7 +314,7 @@ def test_what_a_command_did_is_told_and_nothing_of_it_is_left(
 def test_a_command_that_is_missing_leaves_nothing(tmp_path: Path) -> None:
     out, err = watch("-o", str(tmp_path / "kept"), "--", "/no/such", code=2)
     assert out == ""
-    assert "the command cannot be started" in err
+    assert NOT_STARTED in err
     assert err.count("\n") == 1
     assert not list((tmp_path / "kept").iterdir())
 
@@ -424,7 +426,7 @@ def test_a_process_that_can_be_watched() -> None:
         (("--textfile", "/none/x.prom"), "--textfile"),
         (("--cpu", "4095", "--until", "1s"), "CPU"),
         (("--verify", "/none"), "cannot be read"),
-        (("--show", "/none"), "not the folder of a watch"),
+        (("--show", "/none"), NO_WATCH),
         (("--perfetto", "x"), "need --show"),
         (("--show", "/none", "--perfetto", "-"), "name of a file"),
         (("--root", "/proc", "--until", "1s"), "recorded host"),

@@ -22,6 +22,7 @@ import pytest
 
 from jitter_workshop import paths
 from jitter_workshop.bench.lock import TURN_VARIABLE
+from jitter_workshop.commands.lessons import NO_COURSE
 from jitter_workshop.course.loader import builtin_course
 from tests import hosttrees
 
@@ -172,7 +173,7 @@ def test_the_tour_does_not_load_the_screen() -> None:
     [
         (("--chapter", "pining"), "there is no chapter 'pining'; did you mean 'pinning'?"),
         (("--course", "/nowhere"), "there is no folder '/nowhere'"),
-        (("lessons", "new", "x"), "the new chapter needs a course"),
+        (("lessons", "new", "x"), NO_COURSE),
         (("lessons", "list", "x"), "takes no name"),
     ],
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from jitter_workshop.tuning.tunables.boot_parameters import LATER
 from tests.lab import placing
 from tests.lab.machine import Machine
 from tests.lab.placing import do
@@ -61,7 +62,7 @@ def test_the_next_boot_has_what_was_staged(lab_factory: Callable[..., Machine]) 
     assert made["refused"].keys() <= {"update-grub"}  # which has no boot disk here
     assert [change["kind"] for change in made["changes"]] == ["grub"] * 4
     waiting = do(machine, placing.assess, HOT, IDS)
-    assert all("takes effect at the next boot" in reason for _, reason in waiting.values()), waiting
+    assert all(LATER in reason for _, reason in waiting.values()), waiting
     assert do(machine, placing.apply, HOT, IDS)["changes"] == []
 
     # What GRUB's menu would hold: the same shell settings that grub-mkconfig reads, in the same order.

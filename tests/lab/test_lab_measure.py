@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from jitter_workshop.flow.measuring.isolated_set import not_used
 from tests.lab.machine import Machine
 
 pytestmark = [pytest.mark.lab, pytest.mark.soak]
@@ -15,7 +16,7 @@ HOT = "2-3"
 # Reading an emulated clock may take microseconds, which no threshold or interval may be near to.
 SPIN = ("--workload", "spin", "--threshold-us", "1000")
 RING = ("--workload", "ring", "--interval-us", "100")
-NOT_USED = "the isolated CPUs were not used: "
+NOT_USED = not_used("")
 
 
 def measured(machine: Machine, *words: str, user: str = "root") -> dict[str, Any]:

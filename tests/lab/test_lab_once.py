@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from jitter_workshop.flow.chapters.chapter_host import NOT_IN_EFFECT
 from tests import madegrub
 from tests.lab.machine import Machine
 from tests.lab.test_lab_boot import settings
@@ -63,7 +64,7 @@ def test_one_boot_has_the_parameters_and_a_power_cycle_undoes_them(lab_factory: 
     machine.boot(append=line_after)
     assert "nohz_full" not in machine.read("/proc/cmdline")
     told = chapter(machine, "tick", "apply")
-    assert "not all written boot parameters are in effect" in told["rebooted"], told
+    assert NOT_IN_EFFECT in told["rebooted"], told
     assert (told["applied"], told["refused"]) == (1, []), told
     machine.reboot(append=machine.call(grub))
 

@@ -17,6 +17,7 @@ from jitter_workshop.bench import noise as noise_process
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.noisechild import NoiseChild
 from jitter_workshop.bench.noiseorder import NoiseOrder, order_for
+from jitter_workshop.bench.parent import NOT_UNDERSTOOD
 from jitter_workshop.errors import HostError, MeasureError
 from jitter_workshop.model.noise import NOISE_KINDS
 from jitter_workshop.model.noise import noise as noise_called
@@ -202,7 +203,7 @@ def test_an_order_that_makes_no_sense_is_refused(said: bytes) -> None:
         child.send(said)
         kind, failed = protocol.parse(child.wait(timeout_s=PATIENCE_S).line)
         assert kind == "failed"
-        assert "did not understand a message" in failed["message"]
+        assert NOT_UNDERSTOOD in failed["message"]
         assert child.wait(timeout_s=PATIENCE_S).kind == "end"
         assert child.end(patience_s=PATIENCE_S) == 2
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from jitter_workshop.agent.ownership import BY_OTHERS
 from jitter_workshop.classroom import install
 from jitter_workshop.errors import HostError
 
@@ -114,7 +115,7 @@ def test_a_copy_runs_and_is_what_it_was(tmp_path: Path, monkeypatch: pytest.Monk
         (lambda lib: (lib / "jitter_workshop/agent/__main__.py").unlink(), "does not hold the tool"),
         (lambda lib: (lib.parent / "SHA256SUMS").unlink(), "SHA256SUMS is missing"),
         (lambda lib: os.chown(lib / "jitter_workshop/cli.py", 1000, 0), "belongs to user 1000"),
-        (lambda lib: (lib / "jitter_workshop/model").chmod(0o777), "can be written by others"),
+        (lambda lib: (lib / "jitter_workshop/model").chmod(0o777), BY_OTHERS),
         (lambda lib: (lib / "jitter_workshop/model").chmod(0o700), "cannot be read by all users"),
         (lambda lib: (lib / "jitter_workshop/cli.py").chmod(0o600), "cannot be read by all users"),
         (lambda lib: (lib / "more.py").symlink_to(lib), ""),

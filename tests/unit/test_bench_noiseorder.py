@@ -101,7 +101,7 @@ def test_an_unknown_kind_is_refused_with_the_known_ones_and_its_escapes_are_not_
 def test_bounds() -> None:
     assert order_for("greedy", SPIN, {0, 1}, 10**9).seconds == noiseorder.LONGEST_S
     assert order_for("greedy", SPIN, {0, 1}, 0).seconds == 1
-    assert order_for("greedy", SPIN, {0, 1}, 1, "a name that is too long").name == "a name that is "
+    assert order_for("greedy", SPIN, {0, 1}, 1, "a label that is too long").name == "a label that is"
 
 
 def test_a_noise_comes_as_often_as_is_asked() -> None:

@@ -297,5 +297,5 @@ def test_realtime_needs_a_cpu_outside_the_run(topology: Topology, wish: Wish, th
     if free:
         check_realtime(topology, placement, threads)
     else:
-        with pytest.raises(HostError, match="no CPU would be left"):
+        with pytest.raises(HostError, match="no CPU would be left for"):
             check_realtime(topology, placement, threads)

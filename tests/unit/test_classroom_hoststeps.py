@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from jitter_workshop.agent.ownership import BY_OTHERS
 from jitter_workshop.classroom import hoststeps, install
 from jitter_workshop.classroom.hoststeps import HostChoices, HostStep, RootFile, do, fill, open_steps
 from jitter_workshop.errors import HostError
@@ -163,7 +164,7 @@ def test_a_folder_that_others_use_stays(file: RootFile) -> None:
         (lambda path: path.chmod(0o600), "has mode 600, not 644"),
         (lambda path: os.chown(path, 1000, 0), "belongs to user 1000"),
         (lambda path: (path.unlink(), path.symlink_to("/etc/passwd")), "is not a file"),
-        (lambda path: path.parent.chmod(0o777), "can be written by others"),
+        (lambda path: path.parent.chmod(0o777), BY_OTHERS),
         (lambda path: os.chown(path.parent, 1000, 0), "belongs to user 1000"),
         (lambda path: path.unlink(), "is missing"),
     ],

@@ -208,7 +208,7 @@ def test_every_word_of_evidence(tmp_path: Path, word: str) -> None:
         ('[[check]]\nmark = "setting"\ntunable = "governor"\n', "", "tunables = [", "needs a [[check]] with a tunable"),
         ('placement = "auto"\n\n[[page', 'placement = "free"\n\n[[page', '"free"', "unknown placement 'free'"),
         ('step = "look"', 'step = "lok"', 'step = "lok"', "did you mean 'look'?"),
-        ('step = "look"', 'step = "compare"', 'step = "compare"', "not a step of this chapter"),
+        ('step = "look"', 'step = "compare"', 'step = "compare"', "this text is for 'compare'"),
         ('when = "not_here"', 'when = "absent"', 'when = "absent"', "unknown when 'absent'"),
         ("**Not here.**", "<b>Not here.</b>", "<b>", "have HTML tags"),
         ("A second line.", "![x](https://a/b.png)", "![x]", "have pictures"),

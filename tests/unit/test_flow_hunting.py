@@ -11,7 +11,7 @@ import pytest
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, MeasureError, UsageError
 from jitter_workshop.flow.chapters.course_summary import sum_up
-from jitter_workshop.flow.chapters.hunt import MOST_KEPT, Hiding, Hunt, kept
+from jitter_workshop.flow.chapters.hunt import MOST_KEPT, NONE_HIDDEN, Hiding, Hunt, kept
 from jitter_workshop.flow.measuring.comparing import relation, same_state
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.cpuset import CpuSet
@@ -132,7 +132,7 @@ def test_what_cannot_be_is_refused(workshop: FakeWorkshop, host_tree: object, tm
     with pytest.raises(UsageError, match="hides no noise"):
         other.hunts.begin(other.walk("baseline"))
     workshop.refused = tuple(s.id for s in workshop.hunts.suspects(workshop.walk("hunt")))
-    with pytest.raises(HostError, match="so none can be hidden"):
+    with pytest.raises(HostError, match=NONE_HIDDEN):
         workshop.hunts.begin(workshop.walk("hunt"))
     assert workshop.hunts.hunt is None
 

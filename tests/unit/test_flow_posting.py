@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from jitter_workshop.classroom.client import SILENT
 from jitter_workshop.classroom.store import checked
 from jitter_workshop.errors import HostError, WaitStopped
 from jitter_workshop.flow.chapters.session_context import SessionContext
@@ -150,7 +151,7 @@ class Board:
         while not self.gate.is_set():
             if select.select([] if self.deaf else [stop], [], [], 0.01)[0]:
                 self.interrupted += 1
-                raise WaitStopped("stopped while waiting for an answer")
+                raise WaitStopped("stopped")
         if self.error is not None:
             raise self.error
         self.came.append(work)
@@ -200,7 +201,7 @@ def test_a_step_is_posted_and_the_next_one_after_it(poster: Poster, board: Board
 
 
 def test_a_post_that_failed_is_made_good_by_the_next(poster: Poster, board: Board, session: OpenSession) -> None:
-    board.error = HostError("the board does not answer")
+    board.error = HostError(SILENT)
     put(session, pinning=ChapterProgress(step="plan"))
     poster.wanted()
     in_time(board.begun)
@@ -216,7 +217,7 @@ def test_a_post_that_failed_is_tried_again_without_a_step(
     poster: Poster, board: Board, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(posting, "AGAIN_S", 0.0)
-    board.error = HostError("the board does not answer")
+    board.error = HostError(SILENT)
     poster.wanted()
     in_time(board.begun)
     in_time(board.begun)

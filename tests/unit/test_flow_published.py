@@ -15,6 +15,7 @@ from jitter_workshop.course.newlesson import new_lesson
 from jitter_workshop.flow.chapters.lessoncheck import check
 from jitter_workshop.flow.chapters.recorded import FILE, misfits, read_recorded, recorded_in, recorded_runs
 from jitter_workshop.flow.host_ops.recordings import recorded_host
+from jitter_workshop.flow.host_ops.settings import NOTHING_WRITTEN
 from jitter_workshop.flow.measuring.curves import ORIGIN, RECORDED, published_curves
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.run import HANDOFF
@@ -140,7 +141,7 @@ def test_what_is_recorded_for_the_course_leaves_out_a_run_for_which_nothing_was_
     measured: list[str] = []
 
     class Nothing:
-        applied, needs_reboot, text = 0, False, "There was nothing to write."
+        applied, needs_reboot, text = 0, False, ""
 
     monkeypatch.setattr(workshop, "walk", lambda ident: walk)
     monkeypatch.setattr(walk, "chapter", dataclasses.replace(walk.chapter, changes="tunables", tunables=("thp",)))
@@ -160,7 +161,7 @@ def test_where_there_are_neither_writes_nor_curves_the_pages_say_so_and_what_to_
     walk = workshop.walk("tick")
     plan = walk.plan()
     assert plan.changes == ()
-    assert plan.text.startswith("This is a recorded host, so nothing is written.")
+    assert plan.text.startswith(NOTHING_WRITTEN)
     assert "The plan has no writes, either: " in plan.text
     for word in ("nohz_full=2-3", "rcu_nocbs=2-3"):
         assert any(f"this machine to add '{word}'" in one for one in plan.left_out)

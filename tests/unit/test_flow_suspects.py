@@ -26,9 +26,10 @@ from jitter_workshop.flow.chapters.suspects import (
 from jitter_workshop.flow.chapters.suspects import suspect as suspect_of
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.diagnosis import SeenCauses, Suspect
-from jitter_workshop.model.evidence import CAUSE_KINDS, Cause, EvidenceReport, ExplainedStall, Slice
+from jitter_workshop.model.evidence import CAUSE_KINDS, MEASURED, Cause, EvidenceReport, ExplainedStall, Slice
 from jitter_workshop.model.run import Counter, Run, ThreadRecord
 from jitter_workshop.presenter.course import diagnosis as words
+from jitter_workshop.report.cause_words import cause_words
 from tests import madeup
 
 COURSE = load_course(builtin_course())
@@ -455,7 +456,7 @@ def test_measured_threads_that_share_a_cpu_are_one_cause() -> None:
         ("the measured threads", 179, 50),
         ("python", 114, 90),
     ]
-    assert seen.suspects[0].label == "our own threads that share a CPU"
+    assert seen.suspects[0].label == cause_words("task", MEASURED)
     found = judge(seen, "task:the measured threads")
     assert found is not None
     assert found.right

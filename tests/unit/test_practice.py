@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop import cli
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.flow.scenarios.playing import NO_SCENARIO
 from jitter_workshop.practice import kernels, kvm, qemu, relay, running
 from jitter_workshop.practice.kernels import Kernel, NotHere
 from jitter_workshop.practice.qemu import Options
@@ -209,8 +210,8 @@ def verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         (["scenario", "crowd", "--folder", "/no/such"], "/no/such cannot be read"),
         (["list", "crowd"], "are for 'practice scenario'"),
         (["--seed", "3"], "are for 'practice scenario'"),
-        (["check"], "there is no scenario here"),
-        (["hint"], "there is no scenario here"),
+        (["check"], NO_SCENARIO),
+        (["hint"], NO_SCENARIO),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(

@@ -110,7 +110,7 @@ def test_a_report_has_its_result_its_table_and_no_claim_of_a_proof() -> None:
     assert "Which of 12 settings matter" in page
     assert "setting-3" in page
     assert "a note &lt;b&gt;" in page
-    assert "Nothing was proven in this session" not in page
+    assert "Nothing was proven" not in page
     text = markdown.render(document, {})
     assert "Which of 12 settings matter" in text
     assert "├" in text

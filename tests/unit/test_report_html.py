@@ -17,6 +17,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.report import html
 from jitter_workshop.report.blocks import Column, Span, Table, code, name
 from jitter_workshop.report.html import Html, block, inline, shown, tag
+from jitter_workshop.report.sections import NOTHING_PROVEN
 from jitter_workshop.session import reportfile
 from jitter_workshop.stats.comparison import measure_name
 from jitter_workshop.stats.curve import value_at
@@ -200,7 +201,7 @@ def test_what_is_not_known_says_why() -> None:
     text = Parsed(html.render(madereports.bare(), None)).text
     assert "Status before: this session is older" in text
     assert "Status after: the host cannot be read." in text
-    assert "Nothing was proven in this session." in text
+    assert NOTHING_PROVEN in text
     assert "Nothing was measured." in text
 
 

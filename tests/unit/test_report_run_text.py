@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from jitter_workshop.flow.measuring.notes import NO_NOISE
 from jitter_workshop.model.run import BurstTotal, Run, StallTotal
 from jitter_workshop.presenter.runs import run as run_view
 from jitter_workshop.presenter.runs.run import remark
@@ -77,8 +78,8 @@ def test_a_report_says_what_changes_how_it_is_read(run: Run, said: str) -> None:
 
 
 def test_a_report_does_not_say_what_was_not_asked_for() -> None:
-    text = flat(made(notes={"noise": "no noise was asked for"}))
-    assert "no noise was asked for" not in text
+    text = flat(made(notes={"noise": NO_NOISE}))
+    assert NO_NOISE not in text
     assert "busy" not in text
 
 
@@ -99,7 +100,7 @@ def test_a_kept_run_says_what_shows_its_evidence() -> None:
 
 def test_who_asked_for_a_run_is_told_at_once() -> None:
     assert remark(made()) == ""
-    notes = {"suspended": "the run was suspended once", "isolation": OUTSIDE, "noise": "no noise was asked for"}
+    notes = {"suspended": "the run was suspended once", "isolation": OUTSIDE, "noise": NO_NOISE}
     said = "The isolated CPUs were not used: sudo asks for a [1mpassword."
     assert remark(made(notes=notes)) == f"The run was suspended once. {said}"
     # Who asked for no CPUs did not ask for isolated ones.

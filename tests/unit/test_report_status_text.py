@@ -108,11 +108,11 @@ def test_a_guest_is_told_what_only_the_host_can_answer() -> None:
 
 
 def test_recorded_hosts_and_odd_choices_are_marked() -> None:
-    page = StatusHead(True, False, "0-1", "", "asked", note="every online CPU is hot")
+    page = StatusHead(True, False, "0-1", "", "asked", note="all CPUs are hot")
     text = render(page, [("A", [check()])], 80)
     assert "a recorded host" in text
     assert "no housekeeping CPU" in text
-    assert "▲ every online CPU is hot" in text
+    assert "▲ all CPUs are hot" in text
 
 
 def test_drift_stands_in_the_sum() -> None:

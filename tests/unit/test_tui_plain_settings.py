@@ -142,9 +142,7 @@ def test_what_follows_the_writes_is_said_once() -> None:
 
 
 def test_an_empty_plan_is_its_sentence() -> None:
-    assert plan_lines(PlanView((), 0, "There is nothing to write on this host."), 80) == [
-        "There is nothing to write on this host."
-    ]
+    assert plan_lines(PlanView((), 0, "No write, and why."), 80) == ["No write, and why."]
 
 
 def test_what_was_given_back_is_one_line_and_what_was_not_one_each() -> None:

@@ -34,7 +34,7 @@ def test_what_came_back_and_what_was_left_alone() -> None:
     assert said.startswith("Restored: 1 tunable, 2 writes")
     assert "writes (governor). Left alone: /c" in said
     assert "has changed it (the value is now always)." in said
-    assert said.endswith("takes effect at the next boot.")
+    assert said.endswith("the next boot.")
     assert "\x1b" not in said
     assert came_back(NOTHING) == "There was nothing to restore."
     assert "need no restore" not in came_back(BACK, 3)
@@ -43,10 +43,10 @@ def test_what_came_back_and_what_was_left_alone() -> None:
     assert nothing == "Nothing to restore: no setting of this host is changed by this tool.\n"
     waiting = RestoreResult((), (), True)
     assert came_back(waiting).startswith(f"{GONE_ALREADY} ")
-    assert came_back(waiting).endswith("takes effect at the next boot.")
+    assert came_back(waiting).endswith("the next boot.")
     first, second = written(given_back(waiting, 80)).splitlines()
     assert first == GONE_ALREADY
-    assert second.endswith("takes effect at the next boot.")
+    assert second.endswith("the next boot.")
 
 
 def test_many_ids_are_not_all_named() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jitter_workshop.bench.placement import Wish, choose
-from jitter_workshop.flow.host_ops.hotcpus import choose_hot
+from jitter_workshop.flow.host_ops.hotcpus import SIBLINGS, choose_hot
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Wanted
@@ -367,4 +367,4 @@ def test_no_plan_puts_work_on_a_core_with_a_hot_thread(
             read = CpuSet.parse_list if change.kind == "cpu-list" else CpuSet.parse_mask
             assert not read(change.after) & (taken if count > 1 else host.hot), change.path
     assert count == 1 or not host.siblings
-    assert ("sibling of a hot one" in note) == (count == 1 and threads > 1)
+    assert (SIBLINGS in note) == (count == 1 and threads > 1)

@@ -23,11 +23,11 @@ from tests import reportschema
 
 HOUR = 3_600_000_000_000
 EVIL = 'x</failure>\x1b[2J\n"&<'
-needs_keygen = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="there is no ssh-keygen here")
+needs_keygen = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ssh-keygen")
 
 
 def written(folder: Path, stalls: tuple[int, ...] = (), watched_ns: int = 12 * HOUR, key: Path | None = None) -> Path:
-    condition = parse("stall < 20us for 12h")
+    condition = parse("stall<20us for 12h")
     tally = Tally(condition.limit_ns, keep=3, watched_ns=watched_ns)
     tally.count_lengths(stalls)
     tally.not_watched[BETWEEN] = 5

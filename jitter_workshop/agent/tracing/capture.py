@@ -25,6 +25,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.trace import Strings, TraceEvent, TraceInfo, pack
 from jitter_workshop.tuning.writer import HostWriter
 
+MEDDLED = "another program changed this tool's trace"
 BUFFER_KB = 8192
 """The size of the buffer for each hot CPU in KiB. It has room for about 200,000 events, which is over a second of the
 busiest trace."""
@@ -189,7 +190,7 @@ def _folder(title: str) -> str:
 
 def _changed_by_others(what: str) -> HostError:
     """Return the error for a trace that another program changed."""
-    return HostError(f"another program changed this tool's trace: {what}", "leave this trace alone while a run lasts")
+    return HostError(f"{MEDDLED}: {what}", "leave this trace alone while a run lasts")
 
 
 class Capture:

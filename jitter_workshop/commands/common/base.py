@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from jitter_workshop.presenter.text.styled import Text
 
+NO_COMMAND = "a command must follow --"
 PROGRAM = "jitter-workshop"
 
 WORKSHOP = "workshop"
@@ -99,7 +100,7 @@ class Parser(argparse.ArgumentParser):
             place = words.index("--")
             words, command = words[:place], words[place + 1 :]
             if not command:
-                self.error("a command must follow --")
+                self.error(NO_COMMAND)
         if self.intermixed:
             self.intermixed = False  # argparse calls this again, once for the options and once for the words
             try:

@@ -25,6 +25,7 @@ from jitter_workshop.stats.scale import nice_duration
 if TYPE_CHECKING:
     from jitter_workshop.flow.host_ops.agent_session import AgentSession
 
+OTHERS_OUT = "leave the other words out"
 MOST_LINES = 50
 """The largest number of progress lines that are written if stderr is not a terminal."""
 T = TypeVar("T")
@@ -148,7 +149,7 @@ def earlier(
     SessionError if the named result does not exist.
     """
     if args.words or getattr(args, "command", ()) or args.resume or (args.list and args.show is not None):
-        raise UsageError(f"--list and --show print earlier {what}", "leave the other words out")
+        raise UsageError(f"--list and --show print earlier {what}", OTHERS_OUT)
     with open_session(args) as session:
         settle(session)
         try:

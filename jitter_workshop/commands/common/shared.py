@@ -13,6 +13,7 @@ from jitter_workshop.errors import SessionError, UsageError
 from jitter_workshop.model.text import clean
 from jitter_workshop.session.store import OpenSession, SessionStore
 
+NO_SESSION = "there is no session yet"
 FIRST_SESSION = "workshop"
 """Name of the session that is made if the user has no session yet."""
 STDOUT = Path("-")
@@ -57,7 +58,7 @@ def open_session(args: argparse.Namespace) -> OpenSession:
     """Return the session that ``--session`` names, or the current session. Raise SessionError if there is none."""
     session = SessionStore().current(args.session)
     if session is None:
-        raise SessionError("there is no session yet", "start the workshop, or run 'jitter-workshop measure'")
+        raise SessionError(NO_SESSION, "start the workshop, or run 'jitter-workshop measure'")
     return session
 
 

@@ -36,6 +36,7 @@ from jitter_workshop.model.text import clean, many
 if TYPE_CHECKING:
     import random
 
+NONE_HIDDEN = "no kind of noise could be started on this host, so none can be hidden"
 THREADS = "thief"
 """The name of a hidden noise's threads."""
 
@@ -185,7 +186,7 @@ class Hunt:
             except HostError:
                 # This kind stays among the suspects: the learner would rule out a kind that is missing there.
                 left.remove(kind)
-        raise HostError("no kind of noise could be started on this host, so none can be hidden")
+        raise HostError(NONE_HIDDEN)
 
     def _explained(self, right: bool) -> HuntAnswer:
         if self.outcome is None:

@@ -17,6 +17,7 @@ from jitter_workshop.model.noise import noise as noise_called
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import Chance, PathEntry, StepState, StepView
 
+NOT_MEASURED = "nothing can be measured on a recorded host"
 _NEEDS_MEASURE: tuple[StepName, ...] = ("diagnose", "apply", "again")
 
 
@@ -105,7 +106,7 @@ def reason_not_here(chapter: Chapter, room: CpuBudget, recorded: bool, missing: 
     the host has none of the chapter's tunables, "" if it has one.
     """
     if recorded:
-        return "nothing can be measured on a recorded host"
+        return NOT_MEASURED
     if missing:
         return missing
     cpus = min((room.cpus_for(one.placement) for one in chapter.measurements), default=room.cpus)

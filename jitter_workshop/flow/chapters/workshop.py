@@ -13,7 +13,7 @@ from jitter_workshop import paths
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import load_course
 from jitter_workshop.errors import HostError, SessionError, UsageError
-from jitter_workshop.flow.chapters.path import next_entry, whole_path
+from jitter_workshop.flow.chapters.path import NOT_MEASURED, next_entry, whole_path
 from jitter_workshop.flow.chapters.session_context import (
     SessionContext,
     current_chapter,
@@ -210,7 +210,7 @@ class Workshop(SessionContext):
         ``flow.measuring.measure.measure``. A run that could not be stored (the disk is full) is returned, too, and
         stays in memory; a notice tells the learner."""
         if self.recorded:
-            raise HostError("nothing can be measured on a recorded host", "leave out --root")
+            raise HostError(NOT_MEASURED, "leave out --root")
         from jitter_workshop.flow.measuring import measure as measuring
 
         people = self.class_view.people if self.class_view is not None else ()

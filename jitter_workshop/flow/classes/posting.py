@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from jitter_workshop.bench.cancel import CancelToken
-from jitter_workshop.classroom.client import connect
+from jitter_workshop.classroom.client import SILENT, connect
 from jitter_workshop.errors import SessionError, WorkshopError
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring.measure import Turn
@@ -103,7 +103,7 @@ class Poster:
         if self._thread is not None:
             self._thread.join(wait_s)
             if self._thread.is_alive():
-                return "the board does not answer"
+                return SILENT
         return self.trouble if self._done < self._asked else ""
 
     def _work(self) -> None:

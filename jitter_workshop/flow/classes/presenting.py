@@ -17,6 +17,7 @@ from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.stats.curve import value_at
 
+NONE_MEASURED = "No member has measured here yet."
 _FEW = 4
 _AGAIN = ("again", TREATED)
 
@@ -72,7 +73,7 @@ def class_curves(board: Board, chapter: str, step: str) -> tuple[tuple[RunCurve,
     found.sort(key=lambda one: one[1].at, reverse=True)
     shown = tuple(_curve(user, run) for user, run in found)
     if not found:
-        return (), "No member has measured here yet." if chapter else "Choose a chapter: class present --chapter ID"
+        return (), NONE_MEASURED if chapter else "Choose a chapter: class present --chapter ID"
     which = "newest run before the change" if early else "newest run"
     return shown, f"each member's {which}, as the member's own program reports it"
 

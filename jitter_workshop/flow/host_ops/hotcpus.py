@@ -20,6 +20,7 @@ from jitter_workshop.model.host import Topology
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean
 
+SIBLINGS = "every other CPU is a sibling of a hot one"
 Source = Literal["asked", "class", "isolated", "tickless", "placement"]
 
 
@@ -168,7 +169,7 @@ def _note(machine: Topology, hot: CpuSet, whole: str) -> str:
     if not online - hot - siblings:
         rest, slowed = online - hot, "this hot CPU" if len(hot) == 1 else "the hot CPUs"
         spare = "; 'status smt' shows which siblings can be spared" if len(rest) > 1 else ""
-        notes.append(f"every other CPU is a sibling of a hot one: tasks on CPU {rest} slow {slowed} down{spare}")
+        notes.append(f"{SIBLINGS}: tasks on CPU {rest} slow {slowed} down{spare}")
     elif siblings:
         shares = "shares a core with a hot CPU" if len(siblings) == 1 else "share cores with hot CPUs"
         notes.append(f"CPU {siblings} {shares}: other work there slows a hot CPU down; {whole.format(hot | siblings)}")

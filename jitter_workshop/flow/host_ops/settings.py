@@ -23,7 +23,8 @@ from jitter_workshop.tuning.planning import plan
 from jitter_workshop.tuning.tunables import registry
 from jitter_workshop.tuning.tunables.boot_parameters import BootParameter, by_hand_once
 
-_ONCE = "This plan is for the next boot only. Switching the machine off and on undoes a boot that hangs."
+NOTHING_WRITTEN = "This is a recorded host, so nothing is written."
+ONCE = "This plan is for the next boot only. Switching the machine off and on undoes a boot that hangs."
 _ALWAYS = "This plan is for the next boot and every later boot."
 _CHECK = "'jitter-workshop lessons check' names the line"
 
@@ -174,11 +175,11 @@ def plan_view(
         by_hand = (
             " The plan has no writes, either: the lines show why, and what you can do by hand." if drawn.skipped else ""
         )
-        said.insert(0, f"This is a recorded host, so nothing is written.{'' if drawn.changes else by_hand}")
+        said.insert(0, f"{NOTHING_WRITTEN}{'' if drawn.changes else by_hand}")
     elif not drawn.changes:
         said.insert(0, "There is nothing to write on this host.")
     if way is not None and drawn.changes:
-        said.insert(0, _ONCE if way.once else _ALWAYS)
+        said.insert(0, ONCE if way.once else _ALWAYS)
     if way is not None and way.root_first:
         said.append(f"A plan for one boot alone needs root's rights: {way.why_not}.")
     elif way is not None and way.why_not:

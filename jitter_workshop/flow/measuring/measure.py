@@ -60,6 +60,7 @@ from jitter_workshop.session.store import OpenSession
 from jitter_workshop.session.traces import RunTrace
 from jitter_workshop.tuning.journal import stack
 
+NOT_SAVED = "the run was measured but could not be saved"
 LABEL_LIMIT = 60
 
 _SCRATCH_BYTES = 64 << 20
@@ -272,7 +273,7 @@ def _keep(session: OpenSession | None, run: Run, result: runner.RunResult, trace
     try:
         session.add_run(run, gathered.raw, {name: m.histogram for name, m in gathered.merged.items()}, trace)
     except SessionError as error:
-        return f"the run was measured but could not be saved: {error.sentence()}"
+        return f"{NOT_SAVED}: {error.sentence()}"
     return ""
 
 

@@ -17,6 +17,7 @@ from jitter_workshop.model.spec import TWO_THREADS, RunSpec
 from jitter_workshop.model.text import called, clean
 from jitter_workshop.tuning.tunables.cpu_idle import PmQosFd
 
+NO_NOISE = "no noise was asked for"
 _UNSEEN = "this host does not show it"
 _MUCH_STOLEN = 0.01 * 1e9
 FEW_SAMPLES = "null where the run has fewer than 1/(1-p) samples"
@@ -100,7 +101,7 @@ def _path(run: Run, name: str) -> str:
 
 _NULLS = {
     "preset": "--messages, --duration or --for-percentile gave the length",
-    "noise": "no noise was asked for",
+    "noise": NO_NOISE,
     "proof": "the run belongs to no proof",
     "settle_s": "the host was not changed right before the run",
     "noise_bursts": "the noise's program sent no log",

@@ -15,6 +15,7 @@ from jitter_workshop.model.verdict import Budget
 from jitter_workshop.stats.sample_size import budget, budget_from
 from jitter_workshop.stats.scale import nice_duration, nice_ns
 
+TOO_LONG = "a run lasts at most a day"
 _RARE = 99.0
 _SPARE = 1.05
 """The planned length of a run is the computed length times this factor: messages start a little late, and lead-ins are
@@ -136,7 +137,7 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
     seconds = max(need.seconds * _SPARE, _SHORTEST_S)
     said = f"p{wanted} needs {need.messages:,} {what}, which take {_takes(seconds)}"
     if seconds > LONGEST_S:
-        raise UsageError(f"{said}, but a run lasts at most a day", "choose a lower percentile or a shorter interval")
+        raise UsageError(f"{said}, but {TOO_LONG}", "choose a lower percentile or a shorter interval")
     preset = "standard" if seconds > _LONG_S and request.preset == "quick" else request.preset
     longer = dataclasses.replace(request, duration_s=seconds, preset=preset)
     why = (

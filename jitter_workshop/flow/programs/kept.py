@@ -16,6 +16,7 @@ from jitter_workshop.bench import launch
 from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.bench.runner import Cancelled
 from jitter_workshop.errors import HostError, MeasureError
+from jitter_workshop.flow.programs.launch import NOT_STARTED
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import NAME, REASON, clean
 
@@ -74,7 +75,7 @@ class KeptCommand:
         self._child.send(b"go\n")
         number = int(self._said()["failed"])
         if number:
-            raise HostError(f"the command cannot be started: {os.strerror(number)} ({clean(self._words[0], NAME)})")
+            raise HostError(f"{NOT_STARTED}: {os.strerror(number)} ({clean(self._words[0], NAME)})")
 
     def wait(self, seconds: float, cancel: CancelToken | None = None) -> int | None:
         """Wait until the command has ended, for at most ``seconds``. Return its exit code, -N after signal N; None if

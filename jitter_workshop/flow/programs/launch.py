@@ -13,6 +13,7 @@ from typing import NoReturn
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.text import NAME, clean
 
+NOT_STARTED = "the command cannot be started"
 PATIENCE_S = 5.0
 """Seconds that a command gets to end after a signal, before it is killed."""
 _STANDARD = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -58,7 +59,7 @@ class Command:
         if number:
             self.wait(PATIENCE_S)
             why = os.strerror(int(number))
-            raise HostError(f"the command cannot be started: {why} ({clean(self._words[0], NAME)})")
+            raise HostError(f"{NOT_STARTED}: {why} ({clean(self._words[0], NAME)})")
 
     def wait(self, seconds: float) -> int | None:
         """Wait until the command has ended, for at most ``seconds``. Return its exit code, 128 + N after signal N; None

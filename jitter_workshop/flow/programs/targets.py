@@ -21,6 +21,7 @@ from jitter_workshop.model.program import MOST_PROCESSES, ProcessSeen, Target
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import NAME, PATH, USER, called, clean, command_line
 
+OF_KERNEL = "a thread of the kernel"
 LOOK_S = 0.5
 """Seconds between the two looks at the listed processes. The kernel counts their time in ticks, which last 10 ms on
 most kernels, so their shares are known to 2 %."""
@@ -105,7 +106,7 @@ def find_process(root: HostRoot, pid: int, thread: str | None = None, start_tick
     if task is None or task.ended:
         raise HostError(f"there is no process {pid}", "'ps -e' lists the processes")
     if task.kernel:
-        raise HostError(f"{pid} ({called(task.name, NAME)}) is a thread of the kernel, not a program")
+        raise HostError(f"{pid} ({called(task.name, NAME)}) is {OF_KERNEL}, not a program")
     if pid == os.getpid():
         raise HostError(f"process {pid} is jitter-workshop itself")
     leader = _leader(root, pid)

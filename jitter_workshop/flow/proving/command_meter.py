@@ -30,6 +30,7 @@ from jitter_workshop.stats.comparison import HELD_UP, MATCH, NS, USER, WALL
 from jitter_workshop.stats.rounds import side_of_figure
 from jitter_workshop.tuning.journal import stack
 
+OVERFLOWED = "a run made more events than the trace has room for"
 TIMEOUT_S = 600.0
 LONGEST_TIMEOUT_S = 86_400.0
 START_S = 0.1
@@ -177,7 +178,7 @@ class CommandMeter(Meter):
             raise HostError(f"only the kernel's trace shows how long a command was held up: {clean(why, PATH)}")
         if report.lost_events or "trace" in report.notes or "threads" in report.notes:
             raise MeasureError(
-                "a run made more events than the trace has room for, so the time held up is not known",
+                f"{OVERFLOWED}, so the time held up is not known",
                 "compare the wall time, or let the command do less in a run",
             )
         return report.all_threads.waited_ns

@@ -33,6 +33,7 @@ from jitter_workshop.model.verdict import ENOUGH_ROUNDS
 from jitter_workshop.tuning.journal import Entry, stack
 from jitter_workshop.tuning.tunables.registry import find, parse_wanted
 
+NEEDS_BOOT = "takes effect with a boot"
 CHANGE_S = 0.5
 """Seconds to apply and restore a change; the first measured time replaces this estimate."""
 
@@ -305,7 +306,7 @@ def must_be_quick(one: Wanted) -> None:
     tunable = find(one.id)
     if tunable.when == "boot" or one.once:
         raise HostError(
-            f"{one.id} takes effect with a boot, but a proof applies and restores a change within seconds",
+            f"{one.id} {NEEDS_BOOT}, but a proof applies and restores a change within seconds",
             "measure before and after the boot, and compare the two runs with 'jitter-workshop compare'",
         )
     if not tunable.changes_host:

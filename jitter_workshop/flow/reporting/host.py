@@ -17,7 +17,7 @@ from jitter_workshop.session import history
 from jitter_workshop.tuning import journal
 
 _ELSEWHERE = "unknown: this report was not made on that host, or the host was rebooted after the change"
-_GONE = (
+GONE = (
     "by the host's journal this write is no longer in place: another terminal restored it, or this program was killed "
     "before it could note the restore"
 )
@@ -120,7 +120,7 @@ def _change(
         elif event.boot_id is not None and boot is not None and event.boot_id != boot:
             fate, text = "rebooted", "gone after a reboot"
         else:
-            fate, text = "gone", _GONE
+            fate, text = "gone", GONE
     return made_of(ReportedChange, event, fate=fate, fate_at=fate_at, text=text)
 
 

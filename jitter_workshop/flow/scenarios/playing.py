@@ -25,6 +25,7 @@ from jitter_workshop.practice.machine import Machine
 from jitter_workshop.practice.qemu import KEPT, MachineError, MachineTimeout, PowerLost
 from jitter_workshop.session.files import read_json, write_json
 
+NO_SCENARIO = "there is no scenario here"
 STATE = f"{INSIDE}/scenario.json"
 SOLVED = "solved.json"
 BOOT = "boot-with"
@@ -150,7 +151,7 @@ class Inside:
             return cls(Scenario(**told), dict(said["values"]), int(said["seed"]), int(said["hints"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SessionError(
-                "there is no scenario here", "'jitter-workshop practice scenarios' lists all, outside the machine"
+                NO_SCENARIO, "'jitter-workshop practice scenarios' lists all, outside the machine"
             ) from error
 
     def next_hint(self, path: str = STATE) -> str:

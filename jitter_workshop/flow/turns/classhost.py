@@ -28,6 +28,7 @@ from jitter_workshop.model.turn import TurnState
 if TYPE_CHECKING:
     from jitter_workshop.model.run import Run
 
+NEEDS_TURN = "you need this machine's turn"
 HoldsTurn = Callable[[], object]
 """The type of a check that raises TurnOver once the turn is over."""
 
@@ -262,7 +263,7 @@ def need_turn(agent_session: TurnHolder) -> bool:
     if why := agent_session.turn_lost():
         raise TurnOver(why)
     if not agent_session.has_turn and not turn_above(read_turns(), HostRoot()):
-        raise HostError("you need this machine's turn", "'jitter-workshop class turn' shows who has it")
+        raise HostError(NEEDS_TURN, "'jitter-workshop class turn' shows who has it")
     return True
 
 

@@ -13,6 +13,8 @@ from jitter_workshop.flow.chapters.hunt import remembered as remembered
 from jitter_workshop.model.noise import Noise
 from jitter_workshop.model.text import many
 
+NOT_TOLD = "you are not told which"
+HAS_ENDED = "The hidden noise has ended, so no time is taken any more."
 NAME = "jitter-workshop"
 
 FIRST = "First a noise has to be hidden: this run is made while the noise runs."
@@ -30,7 +32,7 @@ YOURS = (
 
 def asked(suspects: Sequence[Noise]) -> str:
     """Return the sentence above the list of suspects, before a noise is hidden."""
-    return f"One of these {len(suspects)} noises begins, and you are not told which:"
+    return f"One of these {len(suspects)} noises begins, and {NOT_TOLD}:"
 
 
 def begun(hunt: Hunt) -> str:
@@ -96,7 +98,7 @@ def standing(hunt: Hunt | None) -> str:
     if hunt is None or hunt.state == "answered":
         return ""
     if hunt.state == "stopped":
-        return "The hidden noise has ended, so no time is taken any more. Which noise was it?"
+        return f"{HAS_ENDED} Which noise was it?"
     if hunt.state == "over":
         return "The hidden noise has ended, because its time is over. You can still name it."
     wrong = f" {many(hunt.wrong_answers, 'wrong answer')} so far." if hunt.wrong_answers else ""

@@ -17,6 +17,7 @@ from jitter_workshop.report.check_words import value_in_words
 from jitter_workshop.stats.comparison import NEAR, NEAR_MEANS
 from jitter_workshop.stats.scale import nice_ns, times
 
+NOTHING_SET = "This is a recorded host, so nothing is set on it."
 NOTE = (
     "Single runs are described here, not judged. Two runs of the same thing differ too, and a chapter's run "
     "differs from the run before in more than its settings."
@@ -97,7 +98,7 @@ def rest(summary: CourseSummary, width: int) -> Iterator[Text]:
 def standing(summary: CourseSummary) -> list[str]:
     """Return the lines with the changes that are applied on the host now."""
     if summary.recorded:
-        return ["This is a recorded host, so nothing is set on it."]
+        return [NOTHING_SET]
     if not summary.standing:
         return [NOTHING_APPLIED]
     return [f"Applied now: {tally(summary.written)}.", *(clean(one, 100) for one in summary.standing)]

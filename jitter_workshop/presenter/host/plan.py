@@ -14,6 +14,7 @@ from jitter_workshop.presenter.text.lines import MANY_CPUS, Lines, cpus_in_short
 from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
 
+EVERY_WRITE = "EVERY WRITE, IN ITS ORDER"
 NO_RIGHTS = "You are not root, and sudo is not available, so nothing can be written."
 PLAN_OF_THESE_CPUS = "This is the plan with these CPUs. Enter agrees to it; p lets you choose other CPUs."
 TOO_EARLY = "You pressed Enter as the plan opened, so nothing was done. Press Enter again to agree to it."
@@ -30,7 +31,7 @@ _VALUE = 2_000
 """The most characters of a value that are shown. No real value is longer."""
 
 _RISKS = {"low": "dim", "medium": "accent", "high": "bad"}
-_WHEN = {"boot": "takes effect at the next boot", "run": "lasts as long as the run"}
+WHEN = {"boot": "takes effect at the next boot", "run": "lasts as long as the run"}
 _AMONG = ", including these"
 _OF_TASKS = {
     "task-cgroup": ("leaves the hot CPUs", "leave the hot CPUs"),
@@ -142,7 +143,7 @@ def in_short(changes: Sequence[Change], width: int) -> Lines:
 
 def every_if_long(changes: Sequence[Change], width: int) -> Lines:
     """Return every write below a title, if :func:`in_short` leaves out some of them; else []."""
-    return [Text(), heading("EVERY WRITE, IN ITS ORDER"), *every(changes, width)] if _is_long(changes) else []
+    return [Text(), heading(EVERY_WRITE), *every(changes, width)] if _is_long(changes) else []
 
 
 def _is_long(changes: Sequence[Change]) -> bool:
@@ -179,7 +180,7 @@ def _tunable(changes: Sequence[Change], shown: Sequence[Change], others: Sequenc
     head = Text.assemble((clean(first.tunable, 40), "bold cool"), f" · {title}" if title else "")
     head.append(f"   {many(len(changes), 'write')}" if others else "", "dim")
     alone = " alone" if any(change.kind == "grub-once" for change in changes) else ""
-    when = f" · {_WHEN[first.when]}{alone}" if first.when in _WHEN else ""
+    when = f" · {WHEN[first.when]}{alone}" if first.when in WHEN else ""
     risk = Text.assemble((f"risk {worst}" + (f": {danger}" if danger else ""), _RISKS[worst]), (when, "accent"))
     lines = [*wrap(head, width), *wrap(risk, width, "  ")]
     lines += wrap(clean(why, 600), width, "  ", style="dim") if why else []

@@ -32,6 +32,9 @@ from jitter_workshop.report.cause_words import (
 )
 from jitter_workshop.stats.scale import nice_ns
 
+RAN_WHERE = "WHERE THE MEASURED THREADS RAN"
+MEASURE_FIRST = "Measure first: without a run there is nothing to explain."
+NO_TRACE = "This run has no trace."
 WIDEST = 100
 MOST_CAUSES, MOST_ROWS, IN_FULL = 24, 12, 3
 """The largest numbers that are shown: of rows of causes, of rows of threads, and of stalls in full. The JSON has all of
@@ -332,7 +335,7 @@ def _paragraphs(told: Iterable[str], width: int, style: str = "") -> Lines:
 
 
 def _threads(present: Residence, width: int) -> Iterator[Text]:
-    yield heading("WHERE THE MEASURED THREADS RAN")
+    yield heading(RAN_WHERE)
     rows = [
         [clean(t.thread, 40), str(t.cpu), nice_ns(t.ran_ns), nice_ns(t.kept_waiting_ns), f"{t.times_preempted:,}"]
         for t in present.threads[:MOST_ROWS]

@@ -10,6 +10,7 @@ from jitter_workshop.stats import sample_size
 from jitter_workshop.stats.fanout import hosts_to_meet, share_met
 from jitter_workshop.stats.scale import nice_ns
 
+MANY_HOSTS = "ONE REQUEST TO MANY HOSTS"
 TOPIC = "fan-out"
 """The word of a lesson's ``evidence`` that asks for these lines."""
 
@@ -36,7 +37,7 @@ def fan_out(run: Run, width: int) -> Lines:
     for name, share in _SHARES.items():
         latency = [told.get(name, nice_ns(None))] if latencies else []
         rows.append([f"p{name}", *latency, *(percent(share_met(share, n)) for n in hosts)])
-    lines = [heading("ONE REQUEST TO MANY HOSTS"), *table(rows, width, right=range(1, 6))]
+    lines = [heading(MANY_HOSTS), *table(rows, width, right=range(1, 6))]
     for one in sample_size.legend(sample_size.FEW_STALLS for name in latencies if name in few):
         lines += wrap(Text(one, "dim"), width)
     for said in sentences(told):

@@ -28,6 +28,7 @@ from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.report.cause_words import cause_words, unfit
 from jitter_workshop.stats.scale import nice_ns
 
+COUNTERS_ONLY = "counters only, no kernel trace"
 WIDEST = 100
 MOST_THREADS, MOST_CAUSES, MOST_WAITS, MOST_HOLDUPS = 16, 12, 12, 10
 """The most rows that are shown of each table; the JSON has all of them."""
@@ -86,7 +87,7 @@ def head(report: ProgramReport, width: int) -> Iterator[Text]:
         yield from wrap(told, width, style="dim")
     else:
         why = clean(report.notes.get("trace", ""), 300)
-        yield from wrap(f"{observed} · counters only, no kernel trace: {why}.", width, style="dim")
+        yield from wrap(f"{observed} · {COUNTERS_ONLY}: {why}.", width, style="dim")
         yield from wrap(_RIGHTS, width)
     for limit in _limits(report):
         yield from wrap(limit, width, "▲ ", style="bad")

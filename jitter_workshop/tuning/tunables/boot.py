@@ -12,6 +12,7 @@ from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables.boot_parameters import BootParameter
 from jitter_workshop.tuning.tunables.single import one_of, whole_number
 
+BY_TICKLESS = "nohz_full also moves the callbacks to other CPUs"
 _MANY_CPUS = 8
 
 
@@ -99,9 +100,7 @@ class RcuNocbs(BootParameter):
             by_tickless = not host.hot - tickless
             return (
                 True,
-                "nohz_full also moves the callbacks to other CPUs"
-                if by_tickless
-                else "callbacks of the hot CPUs run on other CPUs",
+                BY_TICKLESS if by_tickless else "callbacks of the hot CPUs run on other CPUs",
             )
         return False, f"callbacks of CPU {host.hot - away} run on the same CPU, as softirqs"
 

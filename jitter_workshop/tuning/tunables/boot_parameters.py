@@ -16,6 +16,7 @@ from jitter_workshop.tuning.base import Tunable, Unavailable, Write, only_on_x86
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 
+LATER = "takes effect at the next boot"
 OWN_FILE = "zz-jitter-workshop-"
 """Prefix of our settings files for GRUB. Files with this prefix sort after the host's own files, so GRUB reads them
 last."""
@@ -24,7 +25,7 @@ _VARIABLES = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
 _NEXT = f"{ENVIRONMENT}(next_entry)"
 _OTHER_MENU = "this tool can add an entry only to GRUB's own menu"
 _WHY_ENTRY = "A copy of GRUB's default entry with the parameters added; the default entry stays unchanged."
-_WHY_NEXT = (
+WHY_NEXT = (
     "GRUB boots this entry once and then forgets the choice, so the boot after it is a normal one. Switching the "
     "machine off and on undoes a boot that hangs."
 )
@@ -95,7 +96,7 @@ class BootParameter(Tunable):
         once = "" if staged else self.once(host)
         state: State = "info" if self.contested else "improve"
         if once and not good and host.own_entry[2]:
-            waits = f"'{printable(once, 80)}' takes effect at the next boot only; {said}"
+            waits = f"'{printable(once, 80)}' {LATER} only; {said}"
             return self.answer(state, given, waits, wanted=once, fix="reboot")
         if self.this_boot_only(host):
             said += "; for this boot only"
@@ -104,7 +105,7 @@ class BootParameter(Tunable):
         if good and not waiting:
             return self.answer("ok", given or "not given", said)
         if waiting:
-            reason = f"'{printable(staged, 80)}' takes effect at the next boot; {said}"
+            reason = f"'{printable(staged, 80)}' {LATER}; {said}"
             return self.answer(state, given, reason, wanted=staged, fix="reboot")
         try:
             wanted = self.parameters(host, None)
@@ -156,7 +157,7 @@ class BootParameter(Tunable):
         return [
             Write(entry, stands, offer.entry.summary, "grub-entry", why=_WHY_ENTRY),
             Write(added, now, wanted, "grub-once"),
-            Write(f"{offer.folder}/{_NEXT}", offer.next_entry, ENTRY_ID, "grub-next", why=_WHY_NEXT),
+            Write(f"{offer.folder}/{_NEXT}", offer.next_entry, ENTRY_ID, "grub-next", why=WHY_NEXT),
         ]
 
     def once(self, host: Host) -> str:

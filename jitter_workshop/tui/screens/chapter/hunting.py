@@ -19,6 +19,7 @@ from jitter_workshop.tui.screens.common.base import IN_CLIPBOARD
 from jitter_workshop.tui.screens.common.dialogs import ChoosingPage, Question
 from jitter_workshop.tui.widgets.keybar import Shown
 
+NONE_HERE = "No noise is hidden here."
 LOOK_EVERY_S = 1.0
 """Interval between two looks at a hidden noise, in s."""
 
@@ -142,7 +143,7 @@ class ChapterHunt:
         """Open the page on which the learner chooses among the suspects."""
         hunt, hunts = self._page.workshop.hunts.hunt, self._page.walk.hunts
         if not hunts or hunt is None or not words.unanswered(hunt):
-            self._screen.tell("No noise is hidden now. x hides one." if hunts else "No noise is hidden here.")
+            self._screen.tell("No noise is hidden now. x hides one." if hunts else NONE_HERE)
         elif self._page.run is None:
             self._screen.app.push_screen(SuspectsPage(hunt), self._named)
 

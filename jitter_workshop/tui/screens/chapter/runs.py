@@ -59,7 +59,7 @@ class ChapterRuns:
         if run is not None and workshop.traced(run):
             self.show_causes_of(run)
         elif run is not None:
-            page.screen.tell(clean(run.notes.get("evidence", "This run has no trace."), 300))
+            page.screen.tell(clean(run.notes.get("evidence", causes.NO_TRACE), 300))
         elif further is not None and walk.mount_command:
             # Without the trace the run would be spent for nothing.
             page.offers_mount = True
@@ -67,7 +67,7 @@ class ChapterRuns:
         elif further is not None:
             self.make(None, page.as_set(further))
         else:
-            page.screen.tell("Measure first: without a run there is nothing to explain.")
+            page.screen.tell(causes.MEASURE_FIRST)
 
     def show_causes_of(self, run: Run) -> None:
         """Show the causes of a run. If a page is about the chapter's subject, it is shown first."""

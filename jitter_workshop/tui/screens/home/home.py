@@ -49,6 +49,7 @@ from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.path_list import PathList, PathPane
 from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
+RECORDED_HOST = "This is a recorded host, so nothing can be measured."
 T = TypeVar("T")
 
 ABOUT_ROWS = {False: 3, True: 5}
@@ -257,7 +258,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if count:
             return f"Press c to see your {many(count, 'run')}: this page draws only runs of the ring."
         if self.workshop.recorded:
-            return "This is a recorded host, so nothing can be measured."
+            return RECORDED_HOST
         return "No run of your own yet: press m, and you see your curve in seconds."
 
     def _notices(self, width: int) -> Iterable[Text]:

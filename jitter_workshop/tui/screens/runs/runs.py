@@ -20,6 +20,7 @@ from jitter_workshop.model.text import NAME, called, clean, many
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.course.summary import HOW
 from jitter_workshop.presenter.runs import curves
+from jitter_workshop.presenter.runs.causes import NO_TRACE
 from jitter_workshop.presenter.runs.curves import percentile_table
 from jitter_workshop.presenter.text.lines import heading, labelled, local_time, wrap
 from jitter_workshop.presenter.text.styled import Text
@@ -309,9 +310,7 @@ class RunsScreen(WorkshopScreen, scope="runs"):
         if self.workshop.traced(run):
             self.app.push_screen(EvidenceScreen(run))
         else:
-            self.tell(
-                "This run has no trace. For one, measure with --evidence, or press v at a chapter's explain step."
-            )
+            self.tell(f"{NO_TRACE} For one, measure with --evidence, or press v at a chapter's explain step.")
 
 
 def _wide(tail: str) -> int:
