@@ -13,7 +13,7 @@ SPOKEN_OF = {
     "governor": {
         "epp": "**energy preference**",
         "min-frequency": "**lowest frequency**",
-        "boost": "**Boost stays as it is**",
+        "boost": "**The plan does not change boost**",
         "uncore-frequency": "the mesh",
         "competing-tuners": "`tuned`",
         "epb": "energy bias (EPB)",
