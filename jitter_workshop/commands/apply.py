@@ -35,13 +35,24 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("wanted", metavar="TUNABLE", nargs="*", help="ID or ID=VALUE")
+    parser.add_argument("wanted", metavar="TUNABLE", nargs="*", help="the settings to apply, each as ID or ID=VALUE")
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
-    parser.add_argument("--profile", metavar="FILE", type=Path, help="tunables from a file, one a line")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--next-boot", "--once", action="store_true", help="boot parameters for the next boot only")
+    parser.add_argument(
+        "--profile",
+        metavar="FILE",
+        type=Path,
+        help="read the settings from FILE, which has one ID or ID=VALUE on each line",
+    )
+    parser.add_argument("--yes", action="store_true", help="apply without asking")
+    parser.add_argument("--next-boot", "--once", action="store_true", help="set boot parameters for the next boot only")
     parser.add_argument("--hold", action="store_true", help="keep the changes only until this program ends")
-    parser.add_argument("--wait", type=number, default=0.0, metavar="S", help="on a class host: queue for the turn")
+    parser.add_argument(
+        "--wait",
+        type=number,
+        default=0.0,
+        metavar="S",
+        help="on a class host: wait up to S seconds for the turn (default: do not wait)",
+    )
     if isinstance(parser, Parser):
         parser.takes_command = True
     add_json(parser)

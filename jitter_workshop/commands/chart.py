@@ -53,16 +53,30 @@ KINDS = ("percentiles", "ccdf", "histogram", "rates", "heatmap", "matrix")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="*", help="the runs to draw (default: the latest six)")
     parser.add_argument(
-        "-o", "--output", metavar="FILE.svg|.png", type=Path, help="write a picture to FILE instead (-: stdout)"
+        "-o",
+        "--output",
+        metavar="FILE.svg|.png",
+        type=Path,
+        help="write a picture to FILE instead of the terminal; - means stdout",
     )
-    parser.add_argument("--format", choices=FORMATS, help="picture format (default: by FILE's ending, svg on stdout)")
-    parser.add_argument("--theme", choices=("light", "dark"), help="the picture's theme")
     parser.add_argument(
-        "--published", action="store_true", help="overlay curves that were measured on a laptop and published in 2015"
+        "--format", choices=FORMATS, help="the picture's format (default: the ending of FILE; svg for stdout)"
     )
-    parser.add_argument("--imported", action="store_true", help="overlay the curves from 'sessions import'")
-    parser.add_argument("--kind", choices=KINDS, default=KINDS[0], help="the kind of chart (percentiles)")
-    parser.add_argument("--metric", metavar="M", help="a histogram, such as publisher_interval (default: the main one)")
+    parser.add_argument(
+        "--theme",
+        choices=("light", "dark"),
+        help="the picture's theme (default: svg follows the viewer's system, png is light)",
+    )
+    parser.add_argument(
+        "--published", action="store_true", help="also draw curves that were measured on a laptop and published in 2015"
+    )
+    parser.add_argument("--imported", action="store_true", help="also draw the curves that 'sessions import' added")
+    parser.add_argument("--kind", choices=KINDS, default=KINDS[0], help="the kind of chart (default: percentiles)")
+    parser.add_argument(
+        "--metric",
+        metavar="M",
+        help="the histogram to draw, such as publisher_interval (default: the workload's main one)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

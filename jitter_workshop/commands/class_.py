@@ -34,27 +34,44 @@ from jitter_workshop.errors import UsageError
 _TAKE = ("turn take",)
 _PLACES = ("board", "present", "collect")
 _OPTIONS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
-    ("--file", ("init", "bundle"), {"type": Path, "metavar": "FILE", "help": "init, bundle: the class file"}),
-    ("-o --output", ("bundle",), {"type": Path, "metavar": "FILE", "help": "bundle: the archive to write"}),
-    ("--yes", ("init", "remove", "results"), {"help": "init, remove, --forget-all: do not ask"}),
-    ("--show", ("init", "remove"), {"help": "init, remove: only show what would be done"}),
+    (
+        "--file",
+        ("init", "bundle"),
+        {"type": Path, "metavar": "FILE", "help": "with init or bundle: the class file to read"},
+    ),
+    ("-o --output", ("bundle",), {"type": Path, "metavar": "FILE", "help": "with bundle: the archive to write"}),
+    ("--yes", ("init", "remove", "results"), {"help": "with init, remove or --forget-all: go on without asking"}),
+    ("--show", ("init", "remove"), {"help": "with init or remove: show what would be done, and do nothing"}),
     (
         "--wait",
         _TAKE,
-        {"type": number, "metavar": "S", "help": "turn take: the longest time to wait (default: no limit)"},
+        {"type": number, "metavar": "S", "help": "with turn take: wait at most S seconds (default: no limit)"},
     ),
     (
         "--with",
         _TAKE,
-        {"dest": "people", "nargs": "+", "default": [], "metavar": "NAME", "help": "turn take: your team"},
+        {
+            "dest": "people",
+            "nargs": "+",
+            "default": [],
+            "metavar": "NAME",
+            "help": "with turn take: the people of your team",
+        },
     ),
-    ("--machine", ("board",), {"help": "board --json: in the form that 'class collect' reads"}),
-    ("--csv", ("board", "results", "collect"), {"help": "board, results, collect: as a table"}),
-    ("--forget", ("results",), {"metavar": "USER", "help": "results: forget a member"}),
-    ("--forget-all", ("results",), {"help": "results: forget all members"}),
-    ("--chapter", _PLACES, {"metavar": "ID", "help": "present: the chapter to show; board, collect: draw its curves"}),
-    ("--step", _PLACES, {"metavar": "STEP", "help": "present, board, collect: the chapter's step"}),
-    ("--clear", ("present",), {"help": "present: remove the text and the chapter that are shown"}),
+    ("--machine", ("board",), {"help": "with board --json: print the form that 'class collect' reads"}),
+    ("--csv", ("board", "results", "collect"), {"help": "with board, results or collect: print a table as CSV"}),
+    ("--forget", ("results",), {"metavar": "USER", "help": "with results: delete the results of USER"}),
+    ("--forget-all", ("results",), {"help": "with results: delete the results of all members"}),
+    (
+        "--chapter",
+        _PLACES,
+        {
+            "metavar": "ID",
+            "help": "with present: show chapter ID; with board or collect: draw the curves of chapter ID",
+        },
+    ),
+    ("--step", _PLACES, {"metavar": "STEP", "help": "with present, board or collect: the step of the chapter"}),
+    ("--clear", ("present",), {"help": "with present: remove the text and the chapter that are shown"}),
 )
 """Options of ``class``: each has its flags, the actions that accept it, and arguments for argparse. Any other action
 refuses the option."""
@@ -80,8 +97,13 @@ _MODULES = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     assert isinstance(parser, Parser)
     parser.takes_command = parser.intermixed = True
-    parser.add_argument("do", nargs="?", metavar="DO", help=f"what to do: {', '.join(_MODULES)}")
-    parser.add_argument("words", nargs="*", metavar="WORD", help="turn: take, give, …; present: words; collect: folder")
+    parser.add_argument("do", nargs="?", metavar="DO", help=f"the action: {', '.join(_MODULES)}")
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="WORD",
+        help="for turn: take, give, end, freeze or thaw; for present: words to show; for collect: a folder",
+    )
     for flags, _, more in _OPTIONS:
         # An option without a metavar is a switch.
         switch: dict[str, Any] = {} if "metavar" in more else {"action": "store_true"}

@@ -39,13 +39,22 @@ _LARGEST_TOLERANCE = 10_000.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("baseline", metavar="A", help="the run to compare with")
-    parser.add_argument("others", metavar="B", nargs="+", help="one or more runs")
-    parser.add_argument("--metric", metavar="M", help="a histogram, such as publisher_interval (default: the main one)")
+    parser.add_argument("baseline", metavar="A", help="the run with which the others are compared")
+    parser.add_argument("others", metavar="B", nargs="+", help="the run or runs to compare with A")
+    parser.add_argument(
+        "--metric",
+        metavar="M",
+        help="the histogram to compare, such as publisher_interval (default: the main histogram)",
+    )
     parser.add_argument(
         "--gate", metavar="P", help=f"exit 1 if B is higher at P: {', '.join(PERCENTILES)}, stolen, stalls:100us"
     )
-    parser.add_argument("--tolerance", metavar="PERCENT", type=_percent, help="how much higher B may be (0)")
+    parser.add_argument(
+        "--tolerance",
+        metavar="PERCENT",
+        type=_percent,
+        help="with --gate: B may be higher by this many percent (default: 0)",
+    )
     add_json(parser)
 
 

@@ -51,13 +51,20 @@ _MOST_SECONDS = 3_600.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", nargs="?", help="a run that was measured with --evidence")
-    parser.add_argument("--top", type=int, default=10, metavar="N", help="show the N worst stalls (10)")
-    parser.add_argument("--pid", type=int, metavar="PID", help="explain a process of yours instead of a run")
-    parser.add_argument("--thread", metavar="NAME|TID", help="with --pid: only the threads of this name or number")
+    parser.add_argument(
+        "run", metavar="RUN", nargs="?", help="the run to explain; it must have been measured with --evidence"
+    )
+    parser.add_argument("--top", type=int, default=10, metavar="N", help="show the N worst stalls (default: 10)")
+    parser.add_argument("--pid", type=int, metavar="PID", help="explain the running process PID instead of a run")
+    parser.add_argument("--thread", metavar="NAME|TID", help="with --pid: follow only the threads with this name or id")
     parser.add_argument("--cgroup", metavar="PATH", help="explain the processes of a control group instead of a run")
-    parser.add_argument("--duration", type=number, metavar="S", help="observe the program for S seconds")
-    tracks_file.add_arguments(parser, "also write the tracks of the trace to FILE")
+    parser.add_argument(
+        "--duration",
+        type=number,
+        metavar="S",
+        help="observe the program for S seconds (default: a process 10 s, a command until it ends)",
+    )
+    tracks_file.add_arguments(parser, "also write the trace to FILE, as tracks for ui.perfetto.dev")
     if isinstance(parser, Parser):
         parser.takes_command = True
     add_json(parser)

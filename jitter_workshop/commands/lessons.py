@@ -40,12 +40,23 @@ NO_COURSE = "the new chapter needs a course"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = ("list", "check", "new", "try")
-    parser.add_argument("action", nargs="?", default=actions[0], choices=actions, help="default: list")
-    parser.add_argument("id", nargs="?", metavar="ID", help="new, try: the chapter's id")
-    parser.add_argument("--course", metavar="DIR", type=Path, help="a course of your own instead of the built-in one")
-    parser.add_argument("--rounds", type=int, metavar="N", help="try: this many times (default 1)")
-    parser.add_argument("--duration", type=float, metavar="S", help="try: seconds a run (default: the chapter's)")
-    parser.add_argument("--half", choices=("before", "after"), help="try: only the runs before or after a boot")
+    parser.add_argument("action", nargs="?", default=actions[0], choices=actions, help="the action (default: list)")
+    parser.add_argument("id", nargs="?", metavar="ID", help="with new or try: the id of the chapter")
+    parser.add_argument(
+        "--course", metavar="DIR", type=Path, help="use the course in the folder DIR instead of the built-in course"
+    )
+    parser.add_argument("--rounds", type=int, metavar="N", help="with try: make N rounds (default: 1)")
+    parser.add_argument(
+        "--duration",
+        type=float,
+        metavar="S",
+        help="with try: measure each run for S seconds (default: the chapter's time)",
+    )
+    parser.add_argument(
+        "--half",
+        choices=("before", "after"),
+        help="with try: make only the runs before a boot, or only those after the boot",
+    )
     add_json(parser)
 
 

@@ -47,10 +47,15 @@ from jitter_workshop.session.store import OpenSession
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what")
-    what.add_argument("--workload", choices=tuple(KINDS), default="ring")
+    what.add_argument("--workload", choices=tuple(KINDS), default="ring", help="the workload (default: ring)")
     what.add_argument("--label", default="", metavar="L", help="a name for the run")
-    what.add_argument("--preset", choices=("quick", "standard", "long"), default="quick", help="5 s, 40 s or 1 h")
-    what.add_argument("--messages", type=int, metavar="N", help="send this many messages, instead of --preset")
+    what.add_argument(
+        "--preset",
+        choices=("quick", "standard", "long"),
+        default="quick",
+        help="quick (default): 5 s; standard: 40 s; long: 1 h",
+    )
+    what.add_argument("--messages", type=int, metavar="N", help="send N messages, instead of --preset")
     what.add_argument(
         "--duration", dest="duration_s", type=number, metavar="S", help="measure for S seconds, instead of --preset"
     )
@@ -58,49 +63,67 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--for-percentile",
         "--solid",
         metavar="P",
-        help="measure for as long as percentile P needs, instead of --preset",
+        help="measure until percentile P has enough samples, instead of --preset",
     )
     what.add_argument(
         "--interval-us",
         dest="interval_ns",
         type=_ns,
         metavar="U",
-        help="time between messages (10), wake-ups (1000) or ACKs (100)",
+        help="µs between messages (default: 10), wake-ups (default: 1000) or ACKs (default: 100)",
     )
     what.add_argument(
-        "--pacing", choices=("spin", "schedule"), help="wait after each message (spin), or send at set times (schedule)"
+        "--pacing",
+        choices=("spin", "schedule"),
+        help="spin: wait after each message; schedule: send each message at a planned time",
     )
     what.add_argument(
-        "--duty", type=int, choices=(100, 50, 10), default=100, help="spin samples this share of the time (100)"
+        "--duty",
+        type=int,
+        choices=(100, 50, 10),
+        default=100,
+        help="with spin: percent of the time in which it samples (default: 100)",
     )
     what.add_argument(
-        "--pause", choices=("sleep", "busy"), default="sleep", help="what spin does in the rest of the time (sleep)"
+        "--pause",
+        choices=("sleep", "busy"),
+        default="sleep",
+        help="with --duty: what spin does while it does not sample (default: sleep)",
     )
     what.add_argument(
         "--memory",
         choices=("none", *MEMORY_OF),
         default="none",
-        help="ring: keep messages in ready or fresh memory; spin: load from far or near memory (none)",
+        help="ring keeps messages in ready or fresh memory; spin loads from far or near memory (default: none)",
     )
     what.add_argument(
         "--threshold-us",
         dest="threshold_ns",
         type=_ns,
         metavar="U",
-        help="a gap of this length or more is a stall (1; for wakeup 10, for ack 500)",
+        help="shortest stall in µs (default: 1; for wakeup 10, for ack 500)",
     )
     what.add_argument(
         "--matrix",
         action="store_true",
-        help="instead of a run, measure how long a cache line takes between each two CPUs",
+        help="make no run; measure how long a cache line takes from one CPU to another, for all pairs",
     )
     where = parser.add_argument_group("where")
-    where.add_argument("--placement", choices=("auto", "none"), default="auto", help="none: the scheduler decides")
-    where.add_argument("--producer-cpu", type=int, metavar="N", help="for ack: the sender's CPU")
-    where.add_argument("--accumulator-cpu", type=int, metavar="N", help="for ack: the receiver's CPU")
-    where.add_argument("--journaller-cpu", type=int, metavar="N")
-    where.add_argument("--no-journaller", action="store_true")
-    where.add_argument("--cpu", type=int, metavar="N", help="for spin and wakeup")
+    where.add_argument(
+        "--placement",
+        choices=("auto", "none"),
+        default="auto",
+        help="auto (default): bind the threads to hot CPUs; none: the scheduler chooses the CPUs",
+    )
+    where.add_argument(
+        "--producer-cpu", type=int, metavar="N", help="the CPU of the producer (with ack: of the sender)"
+    )
+    where.add_argument(
+        "--accumulator-cpu", type=int, metavar="N", help="the CPU of the accumulator (with ack: of the receiver)"
+    )
+    where.add_argument("--journaller-cpu", type=int, metavar="N", help="the CPU of the journaller (only with ring)")
+    where.add_argument("--no-journaller", action="store_true", help="run ring without the journaller thread")
+    where.add_argument("--cpu", type=int, metavar="N", help="the CPU of the measured thread (with spin and wakeup)")
     how = parser.add_argument_group("how")
     how.add_argument(
         "--sched",
@@ -108,11 +131,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_priority,
         default=0,
         metavar="other|fifo:N",
-        help="scheduling class (other)",
+        help="the scheduling policy: other (default), or fifo with the real-time priority N",
     )
     how.add_argument("--evidence", action="store_true", help="trace the kernel during the run")
     how.add_argument(
-        "--noise", action=_Once, metavar="KIND", help=f"noise to make during the run: {', '.join(NOISE_KINDS)}"
+        "--noise", action=_Once, metavar="KIND", help=f"make a noise during the run: {', '.join(NOISE_KINDS)}"
     )
     add_wait(how)
     add_json(parser)

@@ -20,10 +20,15 @@ from jitter_workshop.errors import UsageError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "wanted", metavar="TUNABLE", nargs="*", help="ID or ID=VALUE (default: all that can be improved)"
+        "wanted",
+        metavar="TUNABLE",
+        nargs="*",
+        help="the settings to plan, as ID or ID=VALUE (default: all that can be improved)",
     )
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
-    parser.add_argument("--next-boot", "--once", action="store_true", help="boot parameters for the next boot only")
+    parser.add_argument(
+        "--next-boot", "--once", action="store_true", help="plan boot parameters for the next boot only"
+    )
     parser.add_argument("--sh", action="store_true", help="print a shell script that makes and undoes the changes")
     add_json(parser)
 

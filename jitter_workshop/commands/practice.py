@@ -46,17 +46,35 @@ def add_arguments(parser: Any) -> None:
         nargs="?",
         choices=(*ACTIONS, *SCENARIO_COMMANDS),
         metavar="ACTION",
-        help=f"{', '.join(ACTIONS)}; none: open the workshop inside",
+        help=f"{', '.join(ACTIONS)}; without ACTION the workshop opens inside the machine",
     )
-    parser.add_argument("scenario", nargs="?", metavar="ID", default="", help="scenario: which one")
-    parser.add_argument("--list", action="store_true", help="the same as the action list")
+    parser.add_argument("scenario", nargs="?", metavar="ID", default="", help="with scenario: the id of the scenario")
+    parser.add_argument("--list", action="store_true", help="the same as the action 'list'")
     parser.add_argument("--shape", metavar="NAME", default="", help="the machine's shape (default: laptop)")
-    parser.add_argument("--plain", action="store_true", help="open the workshop line by line")
-    parser.add_argument("--kernel", metavar="FILE", type=Path, help="fetch: a kernel's image, vmlinuz or vmlinux")
-    parser.add_argument("--modules", metavar="DIR", type=Path, help="fetch: its folder below /lib/modules")
-    parser.add_argument("--seed", metavar="N", type=int, help="scenario: the seed for its values (default: drawn)")
-    parser.add_argument("--try", dest="unattended", action="store_true", help="scenario: check, solve it, check again")
-    parser.add_argument("--folder", metavar="DIR", type=Path, help="scenarios, scenario: a folder of your own")
+    parser.add_argument(
+        "--plain", action="store_true", help="open the workshop as lines of text instead of full screen"
+    )
+    parser.add_argument(
+        "--kernel", metavar="FILE", type=Path, help="with fetch: the image of your own kernel, vmlinuz or vmlinux"
+    )
+    parser.add_argument(
+        "--modules", metavar="DIR", type=Path, help="with fetch: this kernel's folder below /lib/modules"
+    )
+    parser.add_argument(
+        "--seed",
+        metavar="N",
+        type=int,
+        help="with scenario: the seed from which its values are drawn (default: a random seed)",
+    )
+    parser.add_argument(
+        "--try",
+        dest="unattended",
+        action="store_true",
+        help="with scenario: run the checks, then the scenario's own solution, then the checks again",
+    )
+    parser.add_argument(
+        "--folder", metavar="DIR", type=Path, help="with scenarios or scenario: a folder with your own scenarios"
+    )
     add_json(parser)
     parser.takes_command = True
 

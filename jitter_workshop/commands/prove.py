@@ -93,38 +93,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rounds",
         type=int,
         metavar="N",
-        help="make N rounds, 1 to 1000 (10, the least for a verdict; with --screen: 32 pairs)",
+        help="make N rounds, 1 to 1000 (default: 10, the least for a verdict; with --screen 32 pairs)",
     )
     parser.add_argument("--screen", action="store_true", help="find which of many settings matter")
+    parser.add_argument("--resume", action="store_true", help="with --screen: continue the screening that was stopped")
     parser.add_argument(
-        "--resume", action="store_true", help="with --screen: go on with the screening that was stopped"
+        "--preset", choices=("quick", "standard"), help="the time of each run: quick (default) is 5 s, standard is 40 s"
     )
-    parser.add_argument("--preset", choices=("quick", "standard"), help="each run: 5 s (quick, the default) or 40 s")
     parser.add_argument(
-        "--duration", dest="duration_s", type=number, metavar="S", help="each run: S seconds, instead of --preset"
+        "--duration",
+        dest="duration_s",
+        type=number,
+        metavar="S",
+        help="measure each run for S seconds, instead of --preset",
     )
     parser.add_argument(
         "--workload",
         choices=tuple(KINDS),
-        help="the workload (ring; spin if there is one hot CPU)",
+        help="the workload (default: ring, or spin if there is only one hot CPU)",
     )
     parser.add_argument("--cpus", metavar="LIST", help="the hot CPUs, such as 2-3")
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of the random order (default: drawn)")
+    parser.add_argument("--seed", type=int, metavar="N", help="the seed of the random order (default: a random seed)")
     add_wait(parser)
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--yes", action="store_true", help="start without asking")
     parser.add_argument("--list", action="store_true", help="list the proofs of this session")
-    parser.add_argument("--show", metavar="ID", help="show one proof (its id, its change, or @1 for the newest)")
+    parser.add_argument(
+        "--show", metavar="ID", help="show one proof: ID is its id, its change, or @1 for the newest proof"
+    )
     own = parser.add_argument_group("with a command after --")
     own.add_argument(
-        "--metric", metavar="M", help="what to compare: wall, user, held-up, a percentile or a benchmark's name (wall)"
+        "--metric",
+        metavar="M",
+        help="what to compare: wall (default), user, held-up, a percentile or a benchmark's name",
     )
     own.add_argument(
-        "--match", metavar="REGEX", help="a figure in the command's output: what the brackets of REGEX match"
+        "--match",
+        metavar="REGEX",
+        help="compare a figure of the command's output: the one that the brackets in REGEX match",
     )
-    own.add_argument("--hlog", metavar="FILE", help="a histogram that the command writes, as .hlog or .hgrm (p99)")
-    own.add_argument("--pyperf", metavar="FILE", help="a file of pyperf that the command writes (the mean)")
-    own.add_argument("--unit", metavar="U", help="the unit of the figure: ns, us, ms, s, or for --match any word")
-    own.add_argument("--timeout", dest="timeout_s", type=number, metavar="S", help="end a run after S seconds (600)")
+    own.add_argument(
+        "--hlog",
+        metavar="FILE",
+        help="compare a percentile of the .hlog or .hgrm file that the command writes (default: p99)",
+    )
+    own.add_argument("--pyperf", metavar="FILE", help="compare the mean in the pyperf file that the command writes")
+    own.add_argument(
+        "--unit", metavar="U", help="the unit of the figure: ns, us, ms or s; with --match also any other word"
+    )
+    own.add_argument(
+        "--timeout", dest="timeout_s", type=number, metavar="S", help="end a run after S seconds (default: 600)"
+    )
     if isinstance(parser, Parser):
         parser.takes_command = True
     add_json(parser)

@@ -22,8 +22,8 @@ _SHOWN = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("dir", metavar="DIR", type=Path, help="a folder that does not exist yet, or is empty")
-    parser.add_argument("--with-hostname", action="store_true", help="record the host's name too")
+    parser.add_argument("dir", metavar="DIR", type=Path, help="the folder to write: it must be new or empty")
+    parser.add_argument("--with-hostname", action="store_true", help="also record the name of the host")
     parser.add_argument(
         "--note", metavar="TEXT", default="", help="a description of this machine, kept with the recording"
     )

@@ -37,13 +37,18 @@ SHOWN = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=NAMES, help="default: by the name after -o, else html")
-    parser.add_argument("-o", "--output", metavar="FILE", help="the file to write; - is standard output")
-    parser.add_argument("--run", metavar="RUN", nargs="+", action="extend", default=[], help="only these runs")
-    parser.add_argument("--force", action="store_true", help="replace an existing file")
-    parser.add_argument("--private", action="store_true", help="without names, labels, paths and raw data")
     parser.add_argument(
-        "--course", metavar="DIR", type=Path, help="the session's course, if it is not the built-in one"
+        "--format", choices=NAMES, help="the format of the report (default: the ending of the -o file, else html)"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="the file to write; - means stdout")
+    parser.add_argument("--run", metavar="RUN", nargs="+", action="extend", default=[], help="report only these runs")
+    parser.add_argument("--force", action="store_true", help="replace an existing file")
+    parser.add_argument("--private", action="store_true", help="leave out names, labels, paths and raw data")
+    parser.add_argument(
+        "--course",
+        metavar="DIR",
+        type=Path,
+        help="the folder of the session's course, if this is not the built-in course",
     )
 
 

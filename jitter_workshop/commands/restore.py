@@ -27,14 +27,19 @@ from jitter_workshop.model.record import picked
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("tunables", metavar="TUNABLE", nargs="*", help="only these ids (default: everything)")
-    parser.add_argument("--all", action="store_true", help="restore everything, as without TUNABLE")
-    parser.add_argument("--list", action="store_true", help="show what is applied now, and change nothing")
+    parser.add_argument(
+        "tunables",
+        metavar="TUNABLE",
+        nargs="*",
+        help="restore only the settings with these ids (default: all settings)",
+    )
+    parser.add_argument("--all", action="store_true", help="restore all settings, as without TUNABLE")
+    parser.add_argument("--list", action="store_true", help="show which settings are applied now, and change nothing")
     parser.add_argument(
         "--discard",
         "--forget",
         action="store_true",
-        help="no longer restore the settings that others have changed since",
+        help="forget the settings that other programs have changed since, and never restore them",
     )
     add_json(parser)
 

@@ -29,9 +29,19 @@ MOST_SESSIONS = 40
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, default=PORT, metavar="N", help=f"default {PORT}; 0: any free port")
     parser.add_argument(
-        "--sessions", type=int, default=SESSIONS, metavar="N", help=f"most pages at a time ({SESSIONS})"
+        "--port",
+        type=int,
+        default=PORT,
+        metavar="N",
+        help=f"the port to listen on (default: {PORT}); 0 means any free port",
+    )
+    parser.add_argument(
+        "--sessions",
+        type=int,
+        default=SESSIONS,
+        metavar="N",
+        help=f"the largest number of pages at a time (default: {SESSIONS})",
     )
 
 

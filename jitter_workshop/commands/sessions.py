@@ -45,13 +45,23 @@ MOST_NAMED = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="default: list")
-    parser.add_argument("id", nargs="*", metavar="ID", help="the session, or the files to import")
-    parser.add_argument("--unit", choices=("ns", "us", "ms", "s"), help="the unit of an imported file's values")
-    parser.add_argument("--label", default="", metavar="L", help="a name for the imported curve (default: the file's)")
-    parser.add_argument("--import", dest="imported", metavar="LABEL", help="the imported curve to remove")
-    parser.add_argument("--profile", action="store_true", help="show only the applied settings, one ID=VALUE a line")
-    parser.add_argument("--yes", action="store_true", help="remove without asking")
+    parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="the action (default: list)")
+    parser.add_argument("id", nargs="*", metavar="ID", help="the session; with import the files to import")
+    parser.add_argument(
+        "--unit", choices=("ns", "us", "ms", "s"), help="with import: the unit of the values in the file"
+    )
+    parser.add_argument(
+        "--label", default="", metavar="L", help="with import: a name for the curve (default: the name of the file)"
+    )
+    parser.add_argument(
+        "--import", dest="imported", metavar="LABEL", help="with remove: remove only the imported curve LABEL"
+    )
+    parser.add_argument(
+        "--profile", action="store_true", help="with show: print only the applied settings, one ID=VALUE on each line"
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="with remove: do not ask before the session or curve is removed"
+    )
     add_json(parser)
 
 

@@ -68,25 +68,37 @@ factor, plus one minute. ``--until`` sets another limit."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what")
-    what.add_argument("--threshold", metavar="D", help="stalls last at least this long (20us; for a program 1ms)")
+    what.add_argument(
+        "--threshold", metavar="D", help="the length of the shortest stall (default: 20us; for a program 1ms)"
+    )
     what.add_argument("--until", metavar="D", help="watch for this long, such as 12h (default: until Ctrl-C)")
     what.add_argument("--cpu", type=int, metavar="N", help="the CPU to watch (default: chosen for you)")
-    what.add_argument("--pid", type=int, metavar="PID", help="watch a process of yours instead of a CPU")
-    what.add_argument("--thread", metavar="NAME|TID", help="with --pid: only the threads of this name or number")
-    what.add_argument("--keep", type=int, default=_KEEP, metavar="N", help=f"keep the N worst stalls ({_KEEP})")
-    what.add_argument("-o", "--output", metavar="DIR", help="keep the watch in a new folder below DIR")
+    what.add_argument("--pid", type=int, metavar="PID", help="watch the running process PID instead of a CPU")
+    what.add_argument("--thread", metavar="NAME|TID", help="with --pid: watch only the threads with this name or id")
+    what.add_argument(
+        "--keep", type=int, default=_KEEP, metavar="N", help=f"keep the traces of the N worst stalls (default: {_KEEP})"
+    )
+    what.add_argument("-o", "--output", metavar="DIR", help="write the journal and the traces to a new folder in DIR")
     add_wait(what)
     telling = parser.add_argument_group("tell")
-    telling.add_argument("--exec", dest="command_line", metavar="CMD", help="run CMD for each freeze")
-    telling.add_argument("--textfile", metavar="FILE", help="keep the figures in FILE.prom for node_exporter")
+    telling.add_argument(
+        "--exec", dest="command_line", metavar="CMD", help="run CMD each time that the trace is frozen after a stall"
+    )
+    telling.add_argument(
+        "--textfile", metavar="FILE", help="write the figures again and again to FILE (NAME.prom), for node_exporter"
+    )
     verdict = parser.add_argument_group("verdict")
-    verdict.add_argument("--accept", metavar="CONDITION", help='such as "stall < 20us for 12h"')
-    verdict.add_argument("--sign", metavar="KEY", help="have ssh-keygen sign the verdict file with this key")
-    verdict.add_argument("--verify", metavar="FILE", help="verify a verdict file instead")
-    verdict.add_argument("--signers", metavar="FILE", help="with --verify: the allowed signers (ssh-keygen(1))")
+    verdict.add_argument(
+        "--accept", metavar="CONDITION", help='judge the watch by this condition, such as "stall < 20us for 12h"'
+    )
+    verdict.add_argument("--sign", metavar="KEY", help="let ssh-keygen sign the verdict file with this key")
+    verdict.add_argument("--verify", metavar="FILE", help="do not watch; verify the verdict file FILE")
+    verdict.add_argument(
+        "--signers", metavar="FILE", help="with --verify: the file of allowed signers (man 1 ssh-keygen)"
+    )
     showing = parser.add_argument_group("show")
-    showing.add_argument("--show", metavar="DIR", help="show an earlier watch from its journal instead")
-    tracks_file.add_arguments(showing, "with --show: also write the tracks of the kept stalls to FILE")
+    showing.add_argument("--show", metavar="DIR", help="do not watch; show an earlier watch from its journal in DIR")
+    tracks_file.add_arguments(showing, "with --show: also write the kept stalls to FILE, as tracks for ui.perfetto.dev")
     if isinstance(parser, Parser):
         parser.takes_command = True
     add_json(parser)

@@ -16,9 +16,13 @@ from typing import TextIO
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--plain", action="store_true", help="line by line instead of full screen")
-    parser.add_argument("--chapter", metavar="ID", help="go straight to a chapter")
-    parser.add_argument("--course", metavar="DIR", type=Path, help="a course of your own instead of the built-in one")
+    parser.add_argument(
+        "--plain", action="store_true", help="open the workshop as lines of text instead of full screen"
+    )
+    parser.add_argument("--chapter", metavar="ID", help="begin with the chapter ID")
+    parser.add_argument(
+        "--course", metavar="DIR", type=Path, help="use the course in the folder DIR instead of the built-in course"
+    )
 
 
 def rehearse() -> None:

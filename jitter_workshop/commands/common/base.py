@@ -132,13 +132,13 @@ def verb_parser(verb: str, doc: str | None) -> Parser:
         allow_abbrev=False,
     )
     everywhere = parser.add_argument_group("with every verb")
-    everywhere.add_argument("--session", metavar="NAME", help="the session to work in (default: the current one)")
+    everywhere.add_argument("--session", metavar="NAME", help="the session to work in (default: the current session)")
     everywhere.add_argument(
         "--root",
         metavar="TREE",
         type=_tree,
         default=Path("/"),
-        help="a recorded host instead of this one (a folder from record-host, or a tar file of it); read-only",
+        help="read a recorded host instead of this host: a folder from record-host, or a tar file of it",
     )
     return parser
 

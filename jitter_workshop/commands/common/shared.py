@@ -84,7 +84,7 @@ def add_wait(options: argparse._ActionsContainer) -> None:
         type=number,
         default=0.0,
         metavar="S",
-        help="wait up to S seconds for another run to end",
+        help="wait up to S seconds for another run to end (default: do not wait)",
     )
 
 
