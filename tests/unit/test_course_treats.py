@@ -85,7 +85,7 @@ SPOKEN_OF = {
         "iommu": "**IOMMU**",
         "iommu-pt": "`iommu=pt`",
     },
-    "caches": {"resctrl": "**The host's lever is resctrl**"},
+    "caches": {"resctrl": "**On the host resctrl can divide caches and bandwidth**"},
     "own-part": {"mitigations": "Mitigations of processor flaws"},
 }
 
