@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--for-percentile",
         "--solid",
         metavar="P",
-        help="measure until percentile P has enough samples, instead of --preset",
+        help="measure as long as percentile P needs for enough samples, instead of --preset",
     )
     what.add_argument(
         "--interval-us",
