@@ -87,7 +87,9 @@ def tables_of(page: str) -> list[tuple[str, list[str]]]:
     lines = page.split("\n")
     found = []
     for last in (n for n, line in enumerate(lines) if re.match(r" *count +\d", line)):
-        first = max(n for n in range(last) if re.match(r" *p50 +\d", lines[n]))
+        first = max((n for n in range(last) if re.match(r" *p50 +\d", lines[n])), default=None)
+        if first is None:  # a line of text that begins with "count 9"
+            continue
         head = list(itertools.takewhile(lambda line: line.startswith("   ") and line.strip(), reversed(lines[:first])))
         found.append(("\n".join(reversed(head)), lines[last].split()[1:]))
     return found

@@ -18,7 +18,7 @@ from jitter_workshop.stats.sample_size import FEW_STALLS, of_run
 from jitter_workshop.stats.scale import about_times, as_told, nice_ns, nice_number, times
 
 GONE = 20.0
-"""A figure that fell by this factor or more is as good as gone."""
+"""A figure that fell by this factor or more is nearly 0."""
 NEAR_FACTOR = 3.0
 """A guess is near if it differs from the value by at most this factor. It is about half a decade, the precision of the
 eye on a logarithmic chart."""
@@ -163,7 +163,7 @@ def _fell_most(task: PredictionTask, before: KnownRun, seen: KnownRun) -> tuple[
 
 
 def _also_gone(task: PredictionTask, given: Answer, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:
-    """Return the same values as ``_decide`` if the figure of the learner's answer is as good as gone, as is the figure
+    """Return the same values as ``_decide`` if the figure of the learner's answer is nearly 0, as is the figure
     that fell most: then chance decides which of the two fell most, and both answers are right. Return None for all
     other answers, and for a question that is not about what falls most."""
     found = _fell_most(task, before, seen) if task.by == "falls" and given.figure is not None else None
@@ -173,7 +173,7 @@ def _also_gone(task: PredictionTask, given: Answer, before: KnownRun, seen: Know
     if any(factor is None or factor < GONE for factor in factors):
         return None
     _, most, _ = found
-    return given, moved(figure(given.figure), before, seen), f"Another figure is as good as gone, too: {most}"
+    return given, moved(figure(given.figure), before, seen), f"Another figure nearly fell to 0, too: {most}"
 
 
 def _in_range(

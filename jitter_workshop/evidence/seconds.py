@@ -93,7 +93,8 @@ class Seconds:
 
 
 def _spread(low: int, high: int) -> Iterator[tuple[int, int]]:
-    """Yield (cell, ns) for each cell that a time from ``low`` to before ``high`` touches; cells are counted from 0."""
+    """Divide the interval [low, high) into cells. Yield (cell, ns) for each cell that has a part of the interval; cells
+    are counted from 0."""
     while low < high:
         cell = low // _CELL_NS
         end = min(high, (cell + 1) * _CELL_NS)

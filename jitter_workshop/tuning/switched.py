@@ -149,7 +149,7 @@ def node_cpus(root: HostRoot) -> tuple[CpuSet, ...]:
 
 
 def _own_lists(root: HostRoot) -> list[CpuSet]:
-    """Return the CPUs that our own isolated cpusets list now; another program may have rewritten these lists."""
+    """Return the CPUs that are in our own isolated cpusets now. Another program may have changed these cpusets."""
     return [cpus for path in _OWN_LISTS if (cpus := root.cpu_list(path))]
 
 

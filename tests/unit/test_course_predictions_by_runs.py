@@ -86,19 +86,19 @@ def test_the_figure_that_fell_most_is_the_answer(before: tuple[int, int], after:
 
 
 @pytest.mark.parametrize(("left", "both"), [(20, True), (21, False)])
-def test_two_figures_that_are_as_good_as_gone_are_both_right(left: int, both: bool) -> None:
+def test_two_figures_that_are_nearly_0_are_both_right(left: int, both: bool) -> None:
     before, after = run(400, 4_000), run(left, 3)
     judged = {a.id: outcome(FALLS, Prediction(choice=a.id), after, before) for a in FALLS.answers}
     told = judged["preempted"]
     assert told is not None
     assert told.near is both
-    assert ("Another figure is as good as gone, too: Page faults" in told.explanation) is both
+    assert ("Another figure nearly fell to 0, too: Page faults" in told.explanation) is both
     assert ("That is right. The thread preempted: 40 → 2 a second." in told.text) is both
     most, none = judged["faults"], judged["none"]
     assert most is not None
     assert none is not None
     assert (most.near, none.near) == (True, False)
-    assert "as good as gone" not in most.explanation + none.explanation
+    assert "nearly fell to 0" not in most.explanation + none.explanation
 
 
 def test_the_measured_figures_are_told_and_one_that_a_run_lacks_is_not() -> None:

@@ -54,7 +54,7 @@ def test_a_preset_is_reckoned_by_its_interval() -> None:
 def test_the_rate_of_spin_is_known_by_its_first_run(make_run: MakeRun) -> None:
     request = MeasureRequest(workload="spin")
     assert "the first run shows" in run_length.sentence(run_length.outlook(request, ()))
-    with pytest.raises(UsageError, match="known only after a first run"):
+    with pytest.raises(UsageError, match="not known before a first run"):
         run_length.until(request, "99.9", ())
     run = placed(make_run([[20] * 10_000], name="spin_gap", workload="spin"))
     assert run_length.outlook(request, (run,)).messages == pytest.approx(5 * 10_000 / run.duration_s)

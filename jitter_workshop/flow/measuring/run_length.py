@@ -130,7 +130,7 @@ def until(request: MeasureRequest, percentile: str, runs: Sequence[Run]) -> tupl
     what = KINDS[request.workload].makes
     if rate is None:
         raise UsageError(
-            f"the number of {what} that {request.workload} makes a second is known only after a first run",
+            f"the number of {what} that {request.workload} makes per second is not known before a first run",
             "measure once without --for-percentile",
         )
     need = _of(wanted, rate, before)

@@ -386,8 +386,8 @@ class _Recording:
 
 
 class Ends(contextlib.ExitStack):
-    """Detect the end of a program: the end of its first process, of all explained threads, or of all processes in a
-    control group."""
+    """Detect the end of a program: the end of its first process, of all threads that are observed, or of all
+    processes in a control group."""
 
     def __init__(self, root: HostRoot, found: Found) -> None:
         super().__init__()

@@ -134,7 +134,7 @@ _ADVICE = {
     "lower": "The proof says 'lower': keep the change by the lines below, and check it after the next boot.",
     "higher": "The proof says 'higher': leave the change out. There is nothing to make last.",
     "no_change": "The proof says 'no change': leave the change out. Each setting that is kept has to be looked after.",
-    "cannot_tell": "The proof cannot tell. Make more rounds first; these lines are for a proof that says 'lower':",
+    "cannot_tell": "The proof has no verdict yet. Make more rounds. Use these lines only if it says 'lower':",
 }
 
 
