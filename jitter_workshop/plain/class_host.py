@@ -94,9 +94,9 @@ def heard(workshop: Workshop, talk: Talk, answer: str) -> bool:
 
 
 def have_turn(workshop: Workshop, talk: Talk) -> bool:
-    """Wait for the turn of a class host. Return True once this user has the turn, and at once on a host without a
-    class. Return False if the learner stopped waiting. HUP and TERM end the wait and then act as usual. Raise HostError
-    if the turn cannot be taken."""
+    """Wait for the turn of a class host. Return True as soon as this user has the turn; on a host without a class,
+    return True at once. Return False if the learner stopped waiting. HUP and TERM end the wait and then act as usual.
+    Raise HostError if the turn cannot be taken."""
     view = workshop.class_view
     if view is None or workshop.agent_session.has_turn:
         return True

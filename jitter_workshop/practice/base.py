@@ -235,7 +235,7 @@ def _with_links(paths: Iterable[str]) -> set[str]:
 
 
 def _copy(path: str, tree: Path) -> dict[str, list[int]]:
-    """Copy a file into the tree, with each link in its path. Return the stamps of the copied files and links."""
+    """Copy a file into the tree, with each link in its path. Return the time stamps of the copied files and links."""
     stamps: dict[str, list[int]] = {}
     at, parts = Path("/"), list(Path(path).parts[1:])
     while parts:

@@ -55,7 +55,7 @@ class Facts(NamedTuple):
 
 
 def facts(path: str, kind: str, value: str) -> Facts:
-    """Return the facts of writing ``value`` to a setting."""
+    """Return what writing ``value`` to a setting makes and needs."""
     if kind == "unit":
         return _condition(Facts("services"), QUIET, value != "active")
     found = _facts(path, kind, value)

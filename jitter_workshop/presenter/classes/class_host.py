@@ -21,7 +21,7 @@ NEARLY_OVER_S = 60.0
 
 
 def lines(view: ClassView, course: Course, width: int) -> Iterable[Text]:
-    """Yield the line of the turn, then the line with the instructor's chapter. If the learner's turn has just ended,
+    """Yield the line about the turn, then the line with the instructor's chapter. If the learner's turn has just ended,
     yield the reason first."""
     if view.lost:
         yield from wrap(clean(view.lost, 300), width, "○ ", "  ")[:MOST_LINES]

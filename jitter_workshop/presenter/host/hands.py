@@ -22,7 +22,7 @@ NOTHING_YET = "Nothing is made yet: type the first line into a root shell. The w
 
 
 def not_for_hand(why: str) -> str:
-    """Return the sentence for a plan that cannot be typed, with the reason."""
+    """Return the sentence that says why a plan cannot be made by hand."""
     return f"You cannot make these writes by hand: {why}."
 
 

@@ -28,7 +28,8 @@ _AXIS = 8
 
 def drawn(picture: LessonPicture, width: int, *, ascii_only: bool = False, cpus: CpuView | None = None) -> Lines:
     """Return a picture as lines of at most ``width`` cells; ``width`` is at least 34. ``ascii_only``: draw lines and
-    boxes in ASCII. ``cpus``: the host whose CPUs ``draw-topology`` draws; without it nothing is drawn."""
+    boxes in ASCII. ``cpus``: the host's CPUs for the picture ``draw-topology``, which is empty without
+    them."""
     if isinstance(picture, Mask):
         lines = mask_bits(picture, width)
     elif isinstance(picture, Knees):
