@@ -1,14 +1,14 @@
-"""Estimate the ratio with ÷ without of runs made in pairs: test the ratio against 1, and give its interval and its
-spread.
+"""Estimate a ratio from runs made in pairs: a value with the change, divided by the value without it. Test the ratio
+against 1, and give its interval and its spread.
 
 Each pair (x without, y with) contributes to a ratio r under test
 
     d(r) = (v - u) / (v + u + c),   v = y / √r, u = x · √r
 
 which changes its sign if x and y change places and r becomes 1/r. For times (a percentile) c is 0, and d is tanh of
-half the distance of the pair's log ratio from log r. As tanh is bounded, one extreme round counts no more than one
-round. For counted events c is 10. Below ten events a pair's contribution grows with its number of events, as the score
-of a Poisson rate does. So no half event must be invented for a round without events. Far above ten events, the
+half the distance of the pair's log ratio from log r. As tanh is bounded, an extreme round has no more weight than
+any other. For counted events c is 10. Below ten events a pair's contribution grows with its number of events, as the
+score of a Poisson rate does. So a round without events needs no invented half event. Far above ten events, the
 contribution is the bounded log ratio again. At ten events, luck between rounds (a spread of the log ratio of about 0.6)
 begins to outweigh luck in the counts: 4/c = 0.6².
 

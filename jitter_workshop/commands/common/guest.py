@@ -97,7 +97,7 @@ def reset(machine: Machine) -> None:
     # Give the terminal back as a program would that ends in order.
     with contextlib.suppress(OSError):
         os.write(1, LEAVE.encode())
-    say("The machine goes back to its state after the start.")
+    say("The machine returns to the state that it had when it was started.")
     machine.reset()
 
 

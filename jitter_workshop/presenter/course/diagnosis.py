@@ -171,7 +171,7 @@ def verdict(found: Diagnosed, seen: SeenCauses, chapter: Chapter, course: Course
     if most is None:
         unknown = (seen.unknown_ns, seen.stalled_ns)
         said = undecided(seen.source, chosen.label, chosen.total_ns, found.right, *unknown)
-        return said, "With root's rights a run is traced, and each cause has its time."
+        return said, "With root's rights a run is traced: then each cause's time is known."
     other = "" if chosen == most else chosen.label
     meaning = _with_woken(most, seen, chapter, course) or means(most, chapter, course)
     if seen.emulated:

@@ -14,7 +14,7 @@ _WHAT = (
     "like: nothing that is done in it changes this host."
 )
 _TIMES = (
-    "Its processors are emulated, so what is counted there is real, and times mean nothing. Curves and times are "
+    "The machine's processors are emulated: its counts are real, but its times mean nothing. Curves and times are "
     "marked emulated, and the chapters compare by counts."
 )
 _KEPT = "The workshop opens in it. q leaves it and brings you back here; your sessions in it are kept on this host."

@@ -149,7 +149,8 @@ def level(report: CounterReport) -> str:
     name = f"kernel.perf_event_paranoid is {value}"
     if value > THREAD:
         return (
-            f"{name}: Debian refuses perf to users from 3 on, Ubuntu from 4 on. Other kernels treat such a value as 2."
+            f"{name}: with a value of 3 or more Debian refuses perf to users, with 4 or more Ubuntu does. Other "
+            "kernels treat these values like 2."
         )
     if value == THREAD:
         return (
