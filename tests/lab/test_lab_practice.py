@@ -172,7 +172,7 @@ def test_the_terminal_goes_inside_with_its_size_and_signals_and_comes_back(home:
         answers(f"cd; echo mine >{KEPT}/file; echo powersave >{GOVERNOR}; cat {GOVERNOR}", r"\npowersave\r\n")
         shell.seen = b""
         reset = subprocess.run([*VERB, "reset", "--json"], env=home, capture_output=True, check=True)
-        answers("", "goes back to its state.*# ")
+        answers("", "returns to the state.*# ")
         answers(f"cat {GOVERNOR} {KEPT}/file", r"\nschedutil\r\nmine\r\n")
         assert json.loads(reset.stdout)["reset"] == [shell.child.pid]
         answers("exit 3", "exit 3")
