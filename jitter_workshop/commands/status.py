@@ -63,7 +63,7 @@ def _show(args: argparse.Namespace, checkup: HostStatus) -> None:
         sys.stdout.write(prometheus.render(checkup.checks, checkup.hot.cpus.cpus))
         return
     from jitter_workshop.presenter.host import status
-    from jitter_workshop.presenter.text.lines import Output
+    from jitter_workshop.presenter.text.lines import Output, wrap
     from jitter_workshop.report.check_words import explained
 
     output = Output()
@@ -71,6 +71,8 @@ def _show(args: argparse.Namespace, checkup: HostStatus) -> None:
         check = checkup.checks[0]
         page_of_one = explained(checkup.tunables[0], check, checkup.host)
         output.show(status.page(check, page_of_one, checkup.host.root.recorded, output.width))
+        if untaught := checkup.tunables[0].untaught:
+            output.show(wrap(f"No chapter is about it: {untaught}", output.width))
         return
     output.show(status.table(checkup.line, checkup.head, checkup.groups(), output.width, brief=not args.ids))
 
