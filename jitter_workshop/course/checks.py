@@ -123,8 +123,7 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
         message = f"this chapter changes {chapter.changes}, and no [[check]] has the mark 'setting'"
         found.append(Flaw(("changes",), f"{message}: no learner can earn the mark"))
     what = chapter.changes if chapter.changes != "nothing" else differing(chapter)
-    changes = chapter.changes != "nothing" and bool(chapter.measurements)
-    if what and (changes or len(chapter.measurements) > 1) and chapter.shows is None:
+    if what and len(chapter.measurements) > 1 and chapter.shows is None:
         message = f"this chapter changes {what}, and no [shows] names the figure that the change moves"
         found.append(Flaw(("changes",), message))
     shows = chapter.shows

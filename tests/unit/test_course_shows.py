@@ -156,12 +156,9 @@ def test_a_measurement_names_its_use_of_memory(tmp_path: Path) -> None:
 
 
 def test_a_chapter_that_changes_something_has_to_show_it(tmp_path: Path) -> None:
-    made = chapter_of(written(tmp_path, SHOWS, ""))
-    (flaw,) = flaws(made)
+    (flaw,) = flaws(chapter_of(written(tmp_path, SHOWS, "")))
     assert flaw.where == ("changes",)
     assert "[shows]" in flaw.message
-    once = dataclasses.replace(made, measurements=made.measurements[:1])
-    assert [flaw.where for flaw in flaws(once) if "[shows]" in flaw.message] == [("changes",)]
 
 
 @pytest.mark.parametrize(
