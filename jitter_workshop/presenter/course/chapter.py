@@ -200,17 +200,26 @@ def explained(
     if fanout.TOPIC in walk.chapter.evidence and (run := walk.run_in("measure")) is not None:
         first = [*fanout.fan_out(run, width), Text()]
     # What was learnt comes first: the evidence below it is long.
-    learned = [*closing((), learnt, width)[1:], Text()] if learnt else []
-    return [*learned, *first, *explanation(view, runs, width), *closing(commands, (), width, fold)]
+    learned = what_was_learnt(learnt, width)
+    return [
+        *learned,
+        *([Text()] if learned else []),
+        *first,
+        *explanation(view, runs, width),
+        *closing(commands, (), width, fold),
+    ]
 
 
 def closing(commands: Sequence[HandCommand], learnt: Sequence[str], width: int, fold: Fold = ALL_OPEN) -> Lines:
     """Return the lines that end every chapter: commands to run by hand, and what was learnt."""
     lines: Lines = [Text(), *by_hand(commands, width, fold)] if commands else []
-    if learnt:
-        lines += [Text(), heading("WHAT YOU LEARNT")]
-        lines += items(map(styled, learnt), width, " ✓ ")
-    return lines
+    learned = what_was_learnt(learnt, width)
+    return [*lines, Text(), *learned] if learned else lines
+
+
+def what_was_learnt(learnt: Sequence[str], width: int) -> Lines:
+    """Return the sentences on what a chapter taught, below their heading; [] if there are none."""
+    return [heading("WHAT YOU LEARNT"), *items(map(styled, learnt), width, " ✓ ")] if learnt else []
 
 
 def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) -> Lines:

@@ -114,8 +114,7 @@ def headline(
     because it does not tell how late anything was. ``runs``: the two runs, if they are known."""
     if isinstance(found, Effects):
         lead = told_first(found)
-        large = lead is not None and lead.sort == "latency" and not (lead.doubtful or lead.at_least)
-        large = large and not busier_after(found, runs) and of_another_cause(found) is None
+        large = lead is not None and lead.sort == "latency" and not (lead.at_least or in_doubt(lead, found, runs))
         role = "accent" if noises_differ(runs) else _ROLES[found.direction]
         return (f"{times_told(lead.factor)}×", role) if lead is not None and large else ("", "")
     tail = _tail(found, asked) if found is not None else None
@@ -200,8 +199,7 @@ def _compared(
     if (told_of_chapter := _of_chapter(found)) is not None:
         parts.append(told_of_chapter)
     if found.lead is not None:
-        other = of_another_cause(found)
-        doubtful = _doubt(found.lead) or busier_after(found, runs) or other is not None
+        doubtful = in_doubt(found.lead, found, runs)
         looks = f"Perhaps {found.direction}: " if doubtful else _LEADS[found.direction]
         if noises_differ(runs):
             looks = _DIFFERS
@@ -215,7 +213,7 @@ def _compared(
                 f" {found.lead.name} moved most: {times_told(found.lead.factor)} times {found.lead.how}.", "text"
             )
         parts.append(line)
-        if other is not None:
+        if (other := of_another_cause(found)) is not None:
             quiet.append(f"{_in_time(other)}. The change is not made against this cause.")
         if found.but is not None:
             but = f"But {in_words(found.but)}{_doubt(found.but)}."
@@ -559,6 +557,12 @@ def _by_trace(seen: KnownRun) -> dict[str, float] | None:
         if one.kind == "task" and one.name not in ours:
             found[one.name] = found.get(one.name, 0.0) + 100 * one.total_ns / whole_ns
     return {name: percent for name, percent in found.items() if percent >= NOTICED_PERCENT}
+
+
+def in_doubt(one: Effect, found: Effects, runs: Sequence[KnownRun]) -> bool:
+    """Return True if something other than the change may explain an effect: chance, other work on the host, or a cause
+    that the change is not made against."""
+    return one.doubtful or busier_after(found, runs) or of_another_cause(found) is not None
 
 
 def of_another_cause(found: Effects) -> CauseTime | None:
