@@ -14,7 +14,7 @@ from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.model.course import StepName
 from jitter_workshop.presenter.course import keys_that_wait
-from jitter_workshop.presenter.course.chapter import NOT_MEASURED
+from jitter_workshop.presenter.course.chapter import NOTHING_MEASURED
 from jitter_workshop.tui.app import WorkshopApp
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.chapter.masking import MaskPage
@@ -47,7 +47,7 @@ KEYS: dict[StepName, tuple[str, ...]] = {
 give back if there is any such thing to do. What each key does on a recorded host is in ``test_recorded_host``."""
 
 ANSWERS = {
-    "m": f"{NOT_MEASURED}.",
+    "m": f"{NOTHING_MEASURED}.",
     "u": "No setting of this chapter is applied on this host.",
 }
 

@@ -337,12 +337,17 @@ def _ours(entries: Sequence[Entry], ids: frozenset[str], agent_session: AgentSes
     found = tuple(entry for entry in entries if entry.tunable in ids)
     strange = sorted({entry.tunable for entry in found} - agent_session.leased)
     if strange:
-        stand, them = ("is", "it") if len(strange) == 1 else ("are", "them")
-        raise HostError(
-            f"{', '.join(strange)} {stand} applied already, so all runs would have {them}",
-            f"restore {them} first: 'jitter-workshop restore {' '.join(strange)}'",
-        )
+        raise applied_already(strange)
     return found
+
+
+def applied_already(names: Sequence[str]) -> HostError:
+    """Return the error for tunables that are applied before a proof or a screening of them begins."""
+    stand, them = ("is", "it") if len(names) == 1 else ("are", "them")
+    return HostError(
+        f"{', '.join(names)} {stand} applied already, so all runs would have {them}",
+        f"restore {them} first: 'jitter-workshop restore {' '.join(names)}'",
+    )
 
 
 def _must_be_asked_for(ours: Sequence[Entry], wanted: Sequence[Wanted], root: HostRoot) -> None:

@@ -23,6 +23,7 @@ from jitter_workshop.flow.proving.meters import Meter, RunMeter, run_seconds
 from jitter_workshop.flow.proving.proof_plan import (
     CHANGE_S,
     ProveRequest,
+    applied_already,
     beside,
     command_measured,
     measured_on,
@@ -176,11 +177,7 @@ def other_writes(one: Sequence[Change], other: Sequence[Change]) -> str:
 def _must_not_stand(root: HostRoot, wanted: Sequence[Wanted]) -> None:
     names = sorted({entry.tunable for entry in standing(root)} & {one.id for one in wanted})
     if names:
-        stand, them = ("is", "it") if len(names) == 1 else ("are", "them")
-        raise HostError(
-            f"{', '.join(names)} {stand} applied already, so every run would have {them}",
-            f"restore {them} first: 'jitter-workshop restore {' '.join(names)}'",
-        )
+        raise applied_already(names)
 
 
 def _alone(asked: ProveRequest, drawn: HostPlan, agent_session: AgentSession) -> tuple[dict[str, Plan], list[Skipped]]:

@@ -43,7 +43,7 @@ from jitter_workshop.stats.scale import nice_ns, nice_number
 if TYPE_CHECKING:
     from jitter_workshop.flow.chapters.walk import ChapterSession
 
-NOT_MEASURED = "Nothing is measured on a recording"
+NOTHING_MEASURED = "Nothing is measured on a recording"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -319,7 +319,7 @@ def nothing_measured(shown: Sequence[RunCurve], width: int, *, counted: bool = F
     none = ", and no run of this chapter on another machine comes with the course."
     if counted:
         none = ", and an emulated machine has no curve: only its counts are shown."
-    text = f"{NOT_MEASURED}{'. t shows the curve of another machine.' if shown else none}"
+    text = f"{NOTHING_MEASURED}{'. t shows the curve of another machine.' if shown else none}"
     return [*lines, *wrap(text, width)]
 
 

@@ -314,7 +314,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         (shown, source), counted = self._page.recorded(), self.walk.counted_elsewhere(self.step)
         told = [curves.made_elsewhere(shown, source)] if shown else []
         told += [curves.counted_elsewhere(counted)] if counted else []
-        return [" ".join([f"{chapter_view.NOT_MEASURED}.", *told])] if told else self.now.said_of_recording()
+        return [" ".join([f"{chapter_view.NOTHING_MEASURED}.", *told])] if told else self.now.said_of_recording()
 
     def say_lines(self, width: int) -> Iterable[Text]:
         said = (
@@ -529,7 +529,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
     def _go_and_measure(self) -> None:
         """Go to the first step whose run is missing, and make that run. A run that exists is never overwritten."""
         if self.walk.host.rehearsed:
-            self.tell(f"{chapter_view.NOT_MEASURED}.")
+            self.tell(f"{chapter_view.NOTHING_MEASURED}.")
             return
         missing = [s for s in SLOTS if s in self.walk.chapter.steps and self.walk.run_in(s) is None]
         if not missing:
