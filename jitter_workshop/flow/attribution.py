@@ -26,6 +26,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.evidence import FORMAT_VERSION, CountedStall, CounterReport, EvidenceReport, Span
 from jitter_workshop.model.host import mark_notes
+from jitter_workshop.model.irq_rows import x86_key
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Counter, Counters, Run, ThreadRecord
 from jitter_workshop.model.spec import KINDS
@@ -380,6 +381,10 @@ def _busiest(
 
 
 def _name(key: str, counter: Counter) -> str:
-    """Return a counter as ``LOC (local timer)``: the name of its row in /proc/interrupts, then the meaning."""
-    what = _NAMES.get(key) or clean(counter.name, 40)
+    """Return a counter as ``LOC (local timer)``: the key of its row in /proc/interrupts, then the meaning. A row with a
+    number has its name, too: ``11 (arch_timer: local timer)``."""
+    name, what = clean(counter.name, 40), _NAMES.get(x86_key(key, counter.name), "")
+    if what and key.isdigit():
+        what = f"{name}: {what}"
+    what = what or name
     return clean(key, 12) if what in ("", key) else f"{clean(key, 12)} ({what})"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
+from jitter_workshop.model.irq_rows import CALLING, TIMER_IRQS
 from jitter_workshop.model.record import dataclass
 
 MOST_BURSTS = 100_000
@@ -106,7 +107,10 @@ NOISES = (
         "On the hot CPU, local timer interrupts come ten times as often as a task runs.",
         "A timer expires on the CPU on which it was armed. Keep the thread that arms timers off the hot CPU.",
         (
-            What((("timer", "timerfd_tmrproc"), ("vector", "local_timer"), ("irq", "arch_timer")), "measured"),
+            What(
+                (("timer", "timerfd_tmrproc"), ("vector", "local_timer"), *(("irq", name) for name in TIMER_IRQS)),
+                "measured",
+            ),
             What((_MINE,)),
         ),
         period_ns=100_000_000,
@@ -240,7 +244,16 @@ NOISES = (
         "this device (rps_cpus) makes the hot CPU receive the datagrams.",
         "NET_RX and function calls from another CPU grow on the hot CPU, and no task runs there.",
         "Take the hot CPU out of the mask of the receive queue (rps_cpus). The masks of interrupts do not move it.",
-        (What((("softirq", "NET_RX"), ("vector", "rps_trigger_softirq"), ("vector", "call_function*"))),),
+        (
+            What(
+                (
+                    ("softirq", "NET_RX"),
+                    ("vector", "rps_trigger_softirq"),
+                    ("vector", "call_function*"),
+                    ("vector", CALLING),
+                )
+            ),
+        ),
         cpus=2,
         spread=True,
         hides=False,

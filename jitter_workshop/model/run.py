@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from jitter_workshop.model.curve import PercentileCurve
 from jitter_workshop.model.host import mark_of
+from jitter_workshop.model.irq_rows import Counter as Counter
 from jitter_workshop.model.record import FORMAT_VERSION as FORMAT_VERSION
 from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.spec import KINDS, Placement, RunSpec
@@ -171,14 +172,6 @@ THREAD_COUNTS = (
     "timeslices",
 )
 """The fields of a thread's record that grow during a run. The values of the blocks are added up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Counter:
-    """Hold a per-CPU counter's growth during the measured blocks; ``per_cpu`` keys are CPU numbers as text."""
-
-    name: str
-    per_cpu: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from jitter_workshop.evidence.attribution import AROUND_NS, ARRIVAL_NS
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.evidence import Cause, CounterReport, EvidenceReport, InterferingTask
 from jitter_workshop.model.host import MARK_NOTE
+from jitter_workshop.model.irq_rows import CALLING, RESCHEDULING, WORKING
 from jitter_workshop.model.program import ProgramReport
 from jitter_workshop.model.spec import KINDS, MEASURED_THREADS
 from jitter_workshop.model.text import called, clean, many
@@ -40,9 +41,12 @@ VECTORS = {
     "sched_ttwu_pending": "another CPU wakes a task here",
     "rps_trigger_softirq": "another CPU hands packets over (RPS)",
     "irq_work": "the kernel's own interrupt (irq_work)",
+    CALLING: "function call from other CPUs",
+    RESCHEDULING: "another CPU asks to reschedule",
+    WORKING: "the kernel's own interrupt (irq_work)",
 }
-"""Name of an interrupt vector in the kernel → words for it. A gap around a vector is named by the same words without
-the brackets."""
+"""Name of an interrupt vector in the kernel (on arm64: the reason of an interrupt between CPUs) → words for it. A gap
+around a vector is named by the same words without the brackets."""
 _NO_EVENTS = {
     words.NOTHING: "no event",
     words.ASLEEP: "asleep or stopped",

@@ -16,6 +16,7 @@ from jitter_workshop.model.course import Shows
 from jitter_workshop.model.diagnosis import SeenCauses
 from jitter_workshop.model.evidence import EvidenceReport, InterferingTask
 from jitter_workshop.model.host import EMULATED
+from jitter_workshop.model.irq_rows import is_device, is_timer
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.run import Run
 from jitter_workshop.stats.scale import nice_hz, nice_ns, nice_number
@@ -152,16 +153,16 @@ def _slowest_block(seen: KnownRun) -> float | None:
     return max(known) / min(known) if len(known) > 1 else None
 
 
-def _on_hot(of_softirqs: bool, wanted: Callable[[str], bool]) -> Callable[[Run], int | None]:
-    """Return a function that adds up counters of a run on the hot CPUs. ``wanted``: tells by its name if a counter
-    belongs to the sum. The function returns None if threads are bound to no CPU, because no CPU is hot then."""
+def _on_hot(of_softirqs: bool, wanted: Callable[[str, str], bool]) -> Callable[[Run], int | None]:
+    """Return a function that adds up counters of a run on the hot CPUs. ``wanted``: tells by key and name if a
+    counter belongs to the sum. The function returns None if threads are bound to no CPU, because no CPU is hot then."""
 
     def added(run: Run) -> int | None:
         counters = run.softirqs if of_softirqs else run.interrupts
         hot = [str(cpu) for cpu in run.placement.hot]
         if counters is None or not hot:
             return None
-        return sum(c.per_cpu.get(cpu, 0) for name, c in counters.items() if wanted(name) for cpu in hot)
+        return sum(c.per_cpu.get(cpu, 0) for key, c in counters.items() if wanted(key, c.name) for cpu in hot)
 
     return added
 
@@ -206,6 +207,10 @@ def _idle_exit(seen: KnownRun) -> float | None:
     return None if entries is None or exit_us is None else exit_us * 1e3 / max(entries, 1)
 
 
+def _is_net_rx(key: str, _name: str) -> bool:
+    return key == "NET_RX"
+
+
 def _is_work(one: InterferingTask) -> bool:
     return one.kind == "workqueue"
 
@@ -228,12 +233,12 @@ FIGURES = {
         Figure(
             "interference", "time in stalls", "ns a second", lambda seen: seen.run.stalls.stolen_ns_per_second, _one_ns
         ),
-        Figure("ticks", "timer interrupts", "a second", _rate(_on_hot(False, "LOC".__eq__)), _one_event),
-        Figure("device-interrupts", "device interrupts", "a second", _rate(_on_hot(False, str.isdigit)), _one_event),
+        Figure("ticks", "timer interrupts", "a second", _rate(_on_hot(False, is_timer)), _one_event),
+        Figure("device-interrupts", "device interrupts", "a second", _rate(_on_hot(False, is_device)), _one_event),
         Figure("core-hz", "frequency of the hot CPU", "Hz", lambda seen: seen.run.core_hz, _one_ns),
         Figure("core-hz-spread", "fastest block ÷ slowest block", "", _slowest_block, _one_ns),
         Figure("intended-99", "p99 from the due time", "ns", _percentile("99", INTENDED), _one_ns),
-        Figure("net-rx", "NET_RX softirqs", "a second", _rate(_on_hot(True, "NET_RX".__eq__)), _one_event),
+        Figure("net-rx", "NET_RX softirqs", "a second", _rate(_on_hot(True, _is_net_rx)), _one_event),
         Figure("work-items", "work items of the kernel", "a second", _on_trace(_is_work), _one_event, traced=True),
         Figure("task-runs", "other tasks run", "a second", _on_trace(_is_task), _one_event, traced=True),
         Figure("cpu-hz", "frequency of the hot CPUs, by the kernel", "Hz", lambda seen: seen.run.cpu_hz, _one_ns),

@@ -179,6 +179,18 @@ def test_evidence_counts_only_the_cpus_that_were_used() -> None:
     assert not any("{" in command and "_cpu" in command for command, _ in found.by_hand)
 
 
+def test_rows_of_arm64_are_named_by_what_they_count() -> None:
+    counters = {
+        "11": Counter("arch_timer", {"1": 300}),
+        "IPI0": Counter("Rescheduling interrupts", {"1": 40}),
+        "IPI2": Counter("CPU stop interrupts", {"1": 4}),
+        "43": Counter("ttyS0", {"1": 3}),
+    }
+    found = explain_run(COURSE.chapters[2], run_with(threads=THREADS, interrupts=counters))
+    names = [name for name, *_ in found.interrupts]
+    assert names == ["11 (arch_timer: local timer)", "IPI0 (rescheduling)", "IPI2 (CPU stop interrupts)", "43 (ttyS0)"]
+
+
 def test_rates_are_of_the_time_that_was_counted() -> None:
     counters = {"LOC": Counter("Local timer interrupts", {"1": 300})}
     run = run_with(threads=THREADS, interrupts=counters, softirqs=counters, counted_s=1.2)

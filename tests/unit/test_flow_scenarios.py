@@ -86,8 +86,13 @@ HEADER = "           CPU0       CPU1\n"
 
 
 def reading(at: float, loc: int, irq: int, timer: int, busy: int, idle: int) -> Counts:
-    rows = (f" LOC: 0 {loc} Local timer interrupts", f"  9: 5 {irq} IO-APIC 9-edge ttyS0")
-    text = HEADER + "\n".join((*rows, f" 11: 0 {timer} GICv3 27 Level arch_timer")) + "\n"
+    rows = (
+        f" LOC: 0 {loc} Local timer interrupts",
+        f"  9: 5 {irq} IO-APIC 9-edge ttyS0",
+        f" 11: 0 {timer} GICv3 27 Level arch_timer",
+        f" 12: 0 {loc + timer} GICv3 23 Level     arm-pmu",
+    )
+    text = HEADER + "\n".join(rows) + "\n"
     softirqs = parse_counters(HEADER + f"TIMER: 0 {loc}\nSCHED: 0 {irq}\n")
     return Counts(at, parse_counters(text), softirqs, {1: CpuTimes(user=busy, idle=idle)})
 

@@ -27,6 +27,7 @@ from jitter_workshop.flow.chapters.suspects import suspect as suspect_of
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.diagnosis import SeenCauses, Suspect
 from jitter_workshop.model.evidence import CAUSE_KINDS, MEASURED, Cause, EvidenceReport, ExplainedStall, Slice
+from jitter_workshop.model.irq_rows import CALLING, RESCHEDULING
 from jitter_workshop.model.run import Counter, Run, ThreadRecord
 from jitter_workshop.presenter.course import diagnosis as words
 from jitter_workshop.report.cause_words import cause_words
@@ -322,6 +323,37 @@ def test_the_work_that_calls_of_another_cpu_woke_is_right_as_well(nameless: bool
     named = judge(seen, "vector:call_function_single")
     assert named is not None
     assert words.judged(named, seen, chapter("workqueues"), COURSE).endswith("is made against this cause.")
+
+
+def test_the_calls_of_arm64_wake_tasks_as_well() -> None:
+    # On arm64 the event ipi:ipi_entry gives an interrupt the words of its row in /proc/interrupts.
+    call = ("vector", CALLING, *CALL[2:])
+    for others, right in (((ITEM, WAKE_UP), True), ((ITEM,), False)):
+        found = judge(
+            of_trace(report(*(cause(*one) for one in (call, *others))), figure=TO_ITEMS), "workqueue:flush_to_ldisc"
+        )
+        assert found is not None
+        assert found.right is right
+    asked = words.means(suspect_of("vector", RESCHEDULING, 9, 900), chapter("workqueues"), COURSE)
+    assert "keep that task off this CPU" in asked
+
+
+def test_interrupts_between_cpus_are_the_same_causes_on_every_processor() -> None:
+    rows = {
+        "IPI0": Counter("Rescheduling interrupts", {"1": 250}),
+        "IPI1": Counter("Function call interrupts", {"1": 40}),
+        "IPI2": Counter("CPU stop interrupts", {"1": 1}),
+        "16": Counter("arm-pmu", {"1": 7}),
+        "17": Counter("arm-pmu", {"1": 5}),
+    }
+    x86 = {"RES": Counter("", {"1": 250}), "CAL": Counter("", {"1": 40}), "PMI": Counter("", {"1": 12})}
+    arm = of_counters(counted(interrupts=rows))
+    assert arm.suspects == of_counters(counted(interrupts=x86)).suspects
+    assert [(one.id, one.count) for one in arm.suspects if one.kind == "vector"] == [
+        ("vector:CAL", 40),
+        ("vector:PMI", 12),
+        ("vector:RES", 250),
+    ]
 
 
 @pytest.mark.parametrize(

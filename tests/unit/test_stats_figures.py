@@ -94,6 +94,19 @@ def with_switches(run: Run, count: int) -> Run:
     return dataclasses.replace(run, threads=(ThreadRecord("accumulator", {}, involuntary_switches=count),))
 
 
+@pytest.mark.parametrize("timer", ["arch_timer", "riscv-timer"])
+def test_ticks_are_counted_by_the_timer_of_each_processor(run: Run, timer: str) -> None:
+    counters = {
+        "11": Counter(timer, {"0": 500, "1": 2_000, "2": 9_999}),
+        "16": Counter("arm-pmu", {"1": 40}),
+        "36": Counter("eth0", {"1": 60, "2": 9_999}),
+        "IPI0": Counter("Rescheduling interrupts", {"1": 70}),
+    }
+    known = KnownRun(dataclasses.replace(run, interrupts=counters))
+    assert FIGURES["ticks"].of(known) == 1_250.0
+    assert FIGURES["device-interrupts"].of(known) == 30.0
+
+
 @pytest.mark.parametrize(
     ("before", "after", "rises", "factor"),
     [

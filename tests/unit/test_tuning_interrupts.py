@@ -89,6 +89,23 @@ def test_several_busy_interrupts_that_stay_are_counted_and_the_busiest_is_named(
     assert find("irq-affinity").held(host).endswith("came from 2 that cannot be moved, most from nvme0q1")
 
 
+@pytest.mark.parametrize("timer", ["arch_timer", "riscv-timer"])
+def test_the_timer_of_a_cpu_is_no_device_that_holds_interrupts(timer: str, tmp_path: Path) -> None:
+    host = board(tmp_path)
+    rows: dict[str, tuple[Iterable[int], str]] = {
+        "0": ((90_000, 90_000), f"GICv3  27 Level     {timer}"),
+        "5": ((9, 9), "GICv3  23 Level     arm-pmu"),
+        "24": ((500, 30), "ITS-MSI 524288 Edge      eth0-rx-0"),
+    }
+    hosttrees.write(tmp_path, {"proc/interrupts": hosttrees.interrupts([0, 1], rows)})
+    assert find("irq-affinity").held(host) == ""
+    assert {c.path for c in wanted(tmp_path, "1", "irq-affinity") if c.path.startswith("/proc/irq/")} == {
+        "/proc/irq/default_smp_affinity",
+        "/proc/irq/24/smp_affinity_list",
+    }
+    assert find("irq-affinity").assess(host).reason.startswith("1 interrupt can be moved off CPU 1;")
+
+
 def test_interrupts_leave_the_hot_cpus(tmp_path: Path) -> None:
     host = board(tmp_path)
     assessed = find("irq-affinity").assess(host)

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from jitter_workshop.flow.attribution import used_cpus
-from jitter_workshop.host.irq.interrupts import TIMER_IRQS, is_timer
 from jitter_workshop.model import evidence as words
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import Cause, EvidenceReport, ExplainedStall, Slice
+from jitter_workshop.model.irq_rows import CALLING, RESCHEDULING, TIMER, TIMER_IRQS, is_device, x86_key
 from jitter_workshop.model.noise import NOISE_KINDS, noise
 from jitter_workshop.model.run import Counter, Run
 from jitter_workshop.model.spec import MEASURED_THREADS
@@ -64,10 +64,10 @@ _ITS_OWN = (words.ASLEEP, words.CATCHING_UP)
 - _ITS_OWN: no other cause took the time.
 """
 _CALL, _WAKE_UP = "call_function_single", "sched_ttwu_pending"
-CALLS = (_CALL, _WAKE_UP, "reschedule")
+CALLS = (_CALL, CALLING, _WAKE_UP, "reschedule", RESCHEDULING)
 """Names of causes by which a trace may show a wake-up from another CPU.
 
-- _CALL: the interrupt by which another CPU asks this CPU to run a function.
+- _CALL: the interrupt by which another CPU asks this CPU to run a function. Its name on arm64 is CALLING.
 - _WAKE_UP: the scheduler's wake-up function, which such an interrupt may run.
 """
 _FUNCTIONS = "csd:csd_function_entry"
@@ -143,8 +143,9 @@ def _with_woken(found: list[Suspect], figure: str, report: EvidenceReport) -> li
     number = calls.get(name, 0)
     if not number:
         return found
-    wakes = _CALL in calls and calls.get(_WAKE_UP, 0) >= (1 - AS_MANY) * calls[_CALL]
-    if name == _CALL and _FUNCTIONS not in report.missing and not wakes:
+    call = CALLING if CALLING in calls else _CALL
+    wakes = call in calls and calls.get(_WAKE_UP, 0) >= (1 - AS_MANY) * calls[call]
+    if name == call and _FUNCTIONS not in report.missing and not wakes:
         return found
 
     def away(one: Suspect) -> float:
@@ -152,7 +153,7 @@ def _with_woken(found: list[Suspect], figure: str, report: EvidenceReport) -> li
 
     woken = [one for one in found if one.kind in ("task", "workqueue") and counts(figure, one) and away(one) <= AS_MANY]
     first = min(woken, key=away, default=None)
-    marked = {("vector", one) for one in (_CALL, _WAKE_UP) if wakes}
+    marked = {("vector", one) for one in (call, _WAKE_UP) if wakes}
     if first is not None:
         marked.add((first.kind, first.name))
         marked |= _workers(report, number) if first.kind == "workqueue" else set()
@@ -276,17 +277,17 @@ def _runs_as_tasks(load: str | None) -> bool:
 
 
 def _interrupts(table: Mapping[str, Counter], cpus: set[str]) -> Iterator[Suspect]:
-    """Yield the interrupts that ``cpus`` had, from the rows of /proc/interrupts. A row whose name is a number belongs
-    to a device; a row whose name has letters belongs to the CPU itself.
+    """Yield the interrupts that ``cpus`` had, from the rows of /proc/interrupts. The CPU's own interrupts have the
+    names of x86 here, whatever the processor.
     """
     for key, row in table.items():
-        count = _on(row, cpus)
-        if is_timer(key, row.name):
+        count, own = _on(row, cpus), x86_key(key, row.name)
+        if own == TIMER:
             yield counted(TICK, "", count)
-        elif key.isdigit():
+        elif own in _VECTORS:
+            yield counted("vector", own, count)
+        elif is_device(key, row.name):
             yield counted("irq", row.name or key, count)
-        elif key in _VECTORS:
-            yield counted("vector", key, count)
 
 
 def counted(kind: str, name: str, count: int | None) -> Suspect:

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jitter_workshop.host.cpu.stat import CpuTimes, read_stat
-from jitter_workshop.host.irq.interrupts import CounterTable, is_timer, read_interrupts, read_softirqs
+from jitter_workshop.host.irq.interrupts import CounterTable, read_interrupts, read_softirqs
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.host.tasks.listing import each_thread, read_allowed_cpus
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.irq_rows import is_device, is_timer
 from jitter_workshop.model.scenario import FIGURES, Outcome, Requirement, Scenario
 
 INSIDE = "/run/jitter-workshop-scenario"
@@ -54,9 +55,9 @@ def figures_between(earlier: Counts, later: Counts, cpu: int) -> dict[str, float
         return found
     grown = {key: row.per_cpu.get(str(cpu), 0) for key, row in later.interrupts.minus(earlier.interrupts).rows.items()}
     if not later.interrupts.reason:
-        ticks = {key for key in grown if is_timer(key, later.interrupts.rows[key].name)}
-        found["ticks"] = sum(grown[key] for key in ticks) / seconds
-        found["interrupts"] = sum(n for key, n in grown.items() if key.isdigit() and key not in ticks) / seconds
+        names = {key: later.interrupts.rows[key].name for key in grown}
+        found["ticks"] = sum(n for key, n in grown.items() if is_timer(key, names[key])) / seconds
+        found["interrupts"] = sum(n for key, n in grown.items() if is_device(key, names[key])) / seconds
     if not later.softirqs.reason:
         softirqs = later.softirqs.minus(earlier.softirqs).rows.values()
         found["softirqs"] = sum(row.per_cpu.get(str(cpu), 0) for row in softirqs) / seconds

@@ -10,12 +10,9 @@ import re
 from collections.abc import Iterator, Mapping
 
 from jitter_workshop.host.root import HostRoot, TextReading, is_count, printable
+from jitter_workshop.model.irq_rows import Counter
 from jitter_workshop.model.record import dataclass, field
-from jitter_workshop.model.run import Counter
 
-TIMER_IRQS = ("arch_timer", "riscv-timer")
-"""Endings of the names under which the CPU's own timer appears on ARM and RISC-V. There the timer is an interrupt with
-a number, like a device's."""
 _LARGE_TABLE_BYTES = 32 << 20
 _WRAP = 1 << 32
 _TRIGGER = re.compile(r"[\d\s]*-?(?:edge|level|fasteoi|handler|event|virq|ipi|pirq)", re.IGNORECASE)
@@ -67,12 +64,6 @@ def growth(before: int, after: int) -> int:
     if before < _WRAP and before >= _WRAP // 2 > after:
         return after + _WRAP - before
     return after
-
-
-def is_timer(key: str, name: str) -> bool:
-    """Return True if a row of /proc/interrupts counts the CPU's own timer. ``key``: the row's key, ``LOC`` on x86.
-    ``name``: the row's name, which ends like a name of TIMER_IRQS on other processors."""
-    return key == "LOC" or name.endswith(TIMER_IRQS)
 
 
 def read_interrupts(root: HostRoot) -> CounterTable:

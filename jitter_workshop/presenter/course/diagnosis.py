@@ -8,6 +8,7 @@ from jitter_workshop.flow.chapters.suspects import CALLS, LEAST_PIECE, NEAR, is_
 from jitter_workshop.model.course import Chapter, Course
 from jitter_workshop.model.diagnosis import Diagnosed, SeenCauses, Suspect
 from jitter_workshop.model.evidence import ExplainedStall
+from jitter_workshop.model.irq_rows import RESCHEDULING
 from jitter_workshop.model.palette import CAUSES
 from jitter_workshop.model.text import clean, many
 from jitter_workshop.presenter.text.lines import Lines, bar, heading, sentence, table, wrap
@@ -38,7 +39,7 @@ OWN_LOAD = "this chapter's own load"
 _BAR, _LEAST_BAR, _LEAD = 12, 4, 6
 _ASKED = (
     (
-        ("reschedule", "RES"),
+        ("reschedule", RESCHEDULING, "RES"),
         "Another CPU asks this CPU to choose a task anew, mostly because a task was woken here. To stop such calls, "
         "keep that task off this CPU.",
     ),

@@ -16,6 +16,7 @@ from jitter_workshop.host.irq.irq_affinity import (
 )
 from jitter_workshop.host.root import printable
 from jitter_workshop.model.cpuset import CpuSet
+from jitter_workshop.model.irq_rows import is_device
 from jitter_workshop.model.status import Assessment
 from jitter_workshop.model.text import many
 from jitter_workshop.tuning.base import Setting, Settings, Tunable, Unavailable, Write, left_for_the_rest
@@ -180,11 +181,14 @@ class IrqAffinity(Settings):
         table = read_interrupts(host.root)
         movable, fixed = 0, {}
         for setting in settings:
-            row = None if setting.path == DEFAULT_AFFINITY else table.get(str(_number(setting.path)))
-            count = 0 if row is None else sum(row.per_cpu.get(str(cpu), 0) for cpu in host.kept_clear)
+            key = "" if setting.path == DEFAULT_AFFINITY else str(_number(setting.path))
+            row = table.get(key)
+            if row is None or not is_device(key, row.name):
+                continue
+            count = sum(row.per_cpu.get(str(cpu), 0) for cpu in host.kept_clear)
             if not setting.refuses:
                 movable += count
-            elif count and row is not None:
+            elif count:
                 fixed[setting.path] = (count, row.name)
         all_fixed = sum(count for count, _ in fixed.values())
         if all_fixed <= movable:
@@ -209,7 +213,7 @@ def refuses(irq: Irq) -> str:
         return MANAGED
     if name.startswith("virtio") and "-req." in name:
         return MANAGED
-    if name in ("timer", "cascade", "arch_timer", "arm-pmu", "rtc-timer") or name.startswith("IPI"):
+    if name in ("timer", "cascade", "rtc-timer") or not is_device(str(irq.number), name) or name.startswith("IPI"):
         return _PER_CPU
     return ""
 

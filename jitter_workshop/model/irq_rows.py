@@ -1,0 +1,58 @@
+"""Hold a row of /proc/interrupts or /proc/softirqs, and tell what a row counts, whatever the processor.
+
+On x86 each of the CPU's own interrupts has a row with letters, such as ``LOC`` (arch/x86/kernel/irq.c). On arm64 and
+RISC-V the interrupts between CPUs have the rows ``IPI0``, ``IPI1``, …. Their numbers differ between processors and
+kernels, so their descriptions decide (arch/arm64/kernel/smp.c, arch/riscv/kernel/smp.c). There the CPU's timer and its
+performance counters have rows with a number, like devices.
+"""
+
+from __future__ import annotations
+
+from jitter_workshop.model.record import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """Hold the counts of a row for each CPU; ``per_cpu`` keys are CPU numbers as text. In a run they are the growth
+    during the measured blocks."""
+
+    name: str
+    per_cpu: dict[str, int]
+
+
+TIMER, RESCHEDULE, CALL, IRQ_WORK, COUNTERS = "LOC", "RES", "CAL", "IWI", "PMI"
+"""Keys of x86 for rows that other processors have under other keys."""
+
+RESCHEDULING, CALLING, WORKING = "Rescheduling interrupts", "Function call interrupts", "IRQ work interrupts"
+"""Descriptions of rows, the same on every processor. On arm64 the event ``ipi:ipi_entry`` of a trace has them, too."""
+_DESCRIBED = {RESCHEDULING: RESCHEDULE, CALLING: CALL, WORKING: IRQ_WORK}
+
+TIMER_IRQS = ("arch_timer", "riscv-timer")
+"""Endings of the names under which the CPU's own timer appears on ARM and RISC-V."""
+_COUNTER_IRQS = ("arm-pmu", "riscv-pmu")
+_GUEST_IRQS = ("kvm guest vtimer", "kvm guest ptimer", "vgic")
+"""The interrupts by which an ARM CPU serves its guests. They belong to the CPU and not to a device."""
+
+
+def x86_key(key: str, name: str) -> str:
+    """Return the key under which x86 counts what a row counts: ``LOC`` for ``arch_timer``, ``RES`` for ``IPI0`` of
+    arm64. Return the row's own key if the row belongs to a device, or if x86 has no such row.
+
+    ``key``: the row's key. ``name``: the row's name, as ``host.irq.interrupts`` reads it.
+    """
+    if not key.isdigit():
+        return _DESCRIBED.get(name, key)
+    if name.endswith(TIMER_IRQS):
+        return TIMER
+    return COUNTERS if name.endswith(_COUNTER_IRQS) else key
+
+
+def is_timer(key: str, name: str) -> bool:
+    """Return True if a row counts the CPU's own timer."""
+    return x86_key(key, name) == TIMER
+
+
+def is_device(key: str, name: str) -> bool:
+    """Return True if a row counts the interrupts of a device. A row with a number does, unless the CPU itself makes the
+    interrupt."""
+    return key.isdigit() and x86_key(key, name) == key and not name.endswith(_GUEST_IRQS)
