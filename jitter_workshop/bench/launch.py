@@ -203,8 +203,9 @@ class Child:
         return MeasureError(f"{self._name} ended with exit code {status}{f': {last}' if last else ''}")
 
     def message(self, event: Event, wanted: str, message: type[M]) -> M:
-        """Return the message in a line from the child, which must be of the kind ``wanted``. Raise MeasureError if the
-        child ended or broke the protocol. Raise the error ``refusal`` if the child reported that it cannot go on."""
+        """Read one line from the child, and return its message. The message must be of the kind ``wanted``. Raise
+        MeasureError if the child ended or broke the protocol. Raise the error ``refusal`` if the child reported that it
+        cannot go on."""
         if event.kind == "end":
             raise self.ended()
         try:

@@ -100,8 +100,8 @@ def read_lesson(base: Path, folder: str, problems: Problems, known: Sequence[str
 
 
 def plan_in_apply(chapter: Chapter) -> Chapter:
-    """Return the chapter without its step ``plan``, which only older lessons have. The page of this step is put before
-    the page of the step ``apply``."""
+    """Return the chapter without its step ``plan``, which only older lessons have. The text of this step is kept: the
+    page of the step ``apply`` now begins with it."""
     if "plan" not in chapter.steps:
         return chapter
     named: tuple[StepName, ...] = tuple("apply" if step == "plan" else step for step in chapter.steps)

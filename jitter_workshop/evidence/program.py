@@ -256,7 +256,8 @@ class _Longest(NamedTuple):
 
 
 class _Thread:
-    """Add up one life of a thread. ``began``: the kernel's letter for its state at the beginning."""
+    """Add up the times of one thread, from its start to its end. ``began``: the kernel's letter for the thread's state
+    when it started or was first seen."""
 
     def __init__(
         self,

@@ -103,8 +103,9 @@ def stop(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
 
 
 def reset(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
-    """Ask the owners of this shape, or of all, to reset their machines. Return two lists: the owners that did so, and
-    the others. The others run a command without a terminal, have ended, or took longer than RESET_S."""
+    """Ask the owners of the machines of this shape to reset them; without ``shape``, ask the owners of all machines.
+    Return two lists: the owners that did so, and those that did not. An owner does not reset its machine if it runs a
+    command without a terminal, has ended, or takes longer than RESET_S."""
     asked: list[tuple[Path, Owner, int]] = []
     others: list[Owner] = []
     for own, owner in _each(cache):

@@ -68,7 +68,8 @@ _NO_TASK = {
 """Names of causes that have the kind ``task`` but are no task → their meanings."""
 _ABOUT = {
     "migration": "move to another CPU: the scheduler moved the thread, and its new CPU was free until the thread ran "
-    "there. The task in brackets ran at that moment; it may not have caused the move.",
+    "there. The task in brackets is the one that was running when the scheduler moved the thread. Another task "
+    "may have caused the move.",
     "around": f"around: a gap of at most {nice_ns(AROUND_NS)} that touches the named event ({nice_ns(ARRIVAL_NS)} "
     "before an interrupt). It contains the event's entry and exit, the tracing itself and, in a guest, the "
     "hypervisor's work.",

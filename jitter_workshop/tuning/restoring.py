@@ -7,7 +7,7 @@ set by somebody else. Then the setting is left alone and reported.
 
 A value that the host clamps or refuses is written again after the other settings. A setting that still cannot be
 restored is owed: it stays in the journal with its reason, and every later restore tries again. The journal marks
-settings as undone only at the end: all settings were read once more, and the follow-up commands (``update-grub``) have
+settings as undone only after all settings have been read once more and the follow-up commands (``update-grub``) have
 run. If a restore is killed before its end, the next restore does everything again.
 """
 

@@ -189,7 +189,7 @@ class Hands:
 
     def _told(self, result: ApplyResult, other: int, settled: bool) -> str:
         if not result.applied:
-            return "No write of the plan was made, so nothing is taken over."
+            return "No write of the plan was made by hand, so the workshop has nothing to restore."
         said = f"Made by hand and read back: {tally(one.tunable for one in result.applied)}"
         said += f", {other} not as planned" if other else ""
         verified = "The host now has the wanted values" if settled else "Some settings can still be better: see 'look'"

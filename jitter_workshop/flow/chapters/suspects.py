@@ -202,8 +202,8 @@ def suspect(kind: str, name: str, count: int, total_ns: int, own_load: bool = Fa
 
 
 def _readable(report: EvidenceReport) -> ExplainedStall | None:
-    """Return the stall that is easiest to read as an example, in its main pieces. This is the stall with the fewest
-    pieces; of several such stalls, the longest."""
+    """Return the stall that is the easiest example to read: the stall with the fewest pieces or, of several such
+    stalls, the longest. Only its main pieces are returned."""
     shortened = [dataclasses.replace(stall, timeline=main_pieces(stall)) for stall in report.worst]
     fitting = [stall for stall in shortened if FEWEST <= len(stall.timeline) <= PIECES and _told(stall) >= MOST_TOLD]
     return min(fitting, key=lambda stall: len(stall.timeline), default=None)

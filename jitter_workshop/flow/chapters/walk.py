@@ -436,8 +436,9 @@ class ChapterSession:
     def request(self, slot: StepName) -> MeasureRequest:
         """Return the request for the measurement of a slot (``measure`` or ``again``) on this host.
 
-        The ring needs two CPUs. If a run may use only one, the clock loop ``spin`` is measured instead. The first run
-        begins unrecorded while a setting that was just restored has not taken effect (``Shows.settle_s``). Raise
+        The ring needs two CPUs. If a run may use only one, the clock loop ``spin`` is measured instead. If a
+        setting was just restored, the first run is recorded only from the time when that setting has taken effect
+        (``Shows.settle_s``). Raise
         UsageError for a slot that the chapter does not measure, HostError if the chapter cannot be done here.
         """
         asked = self._request(slot, self.progress.chosen_cpus)
@@ -589,7 +590,7 @@ class ChapterSession:
         to start a known one if the baseline is quiet (p99.99 < 10 µs). Return "" if there is nothing to offer."""
         if (company := self.chapter.company) is not None and self.chapter.accompanied:
             if self.progress.noise == ALONE:
-                return f"This host is measured as it is. Measure it while the lesson's noise ({company.noise}) runs?"
+                return f"The lesson's noise ({company.noise}) is off. Measure this host while the noise runs?"
             return f"{noise(company.noise).what} That is this lesson's noise. Measure this host without the noise?"
         if self.progress.noise or any(m.noise for m in self.chapter.measurements):
             return ""

@@ -139,8 +139,8 @@ def _planned(
     notices: Sequence[str],
     change_s: float,
 ) -> Drawn:
-    """Return the plan. ``measured``: the request of the runs with the change. For a command, the time is not known
-    before its trial (:func:`tried`)."""
+    """Return the plan. ``measured``: the request of the runs with the change. For a proof with a command,
+    the plan does not know how long the proof takes: only the command's trial shows it (:func:`tried`)."""
     said = list(notices)
     if isinstance(measured, MeasureRequest) and measured.noise is not None:
         said.append(f"Each run is made beside the noise '{measured.noise}', as the chapter's own runs are.")

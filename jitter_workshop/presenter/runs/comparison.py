@@ -150,7 +150,7 @@ def _by_run(
 
 
 def _in_short(rows: Iterable[Sequence[str]]) -> list[list[str]]:
-    """Return the rows with names of measures that fit on a narrow terminal."""
+    """Return all rows. The names of their measures are shortened, so that they fit on a narrow terminal."""
     return [[row[0].replace("stalls over ", "stalls >"), *row[1:]] for row in rows]
 
 

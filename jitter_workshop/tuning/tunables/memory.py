@@ -191,7 +191,7 @@ class ZoneReclaim(OneFile):
     default = "0"
     culprits = ("tuned",)
     good = "a thread does not have to wait while a full node is cleared"
-    bad = "a thread whose node is full frees pages before it gets memory of another node"
+    bad = "if its node is full, a thread first frees pages there, and only then gets memory of another node"
     absent = "this kernel was built without NUMA"
 
 
