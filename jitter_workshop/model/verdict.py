@@ -19,7 +19,10 @@ ENOUGH_ROUNDS = 10
 SIGNIFICANCE = 0.05
 """The largest share of proofs in which any line may claim a change that is not there."""
 CONFIDENCE = 0.95
-"""The confidence of each line's own interval."""
+"""The confidence of each line's own interval, except a command's."""
+COMMAND_SHARE = 0.5
+"""The share of SIGNIFICANCE that the one line of a command has: half, as the primary line of our own runs. So 1 minus
+``COMMAND_SHARE * SIGNIFICANCE`` is the confidence of its interval (docs/verdicts.md)."""
 NO_CHANGE_WITHIN = 0.10
 """The width w of the band of no change. A verdict ``no_change`` needs a whole interval between 1/(1 + w) and 1 + w."""
 
@@ -76,11 +79,13 @@ class Verdict:
       time in ns a second. A percentile is a geometric mean in ns. A command's figure is a geometric mean in ``unit``.
     - ``unit``: "" for the lines of our own runs, whose units follow from their measures.
     - ``ratio``: with/without; None if the value without the change is 0, or if there is nothing to compare.
-    - ``low`` and ``high``: the ratio's 95 % interval for this line alone. ``high`` is None if there is no upper bound.
+    - ``low`` and ``high``: the ratio's interval for this line alone. ``high`` is None if there is no upper bound.
     - ``p``: the p value for this line alone.
-    - ``p_adjusted``: the p value adjusted for all lines shown; 1.0 for a line that can claim nothing.
+    - ``p_adjusted``: the p value adjusted for all lines shown; 1.0 for a line that can claim nothing. For a command it
+      is twice ``p``, because its line has half of the error rate.
     - ``rounds_needed``: number of rounds that would decide this line, if its spread stays the same. None if the line is
       decided, or would need too many rounds.
+    - ``confidence``: the confidence of the interval: 0.95, and 0.975 for a command.
     """
 
     measure: str
@@ -95,6 +100,7 @@ class Verdict:
     without: float | None = None
     with_it: float | None = None
     unit: str = ""
+    confidence: float = CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jitter_workshop.model.proof import PLACEMENT, Proof
 from jitter_workshop.model.screening import Ranked
 from jitter_workshop.model.text import clean, many
-from jitter_workshop.model.verdict import Verdict, VerdictWord
+from jitter_workshop.model.verdict import CONFIDENCE, Verdict, VerdictWord
 from jitter_workshop.stats import interval_plot
 from jitter_workshop.stats.comparison import measure_name
 from jitter_workshop.stats.scale import times
@@ -61,6 +61,12 @@ def span_of(row: Verdict) -> str:
     if row.low <= 0 and row.high is None:
         return "any"
     return f"{times(row.low)} – {times(row.high) if row.high is not None else 'any'}"
+
+
+def interval_named(rows: Sequence[Verdict]) -> str:
+    """Return the name of the rows' intervals with their confidence: ``95 % interval``. The rows are of one proof, so
+    all have the same confidence."""
+    return f"{100 * min((row.confidence for row in rows), default=CONFIDENCE):.3g} % interval"
 
 
 def given_back(proof: Proof) -> str:

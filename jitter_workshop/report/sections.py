@@ -29,7 +29,16 @@ from jitter_workshop.model.report import (
 from jitter_workshop.model.run import AT, PERCENTILES, made_late
 from jitter_workshop.model.status import CheckState, HostEvent, Snapshot
 from jitter_workshop.model.text import clean, command_line, many
-from jitter_workshop.model.verdict import CONFIDENCE, ENOUGH_ROUNDS, Judgement, Standing, Verdict, VerdictWord
+from jitter_workshop.model.verdict import (
+    COMMAND_SHARE,
+    CONFIDENCE,
+    ENOUGH_ROUNDS,
+    SIGNIFICANCE,
+    Judgement,
+    Standing,
+    Verdict,
+    VerdictWord,
+)
 from jitter_workshop.report import cause_words
 from jitter_workshop.report.blocks import (
     UNKNOWN,
@@ -122,6 +131,11 @@ HOW_VERDICTS = (
     f"based on fewer than {ENOUGH_ROUNDS} rounds. The strip shows the ratio with/without and its "
     f"{CONFIDENCE * 100:.0f} % interval. The band around 1 is ±10 %."
 )
+HOW_COMMANDS = (
+    f"The one line of a command is called lower or higher at a chance of {SIGNIFICANCE * COMMAND_SHARE * 100:.3g} %, "
+    f"and has a {100 * (1 - SIGNIFICANCE * COMMAND_SHARE):.3g} % interval."
+)
+"""The sentence that follows HOW_VERDICTS in a report with a proof of a command."""
 HOW_SCREENED = (
     "In a screening each run has some of the settings on, so each pair of runs says something about every setting. The "
     "first pairs choose the settings with the largest effects. New pairs with only these settings prove them (5 % over "
@@ -350,7 +364,9 @@ def _verdicts(document: ReportDocument) -> Iterator[Block]:
         yield from _notes(document, "proofs")
         return
     if document.proofs:
-        yield Paragraph(HOW_VERDICTS, "how")
+        rows = [row for proof in document.proofs if proof.judgement is not None for row in proof.judgement.rows]
+        commands = any(row.confidence != CONFIDENCE for row in rows)
+        yield Paragraph(f"{HOW_VERDICTS} {HOW_COMMANDS}" if commands else HOW_VERDICTS, "how")
     for number, proof in enumerate(document.proofs):
         yield Part(name(proof.subject), tuple(_proof(proof)), "proof", _proof_id(number))
     if document.screenings:

@@ -152,7 +152,8 @@ def _check(proof: Proof, ident: str) -> None:
         raise ValueError("its verdict does not fit its rounds")
     for row in said.rows if said is not None else ():
         numbers = (row.ratio, row.low, row.high, row.p, row.p_adjusted, row.without, row.with_it)
-        if any(n is not None and not math.isfinite(n) for n in numbers) or row.low < 0:
+        known = all(n is None or math.isfinite(n) for n in numbers)
+        if not known or row.low < 0 or not 0 < row.confidence < 1:
             raise ValueError("a figure of its verdict is not a number")
     if said is None:
         return

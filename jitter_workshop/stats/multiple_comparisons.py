@@ -59,7 +59,7 @@ def holm(ps: Sequence[float], weights: Sequence[float] | None = None) -> list[fl
 
 def adjust(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[float]:
     """Return each line's p for a change, adjusted by Holm's method. The primary line gets half of the error rate, and
-    the other lines share the other half.
+    the other lines share the other half. A command's line gets half of it, too, and nothing gets the other half.
 
     A line with so few events that it can never be significant gets no share, and its p is 1.0 (Tarone, Biometrics 46,
     1990). A line that a gate keeps from a verdict gets a share, because it is shown.
@@ -67,7 +67,7 @@ def adjust(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[float]:
     counted = [i for i, line in enumerate(shown) if can_claim(line)]
     first = primary(shown)
     others = sum(i != first for i in counted)
-    return _holm_of(counted, ps, [float(max(1, others)) if i == first else 1.0 for i in counted])
+    return _holm_of(shown, counted, ps, [float(max(1, others)) if i == first else 1.0 for i in counted])
 
 
 def adjust_no_change(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[float]:
@@ -78,23 +78,27 @@ def adjust_no_change(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[
     A line with events in too few rounds gets no share here, either. The sizes of the contributions are not used for
     this, because they are different at the band's ends and at ratio 1.
     """
-    return _holm_of([i for i, line in enumerate(shown) if _can_be_even(line)], ps)
+    return _holm_of(shown, [i for i, line in enumerate(shown) if _can_be_even(line)], ps)
 
 
-def _holm_of(counted: Sequence[int], ps: Sequence[float], weights: Sequence[float] | None = None) -> list[float]:
+def _holm_of(
+    shown: Sequence[MeasureLine], counted: Sequence[int], ps: Sequence[float], weights: Sequence[float] | None = None
+) -> list[float]:
     """Return Holm's p for the lines with the indices ``counted``, and 1.0 for the other lines."""
-    adjusted = dict(zip(counted, holm([ps[i] for i in counted], weights), strict=True))
+    adjusted = dict(zip(counted, holm([min(1.0, ps[i] / shown[i].share) for i in counted], weights), strict=True))
     return [adjusted.get(i, 1.0) for i in range(len(ps))]
 
 
 def doubt_of_no_change(shown: Sequence[MeasureLine]) -> float:
-    """Return the unadjusted p below which a line has the verdict ``no_change``, if no other line claims anything."""
-    return SIGNIFICANCE / max(1, sum(map(_can_be_even, shown)))
+    """Return the unadjusted p below which a line has the verdict ``no_change``, if no other line claims anything. Its
+    interval must lie within the band, too, so the p is never above what the interval leaves on one side."""
+    share = min(line.share for line in shown)
+    return min(SIGNIFICANCE * share / max(1, sum(map(_can_be_even, shown))), SIGNIFICANCE * share / 2)
 
 
 def can_claim(line: MeasureLine) -> bool:
     """Return True if the line's contributions could be significant with some choice of their signs."""
-    return smallest_flip_p(line.pairs.contributions(0.0)) < SIGNIFICANCE
+    return smallest_flip_p(line.pairs.contributions(0.0)) < SIGNIFICANCE * line.share
 
 
 def doubt(shown: Sequence[MeasureLine], index: int) -> float:
@@ -103,13 +107,13 @@ def doubt(shown: Sequence[MeasureLine], index: int) -> float:
     first = primary(shown)
     others = sum(1 for i in range(len(shown)) if i != first)
     if first is None or not others:
-        return SIGNIFICANCE / max(1, others)
+        return SIGNIFICANCE * shown[index].share / max(1, others)
     return SIGNIFICANCE / 2 if index == first else SIGNIFICANCE / 2 / others
 
 
 def _can_be_even(line: MeasureLine) -> bool:
     events = [1.0 for x, y in zip(line.pairs.x, line.pairs.y, strict=True) if x or y]
-    return smallest_flip_p(events) < SIGNIFICANCE
+    return smallest_flip_p(events) < SIGNIFICANCE * line.share
 
 
 def _enough(line: MeasureLine) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from jitter_workshop.model.run import Run, Stall, StallRate
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.verdict import Figure, Order, Round, Side
+from jitter_workshop.model.verdict import COMMAND_SHARE, Figure, Order, Round, Side
 from jitter_workshop.stats.comparison import NS, STOLEN, USER, differences, measure_name, stall_measure
 from jitter_workshop.stats.curve import SOLID_BEYOND
 from jitter_workshop.stats.paired import Pairs
@@ -113,7 +113,7 @@ class MeasureLine:
     """Hold one measure over all rounds. ``pairs`` is empty if nothing can be compared. ``gate``: why there is no
     verdict; "" if there can be one. ``without``, ``with_it``: the level without and with the change. ``seconds``: the
     measured time without and with it. ``counts``: the stalls without and with it, None for a percentile. ``unit``: the
-    unit of a command's figure."""
+    unit of a command's figure. ``share``: the share of the error rate that is for this line and all lines beside it."""
 
     measure: str
     name: str
@@ -124,6 +124,7 @@ class MeasureLine:
     seconds: tuple[float, float]
     counts: tuple[int, int] | None = None
     unit: str = ""
+    share: float = 1.0
 
 
 def lines(rounds: Sequence[Round], workload: str = "ring") -> list[MeasureLine]:
@@ -157,6 +158,7 @@ def _figure_line(rounds: Sequence[Round]) -> MeasureLine:
         _geometric(y),
         (0.0, 0.0),
         unit=unit,
+        share=COMMAND_SHARE,
     )
 
 

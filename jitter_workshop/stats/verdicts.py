@@ -80,7 +80,8 @@ def _verdict(
     line: MeasureLine, p: float, p_adjusted: float, p_even: float, rounds: int, to_reach: tuple[float, float]
 ) -> Verdict:
     ratio = estimate(line.pairs)
-    low, high = interval(line.pairs) if line.pairs.x else (0.0, math.inf)
+    confidence = 1 - SIGNIFICANCE * line.share
+    low, high = interval(line.pairs, confidence) if line.pairs.x else (0.0, math.inf)
     band = 1 + NO_CHANGE_WITHIN
     even = p_even < SIGNIFICANCE and low >= 1 / band and high <= band
     word = _word(line, p_adjusted, low, high, even, rounds)
@@ -88,7 +89,8 @@ def _verdict(
     bound = None if math.isinf(high) else high
     words = f"{line.name}: {line_in_words(line, word, ratio, low, bound, rounds, needed, even)}"
     return Verdict(
-        line.measure, ratio, low, bound, p, p_adjusted, word, needed, words, line.without, line.with_it, line.unit
+        *(line.measure, ratio, low, bound, p, p_adjusted, word, needed, words),
+        *(line.without, line.with_it, line.unit, confidence),
     )
 
 

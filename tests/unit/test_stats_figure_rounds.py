@@ -34,8 +34,9 @@ def test_a_figure_that_halves_is_lower_and_nothing_is_said_of_stalls() -> None:
     assert row.ratio == pytest.approx(0.5, rel=0.1)
     assert row.without == pytest.approx(1e6, rel=0.1)
     assert said.worst == ""
-    # It is the only line, so it has the whole error rate.
-    assert row.p == row.p_adjusted
+    # It has the share of a primary line: half of the error rate.
+    assert row.p_adjusted == pytest.approx(2 * row.p)
+    assert row.confidence == 0.975
     assert said.headline.text.startswith("wall time: ")
 
 
@@ -53,7 +54,20 @@ def test_false_claims_stay_below_their_rate() -> None:
     for _ in range(400):
         both = [[v * chance.choice((1, 1, 1, 2)) for v in noisy(chance, 10, 0.1)] for _ in range(2)]
         claims += judged(*both).rows[0].verdict in ("lower", "higher")
-    assert claims / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
+    assert claims / 400 <= 0.025 + 3 * math.sqrt(0.025 * 0.975 / 400)
+
+
+def test_a_claim_and_its_interval_agree_and_need_a_p_below_a_fortieth() -> None:
+    chance = random.Random(5)
+    told = [judged(noisy(chance), [1.04 * value for value in noisy(chance)]).rows[0] for _ in range(100)]
+    claimed = [row for row in told if row.verdict == "higher"]
+    weak = [row for row in told if 0.025 <= row.p < 0.05]
+    assert all(row.low > 1 and row.p < 0.025 for row in claimed)
+    assert all(row.low <= 1 <= (row.high or math.inf) for row in told if row not in claimed)
+    assert weak
+    assert not {row.verdict for row in weak} & {"lower", "higher"}
+    assert len(claimed) > 20
+    assert not any("all lines" in row.words for row in weak)  # there are no other lines
 
 
 def test_user_times_within_a_step_of_the_clock_are_equal() -> None:

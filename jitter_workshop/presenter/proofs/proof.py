@@ -26,7 +26,7 @@ from jitter_workshop.presenter.text.lines import (
 )
 from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
-from jitter_workshop.report.proof_words import WORDS, given_back, headline, pictures, span_of
+from jitter_workshop.report.proof_words import WORDS, given_back, headline, interval_named, pictures, span_of
 from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.interval_plot import Axis, axis_of, drawn, scale, strip
 from jitter_workshop.stats.scale import nice_duration, times
@@ -346,7 +346,7 @@ def _table(rows: Sequence[Verdict], width: int) -> Lines:
     """Return a line per measure with its figures, its verdict, and the picture of its interval. If there is no room for
     the pictures beside the table, they are below it."""
     roomy = width >= _ROOMY
-    cells = [["", "without", "with", "ratio", *(["95 % interval"] if roomy else []), "verdict"]]
+    cells = [["", "without", "with", "ratio", *([interval_named(rows)] if roomy else []), "verdict"]]
     for row in rows:
         values = (amount(row.measure, value, row.unit) for value in (row.without, row.with_it))
         figures = [*values, times(row.ratio), *([span_of(row)] if roomy else [])]
@@ -369,7 +369,7 @@ def _table(rows: Sequence[Verdict], width: int) -> Lines:
     if drawable and not picture:
         shown += [Text(), *(Text(line, "" if n else "dim") for n, line in enumerate(pictures(rows, width)))]
     if drawable:
-        key = "├──●──┤ ratio and its 95 % interval · │ no difference"
+        key = f"├──●──┤ ratio and its {interval_named(rows)} · │ no difference"
         key += " · ┊ ±10 %" if "┊" in drawn(None, shared, picture or 45) else ""
         shown += wrap(key, width, style="dim")
     return shown
