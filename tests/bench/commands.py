@@ -140,7 +140,7 @@ NOTHING: dict[str, Callable[[random.Random], list[float]]] = {
 
 
 def claims_of_nothing(host: str) -> int:
-    """How many of PROOFS_OF_NOTHING proofs of ten rounds claim a change on a host of NOTHING."""
+    """Return how many of PROOFS_OF_NOTHING proofs of ten rounds claim a change on a host of NOTHING."""
     chance, claimed = random.Random(9_000), 0
     for seed in range(PROOFS_OF_NOTHING):
         times = iter(NOTHING[host](chance))
