@@ -80,7 +80,7 @@ def _meaning(heat: Heat, limits: tuple[int, ...], width: int, theme: Palette, ti
     dim = plain_style(theme.dim)
     wide = width >= _WIDE
     first = Text(no_wrap=True, end="")
-    blocks = f"  {len(heat.counts)} blocks of {nice_ns(heat.block_s * 1e9)}"
+    blocks = f"  {len(heat.counts)} blocks of {nice_ns(heat.block_s * 1e9)}{', pauses blank' if heat.pauses else ''}"
     first.append(clean(heat.label, max(width - len(blocks), 8)), plain_style(theme.text, bold=True))
     first.append(f"{blocks}; time to the right, latency up" if wide else blocks, dim)
     second = Text("how many in a block: " if wide else "how many: ", dim, no_wrap=True, end="")

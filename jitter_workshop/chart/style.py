@@ -43,6 +43,8 @@ _WIDE_LEGEND = 60
 _LEAST_LABEL = 18
 """The least number of columns for the label of a published curve, beside its origin and its figures."""
 _VALUE = 8
+_HEAD = "  curve"
+"""The head of the names' column in a narrow legend. Without it the line would read as part of the axis above."""
 _GAP = 2
 """The number of blanks between a curve's name and its figures in the legend. Each figure has one more blank in
 front."""
@@ -128,6 +130,8 @@ def legend(
     every = looks(curves, style, highlight)
     wide = width >= _WIDE_LEGEND
     heads = _columns([name for name, _ in names(asked)], width)
+    if not heads[: len(_HEAD)].strip():
+        heads = _HEAD + heads[len(_HEAD) :]
     dim = plain_style(style.dim, dim=True)
     lines = [] if wide or not curves else [Text(heads, dim, no_wrap=True, end="")]
     for number, (curve, look) in enumerate(zip(curves, every, strict=True)):

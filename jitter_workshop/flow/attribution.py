@@ -30,7 +30,7 @@ from jitter_workshop.model.irq_rows import x86_key
 from jitter_workshop.model.record import made_of
 from jitter_workshop.model.run import Counter, Counters, Run, ThreadRecord
 from jitter_workshop.model.spec import KINDS
-from jitter_workshop.model.text import called, clean
+from jitter_workshop.model.text import clean
 from jitter_workshop.model.trace import unpack_fields
 from jitter_workshop.model.walk import Explanation, ThreadEvidence
 from jitter_workshop.session import files
@@ -276,11 +276,6 @@ def explain_run(
         interrupts=interrupts,
         softirqs=_busiest(run.softirqs, cpus, counted_seconds(run)),
         knee=knee_sentences(run, interrupts, curve),
-        foreign=tuple(
-            f"{called(f.name, 40)} (pid {f.pid}) used {f.cpu_percent:.0f} % of a CPU"
-            + (f", last seen on CPU {f.cpu}" if f.cpu is not None else "")
-            for f in run.disturbed
-        ),
         by_hand=tuple(
             (fill_in(b.command, run, housekeeping), fill_in(b.why, run, housekeeping)) for b in chapter.by_hand
         ),

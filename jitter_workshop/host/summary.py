@@ -90,8 +90,9 @@ def short_cpu_name(model: str) -> str:
 
 
 def steal_words(percent: float) -> str:
-    """Return a percentage of stolen time as text. A percentage above 0 never becomes the text for 0."""
-    return "under 0.1 %" if percent < 0.1 else f"{percent:.1f} %"
+    """Return a percentage of stolen time as text. A percentage above 0 never becomes the text for 0. From 0.01 % on,
+    which the check ``steal`` calls bad, the text is a figure."""
+    return "under 0.01 %" if percent < 0.01 else f"{percent:.2f} %" if percent < 0.1 else f"{percent:.1f} %"
 
 
 def _line_parts(summary: HostSummary, hot: tuple[int, ...]) -> list[str]:

@@ -232,7 +232,6 @@ class Explanation:
     interrupts: tuple[tuple[str, int, int, float], ...]
     softirqs: tuple[tuple[str, int, int, float], ...]
     knee: tuple[str, ...]
-    foreign: tuple[str, ...]
     by_hand: tuple[tuple[str, str], ...]
 
 

@@ -27,7 +27,7 @@ from jitter_workshop.presenter.host import plan as plan_view
 from jitter_workshop.presenter.host.plan import PLAN_IS_ANOTHER
 from jitter_workshop.presenter.host.status import facts
 from jitter_workshop.presenter.runs import curves, effect
-from jitter_workshop.presenter.runs.causes import offered
+from jitter_workshop.presenter.runs.causes import READING, offered
 from jitter_workshop.presenter.runs.run import ON_BATTERY, stopped
 from jitter_workshop.presenter.text.cpu_boxes import boxes, of_settings
 from jitter_workshop.presenter.text.lines import Lines, wrap
@@ -35,6 +35,10 @@ from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import counted
 from jitter_workshop.stats.scale import nice_ns
+
+
+_WORDS = {"back": "b", "hint": "h", "chart": "c", "table": "t"}
+"""Word → the command that does the same."""
 
 
 class PlainChapter:
@@ -94,9 +98,9 @@ class PlainChapter:
                 talk.refused(error)
 
     def _out(self, step: StepName, answer: str) -> bool:
-        """Return True for an answer that leads back to the path. ``path`` always does; ``p`` does at steps where it
-        does not start a proof."""
-        return answer == "path" or (answer == "p" and not proving.offered(self._workshop, self._walk, step))
+        """Return True for an answer that leads back to the path. ``home`` and ``path`` always do; ``p`` does at steps
+        where it does not start a proof."""
+        return answer in ("home", "path") or (answer == "p" and not proving.offered(self._workshop, self._walk, step))
 
     # -- commands -----------------------------------------------------------------------------------------------------
 
@@ -108,17 +112,18 @@ class PlainChapter:
     def _menu(self, step: StepName) -> str:
         walk = self._walk
         proof = proving.menu(self._workshop, walk, step)
-        rest = f"{of_program.menu(walk, step)}{proof}{hunting.menu(self._workshop, walk)}? help · q quit"
+        leave = "b back · home · ? help · q quit"
+        rest = f"{of_program.menu(walk, step)}{proof}{hunting.menu(self._workshop, walk)}{leave}"
         if of_program.observes(walk, step):
             return f"Enter observe · {rest}"
         if walk.unmeasured(step):
             return f"Enter {'hide a noise' if hunting.to_hide(self._workshop, walk, step) else 'measure'} · {rest}"
         if (task := self._question(step)) is not None:
             if task.kind == "mark":
-                return f"p{task.percentile} = (a time such as 300 us; Enter = no guess)"
-            return answering.menu("no guess")
+                return f"p{task.percentile} = a time such as 300 us · Enter no guess · {answering.BESIDES}"
+            return answering.menu(len(task.answers), "no guess")
         if diagnosing.asks(walk, step):
-            return diagnosing.MENU
+            return diagnosing.menu(walk)
         if step == "apply" and self._hands.view is not None:
             return self._hands.menu()
         if step == "apply" and walk.sets:
@@ -172,10 +177,10 @@ class PlainChapter:
     def _command(self, step: StepName, answer: str) -> bool:
         """Carry out a typed command. Return True if the step should be shown again."""
         walk, talk = self._walk, self._talk
+        answer = _WORDS.get(answer, answer)
         word, _, rest = answer.partition(" ")
         task = self._question(step)
         if task is not None and task.kind == "choice" and answering.place(answer, len(task.answers)) is not None:
-            # Answers come before commands: with enough answers b and c are answers, too.
             self._predict(task, answer)
         elif diagnosing.heard(self._workshop, walk, talk, step, answer) or of_program.heard(
             self._workshop, walk, talk, step, answer
@@ -315,8 +320,8 @@ class PlainChapter:
         talk.tell(task.question)
         talk.say("")
         if task.kind == "choice":
-            for letter, answer in zip(answering.LETTERS, task.answers, strict=False):
-                talk.tell(answer.text, f"  {letter}  ", "     ")
+            for number, answer in enumerate(task.answers, 1):
+                talk.tell(answer.text, f"  {number}  ", "     ")
         kept = walk.progress.prediction
         if kept is not None:
             chosen = next((a.text for a in task.answers if a.id == kept.choice), kept.choice)
@@ -498,7 +503,9 @@ class PlainChapter:
             talk.tell("Stopped waiting. Nothing was measured.")
             return
         walk.record(step, run)
-        if step == "again":
+        if walk.unread:
+            # Before the result is shown: from its trace a run has the same disturbers everywhere.
+            talk.tell(READING)
             walk.read_figures()
         if not run.complete:
             talk.tell(stopped(run))

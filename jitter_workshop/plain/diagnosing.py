@@ -10,7 +10,11 @@ from jitter_workshop.plain import answering
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.course import diagnosis as words
 
-MENU = answering.menu("go on without")
+
+def menu(walk: ChapterSession) -> str:
+    """Return the prompt below the list of causes."""
+    seen = walk.diagnosis.ready
+    return answering.menu(len(seen.suspects) if seen is not None else 0, "go on without")
 
 
 def show(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
@@ -32,9 +36,9 @@ def show(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
     if diagnosis.answered() is not None:
         _tell_judged(workshop, walk, talk)
         return
-    for letter, one in zip(answering.LETTERS, () if seen.quiet else seen.suspects, strict=False):
+    for number, one in enumerate(() if seen.quiet else seen.suspects, 1):
         often = words.seen_often(seen, one)
-        talk.tell(f"{words.cause(one, False)}{f', {often}' if often else ''}", f"  {letter}  ", "     ")
+        talk.tell(f"{words.cause(one, False)}{f', {often}' if often else ''}", f"  {number}  ", "     ")
     if seen.stall is not None and not seen.quiet:
         talk.say("", *words.one_stall(seen.stall, talk.width), "")
 
@@ -45,7 +49,7 @@ def asks(walk: ChapterSession, step: StepName) -> bool:
 
 
 def heard(workshop: Workshop, walk: ChapterSession, talk: Talk, step: StepName, answer: str) -> bool:
-    """Take a letter or a number as the learner's answer, and tell the judgement. Return False for any other input."""
+    """Take a number as the learner's answer, and tell the judgement. Return False for any other input."""
     seen = walk.diagnosis.ready
     if not asks(walk, step) or seen is None:
         return False

@@ -18,7 +18,7 @@ GLOSSARY = ("g", "the terms of this page, each in a sentence (at every question)
 
 def tell_help(talk: Talk, words: Iterable[tuple[str, str]]) -> None:
     for key, does in words:
-        talk.tell(f"{key:<8}{does}", "  ", "          ")
+        talk.tell(f"{key:<9} {does}", "  ", "            ")
 
 
 def path_help(chapters: int) -> Iterator[tuple[str, str]]:
@@ -42,15 +42,15 @@ def path_help(chapters: int) -> Iterator[tuple[str, str]]:
 def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]]:
     """Yield the commands of a chapter and their meaning. ``proves``: this chapter's change can be proven."""
     yield "Enter", "the next useful step"
-    yield "b", "one step back"
-    yield f"1-{len(walk.chapter.steps)}", "go to a step by its number"
+    yield "b, back", "one step back"
+    yield f"1-{len(walk.chapter.steps)}", "go to a step by its number; at a question a number is an answer"
     yield GLOSSARY
-    yield "h", "a hint"
-    yield "c", "the chart of this chapter"
+    yield "h, hint", "a hint"
+    yield "c, chart", "the chart of this chapter"
     yield "o", "the chart with the laptop of 2015"
     if not walk.hunts:
         yield "i", "at 'compare': the chart with the imported curves of other tools"
-    yield "t", "the numbers as a table"
+    yield "t, table", "the numbers as a table"
     if any(walk.measures(step) for step in SLOTS):
         yield "m", "measure anew (in a measuring step)"
         yield "v", "who took the time (if no run has a trace, one more run is measured with a trace)"
@@ -70,8 +70,7 @@ def chapter_help(walk: ChapterSession, proves: bool) -> Iterator[tuple[str, str]
         yield "once", "plan boot parameters for the next boot alone"
     yield "anew" if walk.hunts else "r", "begin this chapter anew"
     yield from proving.HELP if proves else ()
-    elsewhere = " (path at every step)" if proves else ""
-    yield "p", f"leave this chapter for the path, where status and summary are{elsewhere}"
+    yield "home", "leave this chapter for the list of chapters, where status and summary are"
     yield _LEAVES
     yield "✓", "behind a step: done"
     if walk.host.rehearsed:

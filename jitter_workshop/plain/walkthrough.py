@@ -96,7 +96,7 @@ class PlainWalk:
         settings.let_go(self._workshop, talk, ask)
         if made := still_made(owed_by_hand(self._workshop, self._workshop.course)):
             talk.tell(made)
-        talk.tell("Everything is kept. The next start goes on here.")
+        talk.tell("Your runs and guesses are kept. The next start goes on here.")
         return 0
 
     def _in_chapter(self, chapter_id: str, step: str) -> None:
@@ -176,6 +176,8 @@ class PlainWalk:
             return
         if answer in ("?", "help"):
             tell_help(self._talk, (*path_help(chapters), *of_class.words(self._workshop)))
+        elif answer in ("home", "path"):
+            pass  # The list of chapters is shown again.
         elif answer == "c":
             runs = like_the_newest(apart_from_proofs(self._workshop.runs()))[-_MOST_CURVES:]
             published = published_curves()[:1] if of_one_kind(runs, "ring") else ()

@@ -6,7 +6,6 @@ count, as the axis of latency is logarithmic: one stall must be seen beside a mi
 
 from __future__ import annotations
 
-import bisect
 import itertools
 import math
 from collections.abc import Iterable, Sequence
@@ -21,6 +20,11 @@ PER_DECADE = 40
 """The number of bars for each decade of latency. A bar is the finest range of latency for which values are counted."""
 LEAST_BLOCKS = 8
 """A run with fewer blocks is too short to show when something happened."""
+_PAUSE = 0.1
+"""The least share of a block's length that a pause behind the block must have to be shown. A shorter pause belongs to
+the block."""
+_COVERED = 0.5
+"""The least share of a column's time that must be measured. Less leaves the column blank, if no block would be lost."""
 _BURST = 10
 _MOST_LOUD = 0.5
 
@@ -41,6 +45,21 @@ class Heat:
     counts: tuple[tuple[tuple[int, float], ...], ...]
 
     @property
+    def spans_s(self) -> tuple[tuple[float, float], ...]:
+        """Return the start and the end of each block, in s. A block has the median length, and the last one ends with
+        the run. A short pause belongs to the block before it."""
+        nexts = (*self.starts_s[1:], self.end_s)
+        return tuple(
+            (start, following if following - start < (1 + _PAUSE) * self.block_s else start + self.block_s)
+            for start, following in zip(self.starts_s, nexts, strict=True)
+        )
+
+    @property
+    def pauses(self) -> bool:
+        """Return True if nothing was measured between some blocks."""
+        return any(start > end for (_, end), (start, _) in itertools.pairwise(self.spans_s))
+
+    @property
     def ranges(self) -> scale.Ranges:
         """Return the axes' ranges: x in s, y in log10 of ns. y ends at quarters of a decade and spans two decades at
         least."""
@@ -48,12 +67,6 @@ class Heat:
         low = math.floor(4 * min(bars) / PER_DECADE) / 4
         high = math.ceil(4 * (max(bars) + 1) / PER_DECADE) / 4
         return scale.Ranges(max(self.end_s, 1e-3), max(low, 0.0), max(high, low + 2))
-
-    @property
-    def edges_s(self) -> tuple[float, ...]:
-        """Return the start of each block, and as the last value the end of the last block, in s. A pause belongs to the
-        block before it."""
-        return (*self.starts_s, self.end_s)
 
     def by_block(self, rows: int, low: float, high: float) -> tuple[tuple[float, ...], ...]:
         """Return, for each block, its number of values in each of ``rows`` rows from ``high`` down to ``low`` (log10 of
@@ -70,19 +83,29 @@ class Heat:
 
     def grid(self, columns: int, rows: int, low: float, high: float) -> tuple[tuple[float, ...], ...]:
         """Divide the run's time into ``columns`` equal parts. Return, for each part, the number of values that a block
-        has in each of ``rows`` rows. If every block covers the middle of some column, each column shows the block at
-        its middle; else each column shows the mean of its blocks."""
+        has in each of ``rows`` rows. If every block has most of some column, each column shows the block that has most
+        of it; else each column shows the mean of its blocks. A column in which little was measured is blank, but every
+        block has a column."""
         each = self.end_s / columns
-        middles = [max(bisect.bisect_right(self.starts_s, (n + 0.5) * each) - 1, 0) for n in range(columns)]
+        shares: list[list[tuple[float, int]]] = [[] for _ in range(columns)]
+        kept = set()
+        for n, (start, end) in enumerate(self.spans_s):
+            parts = _parts(start / each, end / each, columns)
+            for column, part in parts:
+                shares[column].append((part, n))
+            kept.add(max(parts, key=lambda one: one[1], default=(-1, 0.0))[0])
         blocks = self.by_block(rows, low, high)
-        if len(set(middles)) == len(blocks):
-            return tuple(blocks[n] for n in middles)
-        found = [[0.0] * rows for _ in range(columns)]
-        for (start, end), block in zip(itertools.pairwise(self.edges_s), blocks, strict=True):
-            for column, part in _parts(start / each, end / each, columns):
-                for row, count in enumerate(block):
-                    found[column][row] += count * part
-        return tuple(map(tuple, found))
+        crisp = len({max(of_column)[1] for of_column in shares if of_column}) == len(blocks)
+        found = []
+        for column, of_column in enumerate(shares):
+            covered = sum(part for part, _ in of_column)
+            if not of_column or (covered < _COVERED and column not in kept):
+                found.append((0.0,) * rows)
+            elif crisp:
+                found.append(blocks[max(of_column)[1]])
+            else:
+                found.append(tuple(sum(part * blocks[n][row] for part, n in of_column) / covered for row in range(rows)))
+        return tuple(found)
 
 
 def heat(label: str, blocks: Iterable[Interval]) -> Heat:
@@ -99,9 +122,15 @@ def heat(label: str, blocks: Iterable[Interval]) -> Heat:
 
 
 def bounds(most: float, levels: int) -> tuple[int, ...]:
-    """Return the least count of each shade, for at most ``levels`` shades. The counts begin at 1 and grow by equal
-    factors towards ``most``."""
-    return tuple(dict.fromkeys(max(math.floor(most ** (n / levels) + 1e-9), 1) for n in range(levels)))
+    """Return the least count of each shade, for at most ``levels`` shades. The counts begin at 1 and grow by about
+    equal factors towards ``most``; each has one digit that is not 0, so that it is easy to read."""
+    return tuple(dict.fromkeys(_round(most ** (n / levels)) for n in range(levels)))
+
+
+def _round(count: float) -> int:
+    """Return a count of at least 1, rounded down to one digit that is not 0."""
+    ten = 10 ** math.floor(math.log10(max(count, 1.0)) + 1e-9)
+    return max(math.floor(count / ten + 1e-9), 1) * ten
 
 
 def level(count: float, limits: Sequence[int]) -> int:

@@ -93,7 +93,7 @@ def test_the_whole_built_in_course_by_enter_alone(stock: Path, width: int) -> No
 def test_a_course_of_ones_own_from_start_to_end(stock: Path, course: Path) -> None:
     before = contents(stock)
     workshop = open_workshop(stock, course=course)
-    said = talk(workshop, "||a" + ENTERS)
+    said = talk(workshop, "||1" + ENTERS)
     shown = pages(said, 80)
     assert [title.split(":")[0] for title in re.findall(r"^.*: .*▸LOOK.*$", said, re.M)] == [
         "Pages",
@@ -106,7 +106,7 @@ def test_a_course_of_ones_own_from_start_to_end(stock: Path, course: Path) -> No
     look, predict, measure, apply, again, compare, explain = shown[:7]
     assert "Here something can be better." in look
     assert "can be better: 1 → 60" in in_a_line(look) or "can be better" in look
-    assert "  a  The counters of the memory management" in predict
+    assert "  1  The counters of the memory management" in predict
     assert "✓ You said: The counters of the memory management. That is right." in in_a_line(said)
     assert "vmstat_update folds them, on each CPU." in said
     for step, label in ((measure, "before pages"), (again, "after pages")):

@@ -18,12 +18,12 @@ def said(workshop: FakeWorkshop, answers: str) -> str:
     return " ".join(talk(workshop, answers, "baseline").split())
 
 
-def test_a_letter_answers_and_enter_goes_on() -> None:
+def test_a_number_answers_and_enter_goes_on() -> None:
     workshop = at_diagnose()
-    text = said(workshop, "x|a||q")
+    text = said(workshop, "x|1||q")
     assert "An example" in text
     assert "Unknown command 'x'" in text
-    assert "b task evil[red] [2J x, in 1 stall" in text
+    assert "2 task evil[red] [2J x, in 1 stall" in text
     assert "✗ Not this one. Task evil[red] [2J x took most: 2" in text
     assert "\x1b" not in text
     walk = workshop.walk("baseline")
@@ -31,7 +31,7 @@ def test_a_letter_answers_and_enter_goes_on() -> None:
     assert walk.current == "again"
 
 
-def test_a_number_answers_too_and_never_leads_to_a_step() -> None:
+def test_a_number_never_leads_to_a_step() -> None:
     workshop = at_diagnose()
     text = said(workshop, "7|0|2|q")
     assert text.count("The answers are 1 to") == 2
@@ -41,15 +41,25 @@ def test_a_number_answers_too_and_never_leads_to_a_step() -> None:
 
 def test_enter_goes_on_without_an_answer() -> None:
     workshop = at_diagnose()
-    assert "a letter, or its number: 1 = a; Enter = go on without" in said(workshop, "|q")
+    assert "your answer · Enter go on without · b back · h hint" in said(workshop, "|q")
     assert workshop.walk("baseline").current == "again"
     assert workshop.walk("baseline").progress.diagnosis is None
 
 
-def test_an_answer_given_before_is_shown_and_letters_are_commands_again() -> None:
+def test_a_letter_is_a_command_at_a_question_too() -> None:
     workshop = at_diagnose()
-    said(workshop, "b|q")
-    text = said(workshop, "b|q")
+    text = said(workshop, "a|b|q")
+    assert "Unknown command 'a'" in text
+    assert workshop.walk("baseline").current == "measure"
+    assert workshop.walk("baseline").progress.diagnosis is None
+    workshop.walk("baseline").go("diagnose")
+    assert "PATH FOR THIS HOST" in said(workshop, "home|q")
+
+
+def test_an_answer_given_before_is_shown() -> None:
+    workshop = at_diagnose()
+    said(workshop, "2|q")
+    text = said(workshop, "back|q")
     assert "✓ Right. Task" in text
     assert "your answer" not in text
     assert workshop.walk("baseline").current == "measure"

@@ -102,7 +102,8 @@ def test_p_leads_to_the_path_where_nothing_is_proven(monkeypatch: pytest.MonkeyP
     text = said(open_workshop(), "?|path|q")
     assert "p at 'compare': prove the change" in text
     assert "see the newest proof" in text
-    assert "(path at every step)" in text
+    assert "PATH FOR THIS HOST" in text
+    assert "PATH FOR THIS HOST" in said(open_workshop(), "home|home|q")
 
 
 def test_narrow(monkeypatch: pytest.MonkeyPatch) -> None:

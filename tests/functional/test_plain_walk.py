@@ -66,14 +66,14 @@ def test_a_guess_by_time_is_judged_after_the_run() -> None:
 
 def test_leaving_and_coming_back_goes_on_where_one_was() -> None:
     workshop = quad()
-    assert "Everything is kept" in talk("||q", workshop)
+    assert "guesses are kept" in talk("||q", workshop)
     workshop.close()
     again = quad()
     assert "NEXT: Why so slow? · predict" in talk("q", again)
 
 
 def test_the_end_of_input_leaves_cleanly() -> None:
-    assert "Everything is kept" in talk("")
+    assert "guesses are kept" in talk("")
 
 
 def test_commands_of_a_chapter() -> None:
@@ -108,7 +108,7 @@ def test_a_run_that_fails_is_a_sentence_and_the_walk_goes_on() -> None:
     workshop.fail = BusyError("root is measuring on this host", "wait, or use --wait")  # type: ignore[assignment]
     said = talk("3||q", workshop, "baseline")
     assert "! root is measuring on this host; wait, or use --wait." in said
-    assert "Everything is kept" in said
+    assert "guesses are kept" in said
 
 
 def test_a_run_that_was_stopped_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:

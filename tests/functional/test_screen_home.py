@@ -164,9 +164,9 @@ async def test_cursor_keys_and_mouse_choose_a_chapter() -> None:
         await pilot.press("down", "down", "down", "up")
         assert path.entry is not None
         assert path.entry.chapter_id == "migration"
-        await pilot.click(PathList, offset=(4, 3))
+        await pilot.click(PathList, offset=(4, 2))
         assert path.entry.chapter_id == "pinning"
-        await pilot.click(PathList, offset=(4, 3))
+        await pilot.click(PathList, offset=(4, 2))
         await settled(pilot)
         assert isinstance(app.screen, ChapterScreen)
         assert app.screen.walk.chapter.id == "pinning"
@@ -305,15 +305,36 @@ async def test_the_row_under_the_cursor_is_told_in_words_and_each_row_has_its_mi
 async def test_marks_have_no_column_before_the_first_chapter_is_begun() -> None:
     workshop = open_workshop()
     async with opened(workshop, (80, 24)) as (app, pilot):
-        path = app.screen.query_one(PathList)
-        assert "setting" not in path.plain()
+        path, head = app.screen.query_one(PathList), app.screen.query_one("#path-head", Sheet)
+        assert "setting" not in head.plain()
         assert not set("·–") & set(path.plain())
         baseline = workshop.walk("baseline")
         baseline._save(dataclasses.replace(baseline.progress, done=True))
         await pilot.press("c", "escape")
         await settled(pilot)
-        assert re.search(r"setting +curve +guess", path.plain())
+        assert re.search(r"setting +curve +guess", head.plain())
         assert set("·–") <= set(path.plain())
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_the_heads_of_the_columns_stay_when_the_path_scrolls(size: tuple[int, int]) -> None:
+    workshop = open_workshop(course=builtin_course())
+    baseline = workshop.walk("baseline")
+    baseline._save(dataclasses.replace(baseline.progress, done=True))
+    async with opened(workshop, size) as (app, pilot):
+        path = app.screen.query_one(PathList)
+        for _ in workshop.path():
+            await pilot.press("down")
+            await settled(pilot)
+            lines = text_of(app).splitlines()
+            heads = [n for n, line in enumerate(lines) if re.search(r"setting +curve +guess", line)]
+            assert len(heads) == 1
+            assert any(title in lines[heads[0]] for title in PATH_HEADINGS.values())
+            assert path.entry is not None
+            (row,) = [n for n, line in enumerate(lines) if line.startswith(f" ▸ {path.entry.title}")]
+            assert heads[0] < row
+        scrolled = app.screen.query_one("#path-pane").scroll_offset.y
+        assert scrolled > 0 or size != (80, 24)
 
 
 async def test_a_small_screen_says_in_words_what_the_row_under_the_cursor_says_in_signs() -> None:

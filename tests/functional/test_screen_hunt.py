@@ -124,6 +124,9 @@ async def test_the_whole_hunt(workshop: FakeWorkshop, size: tuple[int, int]) -> 
         greedy = noise("greedy")
         for said in ("✓ Found: A greedy thread, at try 2.", greedy.what, greedy.found_as, greedy.treatment):
             assert said in caught
+        below = app.screen_stack[-2]
+        assert isinstance(below, ChapterScreen)
+        assert RUNS not in below.sheet("#title").plain(), "the title knows it while the page is still open"
         assert workshop.starts.made[0].ended == 1
         await press(pilot, "enter")
         assert not isinstance(app.screen, SuspectsPage)

@@ -223,7 +223,7 @@ def test_line_by_line_on_a_terminal(terminals: list[Terminal], words: tuple[str,
     terminal.type("\n")
     assert "LOOK" in terminal.until("Enter predict")
     terminal.type("q\n")
-    terminal.until("Everything is kept")
+    terminal.until("guesses are kept")
     assert terminal.end() == 0
     assert "\x1b" not in terminal.output
 
@@ -293,5 +293,5 @@ def test_a_signal_during_a_run(terminals: list[Terminal], signum: int) -> None:
         return
     assert "They are kept" in terminal.until("Enter measure")
     terminal.type("q\n")
-    terminal.until("Everything is kept")
+    terminal.until("guesses are kept")
     assert terminal.end() == 0

@@ -91,14 +91,27 @@ def test_a_figure_of_the_trace_is_known_of_both_runs_once_they_are_read(workshop
     measured(workshop)
     second = measured(workshop, "again", 2)
     walk = workshop.walk("baseline")
-    walk.read_figures()
-    assert walk.seen(second).report is None  # no figure of this chapter needs a trace
-    counting = ChapterSession(dataclasses.replace(walk.chapter, shows=Shows("task-runs", 3.0)), workshop)
+    asking_nothing = ("look", "predict", "measure", "again", "compare")
+    unasked = ChapterSession(dataclasses.replace(walk.chapter, steps=asking_nothing), workshop)
+    unasked.read_figures()
+    assert unasked.seen(second).report is None  # no step and no figure of this chapter needs a trace
+    counting = ChapterSession(dataclasses.replace(unasked.chapter, shows=Shows("task-runs", 3.0)), workshop)
     counting.read_figures()
     assert all(one is not None and one.report is not None for one in map(counting.known, ("measure", "again")))
     shown = counting.compare()
     assert shown is not None
     assert "ther tasks run" in shown.headline
+
+
+def test_a_chapter_that_asks_who_took_the_time_reads_each_run_as_it_is_made(workshop: FakeWorkshop) -> None:
+    first = measured(workshop)
+    walk = workshop.walk("baseline")
+    assert walk.to_read() == (first,)
+    walk.read_figures()
+    assert walk.seen(first).report is not None, "the page of the measurement names the tasks of the trace"
+    assert not walk.unread
+    second = measured(workshop, "again", 2)
+    assert walk.to_read() == (second,)
 
 
 def test_a_chapter_that_changes_something_compares_the_causes_of_both_runs(workshop: FakeWorkshop) -> None:

@@ -41,9 +41,10 @@ def each_second(seconds: int = 10, block_s: float = 0.25) -> Heat:
     st.lists(st.lists(st.tuples(st.integers(1, 10**10), st.integers(1, 10**6)), max_size=5), min_size=1, max_size=12),
     st.integers(1, 90),
     st.integers(2, 40),
+    st.sampled_from([0.25, 0.26, 0.3, 0.5, 2.5]),
 )
-def test_no_count_is_lost(values: list[list[tuple[int, int]]], columns: int, rows: int) -> None:
-    blocks = [(n * 0.3, 0.25, [Bin(v, v, count) for v, count in some]) for n, some in enumerate(values)]
+def test_no_count_is_lost(values: list[list[tuple[int, int]]], columns: int, rows: int, every_s: float) -> None:
+    blocks = [(n * every_s, 0.25, [Bin(v, v, count) for v, count in some]) for n, some in enumerate(values)]
     made = heat("x", blocks)
     total = sum(count for some in values for _, count in some)
     low, high = made.ranges.y_low, made.ranges.y_high
@@ -52,11 +53,15 @@ def test_no_count_is_lost(values: list[list[tuple[int, int]]], columns: int, row
     assert (len(grid), {len(column) for column in grid}) == (columns, {rows})
     # Each block that has a value is seen, whatever the width.
     assert (sum(map(sum, grid)) > 0) == (total > 0)
-    if columns < len(values):
-        each = made.end_s / columns
-        lengths = [b - a for a, b in itertools.pairwise(made.edges_s)]
+    each = made.end_s / columns
+    assert made.pauses == (every_s > 0.26 and len(values) > 1)
+    if columns < len(values) and not made.pauses:
+        lengths = [b - a for a, b in made.spans_s]
         weighted = sum(sum(c for _, c in some) * length for some, length in zip(made.counts, lengths, strict=True))
         assert sum(map(sum, grid)) * each == pytest.approx(weighted)
+    for number, column in enumerate(grid):
+        measured = sum(max(min(b, (number + 1) * each) - max(a, number * each), 0) for a, b in made.spans_s)
+        assert measured > 1e-12 or not any(column), "time in which nothing was measured is blank"
 
 
 @given(st.floats(1, 1e12), st.integers(1, 8))
@@ -64,6 +69,8 @@ def test_shades_grow_with_the_count(most: float, levels: int) -> None:
     limits = bounds(most, levels)
     assert list(limits) == sorted(set(limits))
     assert limits[0] == 1
+    assert all(len(str(one).rstrip("0")) == 1 for one in limits)
+    assert limits[-1] <= most
     found = [level(count, limits) for count in (0, 0.1, 1, most**0.5, most)]
     assert found == sorted(found)
     assert found[0] == 0
@@ -92,6 +99,23 @@ def test_a_burst_each_second_is_seen_each_second(width: int, height: int, monkey
     assert set(quiet[8:]) <= set("▒▓█")
     assert "40 blocks of 250 ms" in lines[-2]
     assert "how many in a block" in lines[-1]
+
+
+@pytest.mark.parametrize("width", [80, 120, 160])
+def test_a_pause_between_blocks_is_blank(width: int) -> None:
+    paused = heat("x", [(n * 0.5, 0.25, QUIET) for n in range(20)])
+    lines = chart.in_plain(paused, width, 24)
+    (quiet,) = [line for line in lines if line.startswith("100 ns")]
+    # The gutter ends before the first block.
+    groups = [len(found[0]) for found in re.finditer("[░▒▓█]+", quiet)]
+    assert len(groups) == 20
+    assert max(groups) - min(groups) <= 1
+    assert 0.4 < sum(groups) / (width - 8) < 0.6
+    assert "20 blocks of 250 ms, pauses blank" in lines[-2]
+    assert "pauses" not in chart.in_plain(each_second(), width, 24)[-2]
+    cells = [c for shape in drawing.heat_picture(paused).shapes if isinstance(shape, drawing.Tiles) for c in shape.cells]
+    assert max(wide for _, _, wide, _ in cells) < (drawing.WIDTH - 84 - 28) * 0.26 / 9.75
+    assert "blank: a pause between blocks" in render_heat_svg(paused)
 
 
 def test_with_colours_a_cell_has_two_halves_and_more_is_further_from_the_background() -> None:

@@ -19,7 +19,7 @@ def shown(view: Explanation, width: int = 60) -> list[str]:
 def explained(**changed: object) -> Explanation:
     run, _ = madeup.make_run()
     threads = (ThreadEvidence("accumulator", 1, 2, 0, ((1, 327_651_123, 0.9999), (0, 30_123, 0.0001))),)
-    view = Explanation(run, threads, (("LOC", 1, 38_870, 7_774.0),), (("NET_RX", 1, 6_300, 1_260.4),), (), (), ())
+    view = Explanation(run, threads, (("LOC", 1, 38_870, 7_774.0),), (("NET_RX", 1, 6_300, 1_260.4),), (), ())
     return dataclasses.replace(view, **changed)  # type: ignore[arg-type]
 
 

@@ -182,7 +182,7 @@ def test_80_columns_show_what_matters_of_a_block() -> None:
     assert "p99 12.3 µs" in told.plain
 
 
-@pytest.mark.parametrize(("percent", "words"), [(0.02, "under 0.1 %"), (0.4, "0.4 %")])
+@pytest.mark.parametrize(("percent", "words"), [(0.002, "under 0.01 %"), (0.02, "0.02 %"), (0.4, "0.4 %")])
 def test_steal_reads_the_same_in_the_column_and_in_the_line(percent: float, words: str) -> None:
     host = dataclasses.replace(summarise(HostRoot()), steal_percent=percent)
     assert f"steal {words}" in host_line(host)

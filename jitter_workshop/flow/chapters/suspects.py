@@ -135,8 +135,9 @@ def _with_woken(found: list[Suspect], figure: str, report: EvidenceReport) -> li
     as the calls. Nothing is marked if the trace names the called functions, and most of these were not the scheduler's
     wake-up.
 
-    If most of these were the wake-up, the call and the wake-up inside it are marked, too, because they are one event.
-    If a work item is marked, the workers that ran it are marked, too, if together they came about as often.
+    If most of these were the wake-up, the call and the wake-up inside it are one event: they become one cause, which is
+    marked, too. If a work item is marked, the workers that ran it are marked, too, if together they came about as
+    often.
     """
     calls = {one.name: one.count or 0 for one in found if is_call(one)}
     name = max(calls, key=lambda name: calls[name], default="")
@@ -153,11 +154,23 @@ def _with_woken(found: list[Suspect], figure: str, report: EvidenceReport) -> li
 
     woken = [one for one in found if one.kind in ("task", "workqueue") and counts(figure, one) and away(one) <= AS_MANY]
     first = min(woken, key=away, default=None)
-    marked = {("vector", one) for one in (call, _WAKE_UP) if wakes}
+    marked = {("vector", call)} if wakes else set()
     if first is not None:
         marked.add((first.kind, first.name))
         marked |= _workers(report, number) if first.kind == "workqueue" else set()
+    found = _as_one(found, call) if wakes else found
     return [dataclasses.replace(one, woken=(one.kind, one.name) in marked) for one in found]
+
+
+def _as_one(found: list[Suspect], name: str) -> list[Suspect]:
+    """Return the causes with the call from another CPU and the wake-up inside it as one cause: they came as one event,
+    and each has a part of its time. ``name``: the call's name."""
+    both = [one for one in found if is_call(one) and one.name in (name, _WAKE_UP)]
+    call = next(one for one in both if one.name == name)
+    whole = dataclasses.replace(
+        call, label=f"{call.label} (wakes a task here)", total_ns=sum(one.total_ns or 0 for one in both)
+    )
+    return [whole, *(one for one in found if one not in both)]
 
 
 def _workers(report: EvidenceReport, number: int) -> set[tuple[str, str]]:

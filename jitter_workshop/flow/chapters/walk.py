@@ -284,23 +284,22 @@ class ChapterSession:
         return None if task.slot == "again" and both and len(shown) < 2 else shown[-1]
 
     def read_figures(self, *runs: Run) -> None:
-        """Read the traces that :meth:`_unread` names. A long trace takes some seconds. A damaged trace counts as
+        """Read the traces that :meth:`to_read` names. A long trace takes some seconds. A damaged trace counts as
         missing."""
-        for run in self._unread(*runs):
+        for run in self.to_read(*runs):
             with contextlib.suppress(SessionError):
                 self._context.causes(run)
 
-    def _unread(self, *runs: Run) -> tuple[Run, ...]:
+    def to_read(self, *runs: Run) -> tuple[Run, ...]:
         """Return the chapter's runs, and of ``runs``, those whose trace was not read yet; () if the chapter needs no
-        traces. A chapter needs them to compare causes, for a figure that only a trace has, or to show which tasks are
-        left on the CPU."""
+        traces. A chapter needs them to ask who took the time, for a figure that only a trace has, or to show which
+        tasks are left on the CPU."""
         task, shows = self.chapter.prediction, self.shows
         names = [a.figure for a in task.answers] if task is not None else []
         names += [task.figure] if task is not None else []
         names += [shows.figure] if shows is not None else []
         wanted = any(name is not None and figure(name).traced for name in names)
-        compared = STEP in self.chapter.steps and self.chapter.changes != "nothing"
-        if not (wanted or compared or LEFT in self.chapter.evidence):
+        if not (wanted or STEP in self.chapter.steps or LEFT in self.chapter.evidence):
             return ()
         every = (*filter(None, map(self.run_in, SLOTS)), *runs)
         return tuple(run for run in every if self._context.traced(run) and self._context.known_causes(run) is None)
@@ -308,7 +307,7 @@ class ChapterSession:
     @property
     def unread(self) -> bool:
         """Return True if a trace that the chapter needs was not read yet, as after a new start of the workshop."""
-        return bool(self._unread())
+        return bool(self.to_read())
 
     def seen(self, run: Run) -> KnownRun:
         """Return a run with the kept report on its trace, if there is one."""

@@ -21,7 +21,7 @@ from jitter_workshop.model.walk import (
     SettingChange,
     ThreadEvidence,
 )
-from jitter_workshop.presenter.runs import fanout
+from jitter_workshop.presenter.runs import effect, fanout
 from jitter_workshop.presenter.runs.comparison import near
 from jitter_workshop.presenter.runs.run import core_compared, trace_lines
 from jitter_workshop.presenter.text.lines import (
@@ -124,9 +124,10 @@ def cured(view: CureView, width: int) -> Lines:
     return table(rows, width, right=(1, 2, 3))
 
 
-def explanation(view: Explanation, runs: Sequence[Explanation], width: int) -> Lines:
+def explanation(view: Explanation, runs: Sequence[Explanation], width: int, others: str = "") -> Lines:
     """Return a run's evidence: the threads and their CPUs, interrupts, and the knee. ``runs``: the runs whose threads
-    are shown, in the chapter's order. The other sections are about ``view`` alone."""
+    are shown, in the chapter's order. The other sections are about ``view`` alone. ``others``: the other tasks on the
+    run's CPUs, as ``presenter.runs.effect.disturbed`` names them."""
     several = len(runs) > 1
     titles = [f"{when}: {clean(v.run.label, 40)}" for v, when in zip(runs, ("first", "second", "third"), strict=False)]
     lines: Lines = [heading("SWITCHES OF THE THREADS")]
@@ -158,9 +159,8 @@ def explanation(view: Explanation, runs: Sequence[Explanation], width: int) -> L
     if view.knee:
         lines += [Text(), heading("READ THE KNEE")]
         lines += items(map(styled, view.knee), width)
-    if view.foreign:
-        lines += [Text(), heading("OTHERS ON THESE CPUs")]
-        lines += items(view.foreign, width)
+    if others:
+        lines += [Text(), heading("OTHERS ON THESE CPUs"), *wrap(f"The run was disturbed by {others}.", width)]
     return lines
 
 
@@ -205,7 +205,7 @@ def explained(
         *learned,
         *([Text()] if learned else []),
         *first,
-        *explanation(view, runs, width),
+        *explanation(view, runs, width, effect.disturbed(walk.seen(view.run))),
         *closing(commands, (), width, fold),
     ]
 

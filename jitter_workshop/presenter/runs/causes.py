@@ -35,6 +35,7 @@ from jitter_workshop.stats.scale import nice_ns
 RAN_WHERE = "WHERE THE MEASURED THREADS RAN"
 MEASURE_FIRST = "Measure first: without a run there is nothing to explain."
 NO_TRACE = "This run has no trace."
+READING = "Reading the trace: it shows what took the time, and which other tasks ran."
 WIDEST = 100
 MOST_CAUSES, MOST_ROWS, IN_FULL = 24, 12, 3
 """The largest numbers that are shown: of rows of causes, of rows of threads, and of stalls in full. The JSON has all of

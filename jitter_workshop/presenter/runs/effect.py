@@ -636,7 +636,7 @@ def in_words(effect: Effect) -> str:
     if effect.factor < ALIKE:
         return _change(effect)
     told = f"{_change(effect)}, {_none(effect) or f'{times_told(effect.factor)} times {effect.how}'}"
-    return f"{told}, with no more stolen time" if effect.in_no_more_time else told
+    return f"{told}, with no more time in stalls" if effect.in_no_more_time else told
 
 
 def apart(effect: Effect) -> str:

@@ -206,18 +206,20 @@ def picture(
 def heat_picture(heat: Heat, title: str = "") -> Picture:
     """Return the heat map of a run: time to the right, latency up. A cell's shade says how many values its block has at
     that latency."""
-    plot = _Plot(View((), (), heat.ranges, "elapsed", "time", "", "time since the run's start", "latency"))
+    along = f"time since the run's start{' (blank: a pause between blocks)' if heat.pauses else ''}"
+    plot = _Plot(View((), (), heat.ranges, "elapsed", "time", "", along, "latency"))
     bottom = _TOP + _PLOT_HEIGHT
     title = clean(title or f"Heat map of {heat.label}")
     rows = round((plot.ranges.y_high - plot.ranges.y_low) * _ROWS_PER_DECADE)
     ends = rows, plot.ranges.y_low, plot.ranges.y_high
     whole = len(heat.counts) <= _MOST_COLUMNS
-    edges = heat.edges_s if whole else [heat.end_s * n / _MOST_COLUMNS for n in range(_MOST_COLUMNS + 1)]
+    each = heat.end_s / _MOST_COLUMNS
+    spans = heat.spans_s if whole else [(each * n, each * (n + 1)) for n in range(_MOST_COLUMNS)]
     counts = heat.by_block(*ends) if whole else heat.grid(_MOST_COLUMNS, *ends)
     limits = bounds(max((count for column in counts for count in column), default=1.0), HEAT_LEVELS)
     tall = _PLOT_HEIGHT / rows
     cells: dict[int, list[tuple[float, float, float, float]]] = {}
-    for (start, end), column in zip(itertools.pairwise(edges), counts, strict=True):
+    for (start, end), column in zip(spans, counts, strict=True):
         left, right = plot.x(start), plot.x(end)
         # Neighbours of one shade in a column are one cell: the file is smaller, and has no seams.
         for shade, group in itertools.groupby(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from textual import events
-from textual.geometry import Region
+from textual.app import ComposeResult
+from textual.geometry import Region, Spacing
 from textual.message import Message
 from textual.widget import Widget
 
@@ -18,6 +19,8 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet
 
 _COLUMNS = (("setting", 8), ("curve", 6), ("guess", 6))
 _CHANCE_WIDTH = max(len(words) for words, _ in CHANCES.values()) + 1
+HEAD_ROWS = 1
+"""The number of lines of the path's head (#path-head in workshop.tcss)."""
 _NARROW = 66
 """Below this width, a chapter's minutes are shown only for the chapter under the cursor, in the line below the path."""
 
@@ -49,6 +52,7 @@ class PathList(Sheet):
         same = min(self._cursor, max(len(entries) - 1, 0))
         self._cursor = next((n for n, one in enumerate(entries) if at and one.chapter_id == at.chapter_id), same)
         self.renew()
+        self.screen.query_one("#path-head", Sheet).renew()
         # The pane has its height only after the layout.
         self.call_after_refresh(self.into_sight)
 
@@ -65,10 +69,11 @@ class PathList(Sheet):
         if not self._entries:
             return
         row = [index for index, _ in self._rows()].index(self._cursor)
-        # The titles above the first chapter are seen with it.
+        # The lines above the first chapter are seen with it.
         first = max(row - 1, 0) if self._cursor else 0
         if isinstance(self.parent, Widget):
-            self.parent.scroll_to_region(Region(0, first, 1, row + 2 - first), animate=False)
+            region = Region(0, first + HEAD_ROWS, 1, row + 2 - first)
+            self.parent.scroll_to_region(region, spacing=Spacing(HEAD_ROWS), animate=False)
 
     def _rows(self) -> list[tuple[int | None, str]]:
         """Return each line as (index, text).
@@ -78,11 +83,21 @@ class PathList(Sheet):
         is None.
         """
         rows: list[tuple[int | None, str]] = []
-        for group in in_groups(self._entries):
-            rows.append((None, PATH_HEADINGS[group.state]))
+        for number, group in enumerate(in_groups(self._entries)):
+            rows += [(None, PATH_HEADINGS[group.state])] if number else []
             rows += [(None, f"  {clean(group.reason, 200)}")] if group.reason else []
             rows += [(index, "" if group.reason else entry.reason) for index, entry in group.entries]
-        return rows or [(None, PATH_HEADINGS["here"])]
+        return rows
+
+    def head(self, width: int) -> Iterable[Text]:
+        """Yield the line above the path, which stays when the path scrolls: the heading of the first group that is
+        seen, and the heads of the columns."""
+        groups = in_groups(self._entries)
+        title = PATH_HEADINGS[groups[0].state if groups else "here"]
+        top = self.parent.scroll_offset.y if isinstance(self.parent, Widget) else 0
+        for index, said in self._rows()[:top]:
+            title = said if index is None and not said.startswith(" ") else title
+        yield self._title(title, width, heads=True)
 
     def for_glossary(self) -> str:
         """Return the path's words about this host, without the chapters' titles. The glossary looks for terms in these
@@ -90,16 +105,16 @@ class PathList(Sheet):
         return path_words(self._entries)
 
     def _path(self, width: int) -> Iterable[Text]:
-        for number, (index, said) in enumerate(self._rows()):
-            yield self._title(said, width, not number) if index is None else self._chapter(index, said, width)
+        for index, said in self._rows():
+            yield self._title(said, width) if index is None else self._chapter(index, said, width)
 
-    def _title(self, title: str, width: int, first: bool) -> Text:
+    def _title(self, title: str, width: int, *, heads: bool = False) -> Text:
         line = Text(title, style="dim" if title.startswith(" ") else "bold dim")
         line.truncate(max(width, 1), ellipsis=True)
-        if first:
-            heads = "".join(f"{name:^{wide}}" for name, wide in self._columns)
-            line.append(" " * max(width - line.cell_len - len(heads), 1))
-            line.append(heads, "dim")
+        if heads:
+            names = "".join(f"{name:^{wide}}" for name, wide in self._columns)
+            line.append(" " * max(width - line.cell_len - len(names), 1))
+            line.append(names, "dim")
         return line
 
     def _chapter(self, index: int, reason: str, width: int) -> Text:
@@ -169,7 +184,17 @@ def _aside(entry: PathEntry, whole: bool) -> str:
 
 
 class PathPane(Pane):
-    """Scroll the path. The chapter under the cursor stays in sight when the text above takes more lines."""
+    """Scroll the path below its head. The chapter under the cursor stays in sight when the text above takes more
+    lines."""
+
+    def compose(self) -> ComposeResult:
+        path = PathList(id="path")
+        yield Sheet(path.head, id="path-head")
+        yield path
 
     def on_resize(self) -> None:
         self.query_one(PathList).into_sight()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self.query_one("#path-head", Sheet).renew()

@@ -145,7 +145,7 @@ class ChapterHunt:
         if not hunts or hunt is None or not words.unanswered(hunt):
             self._screen.tell("No noise is hidden now. x hides one." if hunts else NONE_HERE)
         elif self._page.run is None:
-            self._screen.app.push_screen(SuspectsPage(hunt), self._named)
+            self._screen.app.push_screen(SuspectsPage(hunt, self._screen.show_title), self._named)
 
     def _named(self, _: None) -> None:
         over = f"{words.remembered(self._page.walk.progress.hunts, 1)} This is saved; x hides another noise."
@@ -173,11 +173,13 @@ class ChapterHunt:
 
 
 class SuspectsPage(ChoosingPage, scope="suspects"):
-    """Show the suspects of a hunt. The hunt continues after a wrong answer; the right answer, or giving up, ends it."""
+    """Show the suspects of a hunt. The hunt continues after a wrong answer; the right answer, or giving up, ends it.
+    ``over``: a function to call when the hunt ends, while this page is still open."""
 
-    def __init__(self, hunt: Hunt) -> None:
+    def __init__(self, hunt: Hunt, over: Callable[[], None]) -> None:
         super().__init__()
         self._hunt = hunt
+        self._tell_over = over
         self._finding: HuntAnswer | None = None
         self._cleared: set[str] = set()
 
@@ -226,11 +228,14 @@ class SuspectsPage(ChoosingPage, scope="suspects"):
         self._finding = self.frame.workshop.hunts.answer(kind)
         if not self._finding.right:
             self._cleared.add(kind)
+        else:
+            self._tell_over()
         self.redraw()
 
     def action_give_up(self) -> None:
         if not self._over:
             self._finding = self.frame.workshop.hunts.give_up()
+            self._tell_over()
             self.redraw()
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from jitter_workshop.errors import WaitStopped, WorkshopError
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.turns.classhost import TurnOver, as_sentence
-from jitter_workshop.model.course import TREATED, StepName
+from jitter_workshop.model.course import SLOTS, TREATED, StepName
 from jitter_workshop.model.run import Run
 from jitter_workshop.model.text import clean
 from jitter_workshop.presenter.classes import class_host
@@ -97,7 +97,9 @@ class ChapterRuns:
             run = page.workshop.measure(running.request, running, running.cancel, running.queued)
             if running.slot == TREATED and run.complete and beside is not None:
                 page.workshop.hunts.weigh(beside, run)
-            if running.slot == "again":
+            if running.slot in SLOTS and page.walk.to_read(run):
+                # Before the result is shown: from its trace a run has the same disturbers on every page.
+                page.screen.call_later(page.screen.tell, causes.READING)
                 page.walk.read_figures(run)
         except WorkshopError as error:
             page.screen.call_later(self._failed, error)

@@ -56,7 +56,6 @@ _NO_CHOICE = -1
 UNTOUCHED_MARK = "The mark stands where it began. ↑ ↓ ← → move it; Enter again keeps it as your guess."
 UNTOUCHED_CHOICE = "No answer is chosen yet. 1–9 or ↑ ↓ choose one; Enter again goes on without a guess."
 
-_READING = "Reading the traces of both runs: then their causes are compared, too."
 _ROOMY = 44
 """The number of terminal lines from which the step ``compare`` has room for all counts."""
 _FEW_COUNTS, _FEW_CAUSES, _SOME_CAUSES = 3, 2, 5
@@ -675,9 +674,9 @@ class Compare(Step):
 
     async def _read_traces(self) -> None:
         """Read the traces of both runs on a thread, and then compare again by their causes."""
-        self.screen.tell(_READING)
+        self.screen.tell(causes.READING)
         await aside(self.walk.read_figures)
-        if self.screen.said == _READING:
+        if self.screen.said == causes.READING:
             self.screen.said = ""
         if self.page.step == self.name:
             self.screen.redraw()

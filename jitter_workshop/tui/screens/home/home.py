@@ -39,7 +39,7 @@ from jitter_workshop.presenter.host.changes import (
     stands,
 )
 from jitter_workshop.presenter.host.plan import NO_RIGHTS
-from jitter_workshop.presenter.text.lines import MANY_CPUS, cpus_in_short, keyed, log_bar, two_ends, wrap
+from jitter_workshop.presenter.text.lines import MANY_CPUS, bar, cpus_in_short, keyed, log_bar, two_ends, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
@@ -54,6 +54,8 @@ T = TypeVar("T")
 
 ABOUT_ROWS = {False: 3, True: 5}
 """The rows for the text on the chapter under the cursor, on a narrow and on a wide screen (#about in workshop.tcss)."""
+_LINEAR = 20
+"""The largest factor between two times whose bars have a linear scale."""
 _LEAST_HOST = 4
 """The least number of lines in which the pane with this host's facts is shown."""
 
@@ -79,8 +81,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         yield Sheet(self._standing, id="standing")
         with Horizontal(id="home-main"):
             with Vertical(id="home-left"):
-                with PathPane(id="path-pane"):
-                    yield PathList(id="path")
+                yield PathPane(id="path-pane")
                 yield Sheet(self._about, id="about")
                 with Pane(id="home-host"):
                     yield Sheet(self._host, id="home-host-sheet")
@@ -223,7 +224,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
         yield line
 
     def _bars(self, width: int) -> Iterable[Text]:
-        """Yield bars of p99.9 on a logarithmic scale: the learner's newest run of ``ring``, and the laptop of 2015."""
+        """Yield bars of p99.9: the learner's newest run of ``ring``, and the laptop of 2015. Their scale is logarithmic
+        if they differ by more than _LINEAR."""
         newest = self._newest()
         # The label "log" is needed, because readers compare the lengths of bars.
         if newest is None:
@@ -236,19 +238,23 @@ class HomeScreen(HostChangeScreen, scope="home"):
         from jitter_workshop.presenter.runs.curves import label_of, value_at
 
         pairs = [(c, value_at(c, "99.9")) for c in (newest, *published_curves()[:1])]
-        largest = max((value for _, value in pairs if value), default=0)
+        known = [value for _, value in pairs if value]
+        largest = max(known, default=0)
+        # A factor of two is seen on a linear scale only; a factor of a hundred only on a logarithmic one.
+        logarithmic = bool(known) and largest > _LINEAR * min(known)
         name_width = max(min(34, width - 44), 12)
         for shown, value in pairs:
             own = shown is newest
             name = label_of(shown) if own else f"{clean(shown.label, 16)} ({clean(shown.curve.origin, 16)})"
             room = min(max(width - name_width - 25, 4), 60)
-            drawn = log_bar(value, largest, room) if value else ""
+            scale = log_bar if logarithmic else bar
+            drawn = scale(value, largest, room) if value else ""
             line = Text("  p99.9  " if shown is pairs[0][0] else "         ", "dim")
             line.append(f"{shortened(name, name_width):<{name_width}} ", "text" if own else "dim")
             shape = drawn if own else "░" * len(drawn)
             line.append(f"{shape:<{room}}", "accent" if own else "dim")
             line.append(f" {nice_ns(value):>8}", "bold text" if own else "dim")
-            line.append("  log" if shown is pairs[0][0] else "", "dim")
+            line.append("  log" if logarithmic and shown is pairs[0][0] else "", "dim")
             yield line
 
     def _without_a_ring(self) -> str:
@@ -340,11 +346,11 @@ class HomeScreen(HostChangeScreen, scope="home"):
         others = self.workshop.of_others()
 
         def about(width: int) -> Iterable[Text]:
-            for number, one in enumerate(standing, start=1):
+            for one in standing:
                 line = Text(f"{clean(one['id'], 40)}", "text")
                 line.append(f" = {clean(one['value'], 200)}" if one.get("value") else "", "dim")
                 line.append(f"  {applied_told(others[one['id']])}" if one["id"] in others else "", "accent")
-                yield from wrap(line, width, f"{number:>3}  ")
+                yield from wrap(line, width, "  • ", "    ")
             if others:
                 yield Text()
                 yield from wrap(Text(OTHERS_MAY_MEASURE, "text"), width)

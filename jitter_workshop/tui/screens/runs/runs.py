@@ -16,15 +16,17 @@ from jitter_workshop.flow.measuring.curves import published_curves
 from jitter_workshop.model.host import mark_notes
 from jitter_workshop.model.run import Run, apart_from_proofs, of_one_kind
 from jitter_workshop.model.spec import PACED
-from jitter_workshop.model.text import NAME, called, clean, many
+from jitter_workshop.model.text import NAME, clean, many
 from jitter_workshop.model.walk import RunCurve
 from jitter_workshop.presenter.course.summary import HOW
 from jitter_workshop.presenter.runs import curves
 from jitter_workshop.presenter.runs.causes import NO_TRACE
 from jitter_workshop.presenter.runs.curves import percentile_table
+from jitter_workshop.presenter.runs.effect import disturbed
 from jitter_workshop.presenter.text.lines import heading, labelled, local_time, wrap
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.effect import tail_of
+from jitter_workshop.stats.figures import KnownRun
 from jitter_workshop.stats.scale import nice_ns, nice_number
 from jitter_workshop.tui.background import aside
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
@@ -246,10 +248,10 @@ class RunsScreen(WorkshopScreen, scope="runs"):
             *(("mark", f"{run.mark}: {meaning}") for meaning in mark_notes(run.mark).values()),
         ]
         for rate in run.stalls.rates:
-            told = f"{nice_number(rate.per_second)} stalls a second, {nice_ns(rate.stolen_ns_per_second)} stolen"
+            told = f"{nice_number(rate.per_second)} stalls a second, {nice_ns(rate.stolen_ns_per_second)} in stalls"
             facts.append((f"over {nice_ns(rate.threshold_ns)}", told))
-        for other in run.disturbed[:4]:
-            facts.append(("beside us", f"{called(other.name, 24)}, {other.cpu_percent:.0f} % of a CPU"))
+        if others := disturbed(KnownRun(run, self.workshop.known_causes(run))):
+            facts.append(("disturbed by", others))
         for name, value in facts:
             yield from labelled(name, value, width, 13)
 
