@@ -36,7 +36,6 @@ from jitter_workshop.stats.curve import value_at
 from jitter_workshop.stats.effect import counted
 from jitter_workshop.stats.scale import nice_ns
 
-
 _WORDS = {"back": "b", "hint": "h", "chart": "c", "table": "t"}
 """Word → the command that does the same."""
 

@@ -104,7 +104,8 @@ class Heat:
             elif crisp:
                 found.append(blocks[max(of_column)[1]])
             else:
-                found.append(tuple(sum(part * blocks[n][row] for part, n in of_column) / covered for row in range(rows)))
+                sums = (sum(part * blocks[n][row] for part, n in of_column) for row in range(rows))
+                found.append(tuple(one / covered for one in sums))
         return tuple(found)
 
 

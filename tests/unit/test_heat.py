@@ -113,7 +113,8 @@ def test_a_pause_between_blocks_is_blank(width: int) -> None:
     assert 0.4 < sum(groups) / (width - 8) < 0.6
     assert "20 blocks of 250 ms, pauses blank" in lines[-2]
     assert "pauses" not in chart.in_plain(each_second(), width, 24)[-2]
-    cells = [c for shape in drawing.heat_picture(paused).shapes if isinstance(shape, drawing.Tiles) for c in shape.cells]
+    tiles = [shape for shape in drawing.heat_picture(paused).shapes if isinstance(shape, drawing.Tiles)]
+    cells = [cell for shape in tiles for cell in shape.cells]
     assert max(wide for _, _, wide, _ in cells) < (drawing.WIDTH - 84 - 28) * 0.26 / 9.75
     assert "blank: a pause between blocks" in render_heat_svg(paused)
 

@@ -305,7 +305,9 @@ def test_a_gain_is_told_with_the_stalls_that_rose() -> None:
     # As many in as much time are told, too, and are no loss; what did not move, or may be chance, is not told.
     again = between(few, with_stalls(run(), 300, 9e6))
     quiet = effect.compared(again, both, "changed", 100)[1]
-    assert quiet.plain == "But stalls of 100 µs and more: 140 → 300 a second, 2.1 times more, with no more time in stalls."
+    assert quiet.plain == (
+        "But stalls of 100 µs and more: 140 → 300 a second, 2.1 times more, with no more time in stalls."
+    )
     assert "bad" not in " ".join(str(span.style) for span in quiet.spans)
     assert between(few, with_stalls(run(), 260, 9e7)).but is None
     assert between(with_stalls(run(p50=900), 4, 9e6), with_stalls(run(), 9, 9e7)).but is None
