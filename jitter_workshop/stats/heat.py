@@ -130,7 +130,7 @@ def bounds(most: float, levels: int) -> tuple[int, ...]:
 
 def _round(count: float) -> int:
     """Return a count of at least 1, rounded down to one digit that is not 0."""
-    ten = 10 ** math.floor(math.log10(max(count, 1.0)) + 1e-9)
+    ten: int = 10 ** math.floor(math.log10(max(count, 1.0)) + 1e-9)
     return max(math.floor(count / ten + 1e-9), 1) * ten
 
 
