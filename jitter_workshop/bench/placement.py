@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
-from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.record import dataclass, made_of
 from jitter_workshop.model.spec import KINDS, TWO_THREADS, Placement
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ def choose(topology: Topology, wish: Wish, isolated: CpuSet = NO_CPUS, lines: Li
     if not allowed:
         raise HostError("none of the CPUs that this process may use is online", "widen its affinity mask or cpuset")
     _check_wish(topology, wish)
+    wish = _one_thread_of_a_core(topology, wish)
     if wish.within is not None:
         _check_within(topology, wish, wish.within & allowed)
     if wish.workload in TWO_THREADS:
@@ -186,6 +187,23 @@ def _check_split(topology: Topology, wish: Wish, within: CpuSet) -> None:
         raise HostError(
             f"{_named(wish.workload)} needs a CPU in addition to the isolated CPU {within}", "use '--workload spin'"
         )
+
+
+def _one_thread_of_a_core(topology: Topology, wish: Wish) -> Wish:
+    """Return the request with one CPU of the isolated set if all its CPUs are threads of one core, and the host has
+    cores to spare: the accumulator then runs alone on that core. On a host of two cores both threads of the isolated
+    core are used, because otherwise no core is left for other work. A request that names other CPUs of the set stays as
+    it is.
+    """
+    within = wish.within or NO_CPUS
+    others = wish.given - CpuSet.of(c for c in (wish.accumulator,) if c is not None)
+    if len(within) < 2 or not wish.by_thread or wish.workload not in TWO_THREADS or others & within:
+        return wish
+    keep = CpuSet((within.cpus[0] if wish.accumulator is None else wish.accumulator,))
+    outside = topology.allowed - within
+    one_core = not within - keep - topology.siblings_of(keep)
+    spare = outside - topology.siblings_of(CpuSet(outside.cpus[:1])) - CpuSet(outside.cpus[:1])
+    return made_of(Wish, wish, within=keep) if one_core and spare and keep & within else wish
 
 
 def check_cpu(topology: Topology, number: int) -> None:

@@ -41,7 +41,8 @@ class Host:
     * ``hot``: the CPU is kept free for a latency-critical thread. If all CPUs of a core are hot, only the first one
       runs such a thread. The others stay idle (``hot_siblings``), because a thread there would slow the first one down.
     * ``siblings``: the CPU is not hot, and shares a core with a hot one. A thread there takes execution units and
-      first-level cache from the hot CPU, so work is kept off siblings as well as off hot CPUs.
+      first-level cache from the hot CPU, so work is kept off siblings as well as off hot CPUs, and siblings are
+      isolated with the hot CPUs.
     * ``housekeeping``: all other CPUs. Interrupts, workqueues, kernel threads and everything else belong there.
 
     Where every CPU that is not hot is a sibling, the siblings are the housekeeping CPUs, because some CPU has to do the

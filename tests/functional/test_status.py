@@ -59,7 +59,23 @@ def test_the_sibling_of_a_cpu_that_was_asked_for_is_named(verb: str, host_tree: 
     _, out, _ = asked(capsys, verb, "governor", "--cpus", "2", "--root", host_tree("hybrid_laptop"))
     said = " ".join(out.split())
     assert "CPU 3 shares a core" in said
-    assert "--cpus 2-3" in said
+    assert "keeps other work off it" in said
+
+
+def test_siblings_of_cpus_that_were_asked_for_are_isolated_with_them(tmp_path: Path, capsys: Capture) -> None:
+    files = hosttrees.cgroup2(files={"cgroup.controllers": "cpuset\n", "cgroup.subtree_control": "\n"})
+    files |= {"sys/devices/virtual/workqueue/cpumask": "ffff\n"}
+    root = hosttrees.write(hosttrees.hybrid_laptop(tmp_path), files)
+    words = ("isolation", "workqueue-mask", "isolcpus", "--cpus", "3,4", "--root", root)
+    _, out, _ = asked(capsys, "plan", *words)
+    assert "CPU 2,5 share cores with hot CPUs" in " ".join(out.split())
+    assert "isolcpus=managed_irq,domain,2-5" in out
+    _, value = told(capsys, "plan", *words)
+    written = {change["path"].rpartition("/")[2]: change["after"] for change in value["changes"]}
+    assert (value["hot_cpus"], written["cpuset.cpus"], written["cpumask"]) == ([3, 4], "2-5", "ffc3")
+    _, value = told(capsys, "status", "isolation", "--cpus", "3,4", "--root", root)
+    assert (value["hot_cpus"], value["sibling_cpus"]) == ([3, 4], [2, 5])
+    assert value["checks"][0]["wanted"] == "CPUs 2-5"
 
 
 def test_each_check_names_its_chapter_or_why_there_is_none(host_tree: Tree, capsys: Capture) -> None:

@@ -229,6 +229,25 @@ def test_a_server_with_two_packages_stays_in_one_cache() -> None:
     assert 33 not in placement.housekeeping, "a sibling of a hot CPU does no housekeeping"
 
 
+@pytest.mark.parametrize(
+    ("cores", "given", "producer", "accumulator", "inside"),
+    [
+        (4, {}, 1, 2, ("accumulator",)),
+        (4, {"accumulator": 6}, 1, 6, ("accumulator",)),
+        (4, {"producer": 6}, 6, 2, ()),
+        (2, {}, 1, 3, ()),
+    ],
+)
+def test_one_isolated_core_runs_the_accumulator_alone_if_other_cores_are_left(
+    cores: int, given: dict[str, int], producer: int, accumulator: int, inside: tuple[str, ...]
+) -> None:
+    within = CpuSet((cores // 2, cores // 2 + cores))
+    placed = choose(host(cores=cores, threads=2), Wish(within=within, by_thread=True, **given), within)
+    assert (placed.producer, placed.accumulator, placed.inside) == (producer, accumulator, inside)
+    alone = choose(host(cores=cores, threads=2), Wish(workload="spin", cpu=within.cpus[1], within=within, by_thread=True))
+    assert alone.sampler == within.cpus[1]
+
+
 def test_isolated_cpus_come_first() -> None:
     placement = choose(host(packages=2, cores=8), Wish(), CpuSet.parse_list("12-15"))
     assert (placement.producer, placement.accumulator, placement.journaller) == (12, 13, 14)

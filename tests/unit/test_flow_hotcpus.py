@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jitter_workshop.bench import placement
 from jitter_workshop.errors import HostError, UsageError
-from jitter_workshop.flow.host_ops.hotcpus import choose_hot, whole_cores
+from jitter_workshop.flow.host_ops.hotcpus import KEPT_FREE, SIBLINGS, choose_hot, whole_cores
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
@@ -116,11 +116,12 @@ def test_the_workshop_chooses_whole_cores(host_tree: Tree) -> None:
     assert "CPU 2,4,6" in hot.why
 
 
-def test_siblings_that_are_not_asked_for_are_named(host_tree: Tree) -> None:
-    hot = choose_hot(HostRoot(host_tree("server64")), "2-3,6")
+def test_siblings_that_are_not_asked_for_are_kept_free_and_named(host_tree: Tree) -> None:
+    root = HostRoot(host_tree("server64"))
+    hot = choose_hot(root, "2-3,6")
     assert (hot.cpus.cpus, hot.source) == ((2, 3, 6), "asked")
-    assert "CPU 34-35,38" in hot.note
-    assert "--cpus 2-3,6,34-35,38" in hot.note
+    assert hot.note == f"CPU 34-35,38 share cores with hot CPUs, {KEPT_FREE} them, too"
+    assert str(Host(root, hot.cpus).kept_clear) == "2-3,6,34-35,38"
     assert choose_hot(HostRoot(host_tree("server64")), "2,34").note == ""
 
 
@@ -128,7 +129,30 @@ def test_siblings_of_isolated_cpus_are_named(tmp_path: Path) -> None:
     root = hosttrees.hybrid_laptop(tmp_path)
     hosttrees.write(root, {f"{hosttrees.CPU}/isolated": "2\n"})
     hot = choose_hot(HostRoot(root), None)
-    assert (hot.cpus.cpus, "isolate CPU 2-3" in hot.note) == ((2,), True)
+    assert (hot.cpus.cpus, f"{KEPT_FREE} it" in hot.note) == ((2,), True)
+
+
+@pytest.mark.parametrize(
+    ("cores", "asked", "another"),
+    [
+        (((0, 1), (2, 3)), "1-2", "--cpus 2-3 "),
+        (((0, 1), (2, 3)), "0,3", "--cpus 2-3 "),
+        (((0, 1), (2, 3), (4, 5)), "1,3,5", "--cpus 2-3 "),
+        (((0, 1),), "0", ""),
+        (((0, 1),), "1", ""),
+    ],
+)
+def test_where_no_core_is_left_another_choice_is_named(
+    cores: tuple[tuple[int, ...], ...], asked: str, another: str
+) -> None:
+    machine = Topology(
+        tuple(Cpu(n, 0, at, 0, True, True, CpuSet(core)) for at, core in enumerate(cores) for n in core), ()
+    )
+    note = choose_hot(HostRoot("/nonexistent"), asked, machine).note
+    assert SIBLINGS in note
+    assert another in note if another else "--cpus" not in note
+    for words in note.split("--cpus ")[1:]:
+        assert "sibling" not in choose_hot(HostRoot("/nonexistent"), words.split()[0], machine).note
 
 
 def test_two_threads_of_the_only_core_are_not_both_hot(tmp_path: Path) -> None:
@@ -204,3 +228,22 @@ def test_whole_cores_are_closed_under_siblings(machine: Topology, data: st.DataO
         assert not machine.siblings_of(cores)
         assert machine.online - cores
         assert whole_cores(machine, cores) == cores
+
+
+@given(machines(), st.data())
+def test_cpus_that_are_asked_for_are_hot_alone_and_their_cores_are_kept_free(
+    machine: Topology, data: st.DataObject
+) -> None:
+    threads = CpuSet.of(data.draw(st.sets(st.sampled_from(machine.online.cpus), min_size=1)))
+    hot = choose_hot(HostRoot("/nonexistent"), str(threads), machine)
+    host = Host(HostRoot("/nonexistent"), hot.cpus, machine)
+    assert hot.cpus == threads
+    assert host.kept_clear | host.housekeeping == machine.online
+    assert not host.kept_clear & host.housekeeping
+    siblings = machine.siblings_of(threads)
+    if machine.online - threads - siblings:
+        assert host.kept_clear == threads | siblings == whole_cores(machine, threads)
+        assert (KEPT_FREE in hot.note) == bool(siblings)
+    else:
+        assert host.kept_clear == threads
+        assert (SIBLINGS in hot.note) == bool(siblings)

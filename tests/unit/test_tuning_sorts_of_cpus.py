@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jitter_workshop.bench.placement import Wish, choose
-from jitter_workshop.flow.host_ops.hotcpus import SIBLINGS, choose_hot
+from jitter_workshop.flow.host_ops.hotcpus import KEPT_FREE, SIBLINGS, choose_hot
 from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Change, Wanted
@@ -238,7 +238,8 @@ def test_every_online_cpu_is_one_of_three(asked: str, siblings: str, rest: str, 
     )
     assert host.hot | host.clear_siblings | host.housekeeping == host.online
     assert len(host.hot) + len(host.clear_siblings) + len(host.housekeeping) == len(host.online)
-    assert ("sibling" in note) == crowded
+    assert (SIBLINGS in note) == crowded
+    assert (KEPT_FREE in note) == bool(host.clear_siblings)
 
 
 def test_an_offline_sibling_is_none(tmp_path: Path) -> None:
@@ -330,16 +331,63 @@ def test_where_only_siblings_are_left_they_do_the_work(tmp_path: Path) -> None:
     assert find("irqaffinity").assess(host).wanted == "irqaffinity=0,3"
 
 
+def isolating(tmp_path: Path, cpus: str, more: dict[str, str]) -> Host:
+    """The host of :func:`busy` with control groups of version 2 and ``more`` files; these CPUs are hot."""
+    files = cgroup2(files={"cgroup.controllers": "cpuset\n", "cgroup.subtree_control": "\n"}) | more
+    return looked_at(machine(tmp_path, TWO_BY_FOUR, more=files), cpus)[0]
+
+
+def test_the_siblings_of_named_cpus_are_isolated_with_them(tmp_path: Path) -> None:
+    host = isolating(tmp_path, "4,7", task(60, "near", allowed="4-5"))
+    told = find("isolation").assess(host)
+    assert (told.state, told.wanted) == ("improve", "CPUs 4-7")
+    assert "CPU 5-6, siblings of hot CPUs, slow a hot CPU down" in told.reason
+    made = {c.path.rpartition("/")[2]: c.after for c in planned(host, "isolation")}
+    assert made["cpuset.cpus"] == "4-7"
+    assert made["sched_setaffinity(60@100)"] == "0-3", "its own CPUs are all taken"
+    assert find("isolcpus").assess(host).wanted == "isolcpus=managed_irq,domain,4-7"
+
+
+@pytest.mark.parametrize(("isolated", "state"), [("4", "improve"), ("5", "improve"), ("4-5", "ok"), ("4-7", "ok")])
+def test_isolation_is_whole_with_the_siblings(isolated: str, state: str, tmp_path: Path) -> None:
+    host = isolating(tmp_path, "4", {f"{CPU}/isolated": f"{isolated}\n"})
+    told = find("isolation").assess(host)
+    assert told.state == state
+    assert ("hot CPUs and their siblings are isolated" in told.reason) == (state == "ok")
+    assert (find("smt").assess(host).value == "isolated") == (isolated != "4")
+
+
+def test_siblings_that_another_group_has_are_said_to_stay_out(tmp_path: Path) -> None:
+    group = "sys/fs/cgroup/theirs"
+    files = {
+        f"{CPU}/isolated": "4\n",
+        f"{group}/cpuset.cpus": "5\n",
+        f"{group}/cpuset.cpus.effective": "5\n",
+        f"{group}/cpuset.cpus.partition": "root\n",
+        f"{group}/cgroup.controllers": "cpuset\n",
+    }
+    told = find("isolation").assess(isolating(tmp_path, "4", files))
+    assert told.state == "info"
+    assert "CPU 5, a sibling of hot CPUs, cannot be isolated" in told.reason
+
+
 WORK = ("isolation", "irq-affinity", "workqueue-mask", "rps-xps", "kernel-threads", "watchdogs")
 
 
-@settings(max_examples=25, deadline=None)
-@given(count=st.integers(1, 6), threads=st.sampled_from((1, 2, 4)), by_core=st.booleans())
+@settings(max_examples=40, deadline=None)
+@given(
+    count=st.integers(1, 6),
+    threads=st.sampled_from((1, 2, 4)),
+    by_core=st.booleans(),
+    named=st.none() | st.sets(st.integers(0, 23), min_size=1),
+)
 def test_no_plan_puts_work_on_a_core_with_a_hot_thread(
-    count: int, threads: int, by_core: bool, tmp_path_factory: pytest.TempPathFactory
+    count: int, threads: int, by_core: bool, named: set[int] | None, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """On any machine of whole cores, what is moved goes to cores of its own, but where there is only one core."""
+    """On any machine of whole cores, what is moved goes to cores of its own, but where each core has a hot thread.
+    ``named``: the hot CPUs that a user names, None for the workshop's choice."""
     total = count * threads
+    asked = None if named is None else str(CpuSet.of(n % total for n in named))
     core = [[n for n in range(total) if (n // threads if by_core else n % count) == c] for c in range(count)]
     root = machine(tmp_path_factory.mktemp("cores"), (tuple(map(tuple, core)),))
     every = f"{(1 << total) - 1:x}"
@@ -356,15 +404,17 @@ def test_no_plan_puts_work_on_a_core_with_a_hot_thread(
             "proc/sys/kernel/watchdog_cpumask": f"0-{total - 1}\n",
         },
     )
-    host, _, note = looked_at(root)
+    host, _, note = looked_at(root, asked)
     taken = host.hot | host.siblings
-    made = planned(host, *WORK)
-    assert {one.tunable for one in made} >= ({"isolation", "irq-affinity", "workqueue-mask"} if total > 1 else set())
+    everywhere = taken == host.online
+    made = planned(host, *WORK) if host.not_hot else []
+    spread = {"isolation", "irq-affinity", "workqueue-mask"} if host.not_hot else set()
+    assert {one.tunable for one in made} >= spread
     for change in made:
         if change.path.endswith("cpuset.cpus"):
-            assert CpuSet.parse_list(change.after) == host.hot
+            assert CpuSet.parse_list(change.after) == (host.hot if everywhere else taken)
         elif change.kind in ("cpu-mask", "workqueue-mask", "cpu-list"):
             read = CpuSet.parse_list if change.kind == "cpu-list" else CpuSet.parse_mask
-            assert not read(change.after) & (taken if count > 1 else host.hot), change.path
-    assert count == 1 or not host.siblings
-    assert (SIBLINGS in note) == (count == 1 and threads > 1)
+            assert not read(change.after) & (host.hot if everywhere else taken), change.path
+    assert asked is not None or count == 1 or not host.siblings
+    assert (SIBLINGS in note) == bool(host.not_hot and everywhere)

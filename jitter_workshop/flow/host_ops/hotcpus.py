@@ -2,8 +2,9 @@
 
 The workshop chooses whole cores: a hardware thread of a hot core is hot, too (:func:`whole_cores`). A measured thread
 gets the first thread of a core, and the core's other threads stay idle. On a host of two cores only one core can be
-hot, and two threads that exchange messages use both of its threads. CPUs that somebody has named or isolated are taken
-as they are; a note names the siblings that are not among them.
+hot, and two threads that exchange messages use both of its threads. Of CPUs that somebody has named or isolated, only
+these become hot, so that measured threads run where that person wants them. Their siblings are kept free in the same
+way (``tuning.context.Host.kept_clear``), and a note says so.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean
 
 SIBLINGS = "every other CPU is a sibling of a hot one"
+KEPT_FREE = "so the workshop keeps other work off"
 Source = Literal["asked", "class", "isolated", "tickless", "placement"]
 
 
@@ -56,23 +58,21 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
         )
     if asked is not None:
         hot = _asked(asked, machine)
-        return HotCpus(hot, "--cpus names them", "asked", _note(machine, hot, "--cpus {} takes whole cores"))
+        return HotCpus(hot, "--cpus names them", "asked", _note(machine, hot, another_choice=True))
     of_class = class_cpus(root) & online
     if of_class:
-        note = _note(machine, of_class, 'hot_cpus = "{}" takes whole cores')
-        return HotCpus(of_class, f"{paths.CLASS_FILE} names them", "class", note)
+        return HotCpus(of_class, f"{paths.CLASS_FILE} names them", "class", _note(machine, of_class))
     isolation = read_isolation(root)
     isolated = isolation.isolated & online
     if isolated:
         by = "isolcpus" if isolated == (isolation.boot or CpuSet()) & online else "a control group"
         why = f"isolated from the scheduler by {by}"
-        return HotCpus(isolated, why, "isolated", _note(machine, isolated, "isolate CPU {} to take whole cores"))
+        return HotCpus(isolated, why, "isolated", _note(machine, isolated))
     tickless = (isolation.nohz_full or CpuSet()) & online
     if tickless:
-        note = _note(machine, tickless, "nohz_full={} takes whole cores")
-        return HotCpus(tickless, "they are tickless (nohz_full)", "tickless", note)
+        return HotCpus(tickless, "they are tickless (nohz_full)", "tickless", _note(machine, tickless))
     hot, why = _placed(root, machine)
-    return HotCpus(hot, why, "placement", _note(machine, hot, "--cpus {} takes whole cores"))
+    return HotCpus(hot, why, "placement", _note(machine, hot))
 
 
 def whole_cores(machine: Topology, threads: CpuSet) -> CpuSet:
@@ -156,10 +156,9 @@ def _first_threads(machine: Topology, threads: CpuSet) -> bool:
     return together or all(core.cpus[0] in threads for core in cores)
 
 
-def _note(machine: Topology, hot: CpuSet, whole: str) -> str:
-    """Return a sentence on a problem with the hot CPUs; "" if there is none. ``whole``: a sentence on how to choose
-    whole cores; ``{}`` stands for their CPUs.
-    """
+def _note(machine: Topology, hot: CpuSet, *, another_choice: bool = False) -> str:
+    """Return a sentence on a problem with the hot CPUs, or on siblings that are kept free with them; "" if there is
+    nothing to say. ``another_choice``: if the siblings cannot be kept free, name hot CPUs whose siblings can be."""
     online, siblings = machine.online, machine.siblings_of(hot)
     if hot == online:
         return "every online CPU is hot, so no CPU is left for housekeeping and nothing can be moved away"
@@ -168,9 +167,20 @@ def _note(machine: Topology, hot: CpuSet, whole: str) -> str:
         notes.append("CPU 0 is hot: it boots the machine and keeps work that cannot be moved")
     if not online - hot - siblings:
         rest, slowed = online - hot, "this hot CPU" if len(hot) == 1 else "the hot CPUs"
+        other = _whole_core(machine, hot) if another_choice else CpuSet()
         spare = "; 'status smt' shows which siblings can be spared" if len(rest) > 1 else ""
+        spare = f"; --cpus {other} takes one whole core and leaves the others" if other else spare
         notes.append(f"{SIBLINGS}: tasks on CPU {rest} slow {slowed} down{spare}")
     elif siblings:
-        shares = "shares a core with a hot CPU" if len(siblings) == 1 else "share cores with hot CPUs"
-        notes.append(f"CPU {siblings} {shares}: other work there slows a hot CPU down; {whole.format(hot | siblings)}")
+        one = len(siblings) == 1
+        shares, them = ("shares a core with a hot CPU", "it") if one else ("share cores with hot CPUs", "them")
+        notes.append(f"CPU {siblings} {shares}, {KEPT_FREE} {them}, too")
     return "; ".join(notes)
+
+
+def _whole_core(machine: Topology, hot: CpuSet) -> CpuSet:
+    """Return the CPUs of the first core that has a CPU of ``hot`` and leaves other cores for housekeeping, if possible
+    without CPU 0; none on a host of one core."""
+    cores = [whole_cores(machine, CpuSet((cpu,))) for cpu in hot]
+    free = [core for core in cores if not machine.siblings_of(core)]
+    return min(free, key=lambda core: (0 in core, core.cpus), default=CpuSet())

@@ -31,10 +31,10 @@ class IsolCpus(BootParameter):
     risk = "medium"
 
     def parameters(self, host: Host, value: str | None) -> str:
-        return f"isolcpus=managed_irq,domain,{self.hot_list(host)}"
+        return f"isolcpus=managed_irq,domain,{self.clear_list(host)}"
 
     def in_effect(self, host: Host) -> tuple[bool, str]:
-        left = host.hot - host.isolation.isolated
+        left = host.kept_clear - host.isolation.isolated
         value = host.command_line.value("isolcpus")
         asked = None if value is None else parse_isolcpus(value, last_cpu(host.root))
         if host.hot and not left:

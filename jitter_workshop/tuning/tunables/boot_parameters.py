@@ -230,6 +230,12 @@ class BootParameter(Tunable):
         self.housekeeping_list(host)
         return str(host.hot)
 
+    def clear_list(self, host: Host) -> str:
+        """Return the hot CPUs and their siblings as a list such as ``2-3,6-7``. Raise Unavailable as
+        :meth:`hot_list`."""
+        self.housekeeping_list(host)
+        return str(host.kept_clear)
+
     def housekeeping_list(self, host: Host) -> str:
         """Return the housekeeping CPUs as a list such as ``0-1``. Raise Unavailable if no CPU is hot, or no
         housekeeping CPU would be left."""

@@ -177,7 +177,7 @@ def _spare_siblings(host: Host) -> CpuSet:
     going = _removable(host, siblings)
     if siblings and not going:
         raise Unavailable(f"CPU {siblings} cannot be taken offline on this host")
-    held = going & host.hot & (host.isolation.partitions or CpuSet())
+    held = going & (host.isolation.partitions or CpuSet())
     if held:
         raise Unavailable(_held(held))
     if not host.housekeeping - going:

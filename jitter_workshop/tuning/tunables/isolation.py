@@ -68,24 +68,30 @@ class Isolation(Tunable):
         running = isolated_at_run_time(host.root, sets)
         isolated = boot | running
         left_for_the_rest(host)
-        missing = host.hot - isolated
-        if missing:
+        missing, clear = host.kept_clear - isolated, host.kept_clear
+        if missing & host.hot:
             self._check(host, sets)
-        if not missing and host.hot - boot and _all_unbalanced(host, sets):
+        elif missing and (obstacle := self._obstacle(host, sets)):
+            reason = f"the hot CPUs are isolated; {_siblings(missing)} cannot be isolated, too: {obstacle}"
+            return self.answer("info", isolated.named, reason, wanted=clear.named)
+        if not missing and clear - boot and _all_unbalanced(host, sets):
             reason = (
                 "the hot CPUs are isolated, but no tasks are balanced between the other CPUs: no version 1 cpuset has "
                 "load balancing on for those others"
             )
             fix = "restore the isolation, then apply it again: jitter-workshop restore isolation"
-            return self.answer("improve", isolated.named, reason, wanted=host.hot.named, fix=fix)
+            return self.answer("improve", isolated.named, reason, wanted=clear.named, fix=fix)
         if not missing:
-            how = "since boot (isolcpus)" if not host.hot - boot else "at run time (cpuset)"
-            return self.answer("ok", isolated.named, f"the hot CPUs are isolated {how}", wanted=host.hot.named)
+            how = "since boot (isolcpus)" if not clear - boot else "at run time (cpuset)"
+            whose = "the hot CPUs and their siblings" if host.clear_siblings else "the hot CPUs"
+            return self.answer("ok", isolated.named, f"{whose} are isolated {how}", wanted=clear.named)
+        beside = missing - host.hot
+        besides = f"; {_siblings(beside)} {'slows' if len(beside) == 1 else 'slow'} a hot CPU down" if beside else ""
         return self.answer(
             "improve",
             isolated.named if isolated else "none",
-            f"the load balancer may put any task on CPU {missing}",
-            wanted=host.hot.named,
+            f"the load balancer may put any task on CPU {missing}{besides}",
+            wanted=clear.named,
             paths=(sets.where,) if sets else (),
         )
 
@@ -93,7 +99,7 @@ class Isolation(Tunable):
         left_for_the_rest(host)
         sets = find_cpusets(host.root)
         boot = host.isolation.boot or CpuSet()
-        if not host.hot - boot - isolated_at_run_time(host.root, sets):
+        if not host.kept_clear - boot - isolated_at_run_time(host.root, sets):
             return ()
         found = self._check(host, sets)
         return self._partition(host, found) if found.version == 2 else self._sets(host, found)
@@ -115,9 +121,17 @@ class Isolation(Tunable):
         if sets.where not in (_PLACES[:2] if sets.version == 2 else _PLACES[2:]):
             raise Unavailable(f"the control groups are mounted at {sets.where}, where this tool writes nothing")
         for group in read_groups(host.root, sets):
-            if not group.name.startswith(GROUP) and (reason := _in_the_way(group, host.hot, sets.version)):
+            if not group.name.startswith(GROUP) and (reason := _in_the_way(group, host.kept_clear, sets.version)):
                 raise Unavailable(reason)
         return sets
+
+    def _obstacle(self, host: Host, sets: Cpusets | None) -> str:
+        """Return the reason of :meth:`_check` for refusing; "" if the CPUs can be isolated."""
+        try:
+            self._check(host, sets)
+        except Unavailable as refusal:
+            return refusal.reason
+        return ""
 
     # Version 2 ----------------------------------------------------------------------------------------------------
 
@@ -128,7 +142,7 @@ class Isolation(Tunable):
         return [
             _write(root, f"{sets.where}/cgroup.subtree_control", "cpuset", "controllers"),
             _write(root, folder, "present", "cgroup"),
-            _write(root, f"{folder}/cpuset.cpus", str(host.hot), "cgroup-cpus"),
+            _write(root, f"{folder}/cpuset.cpus", str(host.kept_clear), "cgroup-cpus"),
             _write(root, f"{folder}/cpuset.cpus.partition", "isolated", "partition", new="member"),
             *_kept(_narrow(host), host),
             *_governor_threads(host),
@@ -137,8 +151,8 @@ class Isolation(Tunable):
     # Version 1 ----------------------------------------------------------------------------------------------------
 
     def _sets(self, host: Host, sets: Cpusets) -> list[Write]:
-        """Return the writes that make two cpusets, the first for the hot CPUs and the second for all others. The writes
-        also move every movable task into the second cpuset.
+        """Return the writes that make two cpusets, the first for the hot CPUs and their siblings, and the second for
+        all others. The writes also move every movable task into the second cpuset.
 
         Load balancing in the top cpuset is switched off last and on again first (``ordering``). Without balancing,
         tasks outside both cpusets would stay on their current CPUs.
@@ -153,8 +167,8 @@ class Isolation(Tunable):
         to_move = [task for task, place in threads if place == "/"]
         moves = [(cgroup_call(task.tid, task.start_ticks), why.format(task.name)) for task in to_move]
         return [
-            _write(root, hot, f"cpus {host.hot} mems {mems}", "cpuset"),
-            _write(root, rest, f"cpus {host.online - host.hot} mems {mems}", "cpuset"),
+            _write(root, hot, f"cpus {host.kept_clear} mems {mems}", "cpuset"),
+            _write(root, rest, f"cpus {host.housekeeping} mems {mems}", "cpuset"),
             *(Write(call, "/", f"/{GROUP}-rest", "task-cgroup", why) for call, why in moves),
             *_kept(narrow, host),
             _write(root, f"{hot}/cpuset.sched_load_balance", "0", "number", new="1"),
@@ -162,8 +176,13 @@ class Isolation(Tunable):
         ]
 
 
+def _siblings(cpus: CpuSet) -> str:
+    """Return a name for CPUs that share cores with hot ones, such as "CPU 5, a sibling,"."""
+    return f"CPU {cpus}, {'a sibling' if len(cpus) == 1 else 'siblings'} of hot CPUs,"
+
+
 def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
-    """Return in words how another program's group prevents the kernel from isolating the hot CPUs; "" if no group
+    """Return in words how another program's group prevents the kernel from isolating the CPUs ``hot``; "" if no group
     prevents it."""
     named = f"the control group '{group.name}'"
     if version == 1:
@@ -184,12 +203,11 @@ def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
 
 
 def _all_unbalanced(host: Host, sets: Cpusets | None) -> bool:
-    """Return True if cgroup version 1 balances no tasks between the CPUs that are not hot. This is so if load balancing
-    is off in the top cpuset, and no other cpuset balances these CPUs."""
+    """Return True if cgroup version 1 balances no tasks between the housekeeping CPUs. This is so if load balancing is off in the top cpuset, and no other cpuset balances these CPUs."""
     if sets is None or sets.version != 1 or host.root.integer(f"{sets.where}/cpuset.sched_load_balance") != 0:
         return False
     balanced = CpuSet.of(c for group in read_groups(host.root, sets) if group.balanced for c in group.effective)
-    return len(host.not_hot) > 1 and not balanced & host.not_hot
+    return len(host.housekeeping) > 1 and not balanced & host.housekeeping
 
 
 def own_group(root: HostRoot, sets: Cpusets) -> Group | None:
@@ -240,13 +258,13 @@ def _movable_threads(root: HostRoot) -> Iterable[tuple[Task, str]]:
 
 def _kept(threads: Iterable[tuple[Task, CpuSet]], host: Host) -> list[Write]:
     """Return a write for each affinity that the kernel will overwrite. The write notes the affinity, and sets it again
-    afterwards without the hot CPUs."""
+    afterwards with housekeeping CPUs only."""
     found = []
     for task, allowed in threads:
         kind = "irq-thread" if task.kernel and task.name.startswith("irq/") else "affinity-across"
         why = f"Making the cpuset overwrites the affinity of '{task.name}'."
         call = affinity_call(task.tid, task.start_ticks)
-        found.append(Write(call, str(allowed), str(_off_hot(allowed, host)), kind, why))
+        found.append(Write(call, str(allowed), str(host.instead_of(allowed)), kind, why))
     return found
 
 
@@ -267,14 +285,6 @@ def _governor_threads(host: Host) -> list[Write]:
         for path in governor_threads(host.root)
         if kind.read(host.root, path).text == BOUND
     ]
-
-
-def _off_hot(allowed: CpuSet, host: Host) -> CpuSet:
-    """Return the CPUs in ``allowed`` that are not hot, if possible those that share no core with a hot one.
-
-    If all CPUs in ``allowed`` are hot, return other CPUs in their place.
-    """
-    return allowed & host.housekeeping or allowed & host.not_hot or host.instead_of(allowed)
 
 
 def lost_to_others(root: HostRoot, switched: Switched, returning: CpuSet) -> list[tuple[Task, CpuSet, CpuSet]]:

@@ -80,7 +80,7 @@ class Writeback(Settings):
         if found.state != "ok" or mask is None or number_of(found.value or "0") >= 1_500 or found.value == "0":
             return found
         cpus = host.root.cpu_mask(_WRITEBACK_MASK)
-        if cpus is not None and not cpus & host.hot:
+        if cpus is not None and not cpus & host.kept_clear:
             return self.answer("ok", found.value, "the flushers stay off the hot CPUs", paths=(*found.paths,))
         # The mask does it without a longer window for losses; the interval is only for hosts without the mask.
         reason = f"{self._how_often(found.value)}, maybe on hot CPUs: the tunable workqueue-mask keeps them off"

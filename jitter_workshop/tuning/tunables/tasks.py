@@ -100,16 +100,16 @@ class UserTasks(Observed):
                 continue
             seen += 1
             allowed = read_allowed_cpus(host.root, task)
-            if allowed is not None and allowed & host.hot:
+            if allowed is not None and allowed & host.kept_clear:
                 here.append(task)
         if not seen:
             raise Unavailable("no process is visible here")
         if not here:
-            return self.answer("ok", "0", f"none of {seen} processes may run on CPU {host.hot}", wanted="0")
+            return self.answer("ok", "0", f"none of {seen} processes may run on CPU {host.kept_clear}", wanted="0")
         names = Counter(task.name for task in here)
         shown = ", ".join(f"{name} ({n})" if n > 1 else name for name, n in names.most_common(_SHOWN_NAMES))
         more = f" and {len(names) - _SHOWN_NAMES} more names" if len(names) > _SHOWN_NAMES else ""
         realtime = sum(1 for task in here if task.rt_priority)
         urgent = f"; {realtime} with real-time priority" if realtime else ""
-        reason = f"{len(here)} of {seen} processes may run on CPU {host.hot}: {shown}{more}{urgent}"
+        reason = f"{len(here)} of {seen} processes may run on CPU {host.kept_clear}: {shown}{more}{urgent}"
         return self.answer("info", str(len(here)), reason, fix="jitter-workshop apply isolation")
