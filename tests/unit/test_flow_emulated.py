@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,10 +25,26 @@ from tests import madeup
 from tests.fakes import FakeWorkshop
 
 
+COUNTED = """
+[shows]
+figure = "max"
+at_least = 1.3
+
+[shows.counted]
+figure = "slept"
+at_least = 3.0
+rises = true
+"""
+
+
 @pytest.fixture
-def workshop() -> FakeWorkshop:
-    """A workshop on an emulated machine."""
-    made = FakeWorkshop.open(course_dir=builtin_course())
+def workshop(tmp_path: Path) -> FakeWorkshop:
+    """A workshop on an emulated machine. Its chapter on micro jitter shows a time and, in its place, a count."""
+    course = shutil.copytree(builtin_course(), tmp_path / "course")
+    lesson = course / "15-micro-jitter" / "lesson.toml"
+    before, _, rest = lesson.read_text().partition("\n[shows]\n")
+    lesson.write_text(f"{before}{COUNTED}\n[prediction]{rest.partition('[prediction]')[2]}")
+    made = FakeWorkshop.open(course_dir=course)
     assert isinstance(made, FakeWorkshop)
     made.host = dataclasses.replace(made.host, emulated=True, accelerator="tcg", hypervisor="QEMU")
     return made
