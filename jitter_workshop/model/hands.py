@@ -56,6 +56,7 @@ class HandsView:
     - ``journalled``: True if root's journal holds the old values. The workshop then restores them.
     - ``why_not``: the reason why there is no journal, "" if there is one.
     - ``left_out``: writes that are not watched, each with its reason.
+    - ``boot``: True if the writes are boot parameters, which take effect at the next boot.
     """
 
     writes: tuple[HandWrite, ...]
@@ -64,6 +65,7 @@ class HandsView:
     why_not: str = ""
     left_out: tuple[str, ...] = ()
     lines: tuple[HandLine, ...] = ()
+    boot: bool = False
 
     def count(self, *states: HandState) -> int:
         """Return the number of writes in these states."""

@@ -14,6 +14,7 @@ from jitter_workshop.model.change import Change
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.report.plan_script import quote
 from jitter_workshop.tuning.ordering import facts, ordered
+from jitter_workshop.tuning.setting_types.system import setting
 
 _FILES = frozenset(
     {
@@ -52,6 +53,11 @@ def line(change: Change) -> str:
         return f"taskset -pc {_word(_list(value))} {task[1]}"
     if kind == "task-cgroup" and task is not None:
         return _echo(task[1], _word(f"{_SETS}{value.rstrip('/')}/tasks"))
+    if kind == "grub":
+        return f"printf '%s\\n' {quote(setting(value))} > {path}" if value else f"rm {path}"
+    if kind == "grubby" and call is not None:
+        added = f" --args={quote(value)}" if value else ""
+        return f"grubby --update-kernel=ALL --remove-args={_word(call[1].replace('+', ' '))}{added}"
     if kind == "unit" and call is not None:
         return f"systemctl {'start' if value == 'active' else 'stop'} {_word(call[1])}"
     return ""

@@ -17,6 +17,8 @@ from jitter_workshop.agent.client import AgentClient
 from jitter_workshop.cli import main
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.chapters.chapter_host import NOT_IN_EFFECT
+from jitter_workshop.flow.chapters.hands import EVERY_BOOT
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.host_ops.apply import as_root
@@ -25,8 +27,10 @@ from jitter_workshop.flow.host_ops.settings import ONCE
 from jitter_workshop.host.boot.next_boot import ENTRY_ID, next_entry, own_entry
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.plain.settings import REBOOT_NOW
+from jitter_workshop.presenter.host.hands import BOOT_WATCHED, guarded
 from jitter_workshop.presenter.host.plan import WHEN
 from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.screens.chapter import by_hand
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tuning import journal
 from jitter_workshop.tuning.tunables.boot_parameters import WHY_NEXT
@@ -469,3 +473,98 @@ def test_line_by_line_every_and_once_turn_the_plan(live: FakeWorkshop, tree: Pat
     assert "take effect at the next boot only" in flat
     assert REBOOT_NOW in flat
     assert parameters(tree).startswith("nohz_full=")
+
+
+# -- by hand ----------------------------------------------------------------------------------------------------------
+
+
+def typed(tree: Path, walk: ChapterSession) -> None:
+    """Type each line that the chapter shows, as root, on a host whose update-grub makes the menu anew."""
+    for one in walk.hands.look().lines:
+        inside = one.command.replace("> /", f"> {tree}/").replace("rm /", f"rm {tree}/")
+        inside = inside.removesuffix("; update-grub")
+        subprocess.run(["/bin/sh", "-eu", "-c", inside], check=True, timeout=30)
+
+
+def test_boot_parameters_are_typed_watched_and_restored_by_hand(
+    live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walk = live.walk("tick")
+    assert walk.hands.why_not(walk.plan()) == EVERY_BOOT
+    walk.host.boots.choose(once=False)
+    lines = [one.command for one in walk.hands.begin(walk.plan()).lines]
+    assert "$GRUB_CMDLINE_LINUX nohz_full=1-3" in lines[0]
+    assert [line.endswith("; update-grub") for line in lines] == [False, True]
+    assert walk.hands.look().count("missing") == 2
+    typed(tree, walk)
+    seen = walk.hands.look()
+    assert seen.complete
+    assert guarded(seen) == BOOT_WATCHED
+    view = walk.adopt()
+    assert (view.applied, view.needs_reboot) == (2, True)
+    assert "at the next boot: reboot" in view.text
+    assert walk.awaits_reboot
+    assert live.close().restored == (), "no journal has what was typed"
+
+    line = " ".join(["quiet", *(text.split("LINUX ")[1].split('"')[0] for text in lines)])
+    (tree / "proc/cmdline").write_text(f"{line}\n")
+    (tree / "proc/sys/kernel/random/boot_id").write_text("22222222-2222-3333-4444-555555555555\n")
+    (tree / "sys/devices/system/cpu/nohz_full").write_text("1-3\n")
+    walk = open_again(tree, monkeypatch).walk("tick")
+    assert "are in effect" in walk.rebooted()
+    assert walk.hands.owed, "boot parameters outlast a boot"
+    assert [one.command[:3] for one in walk.hands.give_back().lines] == ["rm ", "rm "]
+    typed(tree, walk)
+    assert walk.hands.look().complete
+    walk.hands.close()
+    assert not walk.hands.owed
+    assert not list((tree / DROPINS).glob("zz-*"))
+
+
+def test_restored_by_hand_before_the_boot_the_chapter_waits_for_none(live: FakeWorkshop, tree: Path) -> None:
+    walk = live.walk("tick")
+    walk.host.boots.choose(once=False)
+    walk.hands.begin(walk.plan())
+    typed(tree, walk)
+    walk.adopt()
+    assert walk.awaits_reboot
+    walk.hands.give_back()
+    typed(tree, walk)
+    walk.hands.close()
+    assert (walk.awaits_reboot, walk.hands.owed) == (False, False)
+
+
+async def test_on_the_screen_d_shows_the_lines_of_boot_parameters(
+    live: FakeWorkshop, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_hand, "LOOK_EVERY_S", 0.1)
+    at_apply(live)
+    app = WorkshopApp(live, "tick")
+    async with app.run_test(size=SIZES[-1]) as pilot:
+        await settled(pilot)
+        await pilot.press("d")
+        await settled(pilot)
+        screen = app.screen
+        assert isinstance(screen, ChapterScreen)
+        assert "plan the parameters for every boot" in " ".join(screen.sheet("#say").plain().split())
+        await pilot.press("n", "d")
+        await settled(pilot)
+        assert "nohz_full=1-3" in screen.sheet("#data-sheet").plain()
+        assert "0 of 2 writes" in screen.sheet("#say").plain()
+        typed(tree, screen.walk)
+        for _ in range(100):
+            if "All 2 writes are made" in screen.sheet("#say").plain():
+                break
+            await pilot.pause(0.02)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert screen.walk.awaits_reboot
+        assert offered(app)["chapter.enter"] == "home"
+
+
+def test_line_by_line_hand_shows_the_lines_of_boot_parameters(live: FakeWorkshop, tree: Path) -> None:
+    at_apply(live)
+    said = " ".join(talk(live, "every|hand|stop|q", chapter="tick").split())
+    assert "hand = type it yourself" in said
+    assert "nohz_full=1-3" in said
+    assert "0 of 2 writes are made" in said

@@ -69,6 +69,20 @@ def test_the_typed_lines_make_the_plan_and_the_way_back_unmakes_it(tree: Path) -
             "mkdir /sys/fs/cgroup/jitter-workshop",
         ),
         (
+            change("/etc/default/grub.d/zz-x.cfg", "", "nohz_full=2-3", "grub"),
+            "printf '%s\\n' 'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX nohz_full=2-3\"' > /etc/default/grub.d/zz-x.cfg",
+        ),
+        (change("/etc/default/grub.d/zz-x.cfg", "nohz_full=2-3", "", "grub"), "rm /etc/default/grub.d/zz-x.cfg"),
+        (
+            change("grubby(processor.max_cstate+intel_idle.max_cstate)", "", "processor.max_cstate=1", "grubby"),
+            "grubby --update-kernel=ALL --remove-args='processor.max_cstate intel_idle.max_cstate'"
+            " --args='processor.max_cstate=1'",
+        ),
+        (
+            change("grubby(nohz_full)", "nohz_full=2-3", "", "grubby"),
+            "grubby --update-kernel=ALL --remove-args=nohz_full",
+        ),
+        (
             change("/sys/fs/cgroup/jitter-workshop", "present", "absent", "cgroup"),
             "rmdir /sys/fs/cgroup/jitter-workshop",
         ),

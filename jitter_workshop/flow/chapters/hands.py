@@ -12,7 +12,7 @@ import dataclasses
 import itertools
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.chapters.chapter_host import RESTORED_AT_THE_END, ChapterHost
+from jitter_workshop.flow.chapters.chapter_host import AT_NEXT_BOOT, REBOOT, RESTORED_AT_THE_END, ChapterHost
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.host_ops.agent_session import NoAgent
 from jitter_workshop.flow.host_ops.settings import look_at_settings, planned
@@ -30,6 +30,11 @@ from jitter_workshop.tuning.journal import current_boot, read_journals
 
 ONLY_YOU = "Only you can restore the old values: undo (u) shows the commands."
 NO_SHELL = "no line of a shell can make this write"
+EVERY_BOOT = (
+    "an entry for one boot is a copy that no line of a shell can make; plan the parameters for every boot, and type those"
+)
+FOR_EVERY_BOOT = "they are for every boot"
+"""The reason why no journal has the old values of boot parameters that the learner types."""
 
 
 class Hands:
@@ -63,13 +68,13 @@ class Hands:
         host = self._host
         if host.rehearsed or host.context.recorded:
             return "nothing is written on a recording"
-        if host.chapter.reboot:
-            return "boot parameters are written by the workshop, or by the commands of the plan"
         if not plan.changes:
             return "there is nothing to write"
         if host.context.class_view is not None:
             return "in a class the workshop makes the changes, in your turn"
-        return "" if any(_typed(one) for one in plan.changes) else NO_SHELL
+        if any(map(self._typed_one, plan.changes)):
+            return ""
+        return EVERY_BOOT if host.chapter.reboot else NO_SHELL
 
     def begin(self, shown: PlanView) -> HandsView:
         """Begin to watch the writes of ``shown``. The agent first journals their old values; if no agent can be
@@ -77,16 +82,12 @@ class Hands:
         why = self.why_not(shown)
         if why:
             raise HostError("these writes cannot be made by hand here", why)
-        session = self._host.context.agent_session
-        try:
-            with session.change_log.during(chapter=self._host.chapter.id):
-                result = session.announce(shown.words, self._host.seen().hot.cpus, shown.changes)
-            self._journal_id, self._why_not = result.journal_id, ""
-            refused = {one.path: one.reason for one in result.refused}
-        except NoAgent as error:
-            self._journal_id, self._why_not = None, error.message
+        if self._host.chapter.reboot:
+            self._journal_id, self._why_not = None, FOR_EVERY_BOOT
             refused = self._changed_since(shown)
-        watched = [one for one in shown.changes if _watched(one)]
+        else:
+            refused = self._announce(shown)
+        watched = [one for one in shown.changes if self._watched(one)]
         safe = {one.path for one in watched} - set(refused)
         if self._journal_id is not None:
             safe &= _journalled(self._host.context.root, self._journal_id)
@@ -101,11 +102,23 @@ class Hands:
             self._keep(self._owing())
         return self.look()
 
+    def _announce(self, shown: PlanView) -> dict[str, str]:
+        """Have the agent journal the old values. Return path → reason for the writes that it refuses."""
+        session = self._host.context.agent_session
+        try:
+            with session.change_log.during(chapter=self._host.chapter.id):
+                result = session.announce(shown.words, self._host.seen().hot.cpus, shown.changes)
+        except NoAgent as error:
+            self._journal_id, self._why_not = None, error.message
+            return self._changed_since(shown)
+        self._journal_id, self._why_not = result.journal_id, ""
+        return {one.path: one.reason for one in result.refused}
+
     @property
     def owed(self) -> bool:
-        """Return True if, since the last boot, the learner has made writes that only the learner can restore."""
+        """Return True if the learner has made writes that still stand, and that only the learner can restore."""
         work = self._work
-        return work is not None and work.boot_id == self._host.boot_id
+        return work is not None and _stands(work, self._host.boot_id)
 
     def give_back(self) -> HandsView:
         """Begin to watch how the learner restores, by hand, the old values that no journal has. Raise HostError if
@@ -121,7 +134,8 @@ class Hands:
     def look(self) -> HandsView:
         """Read the host, and return the state of each write. Nothing is written."""
         seen = by_hand.look(self._host.context.root, self._typed(), line)
-        return HandsView(seen, self._back, self.journalled, self._why_not, self._left_out, _lines(seen))
+        boot = self._host.chapter.reboot
+        return HandsView(seen, self._back, self.journalled, self._why_not, self._left_out, _lines(seen), boot)
 
     def asks_first(self, view: HandsView) -> bool:
         """Return True if a write of ``view`` has another value than planned, and the learner has not been asked about
@@ -152,7 +166,8 @@ class Hands:
         refused = tuple((one.path or one.tunable, one.reason) for one in result.refused)
         other = len(refused) + (len(self._told_wrong) if wrong else 0)
         told = self._told(result, other, settled)
-        return ApplyView(len(result.applied), refused, settled, False, told, by_hand=True)
+        waits = host.chapter.reboot and bool(result.applied)
+        return ApplyView(len(result.applied), refused, settled, waits, told, by_hand=True)
 
     def leave(self) -> None:
         """Stop watching, because the learner leaves the chapter. Writes that are made count as applied, if the agent is
@@ -167,15 +182,25 @@ class Hands:
         """Stop watching. The session forgets the old values once all settings have them again."""
         work = self._work if self.opened and not self.journalled else None
         if work is not None:
-            back = [one for one in way_back(work.changes) if _typed(one)]
+            back = [one for one in way_back(work.changes) if self._typed_one(one)]
             seen = by_hand.look(self._host.context.root, back)
             if all(one.state in ("done", "gone") for one in seen):
-                self._keep(None)
+                self._keep(None, waits=False)
         self._changes, self._journal_id, self._back, self._left_out = (), None, False, ()
         self._told_wrong = set()
 
     def _typed(self) -> tuple[Change, ...]:
-        return tuple(one for one in self._changes if _typed(one))
+        return tuple(one for one in self._changes if self._typed_one(one))
+
+    def _typed_one(self, change: Change) -> bool:
+        """Return True if the learner types this change. Some changes are not typed: those that write the present value
+        again, and those that no line of a shell can make."""
+        return self._watched(change) and not noted_only(change)
+
+    def _watched(self, change: Change) -> bool:
+        if self._host.chapter.reboot:
+            return bool(line(change))
+        return not by_hand.why_not(change) and bool(noted_only(change) or line(change))
 
     def _seen(self) -> ApplyResult:
         """Return the writes that the learner has made, on a host without an agent."""
@@ -192,6 +217,8 @@ class Hands:
             return "No write of the plan was made by hand, so the workshop has nothing to restore."
         said = f"Made by hand and read back: {tally(one.tunable for one in result.applied)}"
         said += f", {other} not as planned" if other else ""
+        if self._host.chapter.reboot:
+            return f"{said}. {AT_NEXT_BOOT}: {REBOOT}. {ONLY_YOU}"
         verified = "The host now has the wanted values" if settled else "Some settings can still be better: see 'look'"
         return f"{said}. {verified}. {RESTORED_AT_THE_END if self.journalled else ONLY_YOU}"
 
@@ -218,17 +245,26 @@ class Hands:
         }
         return HandWork(tuple({**before, **oldest}.values()), self._host.boot_id)
 
-    def _keep(self, work: HandWork | None) -> None:
+    def _keep(self, work: HandWork | None, *, waits: bool = True) -> None:
+        """Keep the old values with the chapter's progress. ``waits``: False if the chapter waits for no reboot any
+        more, because its boot parameters are restored."""
         context, ident = self._host.context, self._host.chapter.id
-        context.save_progress(ident, dataclasses.replace(context.progress(ident), by_hand=work))
+        progress = dataclasses.replace(context.progress(ident), by_hand=work)
+        progress = progress if waits else dataclasses.replace(progress, reboot_from=None)
+        context.save_progress(ident, progress)
 
 
 def owed_by_hand(context: SessionContext, course: Course) -> tuple[str, ...]:
-    """Return the titles of the chapters in which, since the last boot, the learner has made writes that only the
+    """Return the titles of the chapters in which the learner has made writes that still stand, and that only the
     learner can restore."""
     boot = current_boot(context.root)
     works = ((chapter.title, context.progress(chapter.id).by_hand) for chapter in course.chapters)
-    return tuple(title for title, work in works if work is not None and work.boot_id == boot)
+    return tuple(title for title, work in works if work is not None and _stands(work, boot))
+
+
+def _stands(work: HandWork, boot_id: str | None) -> bool:
+    """Return True if writes that were made by hand are still in place: in the same boot, and boot parameters always."""
+    return work.boot_id == boot_id or any(one.when == "boot" for one in work.changes)
 
 
 def _journalled(root: HostRoot, journal_id: str) -> set[str]:
@@ -240,23 +276,16 @@ def _journalled(root: HostRoot, journal_id: str) -> set[str]:
 
 def _lines(writes: tuple[HandWrite, ...]) -> tuple[HandLine, ...]:
     """Return the lines of shell that make these writes. Consecutive moves of tasks become one line if all go from the
-    same set to the same set.
+    same set to the same set. The last line ends with the commands that follow all writes (``Change.then``).
     """
     lines: list[HandLine] = []
     for _, group in itertools.groupby(writes, lambda one: moves_alike(one.change) or one.change.n):
         made = tuple(group)
         lines.append(HandLine(made[0].command if len(made) == 1 else together([one.change for one in made]), made))
+    then = dict.fromkeys(one.change.then for one in writes if one.change.then)
+    if then:
+        lines[-1] = HandLine("; ".join([lines[-1].command, *then]), lines[-1].writes)
     return tuple(lines)
-
-
-def _typed(change: Change) -> bool:
-    """Return True if the learner types this change. Some changes are not typed: those that write the present value
-    again, and those that no line of a shell can make."""
-    return _watched(change) and not noted_only(change)
-
-
-def _watched(change: Change) -> bool:
-    return not by_hand.why_not(change) and bool(noted_only(change) or line(change))
 
 
 def _values(change: Change) -> tuple[str, str, str]:

@@ -21,6 +21,12 @@ ALL_BACK = "All old values are back."
 NOTHING_YET = "Nothing is made yet: type the first line into a root shell. The workshop looks at the host each second."
 
 
+BOOT_WATCHED = (
+    "The workshop sees these settings of the boot loader, and not what the next boot does with them: this shows after a "
+    "reboot, in /proc/cmdline. The session keeps the old values: undo shows the commands."
+)
+
+
 def not_for_hand(why: str) -> str:
     """Return the sentence that says why a plan cannot be made by hand."""
     return f"You cannot make these writes by hand: {why}."
@@ -98,6 +104,8 @@ def guarded(view: HandsView) -> str:
         return f"A value is not as planned: type its line again. {TAKE_OVER}"
     if view.journalled:
         return "The old values are in root's journal: they are restored when you leave the workshop, or with undo (u)."
+    if view.boot:
+        return BOOT_WATCHED
     why = clean(view.why_not, 160)
     return (
         f"The workshop cannot restore your writes ({why}). The session keeps the old values: undo shows the commands."

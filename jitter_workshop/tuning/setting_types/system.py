@@ -215,10 +215,12 @@ class Grubby(NextBoot):
 def drop_in(parameters: str) -> str:
     """Return the text of a GRUB settings file that adds ``parameters``. Raise OSError (EINVAL) if ``parameters`` is not
     a plain list of kernel parameters."""
-    return (
-        "# Written by jitter-workshop, whose restore removes it and runs update-grub.\n"
-        f'{_APPEND}{checked_parameters(parameters)}"\n'
-    )
+    return f"# Written by jitter-workshop, whose restore removes it and runs update-grub.\n{setting(parameters)}\n"
+
+
+def setting(parameters: str) -> str:
+    """Return the line of a GRUB settings file that adds ``parameters``. Raise OSError (EINVAL) as :func:`drop_in`."""
+    return f'{_APPEND}{checked_parameters(parameters)}"'
 
 
 def parse_drop_in(text: str) -> str:

@@ -567,7 +567,8 @@ class Apply(Step):
             return f"{NO_RIGHTS} Enter shows how a user with root's rights can do it; d lets you do it in a root shell."
         way = self.walk.host.boots.way()
         if way is not None:
-            return _said_of_boots(way, as_root(page.workshop))
+            offer = f" {hands.OFFER}" if self._hand_keys() else ""
+            return f"{_said_of_boots(way, as_root(page.workshop))}{offer}"
         if self.walk.host.applied:
             return "This chapter's settings are applied. Enter reads them again, u restores the old values."
         offer = f" {hands.OFFER}" if self._hand_keys() else ""
