@@ -12,7 +12,7 @@ from jitter_workshop.model.evidence import EvidenceReport, Part
 from jitter_workshop.model.host import HostSummary
 from jitter_workshop.model.matrix import Matrix
 from jitter_workshop.model.proof import Proof
-from jitter_workshop.model.record import dataclass
+from jitter_workshop.model.record import dataclass, field
 from jitter_workshop.model.run import ForeignLoad, HistogramSummary, Stalls
 from jitter_workshop.model.screening import Ranked
 from jitter_workshop.model.status import HostEvent, Snapshot
@@ -87,6 +87,7 @@ class ReportedChapter:
     """Hold a chapter that was begun.
 
     - ``runs``: slot → id of a run.
+    - ``other_runs``: the same for the runs of the learner's other choice: without the chapter's noise, or beside it.
     - ``comparison``: the chapter's first and second run side by side, without a verdict.
     - ``setting``: None if the chapter sets nothing.
     - ``diagnosis``: None if no cause was named.
@@ -108,6 +109,7 @@ class ReportedChapter:
     learnt: tuple[str, ...] = ()
     diagnosis: ReportedDiagnosis | None = None
     measures: bool = True
+    other_runs: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

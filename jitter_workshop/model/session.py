@@ -109,6 +109,7 @@ class ChapterProgress:
     - ``chosen_cpus``: thread → CPU, if the learner chose the CPUs.
     - ``seen``: steps from which the learner went on.
     - ``noise``: the kind of noise that the learner started for this chapter, or ALONE if the host is measured as it is.
+    - ``other_runs``: the runs of the other choice of ``noise``, by slot: without the noise, or beside it.
     - ``reboot_from``: the boot in which the chapter's boot parameters were written.
     - ``hunts``: finished hunts, newest last. Abandoned hunts are left out.
     - ``weighed``: id of the run with a cure → the time that the hidden noise took without and with the cure.
@@ -134,6 +135,7 @@ class ChapterProgress:
     recalled: bool = False
     by_hand: HandWork | None = None
     program: ProgramWork | None = None
+    other_runs: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

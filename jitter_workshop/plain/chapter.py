@@ -257,7 +257,7 @@ class PlainChapter:
 
     def _wake(self) -> bool:
         walk = self._walk
-        if walk.progress.noise is None and not walk.offer_noise():
+        if not walk.turns:
             self._talk.tell("A noise is offered only after a quiet first run of the ring.")
             return False
         walk.accept_noise()

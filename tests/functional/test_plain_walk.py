@@ -143,6 +143,21 @@ def test_a_thief_is_woken_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "with spinners" in said
 
 
+def test_w_shows_the_runs_with_company_and_those_without_it() -> None:
+    workshop = quad()
+    walk = workshop.walk("pinning")
+    for _ in range(2):
+        for slot in ("measure", "again"):
+            walk.record(slot, workshop.measure(walk.request(slot), SilentObserver(), CancelToken()))
+        walk.accept_noise()
+    assert walk.progress.noise is None
+    walk.go("compare")
+    told = walk.both_ways()
+    assert told
+    flat = " ".join(talk("w|w|q", workshop, "pinning").split())
+    assert flat.count(told) == 3
+
+
 def test_the_chart_of_all_runs_has_the_laptop_beside() -> None:
     workshop = quad()
     workshop.measure(MeasureRequest(label="mine", placement="none"), SilentObserver(), CancelToken())

@@ -9,9 +9,12 @@ import threading
 import pytest
 from textual.widgets import Digits
 
+from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.errors import MeasureError
-from jitter_workshop.model.course import Answer, PredictionTask
+from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.model.course import Answer, PredictionTask, StepName
+from jitter_workshop.model.run import SilentObserver
 from jitter_workshop.presenter.course import keys_that_wait
 from jitter_workshop.presenter.course.chapter import HINTS_OVER
 from jitter_workshop.presenter.text.styled import Text
@@ -630,6 +633,45 @@ async def test_a_quiet_host_is_offered_a_thief(monkeypatch: pytest.MonkeyPatch) 
         assert run is not None
         assert run.noise == "spinners"
         assert "Press w." not in text_of(app)
+
+
+def measured(workshop: FakeWorkshop, walk: ChapterSession, *slots: StepName) -> list[str]:
+    """Make the runs of these slots, and return their ids."""
+    runs = []
+    for slot in slots:
+        run = workshop.measure(walk.request(slot), SilentObserver(), CancelToken())
+        walk.record(slot, run)
+        runs.append(run.id)
+    return runs
+
+
+async def test_w_shows_the_runs_with_company_and_those_without_it() -> None:
+    workshop = FakeWorkshop.open(course_dir=builtin_course())
+    assert isinstance(workshop, FakeWorkshop)
+    walk = workshop.walk("pinning")
+    beside = measured(workshop, walk, "measure", "again")
+    walk.go("compare")
+    app = WorkshopApp(workshop, "pinning")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settled(pilot)
+        await pilot.press("w")
+        await settled(pilot)
+        walk = chapter_of(app).walk
+        first = walk.run_in("measure")
+        assert first is not None
+        assert (chapter_of(app).step, first.noise) == ("measure", None)
+        measured(workshop, walk, "again")
+        walk.go("compare")
+        chapter_of(app).enter_step()
+        await settled(pilot)
+        told = walk.both_ways()
+        assert told
+        assert told in " ".join(text_of(app).split())
+        await pilot.press("w")
+        await settled(pilot)
+        assert chapter_of(app).step == "compare"
+        assert [walk.progress.runs[slot] for slot in ("measure", "again")] == beside
+        assert told in " ".join(text_of(app).split())
 
 
 async def test_battery_is_said_before_measuring(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from jitter_workshop.errors import LessonError
+from jitter_workshop.flow.chapters.walk import ChapterSession
 from jitter_workshop.flow.reporting import build as reporting
 from jitter_workshop.flow.reporting import files
 from jitter_workshop.flow.reporting import runs as reporting_runs
@@ -20,7 +21,7 @@ from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.curve import ImportedRun, PercentileCurve
 from jitter_workshop.model.proof import ProofRound
 from jitter_workshop.model.report import ReportDocument
-from jitter_workshop.model.session import ChapterProgress, HuntOutcome, Prediction
+from jitter_workshop.model.session import ALONE, ChapterProgress, HuntOutcome, Prediction
 from jitter_workshop.presenter.report_preview import rest
 from jitter_workshop.report import html, markdown
 from jitter_workshop.report.sections import sections
@@ -101,6 +102,23 @@ def test_charts_have_what_belongs_together_and_no_two_curves_of_one_name(session
     assert [curve.origin for curve in published.curves].count("published 2015") == 3
     # Only what is drawn has its curve with it: a session may have hundreds of runs.
     assert {run.id for run in document.runs if run.curve is None} < {run.id for run in document.runs}
+
+
+def test_the_runs_with_company_and_those_without_it_are_both_reported(
+    session: OpenSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ChapterSession, "both_ways", lambda _: "Both ways.")
+    ids, kept = session.session.runs, session.session.chapters
+    pinning = dataclasses.replace(kept["pinning"], other_runs={"measure": ids[4], "again": ids[5]}, noise=ALONE)
+    session.save(dataclasses.replace(session.session, chapters={**kept, "pinning": pinning}))
+    document = build(session)
+    chapter = next(one for one in document.chapters if one.id == "pinning")
+    assert chapter.other_runs == {"measure": ids[4], "again": ids[5]}
+    assert chapter.comparison_text.endswith("Both ways.")
+    titles = [chart.title for chart in document.overlays]
+    assert [title for title in titles if title.startswith("Pinning, ")] == ["Pinning, without a noise"] * 2
+    free = next(chart for chart in document.overlays if chart.title == "Messages through the ring")
+    assert len(free.curves) < 5
 
 
 def test_of_another_host_nothing_is_said_of_now(session: OpenSession) -> None:

@@ -13,7 +13,7 @@ from jitter_workshop.bench.cancel import CancelToken
 from jitter_workshop.errors import HostError, LessonError, SessionError, UsageError, WorkshopError
 from jitter_workshop.flow.chapters import session_context
 from jitter_workshop.flow.chapters.chapter_host import ChapterHost
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import WITH_SETTINGS, ChapterSession
 from jitter_workshop.flow.chapters.workshop import Workshop
 from jitter_workshop.flow.host_ops import hotcpus
 from jitter_workshop.flow.measuring import measure as measuring
@@ -27,7 +27,7 @@ from jitter_workshop.model.change import Restored, RestoreResult
 from jitter_workshop.model.course import StepName
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Cpu, Topology
-from jitter_workshop.model.run import Run, SilentObserver
+from jitter_workshop.model.run import Run, SilentObserver, ThreadRecord
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.spec import Placement
 from jitter_workshop.stats.curve import value_at
@@ -56,8 +56,10 @@ def finish(
     values: list[int] | None = None,
     *,
     complete: bool = True,
+    moved: int | None = None,
 ) -> Run:
-    """Return what a measurement leaves behind: a stored run, recorded in its slot."""
+    """Return what a measurement leaves behind: a stored run, recorded in its slot. ``moved``: the moves of its thread
+    in one second, None if they were not counted."""
     number = len(workshop.runs())
     request = walk.request(slot)
     made, blocks = madeup.make_run(
@@ -70,6 +72,11 @@ def finish(
     )
     mode = "none" if request.placement == "none" else "auto"
     made = replace(made, placement=Placement(mode, None, None, None, None, (), (), ""))
+    if moved is not None:
+        counted = ThreadRecord(
+            made.main_thread, {"1": 1}, voluntary_switches=0, involuntary_switches=0, migrations=moved
+        )
+        made = replace(made, threads=(counted,), duration_s=1.0)
     workshop.handle.add_run(made, blocks)
     walk.record(slot, made)
     return made
@@ -236,6 +243,51 @@ def test_a_chapter_with_a_noise_of_its_own_can_be_measured_without_it(workshop: 
     assert [migration.request(s).noise for s in ("measure", "again")] == [None, "unbound"]
     assert [bool(migration.company(migration.request(s))) for s in ("measure", "again")] == [False, True]
     assert migration.offer_noise() == ""
+
+
+PAIR: tuple[tuple[StepName, int], ...] = (("measure", 30), ("again", 4))
+
+
+def test_the_runs_with_company_and_those_without_it_are_both_kept_and_told(workshop: Workshop) -> None:
+    walk = workshop.walk("pinning")
+    beside = [finish(workshop, walk, slot, moved=moved).id for slot, moved in PAIR]
+    assert walk.both_ways() == ""
+    walk.accept_noise()
+    assert (walk.current, walk.progress.runs, walk.progress.marks) == ("measure", {}, {})
+    alone = [finish(workshop, walk, "measure", moved=2).id]
+    assert walk.both_ways() == "", "the second run is missing"
+    finish(workshop, walk, "again")
+    assert walk.both_ways() == "", "this run does not have the figure"
+    alone.append(finish(workshop, walk, "again", moved=1).id)
+    told = "Threads moved to another CPU: 30 → 4 a second beside the noise (unbound), 2 → 1 a second without it."
+    assert walk.both_ways() == told
+    assert "(unbound)" in walk.offer_noise()
+    view = walk.compare()
+    assert view is not None
+    assert view.headline.endswith(walk.both_ways())
+    assert walk.both_ways() in view.notes
+    walk.accept_noise()
+    assert walk.current == "compare"
+    assert [walk.progress.runs[slot] for slot in ("measure", "again")] == beside
+    assert [walk.progress.other_runs[slot] for slot in ("measure", "again")] == alone
+    assert walk.progress.marks["curve"]
+    assert walk.both_ways() == told, "the order does not depend on what is shown"
+    walk._save(replace(walk.progress, other_runs={**walk.progress.other_runs, "again": "20260101-999999-aaaa"}))
+    assert walk.both_ways() == "", "a run was removed from the session"
+
+
+def test_the_first_run_without_company_is_not_made_with_the_settings(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walk = workshop.walk("isolation")
+    for name, value in (("reason", ""), ("rehearsed", False), ("applied", True), ("state", "good")):
+        monkeypatch.setattr(ChapterHost, name, property(lambda _, value=value: value))
+    assert walk.too_early("measure")
+    assert WITH_SETTINGS in walk.warning("measure")
+    assert not walk.too_early("again")
+    assert WITH_SETTINGS not in walk.warning("again")
+    finish(workshop, walk, "measure")
+    assert not walk.too_early("measure")
 
 
 def test_a_load_that_cannot_reach_the_isolated_cpu_is_told_before_the_run(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from jitter_workshop.course.checks import marks
 from jitter_workshop.course.predictions import by_curve, judged_by, outcome
@@ -35,6 +35,7 @@ from jitter_workshop.model.noise import NOISE_KINDS, noise
 from jitter_workshop.model.picture import TOPOLOGY
 from jitter_workshop.model.run import HUNTED, Run
 from jitter_workshop.model.session import ALONE, ChapterProgress, Prediction
+from jitter_workshop.model.text import clean
 from jitter_workshop.model.walk import (
     ApplyView,
     CompareView,
@@ -67,6 +68,10 @@ LEFT = "left"
 
 BY_RECORDED = "The guess is judged by the recorded runs of another machine."
 BY_EMULATED = "The guess is judged by the recorded counts of an emulated machine."
+
+WITH_SETTINGS = (
+    "This chapter's settings are applied now, so a first run measures the host with them. Restore them first (undo)."
+)
 
 NOTHING_COUNTED = "This chapter names no counted figure that could replace the times."
 
@@ -301,7 +306,7 @@ class ChapterSession:
         wanted = any(name is not None and figure(name).traced for name in names)
         if not (wanted or STEP in self.chapter.steps or LEFT in self.chapter.evidence):
             return ()
-        every = (*filter(None, map(self.run_in, SLOTS)), *runs)
+        every = (*filter(None, map(self.run_in, SLOTS)), *(self._pair(self.progress.other_runs) or ()), *runs)
         return tuple(run for run in every if self._context.traced(run) and self._context.known_causes(run) is None)
 
     @property
@@ -376,6 +381,8 @@ class ChapterSession:
         ended."""
         view = self.hands.adopt(wrong)
         self._mark_again(entered=True)
+        if view.needs_reboot:
+            self._save(dataclasses.replace(self.progress, reboot_from=self.host.boot_id))
         return view
 
     def undo(self) -> RestoreResult:
@@ -515,8 +522,13 @@ class ChapterSession:
         """Return a warning for the learner before a step is measured; "" if there is none."""
         settled = self.host.rehearsed or self.run_in("again") is not None or self._stands(step)
         besides = "" if settled else WITHOUT_SETTINGS
+        besides = WITH_SETTINGS if self.too_early(step) else besides
         untraced = self._without_trace(step)
         return " ".join(filter(None, (self._other_workload(step), self._without_load(step), untraced, besides)))
+
+    def too_early(self, step: StepName) -> bool:
+        """Return True if the first run would be made with this chapter's settings, which are to be compared with it."""
+        return step == "measure" and self.unmeasured(step) and self.sets and self.host.applied
 
     def _without_trace(self, step: StepName) -> str:
         """Return the reason why a run will have no trace although it should be traced, and the command that helps; ""
@@ -588,9 +600,12 @@ class ChapterSession:
         """Return an offer to measure without the lesson's noise, or with it again. In a chapter without a noise, offer
         to start a known one if the baseline is quiet (p99.99 < 10 µs). Return "" if there is nothing to offer."""
         if (company := self.chapter.company) is not None and self.chapter.accompanied:
+            kept = bool(self.progress.other_runs)
             if self.progress.noise == ALONE:
-                return f"The lesson's noise ({company.noise}) is off. Measure this host while the noise runs?"
-            return f"{noise(company.noise).what} That is this lesson's noise. Measure this host without the noise?"
+                asked = "Go back to the runs beside the noise?" if kept else "Measure this host while the noise runs?"
+                return f"The lesson's noise ({company.noise}) is off. {asked}"
+            asked = "Go back to the runs without the noise?" if kept else "Measure this host without the noise?"
+            return f"{noise(company.noise).what} That is this lesson's noise. {asked}"
         if self.progress.noise or any(m.noise for m in self.chapter.measurements):
             return ""
         run = self.run_in("measure")
@@ -606,12 +621,49 @@ class ChapterSession:
 
     def accept_noise(self) -> None:
         """Add the known noise to this chapter's runs, or remove it if the learner had added it. In a chapter that has a
-        noise of its own, remove that noise, or add it again. Both runs have to be made in the same way: existing runs
-        leave their slots (the session keeps them), and the learner goes back to ``measure``.
+        noise of its own, remove that noise, or add it again. Both runs of a comparison have to be made in the same way,
+        so each choice has its own runs and marks. The learner goes to the comparison if both its runs exist, else to
+        ``measure``.
         """
-        other = ALONE if self.chapter.accompanied else NOISE_KINDS[0]
-        kind = other if self.progress.noise is None else None
-        self._save(dataclasses.replace(self.progress, noise=kind, runs={}, marks={}, step="measure", done=False))
+        other, progress = ALONE if self.chapter.accompanied else NOISE_KINDS[0], self.progress
+        kind = other if progress.noise is None else None
+        runs = {slot: ident for slot, ident in progress.other_runs.items() if self._context.run(ident) is not None}
+        progress = dataclasses.replace(progress, noise=kind, runs=runs, other_runs=progress.runs)
+        whole = "compare" in self.chapter.steps and all(one.slot in runs for one in self.chapter.measurements)
+        step: StepName = "compare" if whole else "measure"
+        self._save(dataclasses.replace(progress, marks=self._marks(progress) if runs else {}, step=step))
+
+    @property
+    def turns(self) -> bool:
+        """Return True if the learner can measure with or without a noise, or go back to the runs of the other choice.
+        """
+        return bool(self.offer_noise() or self.progress.other_runs or self.progress.noise)
+
+    def both_ways(self) -> str:
+        """Return a sentence on the chapter's figure beside the noise and without it. Return "" until both choices have
+        both runs, and if a run does not have the figure."""
+        alone = self.progress.noise == (ALONE if self.chapter.accompanied else None)
+        pairs = [self._pair(self.progress.other_runs), self._pair(self.progress.runs)]
+        if self.shows is None or None in pairs:
+            return ""
+        one = figure(self.shows.figure)
+        values = [[one.of(self.seen(run)) for run in pair] for pair in pairs if pair is not None]
+        if None in (*values[0], *values[1]):
+            return ""
+        bare, beside = (one.change(*pair) for pair in (reversed(values) if alone else values))
+        kind = clean(self._other_noise, 20)
+        return f"{one.headline}: {beside} beside the noise ({kind}), {bare} without it."
+
+    @property
+    def _other_noise(self) -> str:
+        """Return the noise that the learner can leave out, or add."""
+        company = self.chapter.company
+        return company.noise if company is not None and self.chapter.accompanied else NOISE_KINDS[0]
+
+    def _pair(self, runs: Mapping[str, str]) -> tuple[Run, Run] | None:
+        """Return the runs of ``measure`` and ``again``; None if one is missing."""
+        first, second = (self._context.run(runs.get(slot, "")) for slot in SLOTS)
+        return None if first is None or second is None else (first, second)
 
     def compare(self) -> CompareView | None:
         """Return the comparison of the runs in ``measure`` and ``again``; None until both runs exist."""
@@ -624,15 +676,15 @@ class ChapterSession:
         strayed = () if good else stack_notes(self.chapter, first, second)
         if self._context.handle.has_trace(first.id) != self._context.handle.has_trace(second.id):
             strayed = (*strayed, ONE_TRACED)
-        effect = self._effect(first, second)
-        headline = " ".join([*strayed, *effect, view.headline])
+        effect, both_ways = self._effect(first, second), tuple(filter(None, (self.both_ways(),)))
+        headline = " ".join([*strayed, *effect, view.headline, *both_ways])
         if not view.comparison.comparable:
-            return dataclasses.replace(view, headline=headline, notes=strayed)
+            return dataclasses.replace(view, headline=headline, notes=(*strayed, *both_ways))
         shows, found = self.shows, self._effects(self.seen(first), self.seen(second))
         told = {one.name for one in (found.shown, found.lead, found.but) if one is not None}
         if shows is None or figure(shows.figure).title not in told:
             strayed = (*strayed, *effect)
-        return dataclasses.replace(view, headline=headline, effects=found, notes=strayed)
+        return dataclasses.replace(view, headline=headline, effects=found, notes=(*strayed, *both_ways))
 
     def _effect(self, first: Run, second: Run) -> tuple[str, ...]:
         """Return a sentence on the figure that the chapter's change moves; () where a run does not have the figure."""

@@ -254,7 +254,7 @@ def _chapter(subject: Subject, walk: ChapterSession) -> ReportedChapter:
         view = compare_runs(first, second)
         # If all settings were good and nothing had to be applied, a note that nothing was applied would mislead.
         strayed = stack_notes(chapter, first, second) if second.applied or not progress.marks.get("setting") else ()
-        comparison, text = view.comparison, " ".join([*strayed, view.headline])
+        comparison, text = view.comparison, " ".join(filter(None, [*strayed, view.headline, walk.both_ways()]))
     return ReportedChapter(
         id=chapter.id,
         title=chapter.title,
@@ -262,6 +262,7 @@ def _chapter(subject: Subject, walk: ChapterSession) -> ReportedChapter:
         guess=_guess(walk, progress.prediction),
         outcome=walk.outcome(),
         runs={slot: ident for slot, ident in progress.runs.items() if subject.run(ident) is not None},
+        other_runs={slot: ident for slot, ident in progress.other_runs.items() if subject.run(ident) is not None},
         comparison=comparison,
         comparison_text=text,
         setting=progress.marks.get("setting", False) if chapter.sets else None,

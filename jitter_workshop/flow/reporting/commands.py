@@ -106,9 +106,11 @@ def _all(subject: Subject) -> Iterator[Command]:
         yield Command(line("--chapter", walk.chapter.id, *course, *root), f"the chapter '{title}'")
     yield from _runs(subject)
     for walk in subject.walks:
-        pair = [subject.run(walk.progress.runs.get(slot)) for slot in ("measure", "again")]
-        ids = [run.id for run in pair if run is not None]
-        if len(ids) == 2:
+        for runs in (walk.progress.runs, walk.progress.other_runs):
+            pair = [subject.run(runs.get(slot)) for slot in ("measure", "again")]
+            ids = [run.id for run in pair if run is not None]
+            if len(ids) != 2:
+                continue
             title = clean(walk.chapter.title, 60)
             yield Command(line("compare", *ids, *session), f"how the two runs of '{title}' differ")
     for proof in subject.proofs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from jitter_workshop.errors import SessionError
@@ -50,7 +50,8 @@ def roles(subject: Subject) -> dict[str, str]:
     """Return run id → the purpose of the run, for the runs of chapters and proofs."""
     found: dict[str, list[str]] = {}
     for chapter in subject.course.chapters:
-        for slot, ident in subject.context.progress(chapter.id).runs.items():
+        progress = subject.context.progress(chapter.id)
+        for slot, ident in (*progress.runs.items(), *progress.other_runs.items()):
             found.setdefault(ident, []).append(f"{clean(chapter.title, 40)} · {clean(slot, 20)}")
     for proof in subject.proofs:
         for number, one in enumerate(proof.rounds, 1):
@@ -199,12 +200,19 @@ def _course(subject: Subject) -> Iterator[Overlay]:
 
 def _chapters(subject: Subject) -> Iterator[Overlay]:
     for walk in subject.walks:
-        curves = _curves(subject, (subject.run(walk.progress.runs.get(slot)) for slot in (*SLOTS, TREATED)))
-        if curves:
+        made = [runs for runs in (walk.progress.runs, walk.progress.other_runs) if runs]
+        shown = False
+        for runs in made:
+            curves = _curves(subject, (subject.run(runs.get(slot)) for slot in (*SLOTS, TREATED)))
             changed = not walk.repeats and len(curves) == 2
             which = "its run after the change" if changed else "its later runs"
             both = f"The chart shows the chapter's first run and {which}. Single runs are described, not judged."
-            yield Overlay(clean(walk.chapter.title, 60), ONE_RUN if len(curves) == 1 else both, curves, change=changed)
+            if curves:
+                besides = "" if len(made) < 2 else f", {_beside(subject, runs)}"
+                title, text = f"{clean(walk.chapter.title, 60)}{besides}", ONE_RUN if len(curves) == 1 else both
+                yield Overlay(title, text, curves, change=changed)
+                shown = True
+        if shown:
             continue
         recorded, source = (
             walk.recorded_curves("compare") if subject.root.recorded or not subject.elsewhere else ((), "")
@@ -216,10 +224,17 @@ def _chapters(subject: Subject) -> Iterator[Overlay]:
             )
 
 
+def _beside(subject: Subject, runs: Mapping[str, str]) -> str:
+    """Return in words whether a chapter's runs were made beside a noise."""
+    noise = next((run.noise for ident in runs.values() if (run := subject.run(ident)) is not None), None)
+    return f"beside the noise {clean(noise, 20)}" if noise else "without a noise"
+
+
 def _others(subject: Subject) -> Iterator[Overlay]:
     """Yield a chart of each workload, for runs that belong neither to a chapter nor to a proof. It has the workload's
     newest runs or, if the user picked runs, all picked runs."""
-    taken = {ident for walk in subject.walks for ident in walk.progress.runs.values()}
+    both = (runs for walk in subject.walks for runs in (walk.progress.runs, walk.progress.other_runs))
+    taken = {ident for runs in both for ident in runs.values()}
     free = [run for run in subject.runs if run.id not in taken and (subject.chosen or run.proof is None)]
     for workload in dict.fromkeys(run.workload for run in free):
         alike = [run for run in free if run.workload == workload]

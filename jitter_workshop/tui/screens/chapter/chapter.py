@@ -14,7 +14,7 @@ from textual.widgets import Digits
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.flow.chapters import recalling
-from jitter_workshop.flow.chapters.walk import ChapterSession
+from jitter_workshop.flow.chapters.walk import WITH_SETTINGS, ChapterSession
 from jitter_workshop.model.change import RestoreResult
 from jitter_workshop.model.course import SLOTS, StepName
 from jitter_workshop.model.text import clean, tally
@@ -577,10 +577,13 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self.redraw()
 
     def action_noise(self) -> None:
-        if not self.walk.host.rehearsed and self.walk.offer_noise():
+        if not self.walk.host.rehearsed and self.walk.turns:
             self.walk.accept_noise()
             self.enter_step()
-            self._runs.measure("measure")
+            if self.walk.too_early("measure"):
+                self.tell(WITH_SETTINGS)
+            elif self.walk.unmeasured("measure"):
+                self._runs.measure("measure")
         else:
             self.tell(keys_that_wait.NO_NOISE)
 
