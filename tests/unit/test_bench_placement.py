@@ -244,7 +244,9 @@ def test_one_isolated_core_runs_the_accumulator_alone_if_other_cores_are_left(
     within = CpuSet((cores // 2, cores // 2 + cores))
     placed = choose(host(cores=cores, threads=2), Wish(within=within, by_thread=True, **given), within)
     assert (placed.producer, placed.accumulator, placed.inside) == (producer, accumulator, inside)
-    alone = choose(host(cores=cores, threads=2), Wish(workload="spin", cpu=within.cpus[1], within=within, by_thread=True))
+    alone = choose(
+        host(cores=cores, threads=2), Wish(workload="spin", cpu=within.cpus[1], within=within, by_thread=True)
+    )
     assert alone.sampler == within.cpus[1]
 
 

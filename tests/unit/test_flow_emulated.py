@@ -24,7 +24,6 @@ from jitter_workshop.presenter.text.lines import written
 from tests import madeup
 from tests.fakes import FakeWorkshop
 
-
 COUNTED = """
 [shows]
 figure = "max"

@@ -30,9 +30,7 @@ from jitter_workshop.tuning.journal import current_boot, read_journals
 
 ONLY_YOU = "Only you can restore the old values: undo (u) shows the commands."
 NO_SHELL = "no line of a shell can make this write"
-EVERY_BOOT = (
-    "an entry for one boot is a copy that no line of a shell can make; plan the parameters for every boot, and type those"
-)
+EVERY_BOOT = "no line of a shell can make an entry for one boot; plan the parameters for every boot, and type those"
 FOR_EVERY_BOOT = "they are for every boot"
 """The reason why no journal has the old values of boot parameters that the learner types."""
 

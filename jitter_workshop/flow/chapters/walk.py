@@ -635,8 +635,7 @@ class ChapterSession:
 
     @property
     def turns(self) -> bool:
-        """Return True if the learner can measure with or without a noise, or go back to the runs of the other choice.
-        """
+        """Return True if the learner can measure with or without a noise, or go back to the runs of the other one."""
         return bool(self.offer_noise() or self.progress.other_runs or self.progress.noise)
 
     def both_ways(self) -> str:

@@ -22,8 +22,8 @@ NOTHING_YET = "Nothing is made yet: type the first line into a root shell. The w
 
 
 BOOT_WATCHED = (
-    "The workshop sees these settings of the boot loader, and not what the next boot does with them: this shows after a "
-    "reboot, in /proc/cmdline. The session keeps the old values: undo shows the commands."
+    "The workshop sees these settings of the boot loader, and not what the next boot does with them: this is seen "
+    "after a reboot, in /proc/cmdline. The session keeps the old values: undo shows the commands."
 )
 
 

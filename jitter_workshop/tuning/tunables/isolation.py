@@ -203,7 +203,8 @@ def _in_the_way(group: Group, hot: CpuSet, version: int) -> str:
 
 
 def _all_unbalanced(host: Host, sets: Cpusets | None) -> bool:
-    """Return True if cgroup version 1 balances no tasks between the housekeeping CPUs. This is so if load balancing is off in the top cpuset, and no other cpuset balances these CPUs."""
+    """Return True if cgroup version 1 balances no tasks between the housekeeping CPUs. This is so if load balancing is
+    off in the top cpuset, and no other cpuset balances these CPUs."""
     if sets is None or sets.version != 1 or host.root.integer(f"{sets.where}/cpuset.sched_load_balance") != 0:
         return False
     balanced = CpuSet.of(c for group in read_groups(host.root, sets) if group.balanced for c in group.effective)
