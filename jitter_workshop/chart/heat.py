@@ -82,7 +82,8 @@ def _meaning(heat: Heat, limits: tuple[int, ...], width: int, theme: Palette, ti
     first = Text(no_wrap=True, end="")
     blocks = f"  {len(heat.counts)} blocks of {nice_ns(heat.block_s * 1e9)}{', pauses blank' if heat.pauses else ''}"
     first.append(clean(heat.label, max(width - len(blocks), 8)), plain_style(theme.text, bold=True))
-    first.append(f"{blocks}; time to the right, latency up" if wide else blocks, dim)
+    told = f"{blocks}; time to the right, latency up"
+    first.append(told if first.cell_len + len(told) <= width else blocks, dim)
     second = Text("how many in a block: " if wide else "how many: ", dim, no_wrap=True, end="")
     for n, limit in enumerate(limits, 1):
         swatch = "█" if tinted else SHADES[n - 1]

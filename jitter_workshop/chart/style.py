@@ -43,8 +43,6 @@ _WIDE_LEGEND = 60
 _LEAST_LABEL = 18
 """The least number of columns for the label of a published curve, beside its origin and its figures."""
 _VALUE = 8
-_HEAD = "  curve"
-"""The head of the names' column in a narrow legend. Without it the line would read as part of the axis above."""
 _GAP = 2
 """The number of blanks between a curve's name and its figures in the legend. Each figure has one more blank in
 front."""
@@ -123,17 +121,16 @@ def legend(
     guesses. No line is wider than ``width``. ``most``: the number of lines that fit. If the figures need more lines,
     the legend has only the curves' names. If the names need more lines, too, several names share a line.
 
-    A wide legend has one line per curve. A narrow one has two lines per curve, below a line of column heads. A value
-    that the samples cannot give is ``–``.
+    A wide legend has one line per curve. A narrow one has two lines per curve, and a very narrow one has a line of
+    column heads above them. A value that the samples cannot give is ``–``.
     """
     style = theme_named(theme)
     every = looks(curves, style, highlight)
     wide = width >= _WIDE_LEGEND
     heads = _columns([name for name, _ in names(asked)], width)
-    if not heads[: len(_HEAD)].strip():
-        heads = _HEAD + heads[len(_HEAD) :]
     dim = plain_style(style.dim, dim=True)
-    lines = [] if wide or not curves else [Text(heads, dim, no_wrap=True, end="")]
+    # Heads alone would read as part of the axis above, so they stand there only where a figure has no room for its name.
+    lines = [] if _named_fits(width, asked) or not curves else [Text(heads, dim, no_wrap=True, end="")]
     for number, (curve, look) in enumerate(zip(curves, every, strict=True)):
         made = _wide_line if wide and _fits(curve, width, asked) else _narrow_lines
         lines += made(curve, look, style, width, number == highlight, asked)
@@ -186,6 +183,11 @@ def _room(width: int, asked: float) -> int:
     return max(width - 2 - _GAP - sum(len(head) + _VALUE + 2 for head, _ in names(asked)), 8)
 
 
+def _named_fits(width: int, asked: float) -> bool:
+    """Return True if a line has room for three figures with their names, without the curve's name."""
+    return width >= 2 + sum(len(head) + 1 + _VALUE for head, _ in names(asked)) + 2
+
+
 def _fits(curve: PercentileCurve, width: int, asked: float) -> bool:
     """Return True if a curve's entry in the legend fits on one line of ``width`` columns. A measured curve's label may
     be cut at its end. A published curve needs room for the beginning of its label and for its whole origin."""
@@ -221,8 +223,7 @@ def _narrow_lines(
     first.append(clean(curve.label, max(width - 2, 4)), plain_style(theme.text, bold=bright))
     if curve.origin and first.cell_len + len(curve.origin) + 2 <= width:
         first.append(f"  {clean(curve.origin, 20)}", dim)
-    if width >= _WIDE_LEGEND:
-        # There are no column heads above it here, so each figure has its name beside it.
+    if _named_fits(width, asked):
         second = Text("  ", end="")
         for head, value in _figures(curve, asked):
             second.append(f"{head} ", dim)
