@@ -129,7 +129,7 @@ def legend(
     wide = width >= _WIDE_LEGEND
     heads = _columns([name for name, _ in names(asked)], width)
     dim = plain_style(style.dim, dim=True)
-    # Heads alone would read as part of the axis above, so they stand there only where a figure has no room for its name.
+    # Heads alone would read as part of the axis above, so they stand there only if a figure has no room for its name.
     lines = [] if _named_fits(width, asked) or not curves else [Text(heads, dim, no_wrap=True, end="")]
     for number, (curve, look) in enumerate(zip(curves, every, strict=True)):
         made = _wide_line if wide and _fits(curve, width, asked) else _narrow_lines
