@@ -1,6 +1,6 @@
 """Run ``jitter-workshop`` as ``python -m jitter_workshop``."""
 
-from jitter_workshop.cli import main
+from jitter_workshop.cli import run
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run()

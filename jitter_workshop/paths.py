@@ -6,7 +6,10 @@ Environment variables replace defaults. A variable with a relative path is ignor
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 APP = "jitter-workshop"
 
@@ -21,9 +24,15 @@ INSTALL_DIR = "/opt/jitter-workshop"
 """The folder of the tool on a class host. It belongs to root, so that no user can change what root runs."""
 
 
-def _xdg(variable: str, default: str) -> Path:
+def _place(variable: str, default: str) -> str:
     value = os.environ.get(variable, "")
-    return Path(value) if value.startswith("/") else Path.home() / default
+    return value if value.startswith("/") else f"{os.path.expanduser('~')}/{default}"  # noqa: PTH111 - as a string
+
+
+def _xdg(variable: str, default: str) -> Path:
+    from pathlib import Path  # a short verb asks for a place as a string, and loads no pathlib
+
+    return Path(_place(variable, default))
 
 
 def state_dir() -> Path:
@@ -34,6 +43,11 @@ def state_dir() -> Path:
 def sessions_dir() -> Path:
     """Return the folder that contains a folder for each session."""
     return state_dir() / "sessions"
+
+
+def sessions_place() -> str:
+    """Return the path of the folder that contains a folder for each session, as a string."""
+    return f"{_place('XDG_STATE_HOME', '.local/state')}/{APP}/sessions"
 
 
 def config_file() -> Path:
@@ -51,6 +65,7 @@ def assets() -> Path:
     """Return the folder of assets. It lies in the installed package or, if the package is not installed, in the
     checkout."""
     from importlib import resources  # slow to load, and most starts need no asset
+    from pathlib import Path
 
     try:
         return Path(str(resources.files("jitter_workshop.assets")))
@@ -63,6 +78,8 @@ def documents_dir() -> Path | None:
 
     The setting is ``XDG_DOCUMENTS_DIR="$HOME/…"`` in ``$XDG_CONFIG_HOME/user-dirs.dirs``.
     """
+    from pathlib import Path
+
     try:
         text = (_xdg("XDG_CONFIG_HOME", ".config") / "user-dirs.dirs").read_text("utf-8", "replace")
     except OSError:

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--explain takes only one check", "leave out the other names")
     from jitter_workshop.flow.host_ops.host_status import look
 
-    checkup = look(args.root, [args.explain] if args.explain is not None else args.ids, args.cpus)
+    checkup = look(args.tree, [args.explain] if args.explain is not None else args.ids, args.cpus)
     if args.json:
         print_json(_plain(args, checkup))
     else:

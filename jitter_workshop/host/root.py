@@ -11,8 +11,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable
-from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from jitter_workshop.host.recorded_tree import (
     FILE_NAME,
@@ -24,6 +23,9 @@ from jitter_workshop.host.recorded_tree import (
 )
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.record import dataclass
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MAX_BYTES = 1 << 20
 """Size in bytes of the largest file that is read. On hosts with hundreds of CPUs /proc/interrupts needs this much."""
@@ -63,8 +65,8 @@ class HostRoot:
     """Read the files of a Linux host below ``root``. Paths are those on the host, such as ``/proc/stat``; the leading
     slash may be missing."""
 
-    def __init__(self, root: Path = Path("/")) -> None:
-        self.root = root
+    def __init__(self, root: Path | str = "/") -> None:
+        self._given = root
         self._top = os.path.realpath(root)
         self.recorded: bool = self._top != "/"
         self._tree = Tree(self._top if self.recorded else "")
@@ -73,6 +75,13 @@ class HostRoot:
 
     def __repr__(self) -> str:
         return f"HostRoot({self._top!r})"
+
+    @property
+    def root(self) -> Path:
+        """Return the root as it was given."""
+        from pathlib import Path  # status of the live host needs no pathlib, which takes as long as 30 settings
+
+        return Path(self._given)
 
     def text(self, path: str, limit: int = MAX_BYTES) -> str | None:
         """Return the file's text without white space and NULs at its ends. Return None if the file cannot be read;

@@ -106,6 +106,7 @@ def _build(cls: type, frozen: bool) -> type:
         "__match_args__": names,
         "__dataclass_fields__": _Fields(),
         "__record_defaults__": defaults,
+        "__record_made__": [0],
         "__init__": _first_init,
         "__repr__": _repr,
         "__eq__": _eq,
@@ -153,10 +154,32 @@ class _Fields:
         return fields
 
 
+_FEW = 20
+"""The number of instances of a class that are made without a generated ``__init__``. Generating it takes as long as
+making this many instances without it, and most classes never have so many."""
+
+
 def _first_init(self: Any, *given: Any, **named: Any) -> None:
-    """Stand in for ``__init__`` of a class until its first instance is made. Then generate the real ``__init__``, put
-    it into the class, and call it."""
+    """Stand in for ``__init__`` of a class for its first instances. Then generate the real ``__init__``, put it into
+    the class, and call it. Arguments that do not fit are left to the generated one, which raises the TypeError."""
     cls = type(self)
+    names, defaults, made = cls.__slots__, vars(cls)["__record_defaults__"], vars(cls)["__record_made__"]
+    made[0] += 1
+    values = named | dict(zip(names, given, strict=False))
+    fit = len(values) == len(given) + len(named) and all(name in values or name in defaults for name in names)
+    if made[0] > _FEW or not fit or len(values.keys() & set(names)) < len(values):
+        _generate_init(cls)
+        cls.__init__(self, *given, **named)
+        return
+    for name in names:
+        value = values[name] if name in values else defaults[name]
+        object.__setattr__(self, name, value.default_factory() if type(value).__name__ == "_Field" else value)
+    if hasattr(cls, "__post_init__"):
+        self.__post_init__()
+
+
+def _generate_init(cls: Any) -> None:
+    """Generate ``__init__`` of a class and put it into the class."""
     names, defaults = cls.__slots__, vars(cls)["__record_defaults__"]
     scope: dict[str, Any] = {f"_d_{name}": value for name, value in defaults.items()}
     parameters, lines = [], []
@@ -175,7 +198,6 @@ def _first_init(self: Any, *given: Any, **named: Any) -> None:
     written.__qualname__ = f"{cls.__qualname__}.__init__"
     written.__annotations__ = {**cls.__annotations__, "return": "None"}
     cls.__init__ = written
-    written(self, *given, **named)
 
 
 def _values(self: Any) -> tuple[Any, ...]:

@@ -46,7 +46,7 @@ INTENT = ("n", "tunable", "path", "kind", "before", "after", "when", "lease", "t
 T = TypeVar("T", str, int)
 EntryState = Literal["intent", "written", "refused", "undone"]
 
-_ID = re.compile(r"[0-9]{6}-[0-9A-Za-z]{1,33}")
+_ID = r"[0-9]{6}-[0-9A-Za-z]{1,33}"
 _CHECK = ',"crc32":"'
 _CHECK_LENGTH = len(_CHECK) + 8 + len('"}')
 
@@ -170,7 +170,7 @@ def journal_ids(names: Iterable[str]) -> tuple[str, ...]:
 
 def is_id(text: str) -> bool:
     """Return True if ``text`` is a journal's id, such as ``000007-20261121T141842``."""
-    return _ID.fullmatch(text) is not None
+    return re.fullmatch(_ID, text) is not None
 
 
 def read_journals(root: HostRoot) -> tuple[Journal, ...]:

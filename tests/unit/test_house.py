@@ -57,10 +57,14 @@ NEEDLESS: dict[tuple[str, ...], set[str]] = {
         "subprocess",
         "platform",
         "shutil",
+        "locale",
         "jitter_workshop.session",
+        "jitter_workshop.model.run",
         "jitter_workshop.model.course",
         "jitter_workshop.presenter.text.prose",
         "jitter_workshop.tuning.planning",
+        "jitter_workshop.tuning.writer",
+        "jitter_workshop.tuning.setting_types.cgroup",
     },
     ("sessions",): {"hashlib", "secrets", "difflib", "subprocess", "jitter_workshop.bench.runner"},
 }
@@ -76,6 +80,55 @@ def test_a_verb_loads_nothing_needless(
     asked = [*words, "--root", str(host_tree("guest"))] if words == ("status",) else [*words]
     loaded = loaded_by(f"from jitter_workshop.cli import main\nmain({asked!r})", tmp_path)
     assert not (HEAVY | NEEDLESS[words]) & loaded - bare
+
+
+def test_status_of_the_live_host_loads_nothing_for_recorded_ones(tmp_path: Path) -> None:
+    bare = loaded_by("pass", tmp_path)
+    # Another workshop may hold a change on this machine, or a class may use it.
+    code = """
+from jitter_workshop import paths
+from jitter_workshop.cli import main
+from jitter_workshop.tuning import journal
+paths.CLASS_FILE = "/nowhere"
+journal.active = lambda root: ()
+main(["status"])
+"""
+    assert not {"pathlib", "ctypes", "urllib.parse", "ipaddress"} & loaded_by(code, tmp_path) - bare
+
+
+ENDS = """
+import atexit, os, sys, threading
+from jitter_workshop import cli
+sys.argv = ["jitter-workshop", "--help"]
+end = os._exit
+def at_once(code):
+    os.write(1, b"at once")
+    end(code)
+os._exit = at_once
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "quick"),
+    [
+        ("", True),
+        ("atexit.register(print, 'last')", False),
+        ("threading.Thread(target=lambda: threading.Event().wait(0.2)).start()", False),
+    ],
+)
+def test_the_process_ends_at_once_only_if_nothing_is_left_to_do(more: str, quick: bool, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", f"{ENDS}\n{more}\ncli.run()"],
+        env=os.environ | dict.fromkeys(("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(tmp_path)),
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout.startswith("usage: jitter-workshop")
+    assert done.stdout.endswith("at once") is quick
+    assert ("last" in done.stdout.splitlines()) is ("atexit" in more)
 
 
 @pytest.mark.parametrize("verb", ["--help", "status", "sessions"])

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitter_workshop.model.record import dataclass, field, made_of, picked
+from jitter_workshop.model.record import _FEW, dataclass, field, made_of, picked
 
 
 def _body(decorate: Callable[[type], type], make: Callable[..., Any]) -> Any:
@@ -175,14 +175,36 @@ def test_an_abstract_parent_holds_nothing() -> None:
     assert dict(table) == {"a": 1}
     assert table == Table({"a": 1})
     assert isinstance(table, Mapping)
-    assert Table.__init__.__name__ == "__init__", "made by this module"
+    assert Table.__init__.__name__ == "_first_init", "made by this module"
 
 
-def test_making_the_class_compiles_nothing() -> None:
-    made = _record()
-    assert made.__init__.__name__ == "_first_init"
-    made(1)
+def test_making_the_class_and_its_first_instances_compiles_nothing() -> None:
+    made, standard = _record(), _standard()
+    shown = repr(standard(1, notes={"a": "b"}))
+    for _ in range(_FEW):
+        assert made.__init__.__name__ == "_first_init"
+        assert repr(made(1, notes={"a": "b"})) == shown
+    assert repr(made(1, notes={"a": "b"})) == shown
     assert made.__init__.__name__ == "__init__"
+    assert made(1).notes is not made(1).notes
+
+
+@pytest.mark.parametrize("already", [0, _FEW])
+@pytest.mark.parametrize(
+    ("given", "named"), [((), {}), ((1, 2, 3, 4, 5), {}), ((1,), {"x": 1}), ((1,), {"z": 1}), ((), {"y": 1})]
+)
+def test_arguments_that_do_not_fit_are_refused_as_by_the_standard_library(
+    given: tuple[int, ...], named: dict[str, int], already: int
+) -> None:
+    made = _record()
+    for _ in range(already):
+        made(1)
+    with pytest.raises(TypeError) as ours:
+        made(*given, **named)
+    with pytest.raises(TypeError) as standard:
+        _standard()(*given, **named)
+    assert str(ours.value) == str(standard.value)
+    assert made(7).x == 7
 
 
 def test_a_record_takes_the_fields_that_another_object_has() -> None:

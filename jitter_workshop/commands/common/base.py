@@ -15,8 +15,8 @@ and one line in :data:`VERBS`. The rules:
 * ``run`` returns 0 or 1. It never prints errors and never calls ``sys.exit``: it raises a ``WorkshopError``, which
   ``cli.main`` turns into one line on stderr and exit code 2. Print to stdout only once nothing can fail any more,
   because on exit 2 stdout is empty.
-* Every verb has ``args.session`` (str or None) and ``args.root`` (Path, ``/`` or a recorded host), and ``args.json``
-  if the module called :func:`add_json`.
+* Every verb has ``args.session`` (str or None) and ``args.root`` (Path, ``/`` or a recorded host; ``args.tree`` is the
+  same as a string), and ``args.json`` if the module called :func:`add_json`.
 * HUP, INT and TERM raise :class:`Interrupted` out of ``run`` and become 129, 130 and 143. A verb that has to tidy up
   uses ``try``/``finally``, or handlers of its own.
 * Text that others chose goes through ``model.text.clean`` before it is printed.
@@ -84,6 +84,23 @@ class Interrupted(BaseException):
         self.signum = signum
 
 
+# argparse looks for translations of its own words. This program has none, and the search loads further modules.
+argparse._ = str  # type: ignore[attr-defined]
+
+
+class Options(argparse.Namespace):
+    """Hold the options of a verb."""
+
+    tree: str
+
+    @property
+    def root(self) -> Path:
+        """Return the host that the verb reads: ``/``, or the folder of a recorded host."""
+        from pathlib import Path  # a short verb takes ``tree``, and loads no pathlib
+
+        return Path(self.tree)
+
+
 class Parser(argparse.ArgumentParser):
     """Parse like argparse, but raise UsageError instead of exiting, so that all errors are printed in the same way."""
 
@@ -95,6 +112,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         words = list(sys.argv[1:] if args is None else args)
+        namespace = Options() if namespace is None else namespace
         command: list[str] = []
         if self.takes_command and "--" in words:
             place = words.index("--")
@@ -120,8 +138,6 @@ class Parser(argparse.ArgumentParser):
 def verb_parser(verb: str, doc: str | None) -> Parser:
     """Return the parser of a verb, with the options that every verb has. ``verb``: a name in VERBS, or WORKSHOP.
     ``doc``: the docstring of the verb's module, which becomes its help."""
-    from pathlib import Path
-
     first, _, rest = (doc or "").strip().partition("\n")
     prog = PROGRAM if verb == WORKSHOP else f"{PROGRAM} {verb}"
     parser = Parser(
@@ -135,9 +151,10 @@ def verb_parser(verb: str, doc: str | None) -> Parser:
     everywhere.add_argument("--session", metavar="NAME", help="the session to work in (default: the current session)")
     everywhere.add_argument(
         "--root",
+        dest="tree",
         metavar="TREE",
         type=_tree,
-        default=Path("/"),
+        default="/",
         help="read a recorded host instead of this host: a folder from record-host, or a tar file of it",
     )
     return parser
@@ -161,7 +178,9 @@ def _columns() -> int:
         return 80
 
 
-def _tree(text: str) -> Path:
+def _tree(text: str) -> str:
+    if text == "/":
+        return text
     from pathlib import Path
 
     if not text:
@@ -176,7 +195,7 @@ def _tree(text: str) -> Path:
         raise argparse.ArgumentTypeError(f"there is no folder {text}")
     if not (path / "proc").is_dir() and not (path / "sys").is_dir():
         raise argparse.ArgumentTypeError(f"{text} is not a recorded host: it has neither proc nor sys")
-    return path
+    return str(path)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -224,5 +243,5 @@ def say(sentence: str) -> None:
 
 def require_live_host(args: argparse.Namespace) -> None:
     """Raise HostError if ``--root`` names a recorded host, because the verb acts on this machine."""
-    if str(args.root) != "/":
+    if args.tree != "/":
         raise HostError("a recorded host can be read, but not measured or changed", "leave out --root")

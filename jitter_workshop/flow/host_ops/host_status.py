@@ -4,7 +4,6 @@ adds each check's explanation and chapter. A proof and a report also ask if this
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitter_workshop.flow.host_ops.hotcpus import HotCpus, choose_hot
@@ -22,6 +21,8 @@ from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.tunables import registry
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from jitter_workshop.model.course import Course
     from jitter_workshop.model.run import Run
     from jitter_workshop.model.session import Session
@@ -89,7 +90,7 @@ class HostStatus:
         return list(found.items())
 
 
-def look(root: Path, ids: Sequence[str] = (), cpus: str | None = None) -> HostStatus:
+def look(root: Path | str, ids: Sequence[str] = (), cpus: str | None = None) -> HostStatus:
     """Check a host in the order of the registry; with ``ids`` make only these checks. ``cpus``: a list of hot CPUs.
     Raise UsageError for unknown ids and for a wrong list, HostError if the host has no such CPU or shows no CPU."""
     chosen = tuple(registry.find(name) for name in ids)

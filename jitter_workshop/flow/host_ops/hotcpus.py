@@ -9,7 +9,7 @@ way (``tuning.context.Host.kept_clear``), and a note says so.
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 from typing import Literal
 
 from jitter_workshop import paths
@@ -87,7 +87,7 @@ def whole_cores(machine: Topology, threads: CpuSet) -> CpuSet:
 
 def class_cpus(root: HostRoot) -> CpuSet:
     """Return the hot CPUs of the class on a class host; no CPUs elsewhere. Raise the errors of ``class_host``."""
-    if root.recorded or not Path(paths.CLASS_FILE).exists():
+    if root.recorded or not os.path.exists(paths.CLASS_FILE):  # noqa: PTH110 - quick
         return CpuSet()
     from jitter_workshop.flow.turns.classhost import class_host
 

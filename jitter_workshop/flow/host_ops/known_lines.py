@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def known_lines(root: HostRoot, topology: Topology) -> Lines | None:
     """Return the times of the newest complete matrix in any session of this user. Return None for a recorded host, and
     if no matrix was measured with the CPUs that this host has now."""
-    if root.recorded or not _any(str(paths.sessions_dir())):
+    if root.recorded or not _any(paths.sessions_place()):
         return None
     from jitter_workshop.bench.pairs import fingerprint
     from jitter_workshop.host.kernel.release import read_kernel

@@ -6,7 +6,6 @@ is found by the name in the header, never by its position.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from jitter_workshop.host.root import HostRoot, TextReading, is_count, printable
@@ -15,7 +14,8 @@ from jitter_workshop.model.record import dataclass, field
 
 _LARGE_TABLE_BYTES = 32 << 20
 _WRAP = 1 << 32
-_TRIGGER = re.compile(r"[\d\s]*-?(?:edge|level|fasteoi|handler|event|virq|ipi|pirq)", re.IGNORECASE)
+_TRIGGERS = ("edge", "level", "fasteoi", "handler", "event", "virq", "ipi", "pirq")
+"""Words that end the description of an interrupt that no device uses, such as ``31-edge``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,6 @@ def _name(key: str, described: str) -> str:
 def _devices(described: str) -> str:
     """Return the devices in the description of a row of /proc/interrupts; "" for an unused interrupt. The devices
     follow chip and trigger, after two spaces."""
-    parts = re.split(r"\s{2,}", described.strip())
-    if len(parts) > 1 and not _TRIGGER.fullmatch(parts[-1]):
-        return printable(parts[-1])
-    return ""
+    _, gap, last = described.rstrip().rpartition("  ")
+    trigger = last.lower().lstrip("0123456789 ").removeprefix("-") in _TRIGGERS
+    return printable(last) if gap and not trigger else ""

@@ -10,10 +10,11 @@ from jitter_workshop.host.cpu.cpuinfo import CpuIdentity, read_cpu_identity
 from jitter_workshop.host.root import HostRoot, parse_integer, printable
 from jitter_workshop.model.record import dataclass
 
-_PREEMPT_RT = re.compile(r"PREEMPT[_ ]RT\b")
+_PREEMPT_RT = r"PREEMPT[_ ]RT\b"
 UNKNOWN_ARCHITECTURE = "unknown"
 _CONFIG_BYTES = 2 << 20
-_BOOT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_BOOT_ID = [8, 4, 4, 4, 12]
+"""The numbers of hex digits between the hyphens of a boot id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,13 @@ def read_kernel(root: HostRoot, identity: CpuIdentity | None = None) -> Kernel:
         version=version,
         architecture=_architecture(root, identity),
         realtime=_realtime(root, version),
-        boot_id=boot_id if _BOOT_ID.fullmatch(boot_id) else None,
+        boot_id=boot_id if _is_boot_id(boot_id) else None,
     )
+
+
+def _is_boot_id(text: str) -> bool:
+    parts = text.split("-")
+    return [*map(len, parts)] == _BOOT_ID and not "".join(parts).strip("0123456789abcdef")
 
 
 def version_of(release: str) -> tuple[int, int]:
@@ -73,6 +79,11 @@ def version_of(release: str) -> tuple[int, int]:
     does not begin with two numbers."""
     found = re.match(r"(\d{1,4})\.(\d{1,4})", release)
     return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def _has_rt(version: str) -> bool:
+    # Most kernels are compared without a regular expression, which would first be compiled.
+    return "RT" in version and re.search(_PREEMPT_RT, version) is not None
 
 
 def read_kernel_config(root: HostRoot, release: str) -> KernelConfig:
@@ -107,7 +118,7 @@ def preemption(version: str) -> str | None:
     """
     if not version:
         return None
-    if _PREEMPT_RT.search(version):
+    if _has_rt(version):
         return "PREEMPT_RT"
     words = version.replace("_", " ").split()
     if "PREEMPT" not in words:
@@ -130,7 +141,7 @@ def inflated(data: bytes | None) -> bytes | None:
 def _realtime(root: HostRoot, version: str) -> bool | None:
     """Return True if the file /sys/kernel/realtime or the build line shows a real-time kernel. Return None if there is
     neither sign nor build line. Not every real-time kernel has the file."""
-    if root.integer("/sys/kernel/realtime") == 1 or _PREEMPT_RT.search(version):
+    if root.integer("/sys/kernel/realtime") == 1 or _has_rt(version):
         return True
     return False if version else None
 

@@ -231,4 +231,4 @@ def _cpuset(root: HostRoot, levels: tuple[int, tuple[str, ...]] | None) -> CpuSe
 
 def _unescape(text: str) -> str:
     """Decode the octal numbers that mountinfo writes for space, tab, newline and backslash."""
-    return re.sub(r"\\([0-3][0-7]{2})", lambda m: chr(int(m.group(1), 8)), text)
+    return re.sub(r"\\([0-3][0-7]{2})", lambda m: chr(int(m.group(1), 8)), text) if "\\" in text else text

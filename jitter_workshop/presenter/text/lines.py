@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.text import clean
-from jitter_workshop.presenter.text.styled import Text, cell_len, set_cell_size
+from jitter_workshop.presenter.text.styled import Text, cell_len, is_narrow, set_cell_size
 
 if TYPE_CHECKING:
     import datetime
@@ -66,7 +66,7 @@ _IN_ASCII = str.maketrans("─│╭╯┌┐└┘┬┴█▏▶▲…", "-|++
 _BLANK = re.compile(r"(?<!\d) | (?!(?:ns|µs|ms|s|min|GHz|%)(?!\w))")
 MANY_CPUS = 2_000
 """The most characters that are kept of a sentence before :func:`cpus_in_short` shortens its lists of CPUs."""
-_CPU_LIST = re.compile(r"(?<![\w.,-])\d+(?:-\d+)?(?:,\d+(?:-\d+)?){7,}(?![\w-])")
+_CPU_LIST = r"(?<![\w.,-])\d+(?:-\d+)?(?:,\d+(?:-\d+)?){7,}(?![\w-])"
 _SHORT_LIST, _FIRST_CPUS = 40, 4
 _WAITING_BAR = 60
 _LOWEST_NS = 10.0
@@ -167,7 +167,8 @@ def cpus_in_short(text: str) -> str:
             return listed
         return f"{','.join(ranges[:_FIRST_CPUS])},…,{ranges[-1]} ({count} CPUs)"
 
-    return _CPU_LIST.sub(shortened, text)
+    # Hardly a text has so many commas: it is not searched, and the expression need not be compiled.
+    return re.sub(_CPU_LIST, shortened, text) if text.count(",") >= 7 else text
 
 
 def heading(text: str) -> Text:
@@ -192,6 +193,8 @@ def wrap(text: Text | str, width: int, first: str = "", rest: str | None = None,
     rest = " " * cell_len(first) if rest is None else rest
     if isinstance(text, str):
         plain = clean(text, _LONGEST)
+        if cell_len(first) + cell_len(plain) <= width:
+            return [Text(f"{first}{plain}", style)]
         found = _laid_out(plain, width, cell_len(first), cell_len(rest))
         # A plain text is put together as a string: half of what a verb prints is plain, and a Text costs much more.
         said = (" ".join(plain[start:end] for start, end in words) for words in found)
@@ -210,9 +213,9 @@ def _laid_out(plain: str, width: int, first: int, rest: int) -> list[list[tuple[
     words of the first line, and before those of each other line."""
     lines: list[list[tuple[int, int]]] = []
     line: list[tuple[int, int]] = []
-    used = first
+    used, narrow = first, is_narrow(plain)
     for start, end in _words(plain):
-        size = cell_len(plain[start:end])
+        size = end - start if narrow else cell_len(plain[start:end])
         if line and used + 1 + size > width:
             lines.append(line)
             line, used = [], rest

@@ -23,6 +23,11 @@ _UNSHOWN = dict.fromkeys((0x07, 0x08, 0x0B, 0x0C, 0x0D))
 """Control characters that would move the cursor inside a line; a text has none of them."""
 
 
+def is_narrow(text: str) -> bool:
+    """Return True if each character of a text is known to be one cell wide."""
+    return _NARROW.issuperset(text)
+
+
 def cell_len(text: str) -> int:
     """Return the width of a text in cells."""
     if _NARROW.issuperset(text):

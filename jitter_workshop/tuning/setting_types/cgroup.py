@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from jitter_workshop.host.root import HostRoot, TextReading, printable
 from jitter_workshop.model.cpuset import CpuSet, parse_partition
 from jitter_workshop.tuning.setting_types.kinds import CpuList, CpuMask, Kind
-from jitter_workshop.tuning.writer import HostWriter
 
 if TYPE_CHECKING:
     from jitter_workshop.tuning.switched import Switched
+    from jitter_workshop.tuning.writer import HostWriter
 
 OWN = "jitter-workshop"
 """Prefix of the names of our own groups."""

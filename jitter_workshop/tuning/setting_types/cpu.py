@@ -16,10 +16,10 @@ from jitter_workshop.host.tasks.listing import each_process, read_allowed_cpus
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.descriptor import closed_after
 from jitter_workshop.tuning.setting_types.kinds import CpuList, CpuMask, Kind, Number
-from jitter_workshop.tuning.writer import HostWriter
 
 if TYPE_CHECKING:
     from jitter_workshop.tuning.switched import Switched
+    from jitter_workshop.tuning.writer import HostWriter
 
 CYCLED = "0, then 1"
 BOUND, OPENED = "bound", "opened"

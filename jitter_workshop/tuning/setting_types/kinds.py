@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 
 from jitter_workshop.host.root import HostRoot, TextReading, parse_integer
 from jitter_workshop.model.cpuset import CpuSet
-from jitter_workshop.tuning.writer import HostWriter
 
 if TYPE_CHECKING:
     from jitter_workshop.tuning.switched import Switched
+    from jitter_workshop.tuning.writer import HostWriter
 
 _known: dict[str, Kind] = {}
 """The kinds by their names. Each subclass with a name of its own adds itself."""
-_FURTHER = ("tasks", "cgroup", "cpu", "system", "next_boot")
-"""Modules that define further kinds. They are loaded when a kind is requested that is not known yet."""
+_FURTHER = ("tasks", "cpu", "system", "cgroup", "next_boot")
+"""Modules that define further kinds. They are loaded, one after the other, when a kind is requested that is not known
+yet."""
 
 
 class Kind:
@@ -210,6 +211,8 @@ def kind_of(name: str) -> Kind:
 
         for module in _FURTHER:
             import_module(f"jitter_workshop.tuning.setting_types.{module}")
+            if name in _known:
+                break
     try:
         return _known[name]
     except KeyError:

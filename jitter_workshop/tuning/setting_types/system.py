@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+from typing import TYPE_CHECKING
 
 from jitter_workshop.host.boot.bootloader import BLS_ENTRIES, GRUB_SETTINGS
 from jitter_workshop.host.boot.cmdline import parse_command_line, read_command_line, split_words
@@ -11,7 +12,9 @@ from jitter_workshop.host.root import HostRoot, TextReading, printable
 from jitter_workshop.host.services import active_units, runs_systemd
 from jitter_workshop.host.shellfile import parse_assignments
 from jitter_workshop.tuning.setting_types.kinds import Choice, Kind
-from jitter_workshop.tuning.writer import HostWriter, sync_written
+
+if TYPE_CHECKING:
+    from jitter_workshop.tuning.writer import HostWriter
 
 _KERNEL = "/proc/sys/kernel"
 _PARAMETER = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,=:-")
@@ -203,13 +206,19 @@ class Grubby(NextBoot):
             writer.run("/usr/sbin/grubby", tuple(arguments))
         except FileNotFoundError:
             writer.run("/usr/bin/grubby", tuple(arguments))
-        sync_written(writer)
+        _sync_written(writer)
 
     def between(self, found: str, before: str, after: str) -> bool:
         return self.same(found, _differing({before, after}))
 
     def make_sure(self, writer: HostWriter, path: str, value: str) -> None:
-        sync_written(writer)
+        _sync_written(writer)
+
+
+def _sync_written(writer: HostWriter) -> None:
+    from jitter_workshop.tuning.writer import sync_written  # only a write needs it, and status reads
+
+    sync_written(writer)
 
 
 def drop_in(parameters: str) -> str:

@@ -15,10 +15,10 @@ from jitter_workshop.host.root import HostRoot, TextReading, is_count
 from jitter_workshop.host.tasks.listing import parse_allowed, parse_stat, read_task
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.setting_types.kinds import CpuList, Kind, cpu_lists, offline_among
-from jitter_workshop.tuning.writer import HostWriter
 
 if TYPE_CHECKING:
     from jitter_workshop.tuning.switched import Switched
+    from jitter_workshop.tuning.writer import HostWriter
 
 GONE = "no such file"
 """Reason for a setting that no longer exists (as ``HostRoot`` gives it)."""

@@ -14,7 +14,7 @@ from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.tasks import affinity_call
 
 _SHOWN_NAMES = 5
-_PER_NODE = re.compile(r"(?:kswapd|kcompactd)(\d{1,4})")
+_PER_NODE = r"(?:kswapd|kcompactd)(\d{1,4})"
 
 
 class KernelThreads(Settings):
@@ -71,7 +71,7 @@ def _whose(name: str, after: str, host: Host) -> str:
     (``kswapd_cpu_online``, ``kcompactd_cpu_online``; newer kernels: ``kthreads_online_cpu``). If the whole node is kept
     clear, its threads reclaim memory from another node's CPUs.
     """
-    found = _PER_NODE.fullmatch(name)
+    found = re.fullmatch(_PER_NODE, name)
     home = host.nodes.get(int(found[1])) if found is not None else None
     if home is None or len(host.nodes) < 2:
         return f"The kernel thread '{name}'."
