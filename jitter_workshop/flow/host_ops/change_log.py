@@ -80,8 +80,8 @@ class ChangeLog:
         return time.monotonic() - max((self._restored_s.get(one, -math.inf) for one in tunables), default=-math.inf)
 
     def lapsed(self, standing: Collection[tuple[str, str]]) -> None:
-        """Log as restored the leased settings that are no longer active in the host's journal: the end of the lease
-        has restored them. ``standing``: (tunable, path) of the active settings.
+        """Log as restored each leased setting that is no longer active in the host's journal, because it was restored
+        when its lease ended. ``standing``: the (tunable, path) pairs that are still active.
         """
         made = []
         for key in [key for key in reversed(self._leased) if key not in standing]:

@@ -1,5 +1,6 @@
-"""Check a host for ``status`` and ``plan``: hot CPUs, every check, drift, and the writes of a plan. The workshop's page
-adds each check's explanation and chapter. A proof and a report also ask if this is the host of their session."""
+"""Check a host for ``status`` and ``plan``: choose its hot CPUs, make every check, find drift, and list the writes of a
+plan. The workshop's page adds each check's explanation and chapter. A proof and a report use this module to find out if
+they run on the host of their session."""
 
 from __future__ import annotations
 

@@ -41,13 +41,13 @@ def choose_hot(root: HostRoot, asked: str | None, topology: Topology | None = No
     """Return the hot CPUs. These are the CPUs in ``asked`` (a CPU list). Without ``asked`` they are the first of these
     sets that is not empty:
 
-    - the hot CPUs of the class;
+    - the hot CPUs that the file of a class names;
     - the isolated CPUs;
     - the tickless CPUs;
     - the cores of the ring's placement.
 
-    ``topology``: the host's CPUs if they were read already, else None. Raise UsageError for text that is no list,
-    HostError for CPUs that are not online, and if the host shows no CPU.
+    ``topology``: the host's CPUs if they were read already, else None. Raise UsageError if ``asked`` is not a CPU list.
+    Raise HostError if one of its CPUs is not online, or if the host shows no CPU.
     """
     machine = topology if topology is not None else read_topology(root)
     online = machine.online
@@ -117,8 +117,8 @@ def _asked(text: str, machine: Topology) -> CpuSet:
 
 
 def _placed(root: HostRoot, machine: Topology) -> tuple[CpuSet, str]:
-    """Return the cores of the ring's placement, and the reason for them. If only one CPU exists or may be used, the
-    placement is that of ``spin``."""
+    """Return the cores of the ring's placement, and the reason for them. If this process may use only one CPU, take the
+    placement of the workload ``spin``."""
     from jitter_workshop.bench.placement import BESIDE_CPU_0, Wish, choose, how_near
     from jitter_workshop.flow.host_ops.known_lines import known_lines
 
@@ -145,11 +145,12 @@ def _placed(root: HostRoot, machine: Topology) -> tuple[CpuSet, str]:
 
 
 def _first_threads(machine: Topology, threads: CpuSet) -> bool:
-    """Return True if each of these CPUs is the first of its core, or if all are of one core without CPU 0.
+    """Return True if each of these CPUs is the first of its core, or if all belong to one core and CPU 0 does not
+    belong to it.
 
-    The result is False if another CPU of a core was chosen in place of the first. This happens if the first is CPU 0,
-    which must not become hot, and if this process may not use the first. The tunables cannot tell such hot CPUs from
-    their idle siblings.
+    The result is False if another CPU of a core was chosen in place of the first. There are two reasons for such a
+    choice: the first is CPU 0, which must not become hot, or this process may not use the first. The tunables cannot
+    tell such hot CPUs from their idle siblings.
     """
     cores = [cpu.smt_siblings for number in threads if (cpu := machine.cpu(number)) is not None]
     together = len(set(cores)) == 1 and 0 not in machine.siblings_of(threads)
@@ -158,7 +159,8 @@ def _first_threads(machine: Topology, threads: CpuSet) -> bool:
 
 def _note(machine: Topology, hot: CpuSet, *, another_choice: bool = False) -> str:
     """Return a sentence on a problem with the hot CPUs, or on siblings that are kept free with them; "" if there is
-    nothing to say. ``another_choice``: if the siblings cannot be kept free, name hot CPUs whose siblings can be."""
+    nothing to say. ``another_choice``: if the siblings cannot be kept free, name other CPUs to choose as hot, whose
+    siblings can be kept free."""
     online, siblings = machine.online, machine.siblings_of(hot)
     if hot == online:
         return "every online CPU is hot, so no CPU is left for housekeeping and nothing can be moved away"

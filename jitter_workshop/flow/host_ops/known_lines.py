@@ -1,5 +1,5 @@
-"""Find the newest matrix of this host: the measured times of a cache line between its CPUs. The choice of CPUs uses
-these times."""
+"""Find the newest matrix of this host: the measured time in which a cache line gets from one CPU to another, for pairs
+of CPUs. The choice of CPUs uses these times."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Open a practice machine from the workshop: find out if this host can run one, and run the verb in the same terminal.
 
-A chapter that this host cannot show may be done there: the machine opens at this chapter. The verb ``practice`` itself
-starts the machine, gives it the terminal, and throws it away.
+If this host cannot show a chapter, the practice machine may be able to; it then opens at this chapter. The verb
+``practice`` itself starts the machine, gives it the terminal, and throws it away.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def check(host: HostSummary, *, served: bool = False) -> None:
 
 
 def words(chapter: str = "", *, plain: bool = False) -> list[str]:
-    """Return the command that opens a machine. ``chapter``: the id of the chapter to open inside, "" for the path.
-    ``plain``: the workshop inside runs line by line."""
+    """Return the command that opens a machine. ``chapter``: the id of the chapter to open inside, "" to open at the
+    list of all chapters. ``plain``: the workshop inside runs line by line."""
     own = [sys.executable, "-m", "jitter_workshop"]
     flags = ["--plain"] if plain else []
     return [*own, "practice", *(["--", *own, *flags, "--chapter", chapter] if chapter else flags)]

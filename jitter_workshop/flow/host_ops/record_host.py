@@ -77,10 +77,10 @@ def _check_everything(place: HostRoot, topology: Topology) -> None:
 
 
 def _read_owned(place: HostRoot) -> None:
-    """Read each file of the kernel that a tunable may write, because ``plan ID=VALUE`` reads some files that ``plan``
-    does not read.
+    """Read each file of the kernel that a tunable may write: the checks read only files that ``plan`` needs, but ``plan
+    ID=VALUE`` can need any of them.
 
-    Control groups are left out: the checks read those that matter.
+    The files of control groups are left out: the checks have read those that are needed.
     """
     for tunable in tunables():
         for pattern in tunable.owns:

@@ -60,8 +60,9 @@ class Seen:
 
 
 def look_at_settings(root: HostRoot, chapter: Chapter, ground: tuple[HotCpus, Host] | None = None) -> Seen:
-    """Read a chapter's tunables. ``ground``: the result of :func:`ground_of`, with all that was read for it before.
-    Raise HostError if the host shows no CPU, LessonError for an unknown tunable."""
+    """Read a chapter's tunables. ``ground``: the result of :func:`ground_of`, if the caller has it already; its host
+    keeps what was read, so that nothing is read twice. Raise HostError if the host shows no CPU, LessonError for an
+    unknown tunable."""
     hot, host = ground if ground is not None else ground_of(root)
     try:
         tunables = tuple(registry.find(word.partition("=")[0]) for word in chapter.tunables)
@@ -86,7 +87,8 @@ def look_at_settings(root: HostRoot, chapter: Chapter, ground: tuple[HotCpus, Ho
 
 
 def ground_of(root: HostRoot, topology: Topology | None = None) -> tuple[HotCpus, Host]:
-    """Return the hot CPUs of a host, and the host as it is read for them. Raise HostError if it shows no CPU."""
+    """Return the hot CPUs of a host, and the :class:`Host` with which its checks are made for these hot CPUs. Raise
+    HostError if the host shows no CPU."""
     hot = choose_hot(root, None, topology)
     return hot, Host(root, hot.cpus, topology)
 
@@ -139,7 +141,8 @@ class States:
 
 
 def boot_way(seen: Seen, words: Sequence[str], *, always: bool) -> BootWay:
-    """Return the way to set a chapter's boot parameters: for one boot if that is possible and not ``always``."""
+    """Return the way to set a chapter's boot parameters: for the next boot only if the host can do that, for all boots
+    if it cannot or if ``always`` is True."""
     boots = [
         (t, one.value) for one in registry.parse_wanted(words) if isinstance(t := registry.find(one.id), BootParameter)
     ]
@@ -163,8 +166,8 @@ def planned(seen: Seen, words: Sequence[str]) -> Plan:
 def plan_view(
     seen: Seen, words: Sequence[str], recorded: bool, way: BootWay | None = None, drawn: Plan | None = None
 ) -> PlanView:
-    """Return a plan with its text. ``way``: how boot parameters are set. ``drawn``: the plan that root made; None if
-    root made none.
+    """Return a plan with its text. ``way``: how boot parameters are set. ``drawn``: the plan that the agent made with
+    root's rights; None: make the plan here.
     """
     drawn = drawn or planned(seen, words)
     files = len({c.path.partition("(")[0] if c.path.startswith("/") else c.path for c in drawn.changes})

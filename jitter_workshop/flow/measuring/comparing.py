@@ -59,8 +59,9 @@ def stack_notes(chapter: Chapter, first: Run, second: Run) -> tuple[str, ...]:
 
 
 def _set_to(ident: str, applied: Mapping[str, str | None]) -> str:
-    """Return a tunable's value during a run in words, or words that this tool had not applied it. ``applied``: tunable
-    id → value; the value is None if the tunable had its good value."""
+    """Return a phrase with the value that a tunable had during a run. If this tool had not applied the tunable, the
+    phrase says so. ``applied``: tunable id → value; the value is None if it was the value that the tunable's check
+    calls good."""
     return (applied[ident] or "applied") if ident in applied else "not applied"
 
 

@@ -1,5 +1,6 @@
-"""Read curves other than those of a session's runs: figures published in 2015, imports from other tools, and further
-curves of one run. Each curve names its source. A course's runs on another machine are in ``flow.chapters.recorded``.
+"""Read the curves that are not the main curve of a session's run: curves published in 2015, curves imported from other
+tools, and two more curves of a session's run. Each curve names its source. A course's runs on another machine are in
+``flow.chapters.recorded``.
 """
 
 from __future__ import annotations

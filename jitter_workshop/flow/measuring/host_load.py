@@ -37,8 +37,9 @@ _MOST_NAMED = 8
 
 
 def at_start() -> HostLoad | None:
-    """Look at this host's load for WINDOW_S. Return None if the load cannot be read, if the user wants no look, or if a
-    measurement began meanwhile: the measurement itself looks at other tasks."""
+    """Look at this host's load for WINDOW_S. Return None if the load cannot be read, if the user has switched this off,
+    or if a measurement began meanwhile. In the last case nothing is lost, because each measurement itself looks for
+    other tasks."""
     if os.environ.get(VARIABLE) == "off":
         return None
     stop, root = threading.Event(), HostRoot()

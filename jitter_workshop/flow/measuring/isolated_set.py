@@ -40,11 +40,11 @@ NOTE = "isolation"
 
 @dataclass(frozen=True, slots=True)
 class CpuBudget:
-    """Hold the number of CPUs that one run may use. A process is either inside or outside this tool's isolated set.
-    Where single threads can be moved, one thread can be inside and the others outside. ``isolated``: the CPUs of the
-    set, empty if there is no set. ``reduced``: a run would have more CPUs without the set. ``split``: a run has two
-    CPUs only if it uses one inside the set and one outside. ``without``: the number of CPUs that one run could use
-    without the set."""
+    """Hold the number of CPUs that one run may use. A process is either inside or outside this tool's isolated set. On
+    a host that can move single threads into the set, one thread can be inside and the others outside. ``isolated``: the
+    CPUs of the set, empty if there is no set. ``reduced``: a run would have more CPUs if the set did not exist.
+    ``split``: a run has two CPUs only if it uses one inside the set and one outside. ``without``: the number of CPUs
+    that one run could use if the set did not exist."""
 
     cpus: int
     isolated: CpuSet
@@ -87,9 +87,9 @@ def takes_threads(root: HostRoot) -> bool:
 
 
 def room(root: HostRoot, topology: Topology, *, may_place: bool = True) -> CpuBudget:
-    """Read the isolated set, and return the CPU budget of a run. A run is made where it gets more CPUs, either inside
-    the set or outside. If it gets two CPUs in neither way, it uses one inside and one outside. ``may_place``: True if
-    root's rights are available; without them no thread can be put into the set."""
+    """Read the isolated set, and return the CPU budget of a run. A run is made inside the set or outside, wherever it
+    gets more CPUs. If neither place has two CPUs, it uses one CPU inside and one outside, if this is possible.
+    ``may_place``: True if root's rights are available; without them no thread can be put into the set."""
     own = own_cpus(root)
     outside = topology.allowed - own
     cpus = max(len(outside), len(own))
@@ -108,8 +108,8 @@ def with_allowed(topology: Topology, cpus: CpuSet) -> Topology:
 
 
 def placed_by(place: PutInside, placement: Placement) -> Placed:
-    """Return a hook for ``bench.runner``. The hook puts the child, or its threads ``inside``, into the isolated set,
-    and raises NotPlaced if the set does not hold all their CPUs."""
+    """Return a hook for ``bench.runner``. The hook puts the child into the isolated set, or only those of its threads
+    that ``placement.inside`` names. It raises NotPlaced if the set lacks a CPU of what it puts there."""
     inside = [
         getattr(placement, field)
         for kind in KINDS.values()

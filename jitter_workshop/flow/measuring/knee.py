@@ -64,8 +64,8 @@ def messages_per_second(run: Run) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class StallClass:
-    """Hold the stalls of one decade of lengths. ``at_least_hz`` and ``at_least_share``: the rate of these and all
-    longer stalls, and the share of time that they stole."""
+    """Hold the stalls whose length is in one decade, such as 10 to 100 µs. ``at_least_hz``, ``at_least_share``: the
+    rate of all stalls of this decade or longer, and the share of time that they stole."""
 
     low_ns: int
     high_ns: int | None

@@ -1,4 +1,5 @@
-"""Measure the matrix of this host: take the turn, measure the times between the CPUs, and keep the matrix."""
+"""Measure the matrix of this host, that is, the time in which a cache line gets from one CPU to another, and keep it.
+The measurement first waits until no other program measures on this host."""
 
 from __future__ import annotations
 

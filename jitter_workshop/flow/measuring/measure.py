@@ -75,9 +75,10 @@ turn is over, or None if this is no class host.
 
 
 class TurnGuard:
-    """Observe a run, and check the turn once more before the first block. A program can be stopped after it took the
-    turn and before it starts its child: by Ctrl-Z, by a debugger, or because memory is short. Meanwhile another user
-    can get the turn; then ``still`` raises TurnOver. Once the child runs, the end of the turn also ends the child."""
+    """Observe a run, and check the turn once more before the first block. After it took the turn and before it starts
+    its child, a program can be stopped: by Ctrl-Z, by a debugger, or because memory is short. While it is stopped,
+    another user can get the turn. When it goes on, its function ``still`` notices this and raises TurnOver. Once the
+    child runs, the end of the turn ends the child."""
 
     def __init__(self, observer: RunObserver, still: HoldsTurn) -> None:
         self._observer = observer
@@ -92,7 +93,7 @@ class TurnGuard:
 
 
 class Marked:
-    """Observe a run, and give the curve of each block the mark of the host (``model.host.mark_of``)."""
+    """Observe a run, and write the mark of the host (``model.host.mark_of``) into the curve of each block."""
 
     def __init__(self, observer: RunObserver, mark: str) -> None:
         self._observer = observer

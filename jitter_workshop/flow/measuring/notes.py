@@ -1,4 +1,4 @@
-"""Write the ``notes`` of a run: for each unknown value the reason, and remarks on other fields.
+"""Write the ``notes`` of a run. A note says why a value is unknown, or remarks on a value that is known.
 
 A note's key is the path of its field (``clock.offset_ns``, ``blocks.ping_pong_ns``, ``threads.migrations``). A note
 holds for all fields below its path.
@@ -64,8 +64,9 @@ def held_limit(applied: Iterable[Mapping[str, str]]) -> str:
 
 
 def disturbed_note(run: Run, unnamed_percent: float | None, hunted: bool = False) -> str:
-    """Return a note on other tasks on the measured CPUs, also on those whose names are not known; "" if there are none.
-    Our own noise does not count. ``unnamed_percent``: see ``bench.foreign_activity.ForeignActivity``."""
+    """Return a note on other tasks that used the measured CPUs, including tasks whose names are not known; "" if there
+    were none. The run's own noise does not count. ``unnamed_percent``: see
+    ``bench.foreign_activity.ForeignActivity``."""
     said = []
     if run.disturbed:
         names = ", ".join(f"{called(load.name, 40)} ({load.cpu_percent:g} %)" for load in run.disturbed)

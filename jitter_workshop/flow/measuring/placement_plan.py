@@ -89,8 +89,8 @@ def placed_on(
 
 
 def noise_refused(root: HostRoot, topology: Topology, request: MeasureRequest, isolated: CpuSet) -> str:
-    """Return the reason why the noise of a request cannot run beside its threads. Return "" if the noise can run, if
-    there is no noise, and if the threads themselves cannot be placed."""
+    """Return the reason why the noise of a request cannot run beside the measured threads. Return "" in three cases:
+    the noise can run, the request has no noise, or the threads themselves cannot be placed."""
     if request.noise is None:
         return ""
     try:

@@ -36,10 +36,10 @@ from jitter_workshop.model.text import clean
 
 @dataclass(frozen=True, slots=True)
 class MeasureRequest:
-    """Hold the options of a requested run, before the host's limits are known. None means the default of the preset,
-    the workload or the host.
+    """Hold the options of a requested run, before the host's limits are known. An option that is None gets its default
+    from the preset, from the workload or from the host.
 
-    ``placement``: auto | none; CPUs that are named have precedence. ``sched_priority``: 0 means SCHED_OTHER.
+    ``placement``: "auto" or "none"; not used if the request names CPUs. ``sched_priority``: 0 means SCHED_OTHER.
     ``wait_s``: seconds to wait while another program measures on this host. ``evidence``: record the kernel's trace
     during the run. ``hunted``: a hidden noise is running. ``settle_s``: seconds at the start that are not recorded,
     because the host was just changed. ``proof``: the id of the run's proof. ``noise_period_ns``: the approximate time

@@ -26,12 +26,12 @@ _LONG_S = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Hold the expected figures of a run. ``seconds``: the time that it measures. ``clock_s``: its time by the clock,
-    with its start and pauses. ``messages``: the approximate number of messages, None if unknown. ``solid``: the highest
-    percentile with ten messages beyond it. ``distinct``: the highest percentile with ten distinct stalls beyond it,
-    known only from an earlier run of the same kind. ``like``: the name of that run. ``noisy``: a noise runs beside it.
-    ``usual_pauses``: True if no earlier run shows this host's pauses between blocks, so that usual ones are assumed.
-    ``settle_s``: seconds at the start that are not recorded."""
+    """Hold the expected figures of a run. ``seconds``: the time that it measures. ``clock_s``: the time from its start
+    to its end, including the pauses. ``messages``: the approximate number of messages, None if unknown. ``solid``: the
+    highest percentile with ten messages beyond it. ``distinct``: the highest percentile with ten distinct stalls beyond
+    it, known only from an earlier run of the same kind. ``like``: the name of that run. ``noisy``: a noise runs beside
+    it. ``usual_pauses``: True if no earlier run shows how long this host's pauses between blocks are; then a usual
+    length is assumed. ``settle_s``: seconds at the start that are not recorded."""
 
     workload: str
     seconds: float
@@ -166,7 +166,8 @@ def like(request: MeasureRequest, runs: Iterable[Run]) -> Run | None:
 
 
 def _between_blocks(before: Run | None) -> float | None:
-    """Return the mean seconds between two blocks of a run, lead-in included; None without two blocks."""
+    """Return the mean time in seconds from the end of a block of the run ``before`` to the start of its next block; the
+    lead-in of the next block is part of it. Return None if there are fewer than two blocks."""
     if before is None or len(before.blocks) < 2:
         return None
     first, last = before.blocks[0], before.blocks[-1]
@@ -182,8 +183,9 @@ def _per_second(request: MeasureRequest, before: Run | None) -> float | None:
 
 
 def _of(percentile: str, rate: float, before: Run | None) -> Budget:
-    """Return the number of messages and the time that a percentile needs. Beyond p99 the stalls of run ``before``
-    decide, if there is such a run; otherwise the number of messages alone decides."""
+    """Return the number of messages and the time that are needed to measure a percentile. Above p99 they are computed
+    from the stalls of the run ``before``, if possible; otherwise, the percentile alone tells the number of messages.
+    ``rate``: messages per second."""
     found = budget_from(before, percentile) if before is not None and float(percentile) > _RARE else None
     return budget(percentile, rate) if found is None else found
 

@@ -223,7 +223,8 @@ class Keeper:
     # -- its end -------------------------------------------------------------------------------------------------------
 
     def _end_all(self) -> tuple[int, list[int]]:
-        """End all processes below this one. Return their number, and the ids of those that did not end."""
+        """End all processes below the keeper's own process. Return how many there were, and the ids of those that did
+        not end."""
         if self._gone(SETTLED_S):
             return 0, []
         first = below(os.getpid())

@@ -52,8 +52,8 @@ class KeptCommand:
     """Hold a command that waits to begin. Its input is empty, it has no terminal, and its output is not shown.
     ``capture``: the number of bytes at the end of its output that are kept. ``shown``: the command gets this program's
     input, and all its output goes to standard error and is not kept. Use the object in a ``with`` block: at the end of
-    the block, the command and all processes below it have ended. Raise HostError if the process that starts the command
-    fails, MeasureError if it does not answer."""
+    the block, the command and all processes below it have ended. The constructor raises HostError if the keeper, the
+    process that starts the command, fails, and MeasureError if the keeper does not answer."""
 
     def __init__(
         self, words: Sequence[str], timeout_s: float, capture: int = KEPT_OUTPUT, *, shown: bool = False
@@ -109,7 +109,7 @@ class KeptCommand:
 
     @property
     def trouble(self) -> str:
-        """Return the reason why the run does not count; "" for a command that ended well or still runs."""
+        """Return the reason why the result of this run cannot be used; "" if the command ended well or still runs."""
         return self._trouble(self._ended) if self._ended is not None else ""
 
     def __enter__(self) -> Self:

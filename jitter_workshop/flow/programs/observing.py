@@ -84,9 +84,10 @@ def explain_command(
     signum: Callable[[BaseException], int | None] = lambda error: None,
     scene: ProgramScene | None = None,
 ) -> ProgramReport:
-    """Start a command and explain it. ``quiet``: its output goes to standard error. ``signum``: returns the signal that
-    raised an exception; the command then gets the same signal. ``scene``: receives the program's tracks. Raise
-    HostError if the command cannot be started, or if there is a ``scene`` and there can be no trace."""
+    """Start a command and explain it. ``quiet``: its output goes to standard error. ``signum``: a function that takes
+    an exception, and returns the number of the signal that raised it, or None. If an exception ends the observation,
+    the command is ended by the same signal. ``scene``: receives the program's tracks. Raise HostError if the command
+    cannot be started, or if there is a ``scene`` and there can be no trace."""
     root = HostRoot()
     command, ending = Command(words, quiet=quiet), signal.SIGTERM
     try:
@@ -115,9 +116,9 @@ def explain_running(
     """Explain a running process, threads of it, or the processes of a control group. ``progress`` is called with the
     seconds that are left, and with 0 at the end of the observation; an exception from it ends the observation.
     ``scene``: receives the program's tracks. ``or_counters``: use counters if there can be no trace, even with a
-    ``scene``. ``start_ticks``: the start time that the listed process had. ``agent``: the way to root's rights, which
-    is closed at the end; None: open a new one. Raise the errors of ``find_process``, ``find_cgroup`` and
-    :func:`observe`."""
+    ``scene``. ``start_ticks``: the start time of the process when the user chose it in a list; it shows if the id now
+    belongs to another process. ``agent``: the session with the agent, which is closed at the end; None: open a new one.
+    Raise the errors of ``find_process``, ``find_cgroup`` and :func:`observe`."""
     root = HostRoot()
     with contextlib.closing(agent or AgentSession()) as agent_session:
         found = find_cgroup(root, cgroup or "") if pid is None else find_process(root, pid, thread, start_ticks)
@@ -155,10 +156,10 @@ def observe(
     or_counters: bool = False,
 ) -> ProgramReport:
     """Observe a program for ``seconds``, or until it ends. ``follower``: None if there can be no trace, for the reason
-    ``why_not``. ``command``: the started command. This function releases the command, and waits for its end even if
-    ``seconds`` are over before. ``scene``: receives the program's tracks. ``or_counters``: use counters if there can be
-    no trace, even with a ``scene``. Raise HostError if the command cannot be started, or if there is a ``scene``
-    without ``or_counters`` and there can be no trace."""
+    ``why_not``. ``command``: the started command. The command is released here, and its end is awaited even if that
+    takes longer than ``seconds``. ``scene``: receives the program's tracks. ``or_counters``: use counters if there can
+    be no trace, even with a ``scene``. Raise HostError if the command cannot be started. If there can be no trace,
+    raise it too if a ``scene`` is given and ``or_counters`` is False."""
     counting = Counting(root, found)
     with contextlib.closing(_Recording(root, follower, why_not)) as recording:
         recording.begin(found)
@@ -302,9 +303,9 @@ def _traced(
 
 
 def _known_until(events: Sequence[EventFields], read: TraceRead, cpus: Sequence[int], start: int, end: int) -> int:
-    """Return the time until which the trace of all CPUs is whole. Call this for a recording that ended early. The trace
-    of a CPU that lost events is whole until its last event; the earliest of these times is returned. If no CPU lost
-    events, this is the time of the last event in the trace."""
+    """Return the last moment up to which no event of a recording that ended early is missing on any CPU. For a CPU that
+    lost events, this is the time of its last event; the earliest of these times is returned. If no CPU lost events,
+    return the time of the last event in the trace."""
     last: dict[int, int] = {}
     for event in events:
         last[event[1]] = event[0]
