@@ -72,7 +72,7 @@ def command_of(root: HostRoot, pid: int) -> str:
 
 def owner(root: HostRoot, pid: int) -> str:
     """Return the name of the user who owns a process, or the user's number if there is no name; "" if the process has
-    ended. If a process has several user ids, one that is not this user's is preferred."""
+    ended. If a process has several user ids, take one that differs from the id of the user of this program."""
     found = sorted(owners(root, pid) - {os.geteuid()}) or sorted(owners(root, pid))
     if not found:
         return ""
@@ -92,9 +92,9 @@ def not_ours(root: HostRoot, found: Found) -> str:
 
 
 def find_process(root: HostRoot, pid: int, thread: str | None = None, start_ticks: int | None = None) -> Found:
-    """Find a process or, with ``thread``, its threads with this name or number. ``start_ticks``: the start time that
-    the listed process had. Raise HostError if there is no such process or thread, or if another process has got the
-    number since."""
+    """Find a process or, with ``thread``, its threads with this name or number. ``start_ticks``: the start time of the
+    process when the user chose it in a list. Raise HostError if there is no such process or thread, or if the number
+    has belonged to another process since then."""
     task = read_task(root, pid)
     if start_ticks is not None and (task is None or task.ended):
         raise HostError(f"process {pid} has ended", "choose another one")

@@ -1,1 +1,2 @@
-"""Prove a change by paired rounds in random order, find the few of many settings that matter, and recover both."""
+"""Prove a change by paired rounds in random order, screen many settings for the few that matter, and find out what
+became of a proof or a screening that was cut off."""

@@ -75,8 +75,9 @@ def _of_program(workshop: Workshop, walk: ChapterSession, rounds: int) -> ProveR
 
 
 def changes(workshop: Workshop) -> tuple[str, ...]:
-    """Return the changes that can be proven with a program here, at most MOST_CHANGES. They are its placement, and each
-    setting that can be improved at run time. Raise HostError if the host shows no CPU."""
+    """Return the changes that can be proven with the user's program on this host: the program's placement on CPUs, then
+    each setting that can be improved at run time. Of these, return the first MOST_CHANGES. Raise HostError if the host
+    shows no CPU."""
     found = [PLACEMENT]
     for finding in workshop.findings().improvable:
         tunable = registry.find(finding.check.id)
@@ -96,8 +97,8 @@ def newest(workshop: Workshop, walk: ChapterSession) -> Proof | None:
 
 
 def over(workshop: Workshop, walk: ChapterSession) -> None:
-    """Record the applied settings in the session after a proof. A proof restores its chapter's settings; the session
-    still has them, so that they can be applied again.
+    """Record the applied settings in the session after a proof. The proof has restored its chapter's settings, but the
+    session still has a record of them, so that they can be applied again.
     """
     if walk.chapter.program:
         walk.program.proven()

@@ -27,8 +27,9 @@ _AGAIN = "ask for the plan again"
 
 
 class Sides:
-    """Apply and restore the change of a proof. In this class the change is the placement, and no setting changes.
-    ``standing``: True if settings may have to be restored. ``ids``: the tunables of the change.
+    """Apply and restore the change of a proof. In this class the change is a placement of threads, so the methods do
+    nothing; :class:`TunableSides` changes settings. ``standing``: True if a setting may still be applied and has to be
+    restored. ``ids``: the tunables of the change.
     """
 
     standing = False
@@ -67,7 +68,7 @@ class Sides:
 @dataclass
 class TunableSides(Sides):
     """Apply and restore the change of a proof that consists of settings of the host. ``words``: the settings, as ``ID``
-    or ``ID=VALUE``. ``changes``: the writes that were shown, for the hot CPUs ``hot``."""
+    or ``ID=VALUE``. ``changes``: the planned writes that the user has seen. ``hot``: the hot CPUs of this plan."""
 
     agent_session: AgentSession
     words: tuple[str, ...]

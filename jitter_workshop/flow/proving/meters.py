@@ -148,8 +148,8 @@ def _places(run: Run) -> tuple[int | None, ...]:
 
 
 def _another_stack(without: Taken, with_it: Taken, ids: frozenset[str]) -> str:
-    """Return a sentence on settings that differ wrongly between two runs; "" if there are none. Only the settings
-    ``ids`` should differ: they should be in effect in the second run and not in the first.
+    """Return a sentence on settings that break this rule; "" if there are none: two runs differ only in the settings
+    ``ids``, and these are in effect in the run with the change and not in the other.
     """
     stood, stood_with = ({one["id"]: one.get("value", "") for one in taken.applied} for taken in (without, with_it))
     early, lacking = sorted(ids & stood.keys()), sorted(ids - stood_with.keys())

@@ -139,8 +139,8 @@ def _planned(
     notices: Sequence[str],
     change_s: float,
 ) -> Drawn:
-    """Return the plan. ``measured``: the request of the runs with the change. For a proof with a command,
-    the plan does not know how long the proof takes: only the command's trial shows it (:func:`tried`)."""
+    """Return the plan. ``measured``: the request of the runs with the change, or the meter of a command. The plan of a
+    proof with a command has no duration yet: :func:`tried` adds it after a trial run of the command."""
     said = list(notices)
     if isinstance(measured, MeasureRequest) and measured.noise is not None:
         said.append(f"Each run is made beside the noise '{measured.noise}', as the chapter's own runs are.")
@@ -433,6 +433,7 @@ def _pinned(base: MeasureRequest, root: HostRoot, topology: Topology, hot: CpuSe
 
 
 def beside(root: HostRoot, ids: frozenset[str]) -> tuple[str, ...]:
-    """Return a sentence on other settings of this tool, which are in effect in all runs; () if there are none."""
+    """Return a sentence on the settings that this tool has applied apart from ``ids``, because they are in effect in
+    all runs; () if there are none. ``ids``: the tunables of the change."""
     others = [one["id"] for one in stack(root, in_effect=True) if one["id"] not in ids]
     return (f"These settings stay applied in all runs: {', '.join(others)}.",) if others else ()

@@ -23,7 +23,8 @@ _NOT_KNOWN = "this host does not show whether everything was restored: "
 
 
 def settle_cut_off(session: OpenSession, root: HostRoot | None = None) -> None:
-    """Check against the journal each proof whose change was not restored, and record the result in the session."""
+    """For each proof whose change was not restored, look in the host's journal if the change is still applied, and
+    record the result in the session."""
     if session.read_only:
         return
     for before, proof in zip(session.proofs(), settled(session, root), strict=True):
@@ -35,7 +36,8 @@ def settle_cut_off(session: OpenSession, root: HostRoot | None = None) -> None:
 
 def settled(session: OpenSession, root: HostRoot | None = None) -> tuple[Proof, ...]:
     """Return the session's proofs. A proof whose change was not restored is checked against the journal of this host:
-    it becomes ``restored`` if no part of the change is in place. On another host it gets a note that this is not known.
+    it becomes ``restored`` if no part of the change is still applied. On another host this cannot be checked, and the
+    proof gets a note that says so.
     """
     proofs = session.proofs()
     if not any(map(_waits, proofs)):

@@ -117,7 +117,9 @@ class Prover:
         return self._drawn.plan
 
     def _tried(self, drawn: Drawn, meter: CommandMeter, in_class: bool) -> Drawn:
-        """Run the command once, in the host's turn. Its time gives the cost of the proof."""
+        """Run the command once, while this program has the host's turn, and return the plan with the duration of the
+        proof, computed from the time that the command took. ``in_class``: True if the turn of a class is held
+        already."""
         placed = drawn.plan.subject == PLACEMENT
         own = contextlib.nullcontext() if in_class else host_turn(self._request.wait_s)
         with own, contextlib.closing(CancelToken()) as nothing:

@@ -52,11 +52,11 @@ _UNUSABLE = "with the isolation the command could not use the isolated CPUs; nam
 class ScreenRequest:
     """Hold a user's options for a screening.
 
-    - ``prove``: the options that a screening shares with a proof. Without ``words`` in it, the screening takes all
-      settings that can be better and that need no reboot. Its ``rounds`` are not used.
+    - ``prove``: the options that a screening shares with a proof. If ``prove.words`` is empty, the screening takes all
+      settings that can be better and that need no reboot. ``prove.rounds`` is not used.
     - ``proofs``: the number of pairs in the proofs, None for the usual number.
     - ``resume``: True to go on with the newest screening that was stopped.
-    - ``asked``: the command line that resumes this screening.
+    - ``asked``: the command line that the user can type to resume this screening.
     """
 
     prove: ProveRequest
@@ -209,7 +209,8 @@ def _why_not(asked: ProveRequest, drawn: HostPlan, one: Wanted) -> str:
 
 
 def _settings(alone: dict[str, Plan]) -> tuple[str, ...]:
-    """Return the settings that are switched on and off. Words that write the same file are one setting."""
+    """Return the settings that are switched on and off. Tunables that write the same file are joined into one setting,
+    whose string has the words of all of them."""
     groups: list[tuple[list[str], set[str]]] = []
     for word, plan in alone.items():
         words, paths = [word], {change.path for change in plan.changes}
@@ -224,8 +225,8 @@ def _settings(alone: dict[str, Plan]) -> tuple[str, ...]:
 def _all_changes(
     settings: Sequence[str], alone: dict[str, Plan], words: tuple[str, ...], hot: CpuSet, agent_session: AgentSession
 ) -> tuple[Change, ...]:
-    """Return the writes of all settings, in their order. Raise HostError if the writes of a setting alone differ from
-    its writes beside the other settings. The effects of the settings could then not be added up."""
+    """Return the writes of all settings, in their order. Raise HostError if a setting that is planned alone needs other
+    writes than in the plan of all settings: the effects of the settings could then not be added up."""
     full = agent_session.plan(words, hot)
     single = [
         change

@@ -1,4 +1,5 @@
-"""Screen settings: make pairs of runs that choose, then pairs that prove, and restore all settings after each run.
+"""Screen settings: make pairs of runs to choose the settings that matter, then pairs to prove these settings, and
+restore all settings after each run.
 
 The host's turn is held during the whole screening. The screening is kept after each pair. After a stop or a kill it can
 be resumed, and an unfinished pair is made again as a whole."""
@@ -191,7 +192,8 @@ def _stopped(session: OpenSession) -> Screening | None:
 
 
 def _another(before: Screening, drawn: Drawn, request: ScreenRequest) -> str:
-    """Return the difference between a screening and the present request that prevents a resume; "" if there is none."""
+    """Compare a screening with the present request, and return the difference because of which the screening cannot be
+    resumed; "" if there is none."""
     plan, command = drawn.plan, request.prove.command
     for what, old, new in (
         ("set of settings", before.settings, plan.settings),
@@ -298,8 +300,8 @@ class _Series:
 
     def _try(self) -> None:
         """Apply and restore each setting once before the first run. Leave out a setting that the host refuses. Raise
-        HostError if only one setting would then be left. Raise it also for a refusal in a resumed screening, because
-        earlier runs had the setting."""
+        HostError if only one setting would then be left. In a resumed screening no setting can be left out, because the
+        earlier runs were made with it: there, raise HostError for each refusal."""
         screened = self._screened()
         for done, n in enumerate(screened):
             stop_if_due(self._agent_session, self._cancel)
@@ -352,8 +354,9 @@ class _Series:
         return tuple(n for n, setting in enumerate(self._drawn.plan.settings) if setting not in out)
 
     def _pair(self, part: Part, number: int, of: int, arms: Arms) -> ScreenedPair:
-        """Make the runs of a pair until a pair counts, and return this pair. ``arms``: the settings that are on in each
-        run, without the settings that the host refused.
+        """Make the two runs of a pair, again and again if something spoils them, and return the first pair that is not
+        spoiled. ``arms``: for each of the two runs, the settings that are on in it; settings that the host refused are
+        left out.
         """
         screened = set(self._screened())
         first_on, second_on = (tuple(n for n in on if n in screened) for on in arms)

@@ -89,8 +89,8 @@ def need_restored(left_alone: Sequence[LeftAlone]) -> None:
 
 
 def cause_of(error: WorkshopError, agent_session: AgentSession) -> WorkshopError:
-    """Return the error that ended a series. If the turn has ended, return TurnOver: the end of the turn caused
-    ``error``, and the machine is restored by now."""
+    """Return the error to report for a series that ``error`` ended. If the turn has ended, return TurnOver, because the
+    end of the turn caused ``error`` and restored the machine."""
     over = "" if isinstance(error, TurnOver) else agent_session.turn_lost()
     return TurnOver(over) if over else error
 
@@ -152,8 +152,8 @@ def drifted_without(strange: Sequence[LeftAlone]) -> str:
 
 
 def company_note(disturbed: Sequence[str], where: str) -> tuple[str, ...]:
-    """Return a note on the runs that other tasks disturbed. These runs count, too. ``where``: the word before the names
-    of the ``disturbed`` runs."""
+    """Return a note that names the runs which other tasks disturbed; () if there are none. Disturbed runs count like
+    all others. ``where``: the note's word before the names ``disturbed``, such as "round"."""
     if not disturbed:
         return ()
     named = ", ".join(disturbed[:_NAMED])
@@ -163,7 +163,7 @@ def company_note(disturbed: Sequence[str], where: str) -> tuple[str, ...]:
 
 
 def counted(sentences: Sequence[str]) -> tuple[str, ...]:
-    """Return each different sentence once. A sentence that came several times ends with their number, such as ``(3
+    """Return each different sentence once. If a sentence came several times, the number of times is added, such as ``(3
     times)``.
     """
     return tuple(s if n == 1 else f"{s} ({n} times)" for s, n in Counter(sentences).items())

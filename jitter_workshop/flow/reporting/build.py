@@ -149,7 +149,8 @@ class NothingToReport(SessionError):
 
 
 def _summary(subject: Subject, standing: HostPart) -> Iterator[str]:
-    """Yield the report's first sentences: on proofs, runs, chapters and settings that are still applied."""
+    """Yield the report's first sentences: on the session's proofs, runs and chapters, and on the settings that this
+    tool has applied and not restored on this host."""
     if subject.recorded:
         looked = "" if subject.runs else ". It shows the host's settings; nothing was measured"
         yield f"This report is about a recorded host, {subject.recorded}{looked}."
@@ -315,9 +316,9 @@ def _guess(walk: ChapterSession, prediction: Prediction | None) -> str:
 
 
 def culprits(subject: Subject, *, keep: bool = False) -> tuple[Culprits, ...]:
-    """Return the causes of stalls in each chapter's explained run and in the newest run with evidence, oldest run
-    first. If the user picked runs, return those of all picked runs with evidence. ``keep``: store new explanations in
-    the session.
+    """Return the causes of stalls in some of the session's runs with evidence, oldest run first. These runs are each
+    chapter's explained run and the newest of all; if the user picked runs, they are all that the user picked. ``keep``:
+    store new explanations in the session.
     """
     wanted = _explainable(subject)
     return tuple(_culprits_of(subject, run, number, len(wanted), keep) for number, run in enumerate(wanted, 1))

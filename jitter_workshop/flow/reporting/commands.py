@@ -26,8 +26,8 @@ WORD_LIMIT = 4_096
 
 
 def commands(subject: Subject) -> tuple[Command, ...]:
-    """Return the commands that repeat the contents of the report: the host's status, each run of a chart with its
-    settings, the comparisons, the proofs, and the report itself. No line comes twice."""
+    """Return the commands that repeat the contents of the report: the host's status, each run that a chart shows and
+    the settings of this run, the comparisons, the proofs, and the report itself. No line comes twice."""
     found: dict[str, Command] = {}
     for one in _all(subject):
         found.setdefault(one.command, one)

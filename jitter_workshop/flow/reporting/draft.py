@@ -1,6 +1,7 @@
 """Prepare a report before it is written. The report is built once and can be made in any format, with or without names.
 
-The verb, the screen and the plain walk make their files here; ``flow.reporting.files`` writes these files.
+The verb ``report``, the screen and the plain walk get the contents of the report's files here; ``flow.reporting.files``
+writes them to the disk.
 """
 
 from __future__ import annotations

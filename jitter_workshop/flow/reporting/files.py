@@ -137,8 +137,8 @@ def _fill(path: Path, content: bytes) -> None:
 
 
 def _place(temporary: Path, target: Path, force: bool) -> None:
-    """Rename a finished file to ``target``. Without ``force`` no other file is replaced, not even one that was made
-    meanwhile."""
+    """Rename a finished file to ``target``. Without ``force``, raise FileExistsError if ``target`` exists, even if it
+    was made while the report was built."""
     if force:
         temporary.replace(target)
         return

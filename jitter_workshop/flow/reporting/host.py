@@ -26,7 +26,8 @@ GONE = (
 @dataclass(frozen=True, slots=True)
 class HostPart:
     """Hold a report's part on the host. ``after``: the present status, or the last known one. ``stands``: the settings
-    that are still applied on this host, from any session; None if this host is not the session's."""
+    that are applied on this host now, no matter in which session they were applied; None if the session is of another
+    host."""
 
     events: tuple[HostEvent, ...]
     changes: tuple[ReportedChange, ...]
@@ -70,11 +71,12 @@ def _stands(subject: Subject) -> tuple[tuple[journal.Entry, ...] | None, str]:
 def _reconciled(
     events: Sequence[HostEvent], stands: tuple[journal.Entry, ...] | None, boot: str | None, unread: str
 ) -> tuple[tuple[HostEvent, ...], tuple[ReportedChange, ...]]:
-    """Return the events, and each write and refusal with its fate, both in the order of time. Writes that a proof both
-    applied and restored are left out.
+    """Return two lists in the order of time: the events; and the writes and refusals, each with what became of it.
+    Writes that a proof both applied and restored are left out.
 
-    The last write is restored first: an event ``restored`` belongs to the newest write of its path that is not restored
-    yet. ``stands``: None if this host's journal does not concern the session, for the reason ``unread``.
+    Several writes of one path are restored in reverse order, so an event ``restored`` belongs to the newest write of
+    its path that has no such event yet. ``stands``: None if this host's journal does not concern the session, for the
+    reason ``unread``.
     """
     waiting: dict[tuple[str, str], list[int]] = defaultdict(list)
     fates: dict[int, tuple[Fate, str | None, str]] = {}
@@ -111,7 +113,8 @@ def _change(
     boot: str | None,
     unread: str,
 ) -> ReportedChange:
-    """Return a write with its fate. If the session did not see the restore of the write, the host's journal decides."""
+    """Return a write with its fate. If the session has no event of the write's restore, the host's journal shows if the
+    write is still in place; ``standing``: the writes that this journal has, None if it does not concern the session."""
     if fate in ("standing", "kept"):
         if standing is None:
             fate, text = "unknown", unread

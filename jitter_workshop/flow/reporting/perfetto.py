@@ -113,9 +113,9 @@ def of_program(scene: ProgramScene, report: ProgramReport) -> bytes:
 
 def of_watch(folder: Path, report: WatchReport, progress: Progress = unheard) -> bytes:
     """Return the Perfetto file of a watch's kept stalls, by CLOCK_MONOTONIC. ``report``: the report on the watch in
-    ``folder``. Each stall is marked; a stall with a frozen trace has tracks, too. Raise SessionError if there is no
-    frozen trace, or if one is damaged, HostError if the package ``perfetto`` is not installed, and the errors of
-    ``progress``."""
+    ``folder``. Each stall is marked. A stall with a frozen trace also has tracks. Raise SessionError if no stall has a
+    frozen trace or if a frozen trace is damaged. Raise HostError if the package ``perfetto`` is not installed. Raise
+    the errors of ``progress``."""
     zero_ns = start_of(folder)
     writer = Writer(
         Clock(True, zero_ns, _realtime_ns(report.started_at)), f"{APP}: watch of {clean(report.watching, LABEL)}"

@@ -150,7 +150,8 @@ def told_apart(curves: Sequence[PercentileCurve]) -> tuple[PercentileCurve, ...]
 
 
 def _proofs(subject: Subject) -> Iterator[Overlay]:
-    """Yield a chart for each proof with a round, oldest first. If there are many proofs, only the newest have one."""
+    """Yield a chart for each proof with at least one finished round, oldest first. If there are many proofs, yield
+    charts of the newest only."""
     left, chosen = MOST_HISTOGRAMS, list[tuple[Proof, list[Run], list[Run]]]()
     for proof in reversed(subject.proofs):
         without, with_it = _runs_of(subject, proof, "without"), _runs_of(subject, proof, "with_it")

@@ -35,9 +35,9 @@ from the callback ends the building of the report.
 @dataclass(slots=True)
 class Subject:
     """Hold the subject of a report. ``walks``: the chapters that were begun, in the order of the course. ``runs``: the
-    reported runs, oldest first. ``chosen``: True if the user picked the runs by id. ``elsewhere``: the reason why this
-    host's present state does not concern the session, "" if it does. ``notes``: the notes of the document. ``drawn``:
-    run id → curve, for the runs in the charts that were made so far.
+    reported runs, oldest first. ``chosen``: True if the user picked the runs by id. ``elsewhere``: "" if this is the
+    host of the session; otherwise the reason why this host's present state does not belong into the report. ``notes``:
+    the notes of the document. ``drawn``: run id → curve, for the runs in the charts that were made so far.
     """
 
     context: SessionContext

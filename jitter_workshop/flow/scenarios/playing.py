@@ -179,8 +179,8 @@ class Solved:
 
 
 def solved_in(kept: Path) -> list[Solved]:
-    """Return the solved scenarios that the kept folder of one shape of machine lists; [] if there are none, or if the
-    file is damaged."""
+    """Return the solved scenarios that are listed in a file of ``kept``, the folder that is kept for the machines of
+    one shape. Return [] if there are none, or if the file is damaged."""
     found = []
     try:
         said = read_json(kept / SOLVED)["solved"]

@@ -135,8 +135,8 @@ def class_host(where: str = "") -> ClassHost | None:
 
 
 def class_chapters() -> tuple[str, ...]:
-    """Return the chapter ids of this host's class, in the order of the class. Return () if the class takes the whole
-    course, if the class file has an error, and if this is no class host."""
+    """Return the chapter ids of this host's class, in the order of the class. Return () in three cases: the class takes
+    the whole course, the class file has an error, or this is no class host."""
     try:
         host = class_host()
     except WorkshopError:  # 'class check' reports the error in the file
