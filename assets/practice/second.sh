@@ -26,6 +26,13 @@ fi
     $box mount --bind /lab/native.so /srv/jitter-workshop/jitter_workshop/bench/_native.abi3.so
 $box hostname -F /etc/hostname
 $box ip link set lo up
+if [ -n "$address" ]; then
+    for place in /sys/class/net/*/device; do
+        card=${place#/sys/class/net/}
+        $box ip addr add "$address" dev "${card%/device}"
+        $box ip link set "${card%/device}" up
+    done
+fi
 
 # Of the base the server is the program's own interpreter with its packages, which its forks inherit.
 if [ "$base" = yes ]; then

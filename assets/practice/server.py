@@ -5,6 +5,7 @@ Requests:  {"id", "start": argv, "user", "cwd", "env", "terminal": [rows, column
            {"id", "signal": number, "group": bool} | {"power": "off"}
            {"id", "call": source, "name": function, "arguments": [...], "seconds"}
            {"id", "load": module names} | {"id", "wake": clock in ns, "seed": base64, "mounts": [[kind, what, where]]}
+           {"id", "ping": true}
 Events:    {"ready": release} | {"id", "pid"} | {"id", "out" | "err": base64} | {"id", "code": -N for signal N}
            {"id", "taken": bytes of stdin that the program has got or never will}
            {"id", "result"} | {"id", "os_error": [errno, message, file]} | {"id", "traceback"}
@@ -236,6 +237,8 @@ class Server:
             self.going = False
         elif "start" in request:
             self.start(request)
+        elif "ping" in request:
+            self.tell(id=request["id"], result=None)
         elif "call" in request:
             self.call(request)
         elif "load" in request:

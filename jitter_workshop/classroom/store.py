@@ -21,6 +21,7 @@ from jitter_workshop.errors import HostError, UsageError
 from jitter_workshop.model.board import (
     MAX_CHAPTERS,
     MAX_POINTS,
+    MAX_SCENARIOS,
     MAX_TEXT,
     Banner,
     Board,
@@ -32,10 +33,12 @@ from jitter_workshop.model.board import (
 )
 from jitter_workshop.model.codec import CodecError, from_plain, parse_object, to_plain
 from jitter_workshop.model.descriptor import closed_after
+from jitter_workshop.model.host import EMULATED
 from jitter_workshop.model.text import REASON, USER, clean
 from jitter_workshop.model.turn import MAX_PEOPLE, TurnState
 from jitter_workshop.session import files
 
+TOO_MUCH = "this is more data than one member may send"
 SENT_AGAIN = "the next post sends the new ones again"
 FILE = "board.sqlite"
 BANNER_FILE = "banner.json"
@@ -103,7 +106,8 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
     def _keep_best(self, uid: int, posted: Posted, run: PostedRun) -> None:
         by = compared_at(posted, run)
         value = run.value_at(by)
-        if value is None:
+        # Times of an emulated machine mean nothing, so none of them is the best.
+        if value is None or run.mark == EMULATED:
             return
         key = (uid, run.chapter, run.workload)
         kept = self._base.execute("select run from best where (uid, chapter, workload) = (?, ?, ?)", key).fetchone()
@@ -222,7 +226,9 @@ def _group(row: BoardRow, silent_s: float, turns: TurnState) -> Group:
 def checked(posted: Posted) -> Posted:
     """Check a post, and return it with all its texts cleaned. Raise UsageError for an invalid post."""
     if len(posted.chapters) > MAX_CHAPTERS or len(posted.runs) > 2 * MAX_CHAPTERS or len(posted.people) > MAX_PEOPLE:
-        raise UsageError("this is more data than one member may send")
+        raise UsageError(TOO_MUCH)
+    if len(posted.scenarios) > MAX_SCENARIOS:
+        raise UsageError(TOO_MUCH)
     for chapter in posted.chapters:
         if not 0 <= chapter.hints <= 100:
             raise UsageError("a chapter has at most 100 hints")

@@ -4,7 +4,8 @@
   practice -- CMD…       run a command inside as root; its output and its exit code are returned
   practice list          the shapes of machines, and what this host has to run them (or --list)
   practice fetch         get the kernel once, then boot the machine once and save it. apt downloads Debian's package
-                         of it and does not install it. --kernel FILE --modules DIR: a kernel of your own
+                         of it and does not install it. --kernel FILE --modules DIR: a kernel of your own;
+                         --shape rt: the real-time kernel
   practice reset         take this user's machines back to their state after boot, within seconds. The workshop or
                          shell in their terminals starts again (--shape: only machines of one shape)
   practice stop          end this user's machines (--shape: only machines of one shape)
@@ -16,9 +17,10 @@ A machine boots once and is saved in the cache (about 200 MB for each shape, and
 starts continue from the saved state, until its kernel, QEMU or this program changes. QEMU uses KVM if a measurement
 finds it faster than emulation ('practice list' shows the result). On an emulated machine the kernel, the settings, the
 counts and the refusals are real, but times mean nothing. A machine has at most the memory that 'practice list' shows.
-It sees /usr, the Python environment and this program, all read-only, and has no network. It ends with the command that
-opened it. Files below /root/kept, such as the sessions of the workshop, stay on this host in the state folder
-(~/.local/state/jitter-workshop/practice/SHAPE).
+It sees /usr, the Python environment and this program, all read-only, and has no network. With --network its network
+card has the address 10.0.2.15, and a gateway inside of QEMU, 10.0.2.2, answers pings; no packet reaches this host or
+another one. A machine ends with the command that opened it. Files below /root/kept, such as the sessions of the
+workshop, stay on this host in the state folder (~/.local/state/jitter-workshop/practice/SHAPE).
 """
 
 from __future__ import annotations
@@ -51,6 +53,9 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("scenario", nargs="?", metavar="ID", default="", help="with scenario: the id of the scenario")
     parser.add_argument("--list", action="store_true", help="the same as the action 'list'")
     parser.add_argument("--shape", metavar="NAME", default="", help="the machine's shape (default: laptop)")
+    parser.add_argument(
+        "--network", action="store_true", help="give the machine a network that ends inside of QEMU (default: none)"
+    )
     parser.add_argument(
         "--plain", action="store_true", help="open the workshop as lines of text instead of full screen"
     )
@@ -91,6 +96,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--kernel and --modules are for 'practice fetch'", f"see '{PROGRAM} practice --help'")
     if args.json and not action:
         raise UsageError("--json is for an action, such as 'practice list'", f"see '{PROGRAM} practice --help'")
+    if args.network and action:
+        raise UsageError(f"'practice {action}' takes no --network", f"see '{PROGRAM} practice --help'")
     if action in ("scenarios", "scenario", *SCENARIO_COMMANDS):
         from jitter_workshop.commands.common import scenario
 
@@ -110,14 +117,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _shape(name: str) -> Shape:
-    from jitter_workshop.practice.shape import PLANNED, SHAPES
+    from jitter_workshop.practice.shape import DEFAULT, IMPOSSIBLE, SHAPES
 
-    wanted = name or "laptop"
+    wanted = name or DEFAULT
     if wanted in SHAPES:
         return SHAPES[wanted]
     built = ", ".join(SHAPES)
-    if wanted in PLANNED:
-        raise HostError(f"the shape '{wanted}' is not built yet", f"there are {built}")
+    if wanted in IMPOSSIBLE:
+        raise HostError(IMPOSSIBLE[wanted], f"the shapes are {built}")
     raise UsageError(f"there is no shape '{clean(wanted, 40)}'", f"there are {built}")
 
 
@@ -129,7 +136,7 @@ def _open(shape: Shape, command: list[str], args: argparse.Namespace) -> int:
     if not command and not terminal:
         raise HostError("the workshop in a machine needs a terminal", f"without one: {PROGRAM} practice -- CMD…")
     argv = command or ["-m", "jitter_workshop", *(["--plain"] if args.plain else [])]
-    code = run_inside(shape, argv, terminal_words(), terminal, own=not command)
+    code = run_inside(shape, argv, terminal_words(), terminal, own=not command, network=args.network)
     return 128 - code if code < 0 else code
 
 
@@ -152,6 +159,7 @@ def _list(args: argparse.Namespace) -> int:
                 "cpus": shape.hardware.cpus,
                 "memory_mib": shape.hardware.memory_mib,
                 "kernel": release,
+                "flavour": shape.kernel,
                 "ready": not why,
                 "why": why,
                 "sentence": shape.sentence,
@@ -161,7 +169,7 @@ def _list(args: argparse.Namespace) -> int:
     lines = [f"{row['name']:<8} {row['sentence']} {row['memory_mib']} MiB" for row in rows]
     answer, used = kvm.probe(), saved.used_mib(cache)
     lines += ["", f"Machines run in KVM: {answer.why}." if answer.usable else _emulated(answer)]
-    lines += [f"Kernel: {rows[0]['kernel']}." if rows[0]["ready"] else f"Not ready: {clean(rows[0]['why'], 400)}."]
+    lines += list(dict.fromkeys(map(_kernel_line, rows)))
     lines += [f"Saved machines take {used} MiB in {cache}."] if used else []
     lines += [f"Running: {one['shape']} (pid {one['pid']})." for one in going]
     payload = {
@@ -177,6 +185,13 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
+def _kernel_line(row: dict[str, Any]) -> str:
+    """Return a line on the kernel of a shape: its release, or the reason why a machine of this shape cannot start."""
+    if not row["ready"]:
+        return f"Not ready ({row['flavour']}): {clean(row['why'], 400)}."
+    return f"Kernel ({row['flavour']}): {clean(row['kernel'], 80)}."
+
+
 def _emulated(answer: Answer) -> str:
     return f"Machines are emulated, so their times mean nothing: {answer.why}."
 
@@ -187,7 +202,7 @@ def _fetch(args: argparse.Namespace, shape: Shape) -> int:
 
     if bool(args.kernel) != bool(args.modules):
         raise UsageError("--kernel and --modules belong together", "name both")
-    cache, flavour = kernels.cache_dir(), "stock"
+    cache, flavour = kernels.cache_dir(), shape.kernel
     if args.kernel:
         kernel = kernels.take(args.kernel, args.modules, flavour, cache)
     else:

@@ -95,9 +95,11 @@ def as_it_is(kind: str, name: str) -> str:
 
 
 class Scene:
-    """Hold the tracks of a traced time. ``rename``: gives the names to show; they are cleaned here."""
+    """Hold the tracks of a traced time. ``rename``: gives the names to show; they are cleaned here. ``mark``: the mark
+    of the host's times (``model.host.mark_of``), which each worst stall carries; "" for none."""
 
     def __init__(self, rename: Rename = as_it_is) -> None:
+        self.mark = ""
         self.tracks: dict[Key, Track] = {}
         self._flow = 0
         self._rename = rename
@@ -188,10 +190,13 @@ class Scene:
         where = f" on CPU {cpu}" if cpu is not None else ""
         cause = f"{parts[0].kind} {self.named(parts[0].kind, parts[0].name)}".strip() if parts else ""
         name = clean(
-            f"#{rank}: {nice_ns(duration_ns)} of {who}{where}" + (f", most of it {cause}" if cause else ""), 200
+            f"#{rank}: {nice_ns(duration_ns)}{f' ({self.mark})' if self.mark else ''} of {who}{where}"
+            + (f", most of it {cause}" if cause else ""),
+            200,
         )
         placed = (("cpu", cpu),) if cpu is not None else ()
-        label = Label(name, (("rank", rank), ("ns", duration_ns), ("thread", who), *placed, ("cause", cause)))
+        marked = (("mark", self.mark),) if self.mark else ()
+        label = Label(name, (("rank", rank), ("ns", duration_ns), ("thread", who), *placed, ("cause", cause), *marked))
         self.track(WORST, "", name=WORST).marks.append(Mark(at, label))
 
 

@@ -12,6 +12,7 @@ from jitter_workshop.model.session import Prediction
 
 MAX_CHAPTERS = 64
 MAX_POINTS = 160
+MAX_SCENARIOS = 200
 MAX_TEXT = 200
 MAX_SAID = 120
 """The largest number of characters in an instructor's message to all."""
@@ -49,7 +50,8 @@ class PostedChapter:
 @dataclass(frozen=True, slots=True)
 class PostedRun:
     """Hold one measured curve. ``slot``: the step of the chapter that measured it. ``points``: (percentile, ns),
-    ascending, only percentiles with enough samples. ``at``: start of the run (ISO 8601, UTC)."""
+    ascending, only percentiles with enough samples. ``at``: start of the run (ISO 8601, UTC). ``mark``: the mark of the
+    run's times (``model.host.mark_of``), "" for none."""
 
     id: str
     label: str
@@ -59,6 +61,7 @@ class PostedRun:
     at: str
     points: tuple[tuple[float, int], ...]
     stolen_ns_per_second: float | None = None
+    mark: str = ""
 
     def value_at(self, percentile: float = BEST_BY) -> int | None:
         """Return the curve's value in ns at a percentile (0..100); None if the curve ends below this percentile."""
@@ -68,7 +71,8 @@ class PostedRun:
 @dataclass(frozen=True, slots=True)
 class Posted:
     """Hold all that one member posted. ``people``: names of a team, as its members gave them. ``runs``: the newest run
-    of each chapter and slot, and the two newest runs outside chapters. Outside chapters, ``chapter`` is ""."""
+    of each chapter and slot, and the two newest runs outside chapters. Outside chapters, ``chapter`` is "".
+    ``scenarios``: the ids of the scenarios that the member has solved in practice machines, each once."""
 
     session: str
     people: tuple[str, ...] = ()
@@ -76,6 +80,7 @@ class Posted:
     step: str = ""
     chapters: tuple[PostedChapter, ...] = ()
     runs: tuple[PostedRun, ...] = ()
+    scenarios: tuple[str, ...] = ()
 
 
 def compared_at(posted: Posted, run: PostedRun) -> float:

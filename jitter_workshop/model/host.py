@@ -94,6 +94,11 @@ def mark_notes(mark: str) -> dict[str, str]:
     return {MARK_NOTE: _MEANINGS[mark]} if mark in _MEANINGS else {}
 
 
+def mark_in(notes: Mapping[str, str]) -> str:
+    """Return the mark that the notes of a run or a report explain (:func:`mark_notes`); "" for none."""
+    return next((mark for mark, meaning in _MEANINGS.items() if notes.get(MARK_NOTE) == meaning), "")
+
+
 def mark_of(host: Mapping[str, Any]) -> str:
     """Return the mark that every curve and every time measured on a host carries; "" for none. ``host``: a summary as a
     run keeps it. No other function decides this."""

@@ -8,6 +8,7 @@ configuration of its own (``apt``).
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import lzma
 import os
@@ -16,6 +17,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +25,9 @@ from pathlib import Path
 
 from jitter_workshop import paths
 from jitter_workshop.errors import HostError
-from jitter_workshop.practice import apt
+from jitter_workshop.errors import reason as why
+from jitter_workshop.practice import apt, room
+from jitter_workshop.practice.shape import DEFAULT, SHAPES
 
 
 @dataclass(frozen=True)
@@ -56,13 +60,13 @@ MODULES = [
 LAYOUT = "1"
 SUMS = "sums"
 """The file with the checksums of the kept files."""
+_SCRATCH = "fetch-"
+_OLD_S = 3600.0
 
 EMULATORS = {"aarch64": ("qemu-system-aarch64", "qemu-system-arm")}
 """Processor → its emulator, and the emulator's package."""
 
 COMPILERS = {"aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"}
-
-HOW_TO_FETCH = "download a kernel once, with a network: jitter-workshop practice fetch"
 
 TOOLS = {
     "qemu-system-x86_64": "qemu-system-x86",
@@ -119,6 +123,13 @@ def check_tools() -> None:
         raise NotHere(f"{', '.join(missing)} not installed (Debian: apt install {packages})")
 
 
+def how_to_fetch(flavour: str) -> str:
+    """Return the advice that names the command for getting this flavour of kernel."""
+    names = [shape.name for shape in SHAPES.values() if shape.kernel == flavour]
+    option = f" --shape {names[0]}" if names and DEFAULT not in names else ""
+    return f"download a kernel once, with a network: jitter-workshop practice fetch{option}"
+
+
 def find(flavour: str, cache: Path) -> Kernel:
     """Return the kernel of this flavour from the cache. Raise NotHere if it was never fetched."""
     folder = cache / f"{flavour}-{LAYOUT}"
@@ -126,20 +137,20 @@ def find(flavour: str, cache: Path) -> Kernel:
         release = (folder / "release").read_text().strip()
         names = (folder / "order").read_text().split()
     except OSError:
-        raise NotHere(f"there is no {flavour} kernel in {cache}", HOW_TO_FETCH) from None
+        raise NotHere(f"there is no {flavour} kernel in {cache}", how_to_fetch(flavour)) from None
     modules = tuple(folder / "modules" / f"{name}.ko" for name in names)
     return Kernel(flavour, release, folder / "vmlinux", folder / "config", modules)
 
 
 def fetch(flavour: str, cache: Path) -> Kernel:
-    """Download and unpack the newest kernel of a flavour. Raise NotHere, with apt's reason, if that fails."""
+    """Download and unpack the newest kernel of a flavour. Raise NotHere, with apt's reason, if that fails, and
+    HostError if the disk has too little space."""
     for name in ("apt-get", "apt-cache", "dpkg-deb"):
         if shutil.which(name) is None:
             raise NotHere(f"kernels come as Debian packages, and {name} is not installed")
-    cache.mkdir(parents=True, exist_ok=True)
     source = SOURCES[flavour]
-    with tempfile.TemporaryDirectory(prefix="fetch-", dir=cache) as scratch:
-        work = Path(scratch)
+    with _scratch(cache) as work:
+        room.check_space(cache, room.FETCH_MIB, "the download of a kernel")
         try:
             repository = apt.Apt(work / "apt", source.suites, source.architecture)
             for package in _newest(repository, source.package):
@@ -150,6 +161,21 @@ def fetch(flavour: str, cache: Path) -> Kernel:
         _unpack(sorted(work.glob("*.deb")), unpacked)
         _replace(unpacked, cache / f"{flavour}-{LAYOUT}")
     return find(flavour, cache)
+
+
+@contextlib.contextmanager
+def _scratch(cache: Path) -> Iterator[Path]:
+    """Yield a folder in the cache that is gone at the end. Remove what a killed process has left there an hour ago or
+    earlier. Raise HostError if the disk is full or the cache cannot be written."""
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        for left in cache.glob(f"{_SCRATCH}*"):
+            if time.time() - left.stat().st_mtime > _OLD_S:
+                shutil.rmtree(left, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=cache) as scratch:
+            yield Path(scratch)
+    except OSError as error:
+        raise HostError(f"{cache} cannot be written: {why(error)}", room.MAKE_ROOM) from error
 
 
 def _newest(repository: apt.Apt, metapackage: str) -> list[str]:
@@ -187,9 +213,8 @@ def _keep_modules(modules: dict[str, bytes], target: Path) -> None:
 def take(image: Path, folder: Path, flavour: str, cache: Path) -> Kernel:
     """Keep a kernel of the user's own: its image (a vmlinuz or a vmlinux) and its folder of modules. The folder's name
     is the kernel's release, as below /lib/modules. Raise NotHere if a file cannot be read, or if there is no module."""
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="fetch-", dir=cache) as scratch:
-        work = Path(scratch) / "unpacked"
+    with _scratch(cache) as scratch:
+        work = scratch / "unpacked"
         (work / "modules").mkdir(parents=True)
         try:
             (work / "vmlinux").write_bytes(vmlinux(image.read_bytes()))
@@ -231,10 +256,12 @@ def verify(kernel: Kernel) -> None:
         pairs = [line.partition("  ") for line in lines if line and not line.startswith("#")]
         wrong = [name for digest, _, name in pairs if _sum(kernel.folder / name) != digest]
     except OSError as error:
-        raise NotHere(f"the {kernel.flavour} kernel in {kernel.folder} is not whole: {error}", HOW_TO_FETCH) from None
+        advice = how_to_fetch(kernel.flavour)
+        raise NotHere(f"the {kernel.flavour} kernel in {kernel.folder} is not whole: {error}", advice) from None
     if wrong or "vmlinux" not in [name for _, _, name in pairs]:
         named = ", ".join(wrong[:3]) or SUMS
-        raise NotHere(f"the {kernel.flavour} kernel in {kernel.folder} is damaged ({named})", HOW_TO_FETCH)
+        advice = how_to_fetch(kernel.flavour)
+        raise NotHere(f"the {kernel.flavour} kernel in {kernel.folder} is damaged ({named})", advice)
 
 
 def _sum(path: Path) -> str:

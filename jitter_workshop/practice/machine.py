@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import os
 import select
 import sys
 import time
@@ -22,6 +23,7 @@ BOOT_TIMEOUT_S = 180.0
 MOST_CPUS = 32
 """The largest number of CPUs with which a guest boots within BOOT_PATIENCE_S on two CPUs of this host."""
 RUN_TIMEOUT_S = 120.0
+_SEED_BYTES = 64
 
 
 Sink = Callable[[bytes, bytes], None]
@@ -255,6 +257,20 @@ class Machine:
             raise MachineError(f"{done.argv} ended with {done.code}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
         return done
 
+    def set_clock(self) -> None:
+        """Set the guest's clock to this host's time. A guest's clock stands still while the host sleeps."""
+        self.tell({"id": self._next(), **woken(), "mounts": []})
+
+    def ping(self) -> int:
+        """Ask the guest's server for an answer, and return the question's number (see :meth:`answered`)."""
+        ident = self._next()
+        self.tell({"id": ident, "ping": True})
+        return ident
+
+    def answered(self, ident: int) -> bool:
+        """Return True, once, if the guest's server has answered this question."""
+        return self._answers.pop(ident, None) is not None
+
     # --- the line to the guest
 
     def tell(self, request: dict[str, Any]) -> None:
@@ -291,7 +307,9 @@ class Machine:
                 data = b""
             if not data:
                 self._off()
-                raise PowerLost(f"the machine went off while waiting for {what}\n{self._console()}")
+                why = qemu.panic(self.work)
+                said = f"'s kernel panicked: {why}" if why else f" went off while waiting for {what}"
+                raise PowerLost(f"the machine{said}\n{self._console()}")
             self._buffer += data
             *lines, self._buffer = self._buffer.split(b"\n")
             for line in lines:
@@ -331,6 +349,11 @@ class Machine:
 
 
 M = TypeVar("M", bound=Machine)
+
+
+def woken() -> dict[str, Any]:
+    """Return the words of a request that gives the guest this host's time and a new random seed."""
+    return {"wake": time.time_ns(), "seed": base64.b64encode(os.urandom(_SEED_BYTES)).decode("ascii")}
 
 
 def environment(user: str) -> dict[str, str]:

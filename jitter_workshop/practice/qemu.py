@@ -8,6 +8,7 @@ import ctypes
 import functools
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -21,12 +22,15 @@ from typing import Literal
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.host.kernel.hypervisor import PRACTICE_WORD
+from jitter_workshop.model.text import clean
 from jitter_workshop.practice import images, kernels
 from jitter_workshop.practice.shape import PLAIN, Hardware, Shape
 
 _PR_SET_PDEATHSIG = 1
 _STALLS = ("self-detected stall on CPU", "detected stalls on CPUs", "soft lockup - CPU#")
 """The kernel's messages about a CPU that hangs (kernel/rcu/tree_stall.h, kernel/watchdog.c)."""
+_PANIC = re.compile(r"Kernel panic - not syncing: ([^\r\n]*)")
+"""The kernel's message about a panic (kernel/panic.c)."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -50,6 +54,8 @@ class PowerLost(MachineError):
     the guest's console)."""
 
 
+NETWORK, ADDRESS, GATEWAY = "10.0.2.0/24", "10.0.2.15/24", "10.0.2.2"
+"""The network that QEMU makes for a guest with a network: its addresses, the guest's, and the gateway's."""
 KEPT = "/root/kept"
 """The folder in the guest whose files outlast the guest."""
 
@@ -62,7 +68,8 @@ class Options:
     ``programs``: the programs of a guest with another type of processor. ``extra``: further files for /lab.
     ``devices``: QEMU's arguments for further devices. ``kept``: a folder of this host that the guest may write, at
     ``KEPT``. ``base``: an image from which the guest starts before it mounts any folder of the host; such a machine can
-    be saved. ``accelerator``: QEMU's name of emulation or of KVM (see ``kvm``).
+    be saved. ``accelerator``: QEMU's name of emulation or of KVM (see ``kvm``). ``network``: True if the guest's
+    network card has an address, and a gateway inside of QEMU answers. No packet reaches this host or another one.
     """
 
     kernel: str = "stock"
@@ -79,6 +86,7 @@ class Options:
     kept: Path | None = None
     base: Path | None = None
     accelerator: Literal["tcg", "kvm"] = "tcg"
+    network: bool = False
 
     @property
     def foreign(self) -> bool:
@@ -157,7 +165,9 @@ def command_line(
     if options.base is not None:
         arguments += ["-drive", f"file={_value(options.base)},format=raw,if=none,id=base,readonly=on"]
         arguments += ["-device", "virtio-blk-pci,drive=base,num-queues=1"]
-    arguments += ["-netdev", "hubport,hubid=0,id=net", "-device", "virtio-net-pci,netdev=net,mac=52:54:00:12:34:56"]
+    # A restricted network answers by itself and passes nothing on (qemu(1), -netdev user).
+    backend = f"user,id=net,restrict=on,ipv6=off,net={NETWORK}" if options.network else "hubport,hubid=0,id=net"
+    arguments += ["-netdev", backend, "-device", "virtio-net-pci,netdev=net,mac=52:54:00:12:34:56"]
     for number, folder in enumerate(shares):
         arguments += [
             "-fsdev",
@@ -274,6 +284,15 @@ def console(work: Path, lines: int = 25) -> str:
     return "\n".join(told[-lines:])
 
 
+def panic(work: Path) -> str:
+    """Return the reason of the panic that the guest's kernel wrote to the console; "" if there is none."""
+    with contextlib.suppress(OSError):
+        text = (work / "console").read_bytes()[-200_000:].decode("utf-8", "replace")
+        found = _PANIC.search(text)
+        return clean(found[1], 200) if found is not None else ""
+    return ""
+
+
 def late(message: str, work: Path) -> MachineTimeout:
     """Return the error for work that took too long: ``MachineStalled`` if the guest's kernel reports a stall, else
     ``MachineTimeout``."""
@@ -305,6 +324,7 @@ def parts(options: Options, cache: Path) -> Parts:
         "init": options.init,
         "kept": KEPT if options.kept is not None else "",
         "base": "yes" if options.base is not None else "no",
+        "address": ADDRESS if options.network else "",
         "project": str(images.PROJECT),
         "python": options.python if options.programs or options.base else str(Path(options.python).resolve()),
     }

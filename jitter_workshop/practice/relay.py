@@ -3,6 +3,9 @@
 On a terminal every key goes to the guest, even Ctrl-C and Ctrl-Z. This host's terminal is in raw mode; the guest's
 terminal turns these two keys into signals. A new size of the terminal is passed on. At the end this host's terminal is
 restored. If this process is killed, a guard of ``commands`` restores it.
+
+A machine that hangs would leave the terminal dead, because this host does not see Ctrl-C. So if a typed key is not
+taken, the machine is asked for an answer; without one, the keys of this host say what to do.
 """
 
 from __future__ import annotations
@@ -12,8 +15,9 @@ import os
 import signal
 import sys
 import termios
+import time
 import tty
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from types import FrameType
 
 from jitter_workshop.practice.machine import Guest, Machine
@@ -32,6 +36,13 @@ def on_terminal() -> bool:
         return False
 
 
+PING_S = 5.0
+"""Seconds after which the machine is asked for an answer if it has not taken a typed key."""
+SILENT_S = 20.0
+"""Seconds after which a machine counts as hung if it has not answered. A busy host slows an emulated machine down."""
+HUNG = "The machine has not answered for {:.0f} s. r starts it again, q ends it, any other key waits on."
+
+
 class ResetAsked(Exception):
     """Report that a reset of the machine was asked for."""
 
@@ -43,10 +54,7 @@ def run(machine: Machine, argv: Sequence[str], env: dict[str, str], wake: int = 
     ``wake``: the descriptor that ``signalled`` yields, or -1. With a descriptor the program runs on this process's
     terminal. With -1 it uses this process's stdin, stdout and stderr, and has no terminal.
     """
-    size = os.get_terminal_size(1) if wake >= 0 else None
-    guest = machine.start(
-        argv, env=env, sink=_write, terminal=None if size is None else (size.lines or 24, size.columns or 80)
-    )
+    guest = machine.start(argv, env=env, sink=_write, terminal=_size() if wake >= 0 else None)
     with raw(0) if wake >= 0 else contextlib.nullcontext():
         return _relay(machine, guest, wake)
 
@@ -55,15 +63,28 @@ def _relay(machine: Machine, guest: Guest, wake: int) -> int:
     """Pass input on until the program has ended, and return its exit code. ``wake``: a descriptor that is readable when
     the terminal has another size or a reset is asked for. It is -1 if there is no terminal."""
     listening = sys.stdin is not None
+    watch, asleep_s = _Silence(machine, guest), _asleep_s()
     while guest.code is None:
         others = [0] if listening and guest.untaken < MOST_UNTAKEN else []
-        ready = machine.turn(None, [*others, wake] if wake >= 0 else others, f"the end of {guest.argv[0]}")
+        patience_s = watch.left_s() if wake >= 0 else None
+        ready = machine.turn(patience_s, [*others, wake] if wake >= 0 else others, f"the end of {guest.argv[0]}")
+        if _asleep_s() - asleep_s > 1:
+            asleep_s = _asleep_s()
+            machine.set_clock()
+        if wake >= 0 and watch.hung(set(ready) - {0, wake}):
+            if 0 in ready:
+                ready.remove(0)
+            code = _ask()
+            if code is not None:
+                return code
+            watch.wait_on()
+            _drawn_anew(guest)
         if wake in ready:
             if _RESET in os.read(wake, CHUNK):
                 raise ResetAsked
             with contextlib.suppress(OSError):
-                size = os.get_terminal_size(1)
-                guest.resize(size.lines or 24, size.columns or 80)
+                rows, columns = _size()
+                guest.resize(rows, columns)
         if 0 in ready and guest.code is None:
             try:
                 data = os.read(0, CHUNK)
@@ -77,6 +98,74 @@ def _relay(machine: Machine, guest: Guest, wake: int) -> int:
                 listening = False
                 guest.close_stdin()
     return guest.code
+
+
+class _Silence:
+    """Find out if a machine hangs: it has not taken a typed key, and does not answer a question."""
+
+    def __init__(self, machine: Machine, guest: Guest) -> None:
+        self._machine, self._guest = machine, guest
+        self._since: float | None = None
+        self._asked: int | None = None
+
+    def left_s(self) -> float | None:
+        """Return the seconds until the next look is due; None while no key waits to be taken."""
+        if not self._guest.untaken:
+            self._since = self._asked = None
+            return None
+        if self._since is None:
+            self._since = time.monotonic()
+        limit_s = PING_S if self._asked is None else SILENT_S
+        return max(0.0, self._since + limit_s - time.monotonic())
+
+    def hung(self, heard: Collection[int]) -> bool:
+        """Return True if the machine has been silent for SILENT_S. Ask it a question after PING_S. ``heard``: the
+        descriptors of the machine on which something has just come."""
+        if heard or not self._guest.untaken or self._since is None:
+            self._since = self._asked = None
+            return False
+        if self._asked is None and time.monotonic() - self._since >= PING_S:
+            self._asked = self._machine.ping()
+        return time.monotonic() - self._since >= SILENT_S
+
+    def wait_on(self) -> None:
+        """Begin again to wait for an answer."""
+        self._since = self._asked = None
+
+
+def _ask() -> int | None:
+    """Ask the user what becomes of a machine that hangs, and read one key of the terminal. Return -SIGTERM if the
+    machine has to end, None if the program goes on. Raise ResetAsked for a reset."""
+    _write(f"\r\n{HUNG.format(SILENT_S)}\r\n".encode(), b"")
+    termios.tcflush(0, termios.TCIFLUSH)
+    try:
+        key = os.read(0, 1)
+    except OSError:
+        key = b""
+    if key == b"r":
+        raise ResetAsked
+    if key in (b"q", b""):
+        return -signal.SIGTERM
+    return None
+
+
+def _drawn_anew(guest: Guest) -> None:
+    """Let a program on the full screen draw it again: give its terminal another size, and then its own."""
+    with contextlib.suppress(OSError):
+        rows, columns = _size()
+        guest.resize(rows, columns - 1)
+        guest.resize(rows, columns)
+
+
+def _size() -> tuple[int, int]:
+    """Return the terminal's rows and columns. A terminal that does not know its size counts as 24 × 80."""
+    size = os.get_terminal_size(1)
+    return size.lines or 24, size.columns or 80
+
+
+def _asleep_s() -> float:
+    """Return how long this host has slept since its boot, in seconds."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
 def _write(out: bytes, err: bytes) -> None:

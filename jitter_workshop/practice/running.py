@@ -20,6 +20,7 @@ from pathlib import Path
 
 from jitter_workshop.errors import HostError, reason
 from jitter_workshop.paths import state_dir
+from jitter_workshop.practice.room import MAKE_ROOM
 
 FOLDER = "running"
 OWNER = "owner.json"
@@ -44,6 +45,12 @@ class Owner:
     since: float
 
 
+def keep_log(own: Path, cache: Path) -> None:
+    """Keep a copy of a machine's console, as ``LAST_LOG``, before the machine starts again."""
+    with contextlib.suppress(OSError):
+        shutil.copyfile(own / "console", cache / LAST_LOG)
+
+
 @contextlib.contextmanager
 def folder(shape: str, cache: Path) -> Iterator[Path]:
     """Yield a new folder for a machine, and remove the folder at the end. The console's file is kept, as ``LAST_LOG``.
@@ -57,9 +64,7 @@ def folder(shape: str, cache: Path) -> Iterator[Path]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         os.write(lock, json.dumps(asdict(Owner(shape, os.getpid(), time.time()))).encode())
     except OSError as error:
-        raise HostError(
-            f"no machine can be started: {place}: {reason(error)}", "make room, or set XDG_CACHE_HOME"
-        ) from error
+        raise HostError(f"no machine can be started: {place}: {reason(error)}", MAKE_ROOM) from error
     try:
         yield own
     finally:

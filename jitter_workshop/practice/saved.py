@@ -11,7 +11,6 @@ host.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import hashlib
 import json
@@ -25,9 +24,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from jitter_workshop.errors import reason
-from jitter_workshop.practice import images, kernels, qemu
+from jitter_workshop.practice import images, kernels, qemu, room
 from jitter_workshop.practice.base import ABOUT, FOLDER, SAVED, Base, stamp
-from jitter_workshop.practice.machine import Machine
+from jitter_workshop.practice.machine import Machine, woken
 from jitter_workshop.practice.qemu import KEPT, MachineError, Memory, Options
 from jitter_workshop.practice.shape import Hardware
 
@@ -40,7 +39,6 @@ SPARE_MIB = 256
 _STEP_S = 0.005
 _REGISTERS = range(0xE0, 0xE4)
 """The ports of pc-testdev that hold the requested P-states. QEMU's saved state does not include them."""
-_SEED_BYTES = 64
 
 
 class Resumable(Machine):
@@ -122,7 +120,7 @@ class Resumable(Machine):
         saves = self.saves and self.options.append == self._append
         with contextlib.ExitStack() as stack:
             files: list[int] = []
-            if saves and free_mib(self._cache) < needed:
+            if saves and room.free_mib(self._cache) < needed:
                 self.unsaved = f"{self._cache} has less than {needed} MiB of free space"
                 saves = False
             if not saves:
@@ -167,8 +165,7 @@ class Resumable(Machine):
         mounts = [["ro", f"s{n}", str(inside)] for n, inside in enumerate(images.shared_folders().values())]
         if self.options.kept is not None:
             mounts.append(["rw", "kept", KEPT])
-        seed = base64.b64encode(os.urandom(_SEED_BYTES)).decode("ascii")
-        self.request({"wake": time.time_ns(), "seed": seed, "mounts": mounts}, RESUME_TIMEOUT_S, "the guest to wake")
+        self.request({**woken(), "mounts": mounts}, RESUME_TIMEOUT_S, "the guest to wake")
 
 
 _IGNORE_SHARED = {"capability": "x-ignore-shared", "state": True}
@@ -221,12 +218,6 @@ def used_mib(cache: Path) -> int:
     """Return the disk space that the saved machines and the base take, in MiB."""
     found = [file for name in (SAVED, FOLDER) for file in (cache / name).rglob("*") if file.is_file()]
     return sum(file.stat().st_blocks * 512 for file in found) >> 20
-
-
-def free_mib(cache: Path) -> int:
-    """Return the free disk space in the cache's file system, in MiB."""
-    has = os.statvfs(cache)
-    return (has.f_bavail * has.f_frsize) >> 20
 
 
 @contextlib.contextmanager

@@ -57,7 +57,8 @@ PLAIN = Hardware()
 
 @dataclass(frozen=True)
 class Shape:
-    """Describe one machine by its name, a sentence on what can be tuned, and its parts."""
+    """Describe one machine by its name, a sentence on what can be tuned, and its parts. ``emulated``: True if the
+    machine is never run in KVM, because KVM gives a guest this host's own type of processor."""
 
     name: str
     sentence: str
@@ -65,6 +66,7 @@ class Shape:
     kernel: str = "stock"
     append: str = ""
     cgroup: Literal["v2", "v1", "none"] = "v2"
+    emulated: bool = False
 
 
 _SHAPES = (
@@ -74,11 +76,21 @@ _SHAPES = (
         "Two sockets of two cores with SMT, a NUMA node each: 8 CPUs.",
         Hardware(sockets=2, nodes=2, memory_mib=1024),
     ),
+    Shape("rt", "Two cores with SMT, and Debian's real-time kernel (PREEMPT_RT).", kernel="rt"),
+    Shape(
+        "amd",
+        "Four cores of AMD without SMT: amd-pstate asks for P-states (passive), and there is a boost.",
+        Hardware(cores=4, threads=1, cpu=AMD, pstates="cppc"),
+        append=f"amd_pstate=passive {TRUSTED}",
+        emulated=True,
+    ),
     Shape(
         "bare", "Four CPUs and nothing to tune: no governor, no idle states, no thermal zone.", Hardware(pstates="none")
     ),
 )
+DEFAULT = "laptop"
+"""The name of the shape that a machine has if none is named."""
 SHAPES = {shape.name: shape for shape in _SHAPES}
 """The machines that are built."""
-PLANNED = ("rt", "amd", "guest", "arm64")
-"""The names of machines that are not built yet."""
+IMPOSSIBLE = {"guest": "a machine that is emulated has no steal clock, so it cannot show a hypervisor's steal"}
+"""Names of machines that cannot be built → the reason, as a sentence without a full stop."""

@@ -20,12 +20,14 @@ import pytest
 from jitter_workshop import cli
 from jitter_workshop.classroom import client
 from jitter_workshop.classroom.client import started
-from jitter_workshop.classroom.store import FILE, SENT_AGAIN, STUCK_S, BoardStore
+from jitter_workshop.classroom.store import FILE, SENT_AGAIN, STUCK_S, TOO_MUCH, BoardStore
+from jitter_workshop.errors import UsageError
 from jitter_workshop.flow.classes import classboard
-from jitter_workshop.flow.classes.presenting import NONE_MEASURED
+from jitter_workshop.flow.classes.presenting import NONE_MEASURED, class_curves
 from jitter_workshop.host.root import HostRoot
-from jitter_workshop.model.board import MAX_CHAPTERS, Posted, PostedChapter, PostedRun
+from jitter_workshop.model.board import MAX_CHAPTERS, MAX_SCENARIOS, Board, Posted, PostedChapter, PostedRun
 from jitter_workshop.model.codec import to_plain
+from jitter_workshop.model.host import EMULATED, NO_VERDICT
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.turn import Process, TurnState, Waiting
 from jitter_workshop.tuning.journal import current_boot
@@ -257,6 +259,49 @@ def test_the_table_has_runs_of_no_chapter_and_says_what_was_measured_where_one_g
         assert (line["user"], line["chapter"], line["last_p99.9_ns"], line["best_p99.9_ns"]) == (user, "", last, best)
         assert (line["percentile"], line["measured_at_guess_ns"]) == ("99.9", "")
     assert (pinned["chapter"], pinned["guess_ns"], pinned["measured_at_guess_ns"]) == ("pinning", "80000", "8000")
+
+
+@pytest.mark.usefixtures("marked")
+def test_times_of_an_emulated_machine_are_marked_and_judge_nothing(ask: Asks, folder: Path) -> None:
+    with BoardStore(folder) as store:
+        for uid, name, mark in ((GRACE, "grace", EMULATED), (ALAN, "alan", "")):
+            runs = (run("a1", 30_000), again("a2", 79_000))
+            store.post(uid, name, work(*(dataclasses.replace(one, mark=mark) for one in runs)), time.time())
+    alan, grace = sorted(table(ask("results", "--csv")[1]), key=lambda line: line["user"])
+    assert (grace["mark"], alan["mark"]) == (EMULATED, "")
+    assert (grace["guess_near"], alan["guess_near"]) == ("", "1")
+    assert (grace["last_ns"], grace["best_ns"], alan["best_ns"]) == ("79000", "", "30000")
+    students = {one["id"]: one for one in json.loads(ask("board", "--json")[1])["students"]}
+    assert (students["grace"]["last_run"]["mark"], students["alan"]["last_run"]["mark"]) == (EMULATED, "")
+    assert (students["grace"]["best_run"], students["grace"]["notes"]["best_run"]) == (None, NO_VERDICT)
+    marked = {line.split()[0]: EMULATED in line for line in ask("board")[1].splitlines() if "µs" in line}
+    assert marked == {"grace": True, "alan": False}
+    shown, _ = class_curves(_board_of(folder), "pinning", "compare")
+    assert {one.curve.label: one.curve.origin for one in shown} == {"grace": EMULATED, "alan": ""}
+
+
+def _board_of(folder: Path) -> Board:
+    with BoardStore(folder) as store:
+        return store.board("host", time.time())
+
+
+def test_solved_scenarios_are_counted_on_the_board(ask: Asks, folder: Path) -> None:
+    assert "solved" not in ask("board")[1]
+    with BoardStore(folder) as store:
+        solved = dataclasses.replace(work(run("a1")), scenarios=("crowd", "quota"))
+        store.post(GRACE, "grace", solved, time.time())
+        store.post(ALAN, "alan", work(run("a1")), time.time())
+        with pytest.raises(UsageError, match=TOO_MUCH):
+            store.post(ALAN, "alan", dataclasses.replace(solved, scenarios=("crowd",) * (MAX_SCENARIOS + 1)), 0)
+    lines = {line.split()[0]: line.split()[-1] for line in ask("board")[1].splitlines() if line.split()}
+    assert lines["grace"] == "2"
+    assert lines["alan"] != "2"
+    assert {line["user"]: line["scenarios"] for line in table(ask("results", "--csv")[1])} == {
+        "grace": "2",
+        "alan": "0",
+    }
+    students = {one["id"]: one["scenarios"] for one in json.loads(ask("board", "--json")[1])["students"]}
+    assert students == {"grace": ["crowd", "quota"], "alan": []}
 
 
 def test_a_chapter_of_spin_is_ranked_where_its_curves_differ(ask: Asks, folder: Path) -> None:

@@ -19,13 +19,17 @@ pytest.importorskip("perfetto", reason="the extra 'perfetto' is not installed")
 
 from jitter_workshop.cli import main
 from jitter_workshop.errors import HostError
+from jitter_workshop.flow.attribution import explained
 from jitter_workshop.flow.host_ops.agent_session import AgentSession
+from jitter_workshop.flow.reporting.perfetto import of_run
+from jitter_workshop.model.evidence import EvidenceReport
+from jitter_workshop.model.host import EMULATED, mark_in
 from jitter_workshop.model.text import clean
 from jitter_workshop.session.store import SessionStore
 from jitter_workshop.session.traces import TRACE_FILE
 from tests import livetrace, madecounted
 from tests.madetrace import stolen, trace_of
-from tests.perfettoread import Read, read
+from tests.perfettoread import ROOT, Read, read
 
 pytestmark = pytest.mark.host
 
@@ -78,6 +82,22 @@ def test_a_runs_file_says_what_explain_says(session: Path, capsys: pytest.Captur
     assert found.clocks == {1: STARTED}
     assert any("evil" in text for text in found.texts())
     assert all(text.isprintable() for text in found.texts())
+
+
+@pytest.mark.parametrize("mark", [EMULATED, ""])
+def test_the_mark_of_a_runs_host_is_in_its_title_and_at_each_worst_stall(session: Path, mark: str) -> None:
+    with SessionStore().open("monday") as opened:
+        (run,) = (one for one in opened.runs() if one.id == TRACED)
+        run = dataclasses.replace(run, host={**run.host, "emulated": mark == EMULATED, "accelerator": None})
+        report = explained(opened, run, 3, keep=False)
+        assert isinstance(report, EvidenceReport)
+        found = read(of_run(opened, run, report.worst))
+    assert (mark_in(report.notes), mark_in({})) == (mark, "")
+    assert found.tracks[ROOT].name.endswith(f"({mark})") == bool(mark)
+    worst = list(found.marks("Worst stalls"))
+    assert worst
+    assert {one.args.get("mark", "") for one in worst} == {mark}
+    assert {EMULATED in one.name for one in worst} == {bool(mark)}
 
 
 def test_the_marks_are_as_many_as_are_asked_for(session: Path) -> None:

@@ -13,6 +13,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
 from jitter_workshop.course.loader import builtin_course
+from jitter_workshop.flow.chapters.workshop import ONLY_TIMES
 from jitter_workshop.flow.host_ops.settings import StateHere
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.cpuset import CpuSet
@@ -101,6 +102,15 @@ async def test_home_says_why_a_chapter_cannot_show_here(monkeypatch: pytest.Monk
         (row,) = [line for line in text_of(app).splitlines() if line.startswith(" ▸ Interrupts ")]
         assert "cannot show" in row
         assert reason in " ".join(text_of(app).split())
+
+
+@pytest.mark.parametrize("emulated", [True, False, None])
+def test_a_chapter_that_only_times_show_is_not_promised_on_an_emulated_host(emulated: bool | None) -> None:
+    workshop = open_workshop(course=builtin_course())
+    workshop.host = dataclasses.replace(workshop.host, emulated=emulated)
+    held = {entry.chapter_id for entry in workshop.path() if entry.held == ONLY_TIMES}
+    assert held == ({"coordinated-omission", "caches"} if emulated else set())
+    assert {entry.chance for entry in workshop.path() if entry.chapter_id in held} <= {"held"}
 
 
 async def test_a_finished_chapter_leaves_the_cursor_in_sight_on_the_next_one() -> None:

@@ -8,15 +8,19 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
 import pytest
 
+from jitter_workshop.commands.common import guest
 from jitter_workshop.practice import kernels, running
-from jitter_workshop.practice.qemu import KEPT
+from jitter_workshop.practice.qemu import GATEWAY, KEPT
+from jitter_workshop.practice.shape import SHAPES
 from tests.lab import fetch
 from tests.terminal import Terminal
 
@@ -31,20 +35,27 @@ PATIENCE_S = 120.0
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache with the lab's kernel, for all tests here: the first start in it boots and saves the machine."""
+    """A cache with the lab's kernels, for all tests here: the first start in it boots and saves the machine."""
     try:
         kernels.check_tools()
-        kernel = kernels.find("stock", CACHE)
+        found = [kernels.find(flavour, CACHE) for flavour in sorted({shape.kernel for shape in SHAPES.values()})]
     except kernels.NotHere as reason:
         if os.environ.get("JITTER_WORKSHOP_LAB") == "required":
             pytest.fail(f"the lab machine is required and not here: {reason}", pytrace=False)
         pytest.skip(f"the lab machine is not here: {reason}")
     top = tmp_path_factory.mktemp("cache")
-    own = top / "jitter-workshop" / "practice" / kernel.folder.name
-    (own / "modules").mkdir(parents=True)
-    for file in (kernel.vmlinux, kernel.config, *kernel.modules, kernel.folder / "release", kernel.folder / "order"):
-        (own / file.relative_to(kernel.folder)).symlink_to(file)
-    kernels.write_sums(own, [])
+    for kernel in found:
+        own = top / "jitter-workshop" / "practice" / kernel.folder.name
+        (own / "modules").mkdir(parents=True)
+        for file in (
+            kernel.vmlinux,
+            kernel.config,
+            *kernel.modules,
+            kernel.folder / "release",
+            kernel.folder / "order",
+        ):
+            (own / file.relative_to(kernel.folder)).symlink_to(file)
+        kernels.write_sums(own, [])
     return top
 
 
@@ -89,9 +100,9 @@ def test_a_command_has_its_streams_and_its_code_and_changes_nothing_outside(home
     assert (machines(home), list((cache_of(home) / running.FOLDER).iterdir())) == ([], [])
 
 
-def ran(home: dict[str, str], script: str) -> tuple[str, str]:
+def ran(home: dict[str, str], script: str, *options: str) -> tuple[str, str]:
     """The output of a shell inside, and the words about the start."""
-    words = [*VERB, "--", "sh", "-c", script]
+    words = [*VERB, *options, "--", "sh", "-c", script]
     done = subprocess.run(words, env=home, capture_output=True, text=True, check=True, timeout=2 * PATIENCE_S)
     return done.stdout, done.stderr
 
@@ -115,6 +126,78 @@ def test_a_later_start_continues_as_a_machine_of_its_own(home: dict[str, str]) -
     assert ran(home, "echo up")[0] == "up\n"
     (saved,) = (cache_of(home) / "saved").iterdir()
     assert (saved / "state").stat().st_size > 100_000
+
+
+CPU = "/sys/devices/system/cpu"
+SHOWS = {
+    "rt": (
+        "cat /sys/kernel/realtime; uname -v | grep -c PREEMPT_RT;"
+        " cat {cpu}/smt/active {cpu}/cpu0/cpufreq/scaling_driver",
+        ["1", "1", "1", "acpi-cpufreq"],
+    ),
+    # The highest frequency is that of the boost; without it, the nominal one is left.
+    "amd": (
+        "cat {cpu}/cpu0/cpufreq/scaling_driver {cpu}/cpufreq/boost; grep -c AuthenticAMD /proc/cpuinfo;"
+        " a=$(cat {cpu}/cpu0/cpufreq/scaling_max_freq); echo 0 >{cpu}/cpufreq/boost;"
+        " b=$(cat {cpu}/cpu0/cpufreq/scaling_max_freq); [ $b -lt $a ] && echo lower;"
+        " echo performance >{cpu}/cpu1/cpufreq/scaling_governor; cat {cpu}/cpu1/cpufreq/scaling_governor",
+        ["amd-pstate", "1", "4", "lower", "performance"],
+    ),
+}
+"""Shape → a program of the shell, and the lines that it prints there."""
+
+
+@pytest.mark.parametrize("shape", SHOWS)
+def test_a_shape_shows_what_its_sentence_says_after_a_boot_and_from_the_saved_machine(
+    home: dict[str, str], shape: str
+) -> None:
+    script, lines = SHOWS[shape]
+    for how in ("Booting", "Continuing"):
+        out, err = ran(home, script.format(cpu=CPU), "--shape", shape)
+        assert (out.splitlines(), err.split()[0]) == (lines, how)
+
+
+def test_a_network_ends_at_its_gateway_and_there_is_none_unless_it_is_asked_for(home: dict[str, str]) -> None:
+    box, reached = "/lab/busybox", "&& echo reached || echo not"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        script = f"{box} ping -c 1 -W 5 {GATEWAY} >/dev/null 2>&1 {reached};"
+        script += f" {box} timeout 8 {box} nc {GATEWAY} {port} </dev/null >/dev/null 2>&1 {reached};"
+        script += f" {box} ping -c 1 -W 3 192.0.2.1 >/dev/null 2>&1 {reached}"
+        assert ran(home, script)[0].split() == ["not", "not", "not"]
+        assert ran(home, script, "--network")[0].split() == ["reached", "not", "not"]
+        server.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            server.accept()
+
+
+def test_a_panic_is_named_and_enter_starts_the_machine_again(home: dict[str, str]) -> None:
+    keep = {name: home[name] for name in home if name.startswith("XDG_") or name == "HOME"}
+    shell = Terminal(MAIN, ["practice", "--", "sh"], **keep)
+    try:
+
+        def answers(line: str, expected: bytes) -> None:
+            shell.type(f"{line}\n")
+            wait_until(lambda: (shell.read() and False) or expected in shell.seen, repr(expected))
+
+        answers("", b"# ")
+        answers("echo c >/proc/sysrq-trigger", b"panicked: sysrq triggered crash")
+        wait_until(lambda: (shell.read() and False) or guest.AGAIN.encode() in shell.seen, "the offer")
+        assert b"Kernel panic" in (cache_of(home) / running.LAST_LOG).read_bytes()
+        shell.seen = b""
+        answers("", b"# ")
+        answers("echo up $((40 + 2))", b"up 42")
+        # A machine whose emulator stands still does not answer: the keys of this host say so, and end it.
+        (pid,) = machines(home)
+        os.kill(pid, signal.SIGSTOP)
+        shell.type("x")
+        wait_until(lambda: (shell.read() and False) or b"has not answered" in shell.seen, "the question")
+        shell.type("q")
+        assert shell.ended() == 128 + signal.SIGTERM
+        assert machines(home) == []
+        assert termios.tcgetattr(shell.slave) == shell.before
+    finally:
+        shell.close()
 
 
 def test_kill_9_leaves_no_process_and_stop_ends_one_in_order(home: dict[str, str]) -> None:
@@ -147,7 +230,6 @@ def test_kill_9_leaves_no_process_and_stop_ends_one_in_order(home: dict[str, str
 def test_the_terminal_goes_inside_with_its_size_and_signals_and_comes_back(home: dict[str, str]) -> None:
     import fcntl
     import struct
-    import termios
 
     keep = {name: home[name] for name in home if name.startswith("XDG_") or name == "HOME"}
     shell = Terminal(MAIN, ["practice", "--", "sh"], **keep)

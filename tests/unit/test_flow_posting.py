@@ -4,6 +4,7 @@ session's work waits for a board."""
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import select
 import threading
@@ -21,10 +22,12 @@ from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.classes import posting
 from jitter_workshop.flow.classes.posting import Poster, posted
 from jitter_workshop.flow.measuring import background_gate
+from jitter_workshop.flow.scenarios import playing
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.board import MAX_CHAPTERS, Posted
 from jitter_workshop.model.session import ChapterProgress, Prediction
 from jitter_workshop.model.turn import Process, Turn, TurnState
+from jitter_workshop.practice import running
 from jitter_workshop.session.store import OpenSession, SessionStore
 from tests import madeup
 
@@ -86,6 +89,23 @@ def test_a_session_is_posted_with_marks_guesses_and_curves(session: OpenSession)
     # Ten samples lie beyond 99 %, and none beyond that stands on as many.
     assert found.runs[0].points[-1] == (99.0, 100)
     assert all(a[0] < b[0] for a, b in zip(found.runs[0].points, found.runs[0].points[1:], strict=False))
+
+
+def test_the_scenarios_that_were_solved_on_this_host_are_posted_each_once(
+    session: OpenSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert posted(session).scenarios == ()
+    for shape, solved in (("bare", ["crowd", "crowd"]), ("laptop", ["quota", "e\x1b[2J"])):
+        kept = running.kept_folder(shape)
+        kept.mkdir(parents=True)
+        said = [{"scenario": one, "seed": 1, "at": 1.0, "hints": 0} for one in solved]
+        (kept / playing.SOLVED).write_text(json.dumps({"solved": said}))
+    found = posted(session).scenarios
+    assert sorted(found)[:1] == ["crowd"]
+    assert len(found) == 3
+    assert all(one.isprintable() for one in found)
+    assert checked(posted(session)).scenarios == found
 
 
 def test_what_is_posted_is_what_the_board_takes(session: OpenSession) -> None:

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitter_workshop import cli
-from jitter_workshop.errors import WorkshopError
+from jitter_workshop.commands.common import guest
+from jitter_workshop.errors import HostError, WorkshopError
 from jitter_workshop.flow.scenarios.playing import NO_SCENARIO
-from jitter_workshop.practice import kernels, kvm, qemu, relay, running
+from jitter_workshop.practice import kernels, kvm, qemu, relay, room, running
 from jitter_workshop.practice.kernels import Kernel, NotHere
 from jitter_workshop.practice.qemu import Options
 from jitter_workshop.practice.running import Owner
@@ -176,6 +178,9 @@ def test_shares_are_read_only_but_for_the_one_that_is_kept(tmp_path: Path, monke
     (written,) = [word for word in words_of(kept, tmp_path) if word.startswith("local,") and "readonly" not in word]
     assert "path=/home/l/kept," in written
     assert not any(word.startswith(("user,", "tap,")) for word in words), "no network"
+    (network,) = [word for word in words_of(Options(network=True), tmp_path) if word.startswith("user,")]
+    assert "restrict=on" in network
+    assert "fwd" not in network
     assert words[words.index("-accel") + 1].startswith("tcg")
 
 
@@ -195,7 +200,9 @@ def verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--shape", "rt", "--", "true"], "'rt' is not built yet"),
+        (["--shape", "guest", "--", "true"], "no steal clock"),
+        (["--shape", "rt", "--", "true"], "practice fetch --shape rt"),
+        (["list", "--network"], "takes no --network"),
         (["--shape", "../x", "--", "true"], "there is no shape"),
         (["list", "--", "true"], "takes no command"),
         (["--kernel", "x", "--", "true"], "are for 'practice fetch'"),
@@ -271,9 +278,140 @@ def test_the_list_says_what_is_missing_and_what_runs(
     made_kernel(cache)
     with running.folder("bare", cache):
         said = json.loads(verb("list", "--json")[1])
-    assert {shape["ready"] for shape in said["shapes"]} == {True}
-    assert {shape["kernel"] for shape in said["shapes"]} == {"6.1.0-made"}
+    stock = [shape for shape in said["shapes"] if shape["flavour"] == "stock"]
+    assert {(shape["ready"], shape["kernel"]) for shape in stock} == {(True, "6.1.0-made")}
+    (rt,) = (shape for shape in said["shapes"] if shape["flavour"] != "stock")
+    assert (rt["name"], rt["ready"]) == ("rt", False)
+    lines = verb("list")[1]
+    assert "(stock): 6.1.0-made" in lines
+    assert "(rt): there is no rt kernel" in lines
     assert said["running"] == [{"shape": "bare", "pid": os.getpid()}]
+
+
+@given(st.integers(0, 1 << 40))
+def test_the_memory_that_is_left_is_read_in_mib(tmp_path_factory: pytest.TempPathFactory, kib: int) -> None:
+    file = tmp_path_factory.mktemp("proc") / "meminfo"
+    file.write_text(f"MemTotal: 1 kB\nMemAvailable:{kib:>9} kB\n")
+    assert room.available_mib(file) == kib // 1024
+
+
+@given(st.text(max_size=60))
+def test_whatever_meminfo_says_the_memory_is_a_number_or_not_known(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    file = tmp_path_factory.mktemp("proc") / "meminfo"
+    file.write_text(text)
+    assert room.available_mib(file) in (None, *range(1 << 20))
+    assert room.available_mib(file / "none") is None
+
+
+@pytest.mark.parametrize(("least", "name"), [("meminfo", "of memory"), ("disk", "MiB are free")])
+def test_too_little_room_is_said_before_anything_starts(
+    verb: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: str, name: str
+) -> None:
+    cache = tmp_path / "cache" / "jitter-workshop" / "practice"
+    made_kernel(cache)
+    monkeypatch.setattr(kernels, "TOOLS", {})
+    monkeypatch.setattr(qemu, "launch", lambda *_, **__: pytest.fail("QEMU was started"))
+    (tmp_path / "meminfo").write_text("MemAvailable: 500000 kB\n")
+    monkeypatch.setattr(room, "MEMINFO", tmp_path / ("meminfo" if least == "meminfo" else "none"))
+    if least == "disk":
+        monkeypatch.setattr(room, "free_mib", lambda folder: room.START_MIB - 1)
+    monkeypatch.setattr(guest.base, "find", lambda cache: None)
+    code, out, err = verb("--", "true")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert name in err
+    assert list((cache / running.FOLDER).iterdir()) == []
+
+
+def test_a_kernel_is_not_fetched_to_a_disk_without_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(kernels.apt, "Apt", lambda *_: pytest.fail("apt was started"))
+    monkeypatch.setattr(room, "free_mib", lambda folder: room.FETCH_MIB - 1)
+    killed, mine = tmp_path / "fetch-killed", tmp_path / "fetch-mine"
+    for folder in (killed, mine):
+        folder.mkdir()
+    os.utime(killed, (0, 0))
+    with pytest.raises(HostError) as told:
+        kernels.fetch("stock", tmp_path)
+    assert str(room.FETCH_MIB) in told.value.message
+    assert [one.name for one in tmp_path.iterdir()] == ["fetch-mine"], "what a killed one has left is removed"
+
+
+def test_the_reason_of_a_panic_is_found_in_the_console(tmp_path: Path) -> None:
+    assert qemu.panic(tmp_path) == ""
+    (tmp_path / "console").write_bytes(b"[ 1.0] Kernel panic - not syncing: sysrq\x1b[2J triggered\r\n[ 1.1] CPU: 0\n")
+    found = qemu.panic(tmp_path)
+    assert found.startswith("sysrq")
+    assert found.endswith("triggered")
+    assert "\x1b" not in found
+
+
+class _Hangs:
+    """Stand for a machine that takes no key. It answers pings if ``answers`` is True."""
+
+    argv = ("sh",)
+    code: int | None = None
+    untaken = 0
+
+    def __init__(self, answers: bool) -> None:
+        self.answers, self.pings, self.heard, self.resized = answers, 0, 0, 0
+
+    def turn(self, timeout_s: float | None, others: Sequence[int], what: str) -> Sequence[int]:
+        if not self.untaken:
+            return [0]
+        time.sleep(min(timeout_s or 0, 0.01))
+        if self.pings > 3:
+            self.code = 5
+        if not self.answers or self.heard == self.pings:
+            return []
+        self.heard = self.pings
+        return [77]
+
+    def send(self, data: bytes) -> None:
+        self.untaken += len(data)
+
+    def ping(self) -> int:
+        self.pings += 1
+        return self.pings
+
+    def resize(self, rows: int, columns: int) -> None:
+        self.resized += 1
+
+
+@pytest.mark.parametrize(
+    ("answers", "key", "code"), [(True, b"", 5), (False, b"q", -signal.SIGTERM), (False, b"x", 5), (False, b"r", None)]
+)
+def test_a_machine_that_hangs_gives_the_keys_back_and_a_slow_one_does_not(
+    answers: bool, key: bytes, code: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine: Any = _Hangs(answers)
+    keys = [b"typed", key, key, key, key]
+    told: list[bytes] = []
+    monkeypatch.setattr(relay, "PING_S", 0.01)
+    monkeypatch.setattr(relay, "SILENT_S", 0.03)
+    monkeypatch.setattr(relay, "_write", lambda out, err: told.append(out))
+    monkeypatch.setattr(relay, "_size", lambda: (24, 80))
+    monkeypatch.setattr(relay.termios, "tcflush", lambda *_: None)
+    monkeypatch.setattr(relay.os, "read", lambda file, size: keys.pop(0))
+    if code is None:
+        with pytest.raises(relay.ResetAsked):
+            relay._relay(machine, machine, 99)
+    else:
+        assert relay._relay(machine, machine, 99) == code
+    assert bool(told) == (not answers)
+    assert machine.resized == (2 * len(told) if key == b"x" else 0)
+
+
+def test_the_clock_is_set_once_this_host_has_slept(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept, sets = [0.0, 0.0, 7200.0], []
+    ends: Any = _Ends()
+    ends.set_clock = lambda: sets.append(1)
+    monkeypatch.setattr(relay, "_asleep_s", lambda: slept.pop(0) if len(slept) > 1 else slept[0])
+    monkeypatch.setattr(relay.os, "read", lambda file, size: b"" if sets else b"typed")
+    ends.send = lambda data: None
+    assert relay._relay(ends, ends, -1) == 0
+    assert sets == [1]
 
 
 class _Ends:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,14 +13,15 @@ from pathlib import Path
 from jitter_workshop.commands.common.base import say
 from jitter_workshop.errors import HostError, reason
 from jitter_workshop.model.text import clean
-from jitter_workshop.practice import base, kernels, kvm, qemu, relay, running
+from jitter_workshop.practice import base, kernels, kvm, qemu, relay, room, running
 from jitter_workshop.practice.machine import Machine, booted
-from jitter_workshop.practice.qemu import KEPT, MachineError, Options
+from jitter_workshop.practice.qemu import KEPT, MachineError, Options, PowerLost
 from jitter_workshop.practice.saved import Resumable
 from jitter_workshop.practice.shape import SHAPES, Shape
 
 EMULATED = "its kernel and its counters are real; its latencies are those of an emulator and mean nothing"
 """The words about an emulated machine, shown before it starts."""
+AGAIN = "Enter starts the machine again, as it was after its boot; q and Enter end."
 VIRTUAL = "its kernel and its counters are real; its latencies are those of a guest"
 
 
@@ -29,12 +31,13 @@ at a signal; it is -1 without a terminal."""
 
 
 @contextlib.contextmanager
-def opened(shape: Shape, kept: Path, terminal: bool = False) -> Iterator[Opened]:
+def opened(shape: Shape, kept: Path, terminal: bool = False, network: bool = False) -> Iterator[Opened]:
     """Start a practice machine, yield it, and throw it away at the end.
 
     ``kept``: the folder of this host that the guest may write. ``terminal``: True if a program in the machine will use
-    this process's terminal; such a machine can be reset. Raise HostError if QEMU, another needed program or the kernel
-    is missing. Raise MachineError if the machine does not start.
+    this process's terminal; such a machine can be reset. ``network``: as in ``qemu.Options``. Raise HostError if QEMU,
+    another needed program or the kernel is missing, or if memory or disk space is too small. Raise MachineError if the
+    machine does not start.
     """
     cache = kernels.cache_dir()
     try:
@@ -43,28 +46,34 @@ def opened(shape: Shape, kept: Path, terminal: bool = False) -> Iterator[Opened]
         raise HostError(f"{kept} cannot be made: {reason(error)}", "set XDG_STATE_HOME") from error
     signals = relay.signalled() if terminal else contextlib.nullcontext(-1)
     with running.folder(shape.name, cache) as work, _told(cache / running.LAST_LOG), signals as wake:
-        machine = _started(shape, cache, work, kept)
+        machine = _started(shape, cache, work, kept, network)
         try:
             yield machine, wake
         finally:
             machine.close()
 
 
-def run_inside(shape: Shape, argv: Sequence[str], environment: dict[str, str], terminal: bool, own: bool) -> int:
+def run_inside(
+    shape: Shape, argv: Sequence[str], environment: dict[str, str], terminal: bool, own: bool, network: bool = False
+) -> int:
     """Start a practice machine, and run a program in it to the program's end. Return the program's exit code, or -N if
     signal N ended it.
 
     ``own``: True if ``argv`` has the arguments of this host's Python interpreter, which then runs in the machine.
     ``terminal``: True if the program gets this process's terminal; the program then starts anew each time the machine
-    is reset. Raise HostError if a needed program of this host or the kernel is missing. Raise MachineError if the
-    machine does not start, or ends before the program.
+    is reset, or has gone off and the user wants it again. The errors are those of :func:`opened`. Raise PowerLost if
+    the machine ends before the program.
     """
-    with opened(shape, running.kept_folder(shape.name), terminal) as (machine, wake):
+    with opened(shape, running.kept_folder(shape.name), terminal, network) as (machine, wake):
         while True:
             try:
                 return relayed((machine, wake), [machine.python, *argv] if own else argv, environment)
             except relay.ResetAsked:
                 reset(machine)
+            except PowerLost as lost:
+                if not terminal or not _wanted_again(lost, machine):
+                    raise
+                machine.reset()
 
 
 def terminal_words() -> dict[str, str]:
@@ -89,14 +98,32 @@ def relayed(inside: Opened, words: Sequence[str], environment: dict[str, str]) -
         raise HostError(f"{clean(str(error.filename or words[0]), 200)} is not a program") from None
 
 
+def _wanted_again(lost: PowerLost, machine: Machine) -> bool:
+    """Say that a machine with a terminal has gone off, and where its console is. Return True if the user wants it to
+    start again."""
+    _leave_screen()
+    cache = kernels.cache_dir()
+    running.keep_log(machine.work, cache)
+    say(f"{_first_line(lost)}. Its console is in {cache / running.LAST_LOG}.")
+    say(AGAIN)
+    try:
+        return sys.stdin.readline() == "\n"
+    except (OSError, ValueError):
+        return False
+
+
+def _leave_screen() -> None:
+    """Give the terminal back, as a program does that ends in order."""
+    from jitter_workshop.tui.terminal.terminal_restore import LEAVE
+
+    with contextlib.suppress(OSError):
+        os.write(1, LEAVE.encode())
+
+
 def reset(machine: Machine) -> None:
     """Reset a machine that uses a terminal: go back to its state right after its start. Raise MachineError if the
     machine does not start again."""
-    from jitter_workshop.tui.terminal.terminal_restore import LEAVE
-
-    # Give the terminal back as a program would that ends in order.
-    with contextlib.suppress(OSError):
-        os.write(1, LEAVE.encode())
+    _leave_screen()
     say("The machine returns to the state that it had when it was started.")
     machine.reset()
 
@@ -111,20 +138,22 @@ def prepare(shape: Shape) -> None:
         _started(shape, cache, work, None).close()
 
 
-def _started(shape: Shape, cache: Path, work: Path, kept: Path | None) -> Machine:
+def _started(shape: Shape, cache: Path, work: Path, kept: Path | None, network: bool = False) -> Machine:
     """Return a started machine: continued from the saved machine if there is one, else newly booted. Print a line that
     says which of both was done."""
-    answer = kvm.probe()
-    options = replace(Options.of(shape), kept=kept, accelerator="kvm" if answer.usable else "tcg")
+    usable = not shape.emulated and kvm.probe().usable
+    options = replace(Options.of(shape), kept=kept, accelerator="kvm" if usable else "tcg", network=network)
     qemu.check(options, cache)
+    room.check_memory(shape.name, shape.hardware.memory_mib)
+    room.check_space(cache, room.START_MIB, "a start")
     machine = _machine(options, shape, cache, work)
     saved = isinstance(machine, Resumable) and machine.is_saved
     if not saved:
         kernels.verify(kernels.find(options.kernel, cache))
     has = shape.hardware
     how = "Continuing" if saved else "Booting"
-    what = f"{shape.name}: {has.cpus} CPUs, at most {has.memory_mib} MiB, {'KVM' if answer.usable else 'emulated'}"
-    say(f"{how} a practice machine ({what}); {VIRTUAL if answer.usable else EMULATED}.")
+    what = f"{shape.name}: {has.cpus} CPUs, at most {has.memory_mib} MiB, {'KVM' if usable else 'emulated'}"
+    say(f"{how} a practice machine ({what}); {VIRTUAL if usable else EMULATED}.")
     if not saved and isinstance(machine, Resumable) and machine.saves:
         say("The machine is saved after this boot. Later starts continue from there and are much shorter.")
     booted(machine)
@@ -144,7 +173,8 @@ def _machine(options: Options, shape: Shape, cache: Path, work: Path) -> Machine
         say(f"The machine is not saved, so each start boots: {clean(error.message, 300)}.")
         return Machine(options, cache, work, cwd=KEPT)
     # A scenario's boot parameters are drawn anew each time.
-    return Resumable(options, cache, work, made, shape.name, cwd=KEPT, saves=shape == SHAPES[shape.name])
+    name = f"{shape.name}-network" if options.network else shape.name
+    return Resumable(options, cache, work, made, name, cwd=KEPT, saves=shape == SHAPES[shape.name])
 
 
 @contextlib.contextmanager
@@ -154,7 +184,11 @@ def _told(log: os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except MachineError as error:
-        raise MachineError(error.message.partition("\n")[0], f"its console is in {os.fspath(log)}") from None
+        raise MachineError(_first_line(error), f"its console is in {os.fspath(log)}") from None
+
+
+def _first_line(error: MachineError) -> str:
+    return error.message.partition("\n")[0]
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import re
 from collections.abc import Callable
@@ -42,6 +43,8 @@ from jitter_workshop.session.store import OpenSession, SessionStore
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.journal import AppliedBy, active, applied_by, read_journals, word_of
 
+ONLY_TIMES = "only times show its change, and this machine is emulated, so times mean nothing"
+"""The reason why a chapter cannot show its change on an emulated machine."""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 if TYPE_CHECKING:
@@ -180,11 +183,17 @@ class Workshop(SessionContext):
         return outcome.near if outcome is not None else None
 
     def _state(self, chapter: Chapter) -> StateHere:
-        """Return this host's state for a chapter's tunables. The state is read once, so it is the state before the
+        """Return this host's state for a chapter. Its tunables are read once, so this is their state before the
         chapter's own change."""
         if self._states is None:
             self._states = States(self.root, self.topology)
-        return self._states.of(chapter)
+        state = self._states.of(chapter)
+        if not self.host.emulated or chapter.shows is None or state.held:
+            return state
+        from jitter_workshop.stats.figures import shows_on
+
+        uncounted = shows_on(chapter.shows, emulated=True) is None
+        return dataclasses.replace(state, held=ONLY_TIMES) if uncounted else state
 
     def next_chapter(self) -> PathEntry | None:
         """Return the chapter that Enter opens; None if all chapters are done."""

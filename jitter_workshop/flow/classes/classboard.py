@@ -17,6 +17,7 @@ from jitter_workshop.errors import UsageError
 from jitter_workshop.model.board import BEST_BY, Board, BoardRow, PostedChapter, PostedRun, compared_at
 from jitter_workshop.model.codec import CodecError, from_plain
 from jitter_workshop.model.course import PredictionTask
+from jitter_workshop.model.host import EMULATED, NO_VERDICT
 from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.session import Prediction
 from jitter_workshop.model.text import clean, minute
@@ -67,7 +68,7 @@ class Judged:
 
     def near(self, row: BoardRow, chapter: PostedChapter) -> bool | None:
         """Return True if a posted guess was near, by the rules of ``course.predictions``, False if it was not. Return
-        None if the post does not show whether the guess was near.
+        None if the post does not show whether the guess was near, or if the times are those of an emulated machine.
         """
         task, guess = self._task(chapter), chapter.prediction
         if task is None or guess is None:
@@ -83,11 +84,13 @@ class Judged:
     def measured(self, row: BoardRow, chapter: PostedChapter) -> int | None:
         """Return the value (ns) that decides a guess, from the chapter's run. Return None if the guess is not a value,
         or if there is no such run of the same workload. Also return None if the run's curve does not reach the
-        percentile."""
+        percentile, or if its times are those of an emulated machine."""
         task, guess = self._task(chapter), chapter.prediction
         if task is None or guess is None or task.kind == "choice":
             return None
         run, known = self._run(row, chapter, task), self._course.chapter(chapter.id)
+        if run is not None and run.mark == EMULATED:
+            return None
         asked = known.measurement(task.slot) if known is not None and task.slot is not None else None
         if run is None or (asked is not None and asked.workload != run.workload):
             return None
@@ -183,31 +186,33 @@ def board_json(boards: Sequence[ClassTable]) -> dict[str, Any]:
 _HEADS = (
     "host", "user", "people", "seen_at", "chapter", "step", "done", "setting", "curve", "hints",
     "guess", "guess_percentile", "guess_ns", "guess_near", "last_p99.9_ns", "best_p99.9_ns",
-    "percentile", "last_ns", "best_ns", "measured_at_guess_ns",
+    "percentile", "last_ns", "best_ns", "measured_at_guess_ns", "mark", "scenarios",
 )  # fmt: skip
 
 
 def csv_table(boards: Sequence[ClassTable], course: Judged) -> str:
     """Return a table for a spreadsheet, with one line for each member and chapter. A run outside of chapters, and a
-    member without any work, have a line without a chapter. A cell that a spreadsheet would take for a formula gets an
-    apostrophe in front."""
+    member without any work, have a line without a chapter. The column ``scenarios`` says how many the member has
+    solved. A cell that a spreadsheet would take for a formula gets an apostrophe in front."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(_HEADS)
     for one in boards:
         for row in one.board.rows if one.board is not None else ():
             first = [_cell(one.host), _cell(row.user), _cell(" + ".join(row.posted.people)), _cell(row.seen_at)]
+            solved = len(row.posted.scenarios)
             own = sorted((run for run in row.posted.runs if not run.chapter), key=lambda run: run.at)
-            alone = [_measured(row, run, best_like(row, run)) for run in own]
-            for shown in alone or ([] if row.posted.chapters else [_measured(row, None, None)]):
-                table.writerow([*first, *[""] * (len(_HEADS) - len(first) - len(shown) - 1), *shown, ""])
+            alone = [(_measured(row, run, best_like(row, run)), _cell(run.mark)) for run in own]
+            for shown, mark in alone or ([] if row.posted.chapters else [(_measured(row, None, None), "")]):
+                table.writerow([*first, *[""] * (len(_HEADS) - len(first) - len(shown) - 3), *shown, "", mark, solved])
             for chapter in row.posted.chapters:
-                table.writerow(first + _of_chapter(row, chapter, course))
+                table.writerow([*first, *_of_chapter(row, chapter, course), solved])
     return out.getvalue()
 
 
 def _of_chapter(row: BoardRow, chapter: PostedChapter, course: Judged) -> list[str | int]:
     guess, near = chapter.prediction, course.near(row, chapter)
+    last, best = last_and_best(row, chapter.id)
     return [
         _cell(chapter.id),
         _cell(chapter.step),
@@ -217,8 +222,9 @@ def _of_chapter(row: BoardRow, chapter: PostedChapter, course: Judged) -> list[s
         _cell(guess.percentile or "") if guess is not None else "",
         _known(guess.value_ns if guess is not None else None),
         _known(near),
-        *_measured(row, *last_and_best(row, chapter.id)),
+        *_measured(row, last, best),
         _known(course.measured(row, chapter)),
+        _cell(last.mark) if last is not None else "",
     ]
 
 
@@ -245,7 +251,9 @@ def _student(host: str, row: BoardRow) -> dict[str, Any]:
         notes["chapter"] = "no member has begun a chapter yet"
     if last is None:
         notes["last_run"] = "no member has measured yet"
-    if best is None:
+    if best is None and last is not None and last.mark == EMULATED:
+        notes["best_run"] = NO_VERDICT
+    elif best is None:
         notes["best_run"] = (
             f"no run has enough messages for p{by:.10g} yet" if last is not None else "no member has measured yet"
         )
@@ -257,6 +265,7 @@ def _student(host: str, row: BoardRow) -> dict[str, Any]:
         "step": clean(row.posted.step, 40),
         "marks": {clean(c.id, 80): {"setting": c.setting, "curve": c.curve} for c in row.posted.chapters},
         "predictions": {clean(c.id, 80): _guess(c.prediction) for c in row.posted.chapters if c.prediction is not None},
+        "scenarios": [clean(ident, 80) for ident in row.posted.scenarios],
         "done": sum(c.done for c in row.posted.chapters),
         "last_run": _run(last, by),
         "best_run": _run(best, by),
@@ -292,6 +301,7 @@ def _run(run: PostedRun | None, by: float) -> dict[str, Any] | None:
         "workload": clean(run.workload, 40),
         **values,
         "percentile": by,
+        "mark": clean(run.mark, 20),
         "notes": {name: "too few messages for this percentile" for name, value in values.items() if value is None},
     }
 
@@ -323,9 +333,12 @@ def last_and_best(row: BoardRow, chapter: str | None = None) -> tuple[PostedRun 
 
 
 def best_like(row: BoardRow, run: PostedRun) -> PostedRun | None:
-    """Return the member's run with the lowest value at the percentile of ``compared_at``. Only runs of the chapter and
-    workload of ``run`` are compared. None if no run has a value there."""
-    by = compared_at(row.posted, run)
-    alike = [r for r in (*row.posted.runs, *row.best) if (r.chapter, r.workload) == (run.chapter, run.workload)]
+    """Return the member's run with the lowest value at the percentile of ``compared_at``. Only runs of the chapter, the
+    workload and the mark of ``run`` are compared. None if no run has a value there, or if the times are those of an
+    emulated machine."""
+    if run.mark == EMULATED:
+        return None
+    by, like = compared_at(row.posted, run), (run.chapter, run.workload, run.mark)
+    alike = [r for r in (*row.posted.runs, *row.best) if (r.chapter, r.workload, r.mark) == like]
     known = [(ns, one) for one in alike if (ns := one.value_at(by)) is not None]
     return min(known, key=lambda one: one[0])[1] if known else None

@@ -18,7 +18,15 @@ from jitter_workshop.errors import SessionError, WorkshopError
 from jitter_workshop.flow.measuring import background_gate
 from jitter_workshop.flow.measuring.measure import Turn
 from jitter_workshop.flow.turns.classhost import HoldsTurn, read_turns
-from jitter_workshop.model.board import MAX_CHAPTERS, MAX_POINTS, MAX_TEXT, Posted, PostedChapter, PostedRun
+from jitter_workshop.model.board import (
+    MAX_CHAPTERS,
+    MAX_POINTS,
+    MAX_SCENARIOS,
+    MAX_TEXT,
+    Posted,
+    PostedChapter,
+    PostedRun,
+)
 from jitter_workshop.model.run import Run, apart_from_proofs
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.text import clean
@@ -185,7 +193,18 @@ def posted(
         step=clean(chapters[at].step, MAX_TEXT) if at is not None else "",
         chapters=tuple(_chapter(ident, progress) for ident, progress in chapters.items()),
         runs=tuple(runs),
+        scenarios=_scenarios(),
     )
+
+
+def _scenarios() -> tuple[str, ...]:
+    """Return the ids of the scenarios that this user has solved in practice machines on this host."""
+    from jitter_workshop.flow.scenarios.playing import solved_in
+    from jitter_workshop.practice.running import kept_folder
+    from jitter_workshop.practice.shape import SHAPES
+
+    solved = [clean(one.scenario, MAX_TEXT) for shape in SHAPES for one in solved_in(kept_folder(shape))]
+    return tuple(dict.fromkeys(solved))[:MAX_SCENARIOS]
 
 
 def _chapter(ident: str, progress: ChapterProgress) -> PostedChapter:
@@ -220,4 +239,5 @@ def _run(run: Run, chapter: str, slot: str, points: Points) -> PostedRun:
         at=clean(run.started_at, MAX_TEXT),
         points=points,
         stolen_ns_per_second=run.stalls.stolen_ns_per_second,
+        mark=run.mark,
     )

@@ -104,4 +104,4 @@ def outermost(
 def _curve(user: str, run: PostedRun) -> RunCurve:
     points = tuple(CurvePoint(percentile, value, True) for percentile, value in run.points)
     label = clean(user, 40)
-    return RunCurve(run.id, label, PercentileCurve(label, points, 0), None)
+    return RunCurve(run.id, label, PercentileCurve(label, points, 0, origin=clean(run.mark, 20)), None)

@@ -15,10 +15,10 @@ from types import FrameType
 
 from jitter_workshop.errors import HostError
 from jitter_workshop.model.host import HostSummary
-from jitter_workshop.practice import kernels, qemu
-from jitter_workshop.practice.shape import SHAPES, Shape
+from jitter_workshop.practice import kernels, qemu, room
+from jitter_workshop.practice.shape import DEFAULT, SHAPES, Shape
 
-SHAPE: Shape = SHAPES["laptop"]
+SHAPE: Shape = SHAPES[DEFAULT]
 """The shape of the practice machine that the workshop opens."""
 HERE = "this is a practice machine already"
 IN_A_BROWSER = "a practice machine needs a terminal, and this is a page in a browser"
@@ -33,6 +33,7 @@ def check(host: HostSummary, *, served: bool = False) -> None:
     if served:
         raise HostError(IN_A_BROWSER, "in a terminal: jitter-workshop practice")
     qemu.check(qemu.Options.of(SHAPE), kernels.cache_dir())
+    room.check_memory(SHAPE.name, SHAPE.hardware.memory_mib)
 
 
 def words(chapter: str = "", *, plain: bool = False) -> list[str]:

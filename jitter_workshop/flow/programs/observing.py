@@ -204,7 +204,10 @@ def observe(
         "throttled": throttled,
         "exit_code": code,
     }
-    notes = {field: why for field, why in notes.items() if why} | mark_notes(read_mark(HostRoot()))
+    mark = read_mark(HostRoot())
+    notes = {field: why for field, why in notes.items() if why} | mark_notes(mark)
+    if scene is not None:
+        scene.mark = mark
     if read is None or recording.info is None:
         return _counted(counting, end_ns - start_ns, common, notes | {"trace": recording.why_not})
     with nothing_cyclic():

@@ -20,6 +20,7 @@ from jitter_workshop.flow.reporting.draft import places
 from jitter_workshop.flow.reporting.files import free, write
 from jitter_workshop.flow.watching.log import start_of
 from jitter_workshop.model.evidence import FAULT, CounterReport, EvidenceReport, ExplainedStall, Span
+from jitter_workshop.model.host import mark_in
 from jitter_workshop.model.program import ProgramReport
 from jitter_workshop.model.report import ReportDocument
 from jitter_workshop.model.run import Run
@@ -72,8 +73,9 @@ def of_run(
     if trace is None:
         raise SessionError(f"run {run.id} has no trace, but a Perfetto file needs one", "measure again with --evidence")
     zero_ns = _realtime_ns(run.started_at)
-    writer = Writer(Clock(False, zero_ns, zero_ns), f"{APP}: run {clean(run.label or run.id, LABEL)}")
+    writer = Writer(Clock(False, zero_ns, zero_ns), _title(f"run {clean(run.label or run.id, LABEL)}", run.mark))
     scene = Scene(rename)
+    scene.mark = run.mark
     try:
         with nothing_cyclic():
             for rank, stall in enumerate(worst, 1):
@@ -106,7 +108,8 @@ def of_program(scene: ProgramScene, report: ProgramReport) -> bytes:
     if report.evidence != "trace":
         raise HostError(f"no Perfetto file is written, because there was no trace: {report.notes.get('trace', '')}")
     now_ns = time.monotonic_ns()
-    writer = Writer(Clock(True, now_ns, time.time_ns()), f"{APP}: {clean(report.target.name, LABEL)}")
+    title = _title(clean(report.target.name, LABEL), mark_in(report.notes))
+    writer = Writer(Clock(True, now_ns, time.time_ns()), title)
     writer.add(scene)
     return writer.whole()
 
@@ -117,10 +120,11 @@ def of_watch(folder: Path, report: WatchReport, progress: Progress = unheard) ->
     frozen trace or if a frozen trace is damaged. Raise HostError if the package ``perfetto`` is not installed. Raise
     the errors of ``progress``."""
     zero_ns = start_of(folder)
-    writer = Writer(
-        Clock(True, zero_ns, _realtime_ns(report.started_at)), f"{APP}: watch of {clean(report.watching, LABEL)}"
-    )
+    mark = mark_in(report.notes)
+    title = _title(f"watch of {clean(report.watching, LABEL)}", mark)
+    writer = Writer(Clock(True, zero_ns, _realtime_ns(report.started_at)), title)
     scene, drawn = ProgramScene(joined=True), 0
+    scene.mark = mark
     for rank, stall in enumerate(report.kept, 1):
         at = zero_ns + stall.at_ns
         scene.mark_worst(rank, at, stall.duration_ns, stall.thread, stall.cpu, stall.parts or ())
@@ -145,6 +149,11 @@ def of_watch(folder: Path, report: WatchReport, progress: Progress = unheard) ->
     if not drawn:
         raise SessionError("this watch has no frozen trace, but a Perfetto file needs one")
     return writer.whole()
+
+
+def _title(what: str, mark: str) -> str:
+    """Return the title under which a file has all its tracks: what they show, and the mark of their times."""
+    return f"{APP}: {what} ({mark})" if mark else f"{APP}: {what}"
 
 
 def _frozen_sampler(

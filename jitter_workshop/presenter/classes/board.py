@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jitter_workshop.flow.classes.classboard import ClassTable, Column, last_and_best
-from jitter_workshop.model.board import BEST_BY, Board, BoardRow, Group, PostedChapter, compared_at
+from jitter_workshop.model.board import BEST_BY, Board, BoardRow, Group, PostedChapter, PostedRun, compared_at
 from jitter_workshop.model.status import State
 from jitter_workshop.model.text import called, clean, many, minute
 from jitter_workshop.presenter.host.status import COLOURS
@@ -27,7 +27,11 @@ _GROUPS: dict[Group, tuple[str, str]] = {
 _LONGEST_NAME, _LEAST_NAME = 24, 9
 _CELL = 3
 _FIGURES = 30
-"""The width in cells of all columns to the right of the chapters, without the column of the step."""
+"""The width in cells of all columns to the right of the chapters, without the column of the step. Where a run has a
+mark, the mark needs _MARK cells more."""
+_MARK = 9
+_SOLVED = "solved"
+"""The head of the column with the number of solved scenarios. The board has this column if a member has solved one."""
 _TITLES_FROM = 120
 _TITLE = 22
 _MOST_NAMED = 12
@@ -38,12 +42,14 @@ Near = Callable[[BoardRow, PostedChapter], bool | None]
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Hold the chapters that have room, the number of the chapters without room, and the width of a name in cells."""
+    """Hold the chapters that have room, the number of the chapters without room, the width of a name in cells, and
+    whether there is a column of solved scenarios."""
 
     columns: tuple[Column, ...]
     left_out: int
     name: int
     width: int
+    solved: bool = False
 
 
 def boards(machines: Sequence[ClassTable], columns: Sequence[Column], near: Near, width: int) -> Lines:
@@ -78,10 +84,13 @@ def _layout(columns: Sequence[Column], found: Sequence[Board], width: int) -> _L
     """Return the layout of the table. Where not all chapters have room, the newest chapters stay: the class works on
     them."""
     longest = max((cell_len(who(row)) for board in found for row in board.rows), default=0)
-    fixed = _FIGURES + (_TITLE + 14 if width >= _TITLES_FROM else 12)
+    marked = any(run.mark for board in found for row in board.rows for run in row.posted.runs)
+    solved = any(row.posted.scenarios for board in found for row in board.rows)
+    fixed = _FIGURES + (_MARK if marked else 0) + (len(_SOLVED) + 1 if solved else 0)
+    fixed += _TITLE + 14 if width >= _TITLES_FROM else 12
     name = max(min(longest, _LONGEST_NAME, width - fixed - _CELL * len(columns)), _LEAST_NAME)
     room = max((width - fixed - name) // _CELL, 1)
-    return _Layout(tuple(columns[-room:]), max(len(columns) - room, 0), name, width)
+    return _Layout(tuple(columns[-room:]), max(len(columns) - room, 0), name, width, solved)
 
 
 def _machine(host: str, board: Board, layout: _Layout, near: Near) -> Iterator[Text]:
@@ -96,9 +105,10 @@ def _machine(host: str, board: Board, layout: _Layout, near: Near) -> Iterator[T
             yield title.append(f"  {said}")
         else:
             yield from (title, *wrap(said, layout.width))
-        rows = [["", "".join(f"{c.number:>2} " for c in layout.columns), "now", "last", "best", "quiet"]]
+        more = [_SOLVED] if layout.solved else []
+        rows = [["", "".join(f"{c.number:>2} " for c in layout.columns), "now", "last", "best", "quiet", *more]]
         rows += [_row(row, layout, near) for found in groups.values() for row in found]
-        head, *lines = (Text("  ").append(line) for line in table(rows, layout.width - 2, right=(5,), gap=1))
+        head, *lines = (Text("  ").append(line) for line in table(rows, layout.width - 2, right=(5, 6), gap=1))
         head.stylize("dim")
         yield head
         for group, found in groups.items():
@@ -117,9 +127,16 @@ def _row(row: BoardRow, layout: _Layout, near: Near) -> list[str]:
     cells = "".join(_cell(column, known.get(column.id), row, near) for column in layout.columns)
     last, best = last_and_best(row)
     by = compared_at(row.posted, last) if last is not None else BEST_BY
-    values = [nice_ns(one.value_at(by)) if one is not None else "" for one in (last, best)]
+    values = [_value(one, by) if one is not None else "" for one in (last, best)]
     name = in_cells(who(row), layout.name)
-    return [name, cells, _now(row, layout), *values, _minutes(row.idle_s) if row.idle_s >= 60 else ""]
+    solved = [str(len(row.posted.scenarios) or "")] if layout.solved else []
+    return [name, cells, _now(row, layout), *values, _minutes(row.idle_s) if row.idle_s >= 60 else "", *solved]
+
+
+def _value(run: PostedRun, by: float) -> str:
+    """Return a run's value at a percentile, with the mark of its times."""
+    value = nice_ns(run.value_at(by))
+    return f"{value} {clean(run.mark, _MARK - 1)}" if run.mark else value
 
 
 def _now(row: BoardRow, layout: _Layout) -> str:
@@ -157,6 +174,7 @@ def _legend(layout: _Layout, unknown: int) -> Lines:
         f"of the chapter's question, else at p{BEST_BY:g} (spin: p99.9999). The members' programs reported these "
         "values."
     )
+    what += " solved: the scenarios that were solved in practice machines." if layout.solved else ""
     return [*lines, *_packed(marks, layout.width), *wrap(what, layout.width, style="dim")]
 
 

@@ -1,0 +1,56 @@
+"""Refuse a machine for which this host has too little memory or disk space, with one sentence and before it starts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from jitter_workshop.errors import HostError
+
+MAKE_ROOM = "make room, or set XDG_CACHE_HOME"
+MEMINFO = Path("/proc/meminfo")
+QEMU_MIB = 128
+"""The memory in MiB that QEMU itself takes: its devices, and the code that its emulation has translated."""
+START_MIB = 64
+"""The disk space in MiB that a start takes in the cache: the initrd, the console and QEMU's messages."""
+FETCH_MIB = 220
+"""The disk space in MiB that getting a kernel takes: Debian's package, and what is kept of it."""
+
+
+def available_mib(meminfo: Path | None = None) -> int | None:
+    """Return the memory that this host can give to a new program without swapping, in MiB (MemAvailable, see
+    Documentation/filesystems/proc.rst). Return None if the kernel does not say it."""
+    try:
+        for line in (meminfo or MEMINFO).read_text("ascii", "replace").splitlines():
+            name, _, rest = line.partition(":")
+            if name == "MemAvailable":
+                return int(rest.split()[0]) >> 10
+    except (OSError, ValueError, IndexError):
+        pass
+    return None
+
+
+def free_mib(folder: Path) -> int:
+    """Return the free disk space of the file system in which ``folder`` is or will be, in MiB."""
+    place = next(one for one in (folder, *folder.parents) if one.is_dir())
+    has = os.statvfs(place)
+    return (has.f_bavail * has.f_frsize) >> 20
+
+
+def check_memory(name: str, memory_mib: int) -> None:
+    """Raise HostError if this host has less memory left than a machine may take. ``name``: the machine's shape.
+    ``memory_mib``: the machine's own memory, to which that of QEMU is added."""
+    needed, left = memory_mib + QEMU_MIB, available_mib()
+    if left is not None and left < needed:
+        raise HostError(
+            f"a machine of the shape {name} takes up to {needed} MiB of memory, and this host has {left} MiB left",
+            "end other programs, or choose a smaller shape ('jitter-workshop practice list' shows their memory)",
+        )
+
+
+def check_space(folder: Path, needed_mib: int, what: str) -> None:
+    """Raise HostError if the file system of ``folder`` has less than ``needed_mib`` of free space. ``what``: the
+    subject of the sentence, such as "this start"."""
+    left = free_mib(folder)
+    if left < needed_mib:
+        raise HostError(f"{what} needs {needed_mib} MiB in {folder}, and {left} MiB are free", MAKE_ROOM)
