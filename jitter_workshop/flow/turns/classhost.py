@@ -285,8 +285,9 @@ def turn_above(state: TurnState, root: HostRoot, pid: int | None = None) -> bool
 
 @contextlib.contextmanager
 def only_one() -> Iterator[None]:
-    """Hold a lock that allows this user one measurement at a time: one turn may have several processes. Raise BusyError
-    if another measurement runs, HostError if the lock cannot be made."""
+    """Hold a lock that allows this user only one measurement at a time. The turn does not ensure that, because several
+    processes of a user can share one turn. Raise BusyError if another measurement runs, HostError if the lock cannot be
+    made."""
     folder = paths.state_dir()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -323,10 +324,11 @@ def turn_for(
     doing: str = "",
     keep: bool = False,
 ) -> Iterator[HoldsTurn | None]:
-    """Hold the turn of this class host inside the context. Yield :func:`need_turn` as a check, or None if this is no
-    class host. If ``agent_session`` or a parent process has the turn already, it is neither taken nor ended. ``queued``
-    receives sentences on the user's place, and "" once the turn has begun. ``keep``: wait for up to a day, and do not
-    end the turn after the context, because a chapter measures, changes and measures again.
+    """Hold the turn of this class host inside the context. Yield a function that checks at any time if the turn is
+    still held (:func:`need_turn`), or None if this is no class host. If ``agent_session`` or a parent process has the
+    turn already, it is neither taken nor ended. ``queued`` receives sentences on the user's place, and "" once the turn
+    has begun. ``keep``: wait for up to a day, and do not end the turn after the context, because a chapter measures,
+    changes and measures again.
 
     Raise BusyError after ``wait_s`` seconds, WaitStopped if ``cancel`` is pressed, HostError on any other failure. If
     the turn ends and causes an error, TurnOver is raised instead.

@@ -134,8 +134,8 @@ class Log:
             self.subject.notes[about] = f"{sentence} (the journal has earlier notes on this)"
 
     def trace_ended(self, why: str) -> None:
-        """Note that there is no trace from now on. If the trace has already shown causes of stalls, it remains the
-        evidence of the watch; else the counters are the evidence."""
+        """Note that there is no trace from now on. The report then has one kind of evidence: the trace if it has
+        already shown causes of stalls, else the counters."""
         self.subject.notes["trace"] = why
         self.subject.evidence = "trace" if self.tally.named else "counters"
 
@@ -211,8 +211,8 @@ def new_watch(top: Path | None) -> tuple[str, Path]:
 
 
 def start_of(folder: Path) -> int:
-    """Return the beginning of a watch, in ns of the monotonic clock, from its journal. Raise SessionError if the
-    journal does not give it."""
+    """Read the journal of a watch, and return when the watch began, in ns of the monotonic clock. Raise SessionError if
+    the journal does not say it."""
     watches.check_folder(folder)
     for entry in watches.read_journal(folder):
         began = entry.get("monotonic_ns")

@@ -1,9 +1,9 @@
 """Watch one CPU for hours: a sampler on it reads the clock without pause, and at each stall the kernel's trace is
 frozen.
 
-The sampler works in blocks. The trace goes on through all blocks and overwrites its oldest events. A stall ends its
-block soon; then the trace is stopped, read, and started again. The time between two blocks is not watched, and the
-report shows how long it was.
+The sampler works in blocks. The trace goes on through all blocks and overwrites its oldest events. A short time after a
+stall, the sampler ends its block; then the trace is stopped, read, and started again. The time between two blocks is
+not watched, and the report shows how long it was.
 """
 
 from __future__ import annotations
@@ -89,9 +89,9 @@ class Limits:
 
 
 class FlightRecorder:
-    """Record the trace of a watch for ``bench.runner``, and take each block's figures. ``tracer``: None if there can be
-    no trace, for the reason ``why_not``. ``progress`` is called after each block. ``end_ns``: the end of the last
-    block."""
+    """Record the trace of a watch, and receive the figures of each block; ``bench.runner`` calls this object.
+    ``tracer``: None if there can be no trace, for the reason ``why_not``. ``progress`` is called after each block.
+    ``end_ns``: the end of the last block."""
 
     def __init__(
         self,
@@ -304,9 +304,9 @@ def watch_cpu(
     queued: Callable[[str], None] = lambda sentence: None,
     progress: Callable[[Log], None] = lambda log: None,
 ) -> int:
-    """Watch a CPU until a limit is reached or ``cancel`` is pressed. Return the end (ns of the monotonic clock). The
-    arguments are those of ``flow.measuring.measure``. Raise UsageError, HostError, BusyError, and MeasureError if no
-    block was finished."""
+    """Watch a CPU until a limit is reached or ``cancel`` is pressed. Return the time when the watch ended, in ns of the
+    monotonic clock. The arguments are those of ``flow.measuring.measure``. Raise MeasureError if no block was finished;
+    raise UsageError, HostError and BusyError as a run does."""
     check(request)
     flight: FlightTracer | None = None
     why_not = ""

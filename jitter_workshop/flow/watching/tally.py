@@ -42,9 +42,9 @@ MOST_CREDIT_NS, LEAST_CREDIT_NS = 10_000_000_000, -2_000_000_000
 
 @dataclass(slots=True)
 class Allowance:
-    """Hold the time for which the trace may still be read, ``credit_ns``. READ_SHARE of the watched time is added, and
-    the time of each reading is subtracted. ``credit_ns`` has an upper and a lower limit, so that the trace is read
-    again soon after a storm of stalls."""
+    """Limit the time that is spent on reading the trace. ``credit_ns``: the time that may still be spent. It grows by
+    READ_SHARE of the watched time, and shrinks by the time of each reading. It has an upper and a lower limit, so that
+    the trace is read again soon after a storm of stalls."""
 
     credit_ns: int = MOST_CREDIT_NS // 2
 
@@ -208,8 +208,8 @@ def report_of(subject: Subject, tally: Tally, unwritten: int = 0) -> WatchReport
 
 
 def evidence_of(report: WatchReport) -> EvidenceReport:
-    """Return the causes that a watch has found, in the form that a run's causes have. One function can then
-    show both."""
+    """Return the causes that a watch has found in the form that a run's causes have, so that one function can show the
+    causes of a run and those of a watch."""
     return EvidenceReport(
         format_version=FORMAT_VERSION,
         run=report.id,

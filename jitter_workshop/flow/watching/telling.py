@@ -30,13 +30,13 @@ Note = Callable[[str, str], None]
 
 
 class Command:
-    """Run a command for each freeze, without a shell. The command gets a JSON object on its standard input. Its command
-    line and environment never have the name of a task. Only one command runs at a time, and not on the watched CPU.
-    Freezes that come meanwhile are only counted."""
+    """Run a command for each freeze, without a shell. The command gets a JSON object on its standard input. Names of
+    tasks are in this object only, never on the command line or in the environment. Only one command runs at a time, and
+    not on the watched CPU. A freeze that comes while a command runs starts none: it is only counted."""
 
     def __init__(self, line: str, note: Note = lambda about, sentence: None) -> None:
-        """Split the command line ``line`` as a shell would. Raise UsageError if it is no command, or if there is no
-        such program."""
+        """Split the command line ``line`` as a shell would. Raise UsageError if ``line`` is empty or cannot be split,
+        or if the program that it names does not exist."""
         try:
             self._words = shlex.split(line)
         except ValueError as error:

@@ -202,9 +202,10 @@ class Verified:
 
 
 def verify(path: Path, signers: Path | None = None) -> Verified:
-    """Verify a verdict file: its figures must give its verdict, the XML file beside it must have the same verdict, and
-    its signature must fit. ``signers``: a file of allowed signers (ssh-keygen(1)); without this file any key is
-    accepted. Raise UsageError for a file that is no verdict."""
+    """Verify a verdict file. The figures in the file must give the verdict in the file; the XML file in the same
+    folder, if there is one, must have the same verdict; and the signature of the verdict file must be valid.
+    ``signers``: a file of allowed signers (ssh-keygen(1)); without this file any key is accepted. Raise UsageError for
+    a file that is no verdict."""
     try:
         with files.open_regular(path) as file:
             content = file.read(files.MAX_JSON_BYTES)

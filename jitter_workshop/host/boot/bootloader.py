@@ -1,4 +1,4 @@
-"""Find the host's boot loader, and a way to add a kernel parameter that can be taken back later.
+"""Find the host's boot loader, and a way to add a kernel parameter so that this tool can remove the parameter again.
 
 Sources: GRUB's manual (/etc/default/grub, and on Debian its drop-in folder), grubby(8), the Boot Loader Specification
 (/boot/loader/entries), os-release(5). No program is run: only files are read.

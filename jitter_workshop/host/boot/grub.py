@@ -289,8 +289,8 @@ def with_variable(block: bytes, name: str, value: str) -> bytes:
     """Return GRUB's environment block with the variable ``name`` set to ``value``, or without this variable if
     ``value`` is "".
 
-    Raise ValueError if ``variables`` cannot read the block, if the value would have to be escaped, or if it does not
-    fit.
+    Raise ValueError if ``variables`` cannot read the block, if ``value`` would have to be escaped, or if the block has
+    no room for it.
     """
     key = f"{name}=".encode()
     if "\n" in value or "\\" in value:

@@ -2,9 +2,9 @@
 
 GRUB boots the entry ``next_entry`` of its environment block once, and clears this variable before the kernel starts. So
 the boot after that is a normal boot, even if the entry's boot fails. GRUB can clear the variable only where it can
-write: on a plain disk and a file system without checksums (GNU GRUB manual, "Environment block"). Our entry is a copy
-of the default entry with more parameters. It is in the file ``custom.cfg``, which the menu reads (grub-mkconfig's
-41_custom). This module only reads files.
+write: on a plain disk and a file system without checksums (GNU GRUB manual, "Environment block"). This tool's entry is
+a copy of the default entry with more parameters. The copy is written to the file ``custom.cfg``, which the menu reads
+(grub-mkconfig's 41_custom). This module only reads files.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ _DISKS = ("sd", "vd", "hd", "xvd", "nvme", "mmcblk")
 
 @dataclass(frozen=True, slots=True)
 class OwnEntry:
-    """Hold this tool's menu entry in ``custom.cfg``. ``copy``: the default entry from which it was made, without our
-    parameters. ``summary``: one line about the entry. ``added``: our parameters."""
+    """Hold this tool's menu entry in ``custom.cfg``. ``copy``: the entry without the parameters that this tool added,
+    as the default entry was when it was copied. ``summary``: one line about the entry. ``added``: the parameters that
+    this tool added."""
 
     copy: MenuEntry
     summary: str

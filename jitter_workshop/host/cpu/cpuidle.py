@@ -19,9 +19,9 @@ IDLE_DIR = f"{CPU_DIR}/cpuidle"
 class ResumeLatency:
     """Hold the limit on the wake-up time of one CPU.
 
-    ``text``: the text of the kernel's file. ``limit_us``: the limit in µs; 0 if the file has ``n/a``, which means that
-    no latency at all is accepted. It is None if the file has 0, which means no limit, or if there is no file.
-    ``reason``: why ``text`` is None.
+    ``text``: the text of the kernel's file. ``limit_us``: the limit in µs. The text ``n/a`` means that the CPU may take
+    no time to wake: then ``limit_us`` is 0. The text ``0`` means no limit: then ``limit_us`` is None. It is None also
+    if there is no file. ``reason``: why ``text`` is None.
     """
 
     text: str | None
@@ -67,8 +67,8 @@ def read_idle_use(root: HostRoot, latencies: Mapping[str, int]) -> tuple[int, in
 
 
 def parse_disable(value: int | None) -> bool | None:
-    """Return True if the user disabled an idle state, by the number in the state's file ``disable``: bit 0 is the
-    user's, bit 1 the driver's. Return None for no number."""
+    """Return True if the user disabled an idle state. ``value``: the number in the state's file ``disable``: the user
+    sets its bit 0, the driver its bit 1. Return None if ``value`` is None."""
     return None if value is None else value & 1 == 1
 
 

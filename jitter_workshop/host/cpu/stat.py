@@ -1,10 +1,11 @@
-"""Read how each CPU spent its time since boot (steal included), and how long tasks ran and waited on it.
+"""Read how each CPU spent its time since boot (steal included), how long tasks ran on this CPU, and how long they
+waited for it.
 
 /proc/stat: proc(5), Documentation/filesystems/proc.rst.
 
 /proc/schedstat: Documentation/scheduler/sched-stats.rst; kernels with CONFIG_SCHEDSTATS show it to every user. It
 counts in ns of the run queue's clock (the document's word "jiffies" was right before 2.6.23). The kernel adds a task's
-time only when the task gets or leaves the CPU, so a reading lacks the time since then.
+time only when the task gets or leaves the CPU, so a reading lacks the time from the last such moment to the reading.
 
 The figures of a single thread (/proc/PID/task/TID/schedstat, CONFIG_SCHED_INFO) are read by the thread itself
 (``jw_thread_usage``).
@@ -72,7 +73,8 @@ class CpuStat:
 
     @property
     def why_no_steal(self) -> str:
-        """Return the reason why the steal is unknown. The reason applies if ``steal_between`` returns None."""
+        """Return the reason why the steal is unknown. Call this only if ``steal_between`` returned None; otherwise the
+        reason is not true."""
         if self.reason:
             return self.reason
         if self.steal_available is False:
@@ -121,11 +123,11 @@ def read_stat(root: HostRoot, guest: bool | None = None) -> CpuStat:
 
 
 def steal_between(earlier: CpuStat, later: CpuStat, cpus: Iterable[int] | None = None) -> int | None:
-    """Return the steal of ``cpus`` between two readings in ns, a multiple of ``later.tick_ns``. ``cpus``: None means
-    all CPUs.
+    """Return how much steal ``cpus`` had between two readings, in ns; it is a multiple of ``later.tick_ns``. ``cpus``:
+    None means all CPUs.
 
-    Return None if it is not known that the host counts steal, or if a reading lacks a CPU. A CPU whose counter became
-    smaller, as some hypervisors make it, adds no steal.
+    Return None if it is not known that the host counts steal, or if a reading lacks a CPU. Under some hypervisors a
+    CPU's counter can become smaller; such a CPU adds no steal.
     """
     chosen = tuple(later.per_cpu if cpus is None else cpus)
     if later.steal_available is not True or any(c not in later.per_cpu or c not in earlier.per_cpu for c in chosen):

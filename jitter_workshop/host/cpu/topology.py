@@ -1,7 +1,7 @@
 """Read the host's CPUs, cores, packages, nodes and caches. Also read which CPUs have no load balancing, and which have
 no tick.
 
-Sources: Documentation/admin-guide/cputopology.rst, sysfs-devices-system-cpu; for isolation kernel-parameters.txt
+Sources: Documentation/admin-guide/cputopology.rst and sysfs-devices-system-cpu. On isolation: kernel-parameters.txt
 (isolcpus, nohz_full) and cgroup-v2.rst (cpuset.cpus.partition). The kernel does not show core and package of an offline
 CPU: both are then -1.
 """
@@ -195,8 +195,8 @@ def _core_types(root: HostRoot, capacities: dict[int, int | None], online: froze
 def _caches(root: HostRoot, online: CpuSet, siblings: dict[int, CpuSet]) -> tuple[Cache, ...]:
     """Return all caches of the online CPUs, each once.
 
-    Two rules save readings. A CPU is skipped if it shares all caches of its core's first CPU. A cache is not read again
-    if a cache of the same index of another CPU already lists this CPU.
+    Two rules save readings. A CPU is not read if it shares all caches of its core's first CPU. And a cache is not read
+    again if it was read for another CPU: then this CPU is among the CPUs of that CPU's cache with the same index.
     """
     found: dict[tuple[int, str, CpuSet], Cache] = {}
     mine: dict[int, list[Cache]] = {}

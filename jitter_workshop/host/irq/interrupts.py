@@ -56,8 +56,8 @@ class CounterTable(Mapping[str, Counter]):
 def growth(before: int, after: int) -> int:
     """Return how much a counter of 32 bits grew from ``before`` to ``after``.
 
-    If ``after`` is smaller, the counter wrapped if ``before`` was in the upper half of the range and ``after`` is in
-    the lower half. Otherwise it started again from 0.
+    If ``after`` is smaller than ``before``, there are two cases. If ``before`` is in the upper half of the range and
+    ``after`` in the lower half, the counter wrapped. In all other cases it started again from 0.
     """
     if after >= before:
         return after - before
@@ -157,8 +157,8 @@ def _are_counts(words: list[str]) -> bool:
 
 
 def _name(key: str, described: str) -> str:
-    """Return the name of a row of /proc/interrupts. For a named key return the row's description. For a number return
-    the devices, or without devices the interrupt's chip and trigger."""
+    """Return the name of a row of /proc/interrupts. For a named key return the row's description. For a number, return
+    the devices that use the interrupt; if there are none, return its chip and trigger."""
     if not key.isdigit():
         return printable(described) or key
     return _devices(described) or printable(described) or key

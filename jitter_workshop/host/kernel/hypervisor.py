@@ -5,9 +5,9 @@ x86 processors carry the ``hypervisor`` flag in a guest (CPUID leaf 1, ECX bit 3
 
 QEMU either uses KVM to run a guest, or emulates the guest's processors (TCG). The guest's hardware looks the same in
 both cases. KVM is proven by its clock, its PTP clock (drivers/ptp/ptp_kvm_common.c), stolen time, the product name that
-QEMU puts into the DMI strings of an arm64 guest, and its signature in a leaf of CPUID. TCG is proven by the name of its
-own processor and by its signature. A practice machine names KVM or TCG itself, by a word on its kernel's command line.
-Without any of these signs the hypervisor is unknown, and ``doubt`` says so.
+QEMU puts into the DMI strings of an arm64 guest, and its signature in a leaf of CPUID. TCG is proven by the name that
+QEMU gives the emulated processor, and by TCG's signature in this leaf. In a practice machine, a word on the kernel's
+command line says if QEMU uses KVM or TCG. Without any of these signs the hypervisor is unknown, and ``doubt`` says so.
 """
 
 from __future__ import annotations

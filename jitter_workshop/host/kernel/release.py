@@ -34,8 +34,8 @@ class Kernel:
 class KernelConfig:
     """Hold the configuration that the running kernel was built with.
 
-    ``path``: the file that was read. ``text``: the file's contents, None if no file could be read. ``path`` then names
-    two places where such a file could be.
+    ``path``: the file that was read. ``text``: the file's contents. If no file could be read, ``text`` is None, and
+    ``path`` names two places where such a file could be.
     """
 
     path: str
