@@ -10,9 +10,9 @@ has this file is a class host::
     preset = "quick"
     chapters = []                  # ids in order; empty: the whole course
 
-    [may_apply]                    # ids of tunables; "*": all that need no reboot and have no high risk
+    [may_apply]                    # ids of tunables; "*": all but those with a reboot or a high risk
     students = ["*"]
-    grace = ["*", "hotplug"]       # a student's own list, by user name; it replaces that of "students"
+    grace = ["*", "hotplug"]       # the list of one student, by user name, instead of "students"
 """
 
 from __future__ import annotations

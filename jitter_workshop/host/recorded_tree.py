@@ -1,11 +1,12 @@
 """Find files in a recorded tree without ever leaving the tree, and read the tree's description of itself.
 
 A tree is untrusted data. Links in it are followed only inside it: an absolute link starts again at the tree's top, and
-a link that leads out is refused. Most paths contain no link, and one openat2(2) with RESOLVE_BENEATH and
-RESOLVE_NO_SYMLINKS opens them. All other paths are walked component by component, and without openat2 all paths are.
+a link that leads out is refused. Most paths contain no link, and are opened by one openat2(2) with RESOLVE_BENEATH and
+RESOLVE_NO_SYMLINKS. All other paths are walked component by component. On a kernel without openat2, every path is
+walked in this way.
 
 The description is ``RECORDING.json`` at the top, which ``record-host`` writes. It can only restrict files: mark a file
-as not permitted, or as read-only. It never adds a file. Invalid entries of it are ignored.
+as not permitted, or as read-only. It never adds a file. Invalid entries of the description are ignored.
 """
 
 from __future__ import annotations
@@ -152,7 +153,7 @@ class Recording:
     """Hold the part of a recording's description that readers need.
 
     ``not_permitted``: files that existed, but could not be read for lack of rights. ``read_only``: files that no user
-    could write on the recorded host; their copies in the tree do not have that mode.
+    could write on the recorded host; the modes of their copies in the tree do not show this.
     """
 
     not_permitted: frozenset[str] = frozenset()

@@ -47,7 +47,8 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class TextReading:
-    """Hold the text of a file without white space at its ends; None if it cannot be read, with the reason."""
+    """Hold the text of a file, without white space at its ends. If the file cannot be read, ``text`` is None, and
+    ``reason`` tells why."""
 
     text: str | None
     reason: str = ""
@@ -179,8 +180,8 @@ class HostRoot:
         return self._recording
 
     def _about(self, path: str, ask: Callable[[str], _Answer], nothing: _Answer) -> _Answer:
-        """Call ``ask`` with a path to a file or folder that never leaves the tree, and return its answer. Return
-        ``nothing`` if the file or folder is missing or refused."""
+        """Call ``ask`` with a path that opens the file or folder ``path`` and never leads out of a recorded tree.
+        Return the answer of ``ask``. Return ``nothing`` if the file or folder is missing or refused."""
         try:
             if not self.recorded:
                 return ask("/" + path.lstrip("/"))

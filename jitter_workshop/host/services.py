@@ -147,8 +147,8 @@ def read_init(root: HostRoot) -> str | None:
 
 
 def runs_systemd(root: HostRoot, init: str | None) -> bool:
-    """Return True if process 1 is systemd. Both its name and the folder that systemd makes at boot must be there
-    (sd_booted(3))."""
+    """Return True if process 1 is systemd: its name is ``systemd``, and the folder exists that systemd makes at boot
+    (sd_booted(3)). ``init``: the name of process 1."""
     return init == "systemd" and root.is_dir("/run/systemd/system")
 
 

@@ -1,6 +1,7 @@
-"""Define what a member of a class posts (progress and curves), and the board of all members that an instructor sees.
+"""Define what a member of a class posts (progress and curves), and the board, on which an instructor sees the posts of
+all members.
 
-All these data come from the member's own process: they help to teach, and prove nothing.
+All these data come from the member's own process, so they prove nothing; they only help to teach.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ Group = Literal["stuck", "at work", "waiting", "done", "away"]
 
 @dataclass(frozen=True, slots=True)
 class PostedChapter:
-    """Hold the progress of one chapter. ``setting`` and ``curve``: True if the chapter's mark of this name was earned.
-    ``hints``: the number of hints shown so far."""
+    """Hold the progress of one chapter. ``setting``, ``curve``: True if the member has earned the chapter's mark
+    "setting" or "curve". ``hints``: the number of hints shown so far."""
 
     id: str
     step: str
@@ -123,7 +124,8 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Hold the whole board: rows by group, ``stuck`` first, then by name. ``host``: name of this machine."""
+    """Hold the whole board. The rows are sorted by group, with the group ``stuck`` first, and within a group by name.
+    ``host``: the name of this machine."""
 
     host: str
     at: str

@@ -19,7 +19,8 @@ class Change:
     """Hold one planned write.
 
     - ``when``: ``run`` means that the write lasts only as long as a run (thread affinity).
-    - ``path``: the file to write. Where there is no file, the call that is made (``sched_setaffinity(TID@START)``).
+    - ``path``: the file to write. If the change is made by a call of the kernel and not by a file, ``path`` is this
+      call, such as ``sched_setaffinity(TID@START)``.
     - ``kind``: how ``path`` is read, compared and written (``tuning/setting_types/kinds.py``).
     - ``lease``: True if the write is undone when the connection that asked for it ends.
     - ``then``: the command to run once after the last write (``update-grub``), "" for none.

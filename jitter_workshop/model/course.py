@@ -131,10 +131,12 @@ class Measurement:
 class Answer:
     """Hold one answer to a prediction. ``explanation`` is shown after the measurement.
 
-    An answer to a mark covers values up to ``up_to_ns`` (None = all larger values). An answer to a choice has an ``id``
-    and a ``text``. Two more fields are for a choice that runs decide:
+    An answer to the kind ``mark`` (the learner guesses a value) covers the values up to ``up_to_ns`` that no earlier
+    answer covers (None = all larger values). An answer to a choice has an ``id`` and a ``text``. Two more fields are
+    for a choice that runs decide:
 
-    - ``figure``: the figure (``stats.figures``) that falls most if this answer is right, None = no figure falls.
+    - ``figure``: the answer is right if this figure (``stats.figures``) falls most from the first run to the second;
+      None = it is right if no figure falls.
     - ``up_to``: the largest factor, ratio or value that this answer covers, None = all larger ones.
     """
 
@@ -159,16 +161,16 @@ OF_A_FIGURE: tuple[By, ...] = ("ratio", "value")
 
 @dataclass(frozen=True, slots=True)
 class PredictionTask:
-    """Hold a question of the step ``predict``. ``kind``: mark (a value at ``percentile`` on ``slot``'s curve) or
-    choice. A choice whose ``slot`` is None needs no run: the explanation follows the learner's answer at once. ``by``
-    says what decides a choice:
+    """Hold a question of the step ``predict``. ``kind``: with ``mark`` the learner guesses the value at ``percentile``
+    on the curve of ``slot``, with ``choice`` the learner chooses an answer. A choice whose ``slot`` is None needs no
+    run: the explanation follows the learner's answer at once. ``by`` says what decides a choice:
 
     - ``falls``: the figure that falls most from ``measure`` to ``again``.
     - ``factor``: the factor by which the chapter's own figure changes.
     - ``ratio``: the value of ``figure`` in ``again`` divided by its value in ``measure``.
     - ``value``: the value of ``figure`` in the slot's run, in the figure's unit.
-    - ``program``: the largest part of the time in which the observed program's threads did not run. It needs no slot,
-      and each answer's id is one of PARTS.
+    - ``program``: the largest of the three PARTS into which the time is divided in which the observed program's threads
+      did not run. It needs no slot, and each answer's id is one of PARTS.
     - None: the lesson names the right answer.
     """
 
@@ -244,8 +246,8 @@ class Shows:
     kernel needs after a restore before the old value takes effect everywhere.
 
     If the figure is a time, it means nothing on an emulated machine. There ``counted`` takes its place: a figure that
-    is counted, and how far it moves. ``uncounted``: the reason why no counted figure shows this change; "" if
-    ``counted`` is given, or if the figure itself is counted.
+    is a count of events, with the factor by which it moves. ``uncounted``: the reason why no counted figure shows this
+    change; "" if ``counted`` is given, or if the figure itself is counted.
     """
 
     figure: str

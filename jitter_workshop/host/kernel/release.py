@@ -139,8 +139,9 @@ def inflated(data: bytes | None) -> bytes | None:
 
 
 def _realtime(root: HostRoot, version: str) -> bool | None:
-    """Return True if the file /sys/kernel/realtime or the build line shows a real-time kernel. Return None if there is
-    neither sign nor build line. Not every real-time kernel has the file."""
+    """Return True if the file /sys/kernel/realtime or the build line ``version`` shows a real-time kernel, False if the
+    build line is known and neither does. Return None if the file does not show it and ``version`` is "". Not every
+    real-time kernel has the file."""
     if root.integer("/sys/kernel/realtime") == 1 or _has_rt(version):
         return True
     return False if version else None

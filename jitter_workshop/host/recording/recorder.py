@@ -113,7 +113,7 @@ class RecordingRoot(HostRoot):
 def write_recording(
     root: RecordingRoot, target: Path, facts: dict[str, object], scrubber: Scrubber | None = None
 ) -> RecordingReport:
-    """Write everything that ``root`` noted below ``target``, a folder that is empty or does not exist yet.
+    """Write all files that ``root`` noted into the folder ``target``, which must be empty or not exist yet.
 
     ``facts``: fields for ``RECORDING.json``. This file is written last, so a folder without it is no complete
     recording. ``scrubber``: decides what is kept. Raise HostError if the target cannot be used, or if nothing was read.
@@ -193,10 +193,11 @@ def _write_all(root: RecordingRoot, target: Path, facts: dict[str, object], clea
 
 
 def _folders(root: RecordingRoot, cleaner: Scrubber, kept: dict[str, bytes]) -> Iterator[str]:
-    """Yield every folder of the recording: each folder that was read, and each folder in the listing of such a folder.
+    """Yield every folder of the recording: each folder whose listing was read, and each folder that such a listing
+    names.
 
-    A file that is only in a listing is added to ``kept`` as an empty file, because its existence may matter. In /proc
-    and /sys no file is added in this way.
+    A file that a listing names and that was never read is added to ``kept`` as an empty file, because its existence may
+    matter. In /proc and /sys no file is added in this way.
     """
     for folder, names in root.folders_seen.items():
         where = cleaner.path(folder)

@@ -99,8 +99,9 @@ Cleaner = Callable[["Scrubber", str, str], str | None]
 class Scrubber:
     """Clean the paths and contents of one host's files.
 
-    ``hostname``: the host's name if it is to be kept; None replaces it by a placeholder. ``secret``: the host's name if
-    it is to be replaced wherever it occurs, because cgroups of containers are named after their host.
+    ``hostname``: the host's name if it is to be kept; None: write a placeholder into the file of the host's name.
+    ``secret``: the host's name if it is to be replaced in all other places, too, such as the names of containers'
+    cgroups.
     """
 
     def __init__(self, hostname: str | None = None, secret: str = "") -> None:

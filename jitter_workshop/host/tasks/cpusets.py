@@ -31,8 +31,9 @@ class Group:
     """Hold one group of the cpuset hierarchy, not the top one.
 
     ``cpus``: the requested CPUs, empty for none. ``effective``: the CPUs that the group has. ``partition``: the state
-    of its partition in version 2, None if not shown. ``exclusive_file``: True on kernels (6.7 and newer) where a
-    partition may take CPUs that a sibling has only requested. ``balanced``: ``sched_load_balance`` in version 1.
+    of its partition in version 2, None if not shown. ``exclusive_file``: True if the group has the file
+    ``cpuset.cpus.exclusive`` (kernel 6.7 and newer). There a partition may use CPUs that a group beside it requests but
+    does not own exclusively. ``balanced``: ``sched_load_balance`` in version 1.
     """
 
     name: str
@@ -58,7 +59,8 @@ def find_cpusets(root: HostRoot) -> Cpusets | None:
 
 
 def read_groups(root: HostRoot, sets: Cpusets) -> tuple[Group, ...]:
-    """Return the groups directly below the top of the cpuset hierarchy that have the cpuset controller."""
+    """Return the groups directly below the top of the cpuset hierarchy. Groups without the cpuset controller are left
+    out."""
     return tuple(
         group
         for name in root.list_dir(sets.where)
@@ -115,9 +117,9 @@ def limited_by(root: HostRoot, sets: Cpusets, tid: int) -> Group | None:
 def isolated_at_run_time(root: HostRoot, sets: Cpusets | None) -> CpuSet:
     """Return the CPUs that cpusets isolate at run time.
 
-    In version 2 these are the CPUs of isolated partitions. Kernels before 6.8 have no list of them, so their groups are
-    read. In version 1 a CPU is isolated if an unbalanced group has the CPU and no balanced group has it. While the top
-    group is balanced, no CPU is isolated.
+    In version 2 these are the CPUs of isolated partitions. Kernels since 6.8 list these CPUs; on older kernels each
+    group is read. In version 1 no CPU is isolated while the top group is balanced. Otherwise a CPU is isolated if an
+    unbalanced group has the CPU and no balanced group has it.
     """
     if sets is None:
         return CpuSet()

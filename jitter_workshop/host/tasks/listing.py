@@ -72,8 +72,8 @@ class Task:
 
 
 def task_ids(root: HostRoot) -> tuple[int, ...]:
-    """Return the ids of all processes in their order. These are the thread group leaders, and every kernel thread is
-    one."""
+    """Return the ids of all processes, the smallest first. A process has the id of its first thread, the thread group
+    leader. Each kernel thread is a process of its own."""
     return tuple(sorted(int(n) for n in root.list_dir("/proc") if n.isascii() and n.isdigit() and len(n) <= 10))
 
 
@@ -132,7 +132,7 @@ def migrations(root: HostRoot, pid: int, tid: int) -> int | None:
 
 def parse_switches(text: str | None) -> int | None:
     """Return the number of context switches, voluntary and involuntary, in the text of a ``status`` file. Return None
-    if one of both numbers is not shown."""
+    if at least one of these two numbers is missing."""
     voluntary, involuntary = (_value(text, f"{kind}_ctxt_switches") for kind in ("voluntary", "nonvoluntary"))
     return None if voluntary is None or involuntary is None else voluntary + involuntary
 

@@ -48,8 +48,8 @@ class Record:
         self.pid = self.flags = 0
 
     def event(self, kind: str, *numbers: int, name: str = "", other: str = "") -> list[TraceEvent]:
-        """Return a list with one event for this record, which has up to three ``numbers``. A number beyond 32 bits
-        becomes the nearest number of 32 bits."""
+        """Return a list with one event, made from this record. The event can have up to three ``numbers``, a ``name``,
+        and a second name ``other``. A number beyond 32 bits becomes the nearest number of 32 bits."""
         a, b, c = (max(_LOW, min(_HIGH, value)) for value in (*numbers, 0, 0, 0)[:3])
         return [TraceEvent(self.ts, self.cpu, kind, self.pid, a, b, c, name, other, self.flags)]
 
@@ -66,8 +66,8 @@ class Decoder:
 
     ``symbols``: the kernel's functions. ``cpus``: an interrupt that is sent to some of these CPUs becomes one event for
     each of them. ``strings``: address → text, for texts that records give by address (``printk_formats``). ``running``:
-    names of the work that has begun, because the record of its end may lack the name. ``switched``: CPU → time of its
-    last thread switch.
+    (CPU, number) of an interrupt handler or a work item that has begun → its name from the record of its start, because
+    the record of its end may lack the name. ``switched``: CPU → time of its last thread switch.
     """
 
     def __init__(

@@ -1,9 +1,10 @@
 """Decode the binary trace: the kernel's description of its events, and the records in a sub-buffer.
 
 Files: ``events/*/*/format``, ``events/header_page``, ``events/header_event`` and ``per_cpu/cpuN/trace_pipe_raw``
-(Documentation/trace/events.rst, Documentation/trace/ring-buffer-design.rst; for the form of an entry
-include/linux/ring_buffer.h). Offsets, sizes and signs come only from the description, because they differ between
-kernels. Damaged or hostile bytes raise only ValueError, and no entry is visited twice.
+(Documentation/trace/events.rst, Documentation/trace/ring-buffer-design.rst). The form of an entry is described in
+include/linux/ring_buffer.h. Offsets, sizes and signs come only from the description, because they differ between
+kernels. Damaged or hostile bytes cause no exception but ValueError and no endless loop, because no entry is visited
+twice.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class Field:
 
     @property
     def code(self) -> str:
-        """Return the field's code for :mod:`struct`: that of an integer, or for an array that of its bytes."""
+        """Return the code with which :mod:`struct` reads the field. A number has the code of an integer; an array is
+        read as bytes."""
         if self.array and not self.located:
             return f"{self.size}s"
         code = _INTEGERS.get((self.size, self.signed))
