@@ -49,7 +49,8 @@ def rest(document: ReportDocument, width: int) -> Iterator[Text]:
 
 
 def for_others(document: ReportDocument, raw: bool, width: int) -> Iterator[Text]:
-    """Yield the parts that the user may not want others to see. ``raw``: this format contains the raw data."""
+    """Yield what a report shows that its user may not want others to see. ``raw``: the chosen format contains the raw
+    data."""
     yield from _heading(FOR_OTHERS, width, "dim")
     yield from _items(_for_others(document, raw), width)
     yield Text()

@@ -31,7 +31,7 @@ Cells: TypeAlias = "tuple[Inline, ...]"
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Hold a part of a line, with a style. The style says what the text is, and what ``more`` means:
+    """Hold a part of a line, with a style. The style says what the text is, and in some styles what ``more`` is:
 
     * ``name``: a name that others chose.
     * ``code``: a path or a value as the host has it.
@@ -42,7 +42,7 @@ class Span:
     * ``badge``: a sign and a word; ``more`` is the kind of badge.
     * ``few``: a figure with a mark; ``more`` is the reason for the mark.
     * ``below``: the text is placed under the rest of its cell.
-    * ``remark``: placed like ``below``, for text without which the row is misread.
+    * ``remark``: like ``below``, but it must be read: without it the row is misunderstood.
     """
 
     style: SpanStyle
@@ -78,8 +78,8 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Hold a paragraph. ``unknown``: the reason why a part is missing. ``how``: the paragraph explains how to read the
-    next blocks. ``verdict``: the paragraph is the most important sentence of its part."""
+    """Hold a paragraph. ``unknown``: the reason why the report lacks something here. ``how``: the paragraph explains
+    how to read the next blocks. ``verdict``: the paragraph is the most important sentence of its section."""
 
     text: Inline
     style: Literal["", "dim", "how", "unknown", "attention", "origin", "verdict"] = ""

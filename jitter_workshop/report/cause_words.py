@@ -113,7 +113,7 @@ def cause_words(kind: str, name: str, limit: int = 40, *, measured: bool = True)
 
 
 def named(one: Cause | InterferingTask, limit: int = 40) -> str:
-    """Return ``cause_words`` for a cause. If several threads have the cause's name, add their number."""
+    """Return ``cause_words`` for a cause. If several threads have the cause's name, also say how many they are."""
     several = f" ({one.threads:,} threads)" if one.threads > 1 else ""
     return cause_words(one.kind, one.name, max(limit - len(several), 8)) + several
 
@@ -191,8 +191,8 @@ def limits(report: EvidenceReport) -> list[str]:
 
 
 def misfits(report: EvidenceReport) -> str:
-    """Return a sentence on the events that did not fit the earlier events, with the time that is not known; "" if all
-    events fit."""
+    """Return a sentence on the events that did not fit the earlier events, and on how much of the measured time has no
+    known cause; "" if all events fit."""
     return unfit(report, report.unknown_ns, report.measured_ns) if report.unbalanced else ""
 
 
@@ -221,8 +221,8 @@ def is_patchy(report: EvidenceReport) -> bool:
 
 
 def explanations(report: EvidenceReport) -> Iterator[str]:
-    """Yield sentences that explain causes which are no task and no event. Sentences that begin with ITEM name what may
-    have filled a gap without an event; they come last."""
+    """Yield sentences that explain those causes that are neither a task nor an event of the trace. Sentences that begin
+    with ITEM come last: each names one thing that may have taken the time in which the trace has no event."""
     if any(cause.kind == "no_event" and cause.name == words.MISSING for cause in report.causes):
         yield _MISSING
     if any(cause.kind == "task" and cause.name.endswith(words.NOT_OURS) for cause in report.causes):
@@ -238,8 +238,8 @@ def explanations(report: EvidenceReport) -> Iterator[str]:
 def without(cause: Cause, report: EvidenceReport) -> str:
     """Return the share of messages that would be below the threshold if this cause were removed, in words.
 
-    Return NONE_LATE if the cause made no message late: its stalls were those of another thread. Return SAME if the
-    share would not change, because the stalls are long enough even without the cause.
+    Return NONE_LATE if the cause made no message late, because it stalled only threads whose messages are not judged.
+    Return SAME if the share would not change, because the stalls are long enough even without the cause.
     """
     if not cause.late_messages:
         return NONE_LATE

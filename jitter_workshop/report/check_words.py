@@ -1,5 +1,5 @@
-"""Explain one check of a host's settings for ``status --explain ID``: why it matters and its value, the risk of a
-change and the way to undo it, and commands to check by hand."""
+"""Explain one check of a host's settings for ``status --explain ID``: its value and why the check matters, the risk of
+a change, the way to undo it, and commands to look by hand."""
 
 from __future__ import annotations
 

@@ -150,8 +150,9 @@ def _has_boot(plan: Plan) -> bool:
 
 
 def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
-    """Return lines that end the script if the host was rebooted since the plan was made. With ``undo`` they end only
-    the undo. A reboot undoes all changes that do not outlast it, and the files may now belong to other devices."""
+    """Return lines that end the script if the host was rebooted since the plan was made, because the plan's files may
+    then belong to other devices. ``undo``: the lines end only the undo, because the reboot itself has undone all
+    changes that do not outlast it."""
     if not _has_boot(plan):
         return ["true"]
     otherwise = (
@@ -168,10 +169,11 @@ def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
 
 
 def _undo(plan: Plan, returning: list[Change], back: list[str], after: list[str]) -> list[str]:
-    """Return the lines that undo the plan.
+    """Return the lines that undo the plan, in this order: the undo of changes that outlast a reboot, the commands that
+    such changes need; a check that the host has not been rebooted; the undo of all other changes.
 
-    Changes that outlast a reboot are undone first, followed by their commands. After these lines the script checks that
-    the host has not been rebooted.
+    ``returning``: the changes in the order of their undo. ``back``: a line for each of them that undoes it. ``after``:
+    the lines that run those commands.
     """
     asked = False
     lines: list[str] = []

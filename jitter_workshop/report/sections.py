@@ -693,8 +693,8 @@ def _event(one: HostEvent) -> Cells:
 
 
 def _status(document: ReportDocument) -> Iterator[Block]:
-    """Yield a table of all checks of the host, with their states before and after. Checks with two different states
-    come first."""
+    """Yield a table of all checks of the host, with their first and their newest state in the session. Checks whose two
+    states differ come first."""
     before, after = document.before, document.after
     for key, snapshot in (("before", before), ("after", after)):
         if why := clean(document.notes.get(key, ""), 400):

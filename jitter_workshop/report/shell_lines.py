@@ -1,7 +1,7 @@
 """Write each change of a plan as one line that a user types into root's shell.
 
 ``plan_script`` writes the same changes as a script that compares each setting before it writes. The lines of this
-module are for a learner who makes the changes by hand, while the workshop compares the settings.
+module are for a learner who makes the changes by hand, while the workshop looks if each setting has its planned value.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def together(changes: Sequence[Change]) -> str:
 
 def moves_alike(change: Change) -> tuple[str, str] | None:
     """For a change that moves a task, return the set that the task leaves and the set that it joins; None for any other
-    change. Changes with equal results can share one line (:func:`together`)."""
+    change. Changes for which this pair is equal can share one line (:func:`together`)."""
     moves = change.kind == "task-cgroup" and _TASK.fullmatch(change.path) is not None
     return (change.before, change.after) if moves else None
 

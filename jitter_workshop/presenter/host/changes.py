@@ -66,7 +66,7 @@ def applied_said(result: ApplyResult) -> list[str]:
 
 def applied(result: ApplyResult, differently: Sequence[Applied], width: int, held: bool = False) -> Lines:
     """Return the result of an apply. ``differently``: writes after which the setting had another value than the written
-    one. ``held``: the changes are restored at the end."""
+    one. ``held``: the old values come back by themselves at the end, and the lines say so."""
     lines = _result(applied_said(result), width, "good" if result.applied else "bold")
     if differently:
         lines += [Text(), heading("NOT THE VALUE THAT WAS WRITTEN")]
@@ -246,7 +246,8 @@ def _items(texts: Iterable[str], width: int) -> Lines:
 
 
 def _result(said: Sequence[str], width: int, style: str) -> Lines:
-    """Return the sentences as paragraphs. The first has ``style``; sentences on refused or left settings stand out."""
+    """Return the sentences as paragraphs. The first has ``style``; sentences on settings that were refused or left
+    alone are coloured."""
     loud = ("Refused", "Left alone")
     return [
         line

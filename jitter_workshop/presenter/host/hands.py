@@ -28,7 +28,7 @@ BOOT_WATCHED = (
 
 
 def not_for_hand(why: str) -> str:
-    """Return the sentence that says why a plan cannot be made by hand."""
+    """Return the sentence that says why a learner cannot make a plan's writes by hand."""
     return f"You cannot make these writes by hand: {why}."
 
 
@@ -91,7 +91,8 @@ def said(view: HandsView) -> str:
 
 
 def was_it_you(view: HandsView, again: str) -> str:
-    """Return what to do about values that are not in the plan. ``again``: the key or command that adopts them."""
+    """Return what to do about values that differ from the plan's. ``again``: the key or command that records them as
+    typed by the user, so that a restore covers them, too."""
     paths = ", ".join(clean(one.change.path, 120) for one in view.writes if one.state == "wrong")
     return f"Not as planned: {paths}. Did you type that? {again} once more takes it over, so that it is restored, too."
 
@@ -136,8 +137,8 @@ def changed(before: HandsView, now: HandsView, width: int) -> Lines:
 
 
 def _detail_of(line: HandLine) -> str:
-    """Return in words what the host shows of a line. For a line that moves many tasks, this is the number of tasks that
-    have moved."""
+    """Return in words how far a shell line has taken effect on the host. If the line moves many tasks, this is the
+    number of tasks that have moved."""
     if len(line.writes) == 1:
         return _detail(line.writes[0])
     count = Counter(one.state for one in line.writes)

@@ -274,13 +274,13 @@ def _for_others(words: Sequence[str]) -> str:
 
 
 def for_one_boot(words: Iterable[str]) -> bool:
-    """Return True if a plan is for the next boot alone. Such a plan cannot be a script, because an apply copies GRUB's
-    menu as it is at that moment."""
+    """Return True if a part of a plan is for the next boot alone. Such a plan cannot be a script, because an apply
+    copies the GRUB menu that exists when it runs, and a script may run much later."""
     return any(word.startswith(ONCE) for word in words)
 
 
 def apply_command(words: Iterable[str]) -> str:
-    """Return the command with which root applies a plan that is, at least in part, for the next boot alone."""
+    """Return the command with which root applies a plan, of which a part or all is for the next boot alone."""
     asked = list(words)
     if all(word.startswith(ONCE) for word in asked):
         asked = ["--next-boot", *(word.removeprefix(ONCE) for word in asked)]

@@ -145,8 +145,8 @@ def head(found: Findings, filtered: str, width: int) -> Iterator[Text]:
 
 def line(finding: Finding, under: bool, width: int) -> Text:
     """Return a check in one line: sign, id, title and value, with an arrow to a better value if one is known. Parts
-    that do not fit are left out whole, because the check's page has all of them. A value that can be better is left out
-    last."""
+    that do not fit are left out whole, because the check's page has all of them. If a better value is known, the title
+    is left out before the values."""
     check = finding.check
     quiet = check.state == "unavailable"
     made = Text("▸ " if under else "  ", "accent")
@@ -196,8 +196,8 @@ def about(finding: Finding, width: int) -> Iterator[Text]:
 
 
 def page(check: Assessment, explained: Explained, recorded: bool, width: int, chapter: Text | None = None) -> Lines:
-    """Return the whole page of a check. ``chapter``: the line that names its chapter (:func:`treated`); None for a
-    verb."""
+    """Return the whole page of a check. ``chapter``: the line that names the check's chapter (:func:`treated`); None if
+    a command prints the page."""
     state = Text.assemble((f"{MARKS[check.state][0]} {WORDS[check.state]}", COLOURS[check.state]))
     state.append(" · drifted" if check.drifted is not None else "", "bold bad")
     state.append(" · a recorded host" if recorded else "", "accent")

@@ -223,8 +223,8 @@ def _picture(ratios: Sequence[float | None], shown: int, each: int, height: int)
 
 
 def _reach(ratios: Sequence[float | None]) -> int:
-    """Return the limit of the picture's scale: the smallest of a few fixed factors that covers all ratios above and
-    below 1."""
+    """Return the limit of the picture's scale: the smallest f of a few fixed factors for which all ratios lie between
+    1/f and f; the largest of them if none is enough."""
     far = max((max(r, 1 / r) for r in ratios if r and not math.isinf(r)), default=1.0)
     return next((reach for reach in _REACHES if reach >= far), _REACHES[-1])
 
@@ -443,7 +443,7 @@ def remembered(proof: Proof) -> str:
 
 
 def when(proof: Proof) -> str:
-    """Return the day and minute when the proof ended, in local time; without an end, the beginning."""
+    """Return the day and minute when the proof ended, in local time. If it has not ended, return when it began."""
     moment = local_time(proof.ended_at or proof.started_at)
     if moment is None:
         return "at an unknown time"

@@ -1,1 +1,1 @@
-"""Put runs, their curves, causes and comparisons into lines, and programs that were traced."""
+"""Make lines of text for runs (their curves, causes and comparisons) and for traced programs."""

@@ -133,7 +133,8 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
 
 
 def busiest_second(second: CpuSecond, report: EvidenceReport, width: int) -> Lines:
-    """Return the busiest second as timelines, with the knee that each event makes at the run's rate of messages."""
+    """Return the busiest second as timelines. For each kind of event, also say at which percentile such events would
+    bend the curve of latency, at the run's rate of messages."""
     cut = f" The trace covers only {nice_ns(second.traced_ns)} of this second." if second.traced_ns < 0.95e9 else ""
     told = f"Others took {nice_ns(second.taken_ns)} of CPU {second.cpu}, more than in any other second.{cut}"
     found = [
@@ -153,8 +154,9 @@ def busiest_second(second: CpuSecond, report: EvidenceReport, width: int) -> Lin
 
 
 def _cells(cells: Sequence[int], width: int, *, line: bool = False) -> str:
-    """Return times in equal parts of a second as ``width`` characters: a bar where at least half of the time was taken,
-    a stroke where less was taken. ``line``: draw a thin line instead of bars and strokes."""
+    """Return a line of ``width`` characters for one second: a bar where at least half of the time was taken, a stroke
+    where less was taken. ``cells``: the time that was taken in each of equal parts of the second. ``line``: draw a thin
+    line instead of bars and strokes."""
     drawn = ""
     for column in range(width):
         low = column * len(cells) // width
@@ -250,8 +252,8 @@ def stall_bar(stall: ExplainedStall, width: int) -> tuple[str, tuple[tuple[str, 
 
 
 def _spread(offset: int, ns: int, each: float, columns: int) -> Iterator[tuple[int, float]]:
-    """Yield (column, ns) for each column of a bar that a piece of a stall covers. ``each``: the length of a column in
-    ns."""
+    """Yield (column, ns) for each column of a bar that is touched by a part of a stall: the time of this part that
+    falls into the column. The part begins at ``offset`` and is ``ns`` long. ``each``: the length of a column in ns."""
     end = offset + ns
     for column in range(int(offset / each), columns):
         low, high = column * each, (column + 1) * each
@@ -283,7 +285,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def focused(evidence: Sequence[str]) -> bool:
-    """Return True if the chapter shows a page of its own about a traced run, before the page with the causes."""
+    """Return True if the chapter shows a special page about a traced run first, and then the page with the causes."""
     return any(word in _FOCUS for word in evidence)
 
 
@@ -302,9 +304,9 @@ def offered(evidence: Sequence[str], traced: bool) -> str:
 
 
 def ran_there(report: EvidenceReport, focus: Sequence[str], width: int) -> Iterator[Text]:
-    """Yield the tasks and the kernel's work on the measured CPUs, and the tasks that sent interrupts, moved threads or
-    woke threads. ``focus``: words of a chapter's ``evidence``; their sections come first, and other words are
-    ignored."""
+    """Yield sections on the tasks and the kernel's work on the measured CPUs, and on the tasks that sent interrupts,
+    moved threads or woke threads. ``focus``: words of a chapter's ``evidence``. The sections that they name come first;
+    words that name no section are ignored."""
     present = report.residence
     if present is None:
         return

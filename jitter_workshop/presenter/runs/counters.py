@@ -1,5 +1,5 @@
-"""Show the counters of a run that has no trace, and commands that this user may run by hand
-(Documentation/admin-guide/sysctl/kernel.rst: perf_event_paranoid, perf-security.rst)."""
+"""Show the counters of a run that has no trace, and commands for a look by hand that this process's user has the rights
+to run (Documentation/admin-guide/sysctl/kernel.rst on perf_event_paranoid, and perf-security.rst)."""
 
 from __future__ import annotations
 

@@ -111,8 +111,8 @@ def percentile_table(curves: Sequence[RunCurve], width: int) -> Lines:
 
 
 def _heads(names: Sequence[str], width: int) -> list[tuple[str, ...]]:
-    """Return names in the rows of a table's head, at most _HEAD_ROWS: the last words of each name stand in the last
-    row. Return [] if no curve has a name."""
+    """Return the rows of a table's head, at most _HEAD_ROWS. Each name is spread over the rows of its column, so that
+    it ends in the last row. Return [] if no curve has a name."""
     columns = []
     for name in names:
         told = [line.plain for line in wrap(clean(name, 80), width)] if name else []

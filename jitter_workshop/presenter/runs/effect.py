@@ -61,9 +61,9 @@ _PERCENTILE = re.compile(r"p[\d.]+")
 
 
 def told_first(found: Effects) -> Effect | None:
-    """Return the effect that is told first. If a percentile moved most, this is the percentile by which the runs are
-    judged, if that moved by the factor MOVED in the same direction and not by chance: it was named before the runs,
-    and the largest of many figures is partly luck. Otherwise it is the largest effect."""
+    """Return the effect that is told first: mostly the largest one. But if the largest is on a percentile, the
+    percentile by which the runs are judged is told instead, if it moved in the same direction, by the factor MOVED and
+    not by chance. Reason: it was chosen before the runs, and the largest of many figures is partly luck."""
     lead, tail = found.lead, found.tail
     if lead is None or tail is None or not _PERCENTILE.fullmatch(lead.name):
         return lead
@@ -80,7 +80,8 @@ def origin_of(seen: KnownRun) -> str:
 
 def measured(seen: KnownRun, width: int, shows: Shows | None = None, asked: str | None = None) -> Lines:
     """Return the result of one run: the percentile by which it is judged, the chapter's figure, and the tasks that
-    disturbed the run. A recorded run is called recorded. ``asked``: the percentile of the guess."""
+    disturbed the run. A recorded run is called recorded. ``asked``: the percentile that the lesson asks the learner to
+    guess."""
     tail = _tail(seen, asked)
     line = Text()
     if tail is not None:
@@ -165,9 +166,9 @@ def so_far(now: Progress | None, workload: str, asked: str | None, width: int, *
 def compared(
     found: Effects, runs: Sequence[KnownRun], relation: Relation, width: int, proof: str = "", *, short: bool = False
 ) -> Lines:
-    """Return the result of two runs. The effect on the chapter's figure and the largest effect on latency or stalls
-    come first. The largest effect in the other direction follows; a certain loss is bold. The state of the proof and
-    the tasks that disturbed a run follow in plain text. ``proof``: a sentence on the proof of this change; "" if the
+    """Return the result of two runs, in this order: the effect on the chapter's figure, the largest effect on latency
+    or stalls, the largest effect in the other direction (bold if it is a loss that chance does not explain), the state
+    of the proof, and the tasks that disturbed a run. ``proof``: a sentence on the proof of this change; "" if the
     change cannot be proven. ``short``: leave out why fewer stalls come with a longer tail, and tasks that took less
     than _MUCH_COMPANY of a CPU."""
     told, caveats = _compared(found, runs, relation, proof, short)
@@ -312,16 +313,17 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> T
 
 
 def unsteady(runs: Sequence[KnownRun]) -> str:
-    """Return in words the settings of this tool that changed during the first or the second run."""
+    """Return in words which of the host's settings, of those that this tool reads, changed during the first or the
+    second run."""
     both = zip(("first", "second"), runs, strict=True)
     notes = [(which, seen.run.notes[UNSTEADY]) for which, seen in both if UNSTEADY in seen.run.notes]
     return "; ".join(clean(note.replace(MEANWHILE, f"during the {which} run", 1), 300) for which, note in notes)
 
 
 def _of_chapter(found: Effects) -> Text | None:
-    """Return the sentences on what the chapter's change did to its cause: by the measured time of the causes, then by
-    the chapter's figure, mostly a count. Return None if the time and the figure did not move. Something is called the
-    chapter's cause only if it took at least LEAST_SHARE of the stalled time in one of the runs."""
+    """Return the sentences on how the chapter's change affected the cause that it is made against: first the change of
+    that cause's measured time, then the change of the chapter's figure (mostly a count). Return None if neither moved.
+    A cause's time is told only if it was at least LEAST_SHARE of the stalled time in one of the runs."""
     shown = found.shown
     figure_told = "" if shown is None else _change(shown) if shown.at_least else in_words(shown)
     small = _small(found.causes)
@@ -379,9 +381,9 @@ def _of_a_second(ns: float) -> str:
 
 
 def _small(causes: Sequence[CauseTime]) -> tuple[str, str] | None:
-    """Return two times per second, in words: the time of the causes that the chapter's figure counts, and the time of
-    all stalls. Both are from the run in which these causes took more time. Return None if there are no such causes, or
-    if they took LEAST_SHARE of the stalled time or more."""
+    """Return two times per second, in words, if the causes that the chapter's figure counts took less than LEAST_SHARE
+    of the stalled time: the time of these causes, and the time of all stalls. Both are from one run, the one in which
+    these causes took more time. Return None if they took more, or if there are no such causes."""
     counted = [one for one in causes if one.counted]
     ns = [sum(one.ns[run] for one in counted if not one.at_most[run]) for run in (0, 1)]
     whole = sum(one.ns[ns.index(max(ns))] for one in causes)
@@ -566,9 +568,9 @@ def in_doubt(one: Effect, found: Effects, runs: Sequence[KnownRun]) -> bool:
 
 
 def of_another_cause(found: Effects) -> CauseTime | None:
-    """Return the cause that explains half of the difference in stalled time or more, if the change is not made against
-    this cause. An example is a disk's interrupt that came during one run only. Return None if there is no such cause,
-    and if it is not known against which causes the change is made."""
+    """Return the cause that explains at least half of the difference in stalled time, if the change is not made against
+    this cause; for example a disk's interrupt that came during one run only. Return None if there is no such cause, or
+    if it is not known against which causes the change is made."""
     if found.lead is None or not any(one.treated for one in found.causes):
         return None
     sign = 1 if found.direction == "worse" else -1
@@ -588,10 +590,10 @@ def noises_differ(runs: Sequence[KnownRun]) -> bool:
 
 
 def busier_after(found: Effects, runs: Sequence[KnownRun]) -> bool:
-    """Return True if other work on the host may explain that the second run was worse. Other tasks took more than twice
-    as much of its CPUs as of the first run's, or more than twice as many interrupts of devices came, at least
-    _MANY_INTERRUPTS more in a second. A gain is not doubted like this, because a change may be made to keep such work
-    away."""
+    """Return True if the second run was worse and other work on the host may explain it. There are two signs: other
+    tasks took more than twice as much of the second run's CPUs as of the first run's; or the interrupts of devices more
+    than doubled, and rose by at least _MANY_INTERRUPTS a second. A gain is never doubted for these signs, because a
+    change may be made to keep such work away."""
     if found.direction != "worse" or len(runs) < 2:
         return False
     shares = []

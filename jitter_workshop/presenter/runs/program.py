@@ -382,7 +382,8 @@ def matching(found: Sequence[ProcessSeen], words: str) -> tuple[ProcessSeen, ...
 
 
 def _cause(kind: str, name: str, limit: int) -> str:
-    """Return a cause in words, with at most ``limit`` characters of its name. A program's thread may be throttled while
-    another task has its CPU."""
+    """Return a cause in words, with at most ``limit`` characters of its name. Throttling is named as it is:
+    ``cause_words`` would say that the CPU was idle, but while a program's thread is throttled, another task may have
+    its CPU."""
     by_limit = kind == "task" and name in (THROTTLED, REAL_TIME_THROTTLED)
     return name if by_limit else cause_words(kind, name, limit, measured=False)

@@ -95,8 +95,9 @@ def about_to_measure(
     asked: str | None = None,
 ) -> Lines:
     """Describe a run before it starts. ``reach``: the percentiles that the run will have
-    (``flow.measuring.run_length``). ``company``: the lesson's words for the noise beside it. ``hides``: a noise has to
-    be hidden first. ``asked``: the percentile of the guess."""
+    (``flow.measuring.run_length``). ``company``: the lesson's words for the noise beside it. ``hides``: before this
+    run, the workshop starts a noise that the learner has to find. ``asked``: the percentile that the lesson asks the
+    learner to guess."""
     cpus = (
         ("producer", request.producer_cpu),
         ("accumulator", request.accumulator_cpu),
@@ -207,8 +208,8 @@ def now_told(block: Block) -> str:
 
 def sparkline(values: Sequence[float | None], room: int, scale: tuple[float, float] | None = None) -> str:
     """Return one character per value. For more than ``room`` values, one character shows the mean of a few. The scale
-    goes from the lowest to the highest value, or over ``scale``; if both ends are equal, the line stays in the
-    middle."""
+    goes from the lowest to the highest value; ``scale`` gives other limits. If both limits are equal, all characters
+    have the middle height."""
     if len(values) > room:
         groups = [values[i * len(values) // room : (i + 1) * len(values) // room] for i in range(room)]
         values = [_mean(group) for group in groups]

@@ -41,7 +41,8 @@ class _Box:
 @dataclass(frozen=True, slots=True)
 class Changed:
     """Hold what the boxes say about a plan. ``effects``: its effects on CPUs. ``writes``: CPU → the number of writes to
-    its own files that no effect describes. ``made``: the writes are made, so the boxes show the state after them."""
+    files of this CPU that ``effects`` does not cover. ``made``: the writes are made, so the boxes show the state after
+    them."""
 
     effects: tuple[CpuEffect, ...] = ()
     writes: Counter[int] = field(default_factory=Counter)
@@ -63,9 +64,9 @@ def of_settings(
     waits: bool = True,
     ascii_only: bool = False,
 ) -> Lines:
-    """Return the boxes of :func:`boxes` with what a plan of settings changes on each CPU; [] if the plan changes no
-    single CPU. ``made``: the writes are in effect, so the boxes show the state after them. ``waits``: the host was not
-    rebooted after these writes."""
+    """Return the boxes of :func:`boxes` with what a plan of settings changes on each CPU; [] if no change of the plan
+    is about particular CPUs. ``made``: the writes are in effect, so the boxes show the state after them. ``waits``:
+    boot parameters among the writes wait for the next boot."""
     planned = tuple(changes)
     changed = Changed(effects(planned, view.topology.online, waits=waits), uncounted(planned), made)
     return _drawn(view, width, changed, ascii_only) if changed.effects or changed.writes else []
@@ -127,7 +128,7 @@ def _boxes(view: CpuView, changed: Changed) -> list[_Box]:
 
 
 def _cores(view: CpuView, cpus: CpuSet) -> list[CpuSet]:
-    """Return the cores of these CPUs, each as its online CPUs, in the order of their first CPUs."""
+    """Return the cores to which these CPUs belong, each as the set of its online CPUs, ordered by their first CPUs."""
     cores = [CpuSet((cpu,)) | view.topology.siblings_of(CpuSet((cpu,))) for cpu in cpus]
     return sorted(dict.fromkeys(cores), key=lambda core: core.cpus)
 
@@ -217,8 +218,8 @@ def _size(count: int) -> str:
 
 
 def _alike(view: CpuView, cores: Sequence[CpuSet]) -> Iterator[Text]:
-    """Yield a line for each core. Neighbouring cores whose CPUs have the same roles share a line. CPUs of the same
-    cores with another role, such as siblings, have a line of their own."""
+    """Yield a line for each core; neighbouring cores whose CPUs have the same roles share one. If the CPUs of a core
+    have different roles, such as a hot CPU and its idle sibling, each role has a line."""
     for _, group in groupby(cores, key=lambda core: tuple(_role(view, core, cpu) for cpu in core)):
         together = list(group)
         of_role: dict[tuple[str, str], list[int]] = {}

@@ -1,4 +1,4 @@
-"""Find the effects of writes on each CPU, such as how many movable interrupts or how much unbound work it may get."""
+"""Find what writes change on each CPU, such as how many of the movable interrupts or unbound workqueues may use it."""
 
 from __future__ import annotations
 

@@ -57,8 +57,8 @@ def place(term: Term, text: str) -> int | None:
 
 @functools.cache
 def _pattern(form: str) -> re.Pattern[str]:
-    """Return a pattern for a word or its plural. An abbreviation counts in capitals only; a path or a file does not
-    count."""
+    """Return a pattern that finds a word or its plural. An abbreviation is found only in capitals, and nothing is found
+    inside a path or a file's name."""
     flags = re.NOFLAG if form.isupper() else re.IGNORECASE
     return re.compile(rf"(?<![\w/.-]){re.escape(form)}(?:s|es)?(?![\w/]|\.\d)", flags)
 

@@ -241,8 +241,8 @@ def _words(plain: str) -> Iterator[tuple[int, int]]:
 
 
 def _break(word: str, room: int) -> int:
-    """Return the position at which a long word is cut: after the last separator of paths and lists, if that position is
-    not too early."""
+    """Return the position at which a word that is longer than ``room`` is cut: after the last ``/``, ``,`` or the like
+    in the second half of the room; without one, at the end of the room."""
     cut = max(len(set_cell_size(word, room)), 1) if cell_len(word) > room else len(word)
     places = [word.rfind(mark, cut // 2, cut) + 1 for mark in "/,;|:="]
     return next(filter(None, places), cut)

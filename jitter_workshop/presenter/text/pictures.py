@@ -52,8 +52,8 @@ def digits_a_row(width: int) -> int:
 
 
 def mask_bits(mask: Mask, width: int, at: int | None = None) -> Lines:
-    """Draw a mask as bits, the lowest CPU at the right. Above the bits of each digit is its highest CPU, and below them
-    the digit. ``at``: the CPU under the cursor."""
+    """Draw a mask as bits, the lowest CPU at the right. The bits of each hexadecimal digit form a group; above it is
+    its highest CPU, and below it the digit. ``at``: the CPU under the cursor."""
     digits = -(-mask.cpus // 4)
     a_row = digits_a_row(width)
     lines: Lines = []
@@ -93,8 +93,8 @@ def _steps(knees: Knees, width: int) -> Lines:
 
 
 def _knees(knees: Knees, width: int) -> Lines:
-    """Draw a curve on logarithmic axes, two rows a decade. The words of a step stand to its left. Nothing else is drawn
-    there, because all earlier steps are lower. Long words begin in the rows above the step."""
+    """Draw a curve on logarithmic axes, two rows a decade. The curve only rises to the right, so the place to the left
+    of a step is always free: the step's words stand there. Long words begin some rows higher."""
     steps = knees.steps
     wide = width - _AXIS - 1
     far = max(math.ceil(_rarity(steps[-1].percentile)) + (1 if width >= _ROOMY else 0), 2)
@@ -166,8 +166,8 @@ def _rarity(percentile: float) -> float:
 
 
 def knee_of(event: Event, rate: float = MESSAGES_A_SECOND) -> float:
-    """Return the percentile from which messages are late because of an event. Each event makes one message late, or all
-    messages that were due while it lasted. ``rate``: messages in a second."""
+    """Return the percentile above which messages are late because of an event. Each time the event comes, it makes all
+    messages late that are due while it lasts, and at least one. ``rate``: messages in a second."""
     late = event.count * max(1.0, event.length_ns * rate / 1e9)
     return 100 - 100 * min(late / rate, 1.0)
 

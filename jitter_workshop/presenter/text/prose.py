@@ -112,8 +112,8 @@ def _picture(kind: str, figures: list[str], width: int, ascii_only: bool, cpus: 
 
 
 def _as_it_is(line: str, width: int, style: str) -> list[Text]:
-    """Return a line of code or of a table; text that does not fit continues on the next line, below the last column or
-    a little indented."""
+    """Return a line of code or of a table. Text that does not fit continues on the next line: below the last column, or
+    a little indented if there are no columns or the last one begins too far to the right."""
     if cell_len(line) + 2 <= width:
         return [Text("  " + line, style=style)]
     body = line.lstrip()

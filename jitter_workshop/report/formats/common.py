@@ -2,9 +2,9 @@
 a run.
 
 Each format is a module with a function ``files(document, session, runs, name) -> {file name: content}``. ``name`` is
-the name of the requested file. It is "" for standard output, which takes one file only. The first entry of the result
-is the file that the user is told about. A format may choose another name than ``name`` for it. The names of further
-files begin like the first file's name.
+the name of the requested file, or "" for standard output: then only one file is returned. The first entry is the main
+file, about which the user is told. A format may give the main file a name other than ``name``. The names of further
+files begin like the main file's name.
 """
 
 from __future__ import annotations

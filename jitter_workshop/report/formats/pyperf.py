@@ -2,13 +2,13 @@
 
 There are two kinds of benchmarks, all in seconds:
 
-- of runs: p50, p99 and p99.9 of the main histogram, one value per *block*. Runs with the same label that were measured
-  in the same way are the runs of one benchmark. The blocks of a run depend on each other, so a difference that
+- made from runs: p50, p99 and p99.9 of the main histogram, one value per *block*. Runs with the same label that were
+  measured in the same way make one benchmark. The blocks of a run depend on each other, so a difference that
   ``compare_to`` calls significant says nothing about a change.
-- of proofs: p50, p99, p99.9 and the time stolen per second of the runs without and with the change, one value per
-  *round*. Two more files are written for each proof, one without and one with the change. Their benchmarks have the
-  same names, so that ``compare_to`` compares them. ``compare_to`` ignores the pairs and judges each line alone; only
-  the proof has a verdict.
+- made from proofs: p50, p99, p99.9 and the time stolen per second of the runs without and with the change, one value
+  per *round*. Two more files are written for each proof, one without and one with the change. Their benchmarks have the
+  same names, so that ``compare_to`` compares them. ``compare_to`` does not know which two runs are a round, and judges
+  each measure as if it were the only one; so only the proof's own verdict counts.
 
 ``compare_to`` finds benchmarks of two files by name. So a name contains a label only if a file holds runs of several
 labels."""
@@ -81,8 +81,8 @@ def _suite(document: ReportDocument, benchmarks: Sequence[dict[str, Any]]) -> by
 
 
 def _apart(benchmarks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the benchmarks with different names, because pyperf refuses a file with two equal names. A name that
-    occurs again gets a number."""
+    """Return all benchmarks, some of them with a new name, so that no two names are equal: pyperf refuses a file with
+    two equal names. A name that occurs again gets a number."""
     found: dict[str, dict[str, Any]] = {}
     for one in benchmarks:
         name, number = one["metadata"]["name"], 1
@@ -144,10 +144,10 @@ def _subjects(proofs: Sequence[Proof]) -> list[tuple[str, str]]:
 
 
 def _of_side(document: ReportDocument, proof: Proof, side: str, runs: Mapping[str, Run]) -> Iterator[dict[str, Any]]:
-    """Yield a benchmark of one side of a proof for each measure that is above 0 in all runs of the proof.
+    """Yield the benchmarks of one side of a proof, one for each measure that is above 0 in all runs of both sides.
 
-    ``side``: the runs without or those with the change. A measure that some run lacks is left out, because the side
-    with missing values would look better or worse than it is.
+    ``side``: the runs without or those with the change. A measure that is 0 or unknown in one run is left out: the mean
+    of the other runs' values would make its side look better or worse than it is.
     """
     without = [runs[one.without] for one in proof.rounds]
     with_it = [runs[one.with_it] for one in proof.rounds]

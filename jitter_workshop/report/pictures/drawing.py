@@ -1,10 +1,10 @@
 """Draw the chart as shapes: lines, words, curves and their marks. ``svg`` and ``png`` write these shapes.
 
 Axes, ticks and ranges come from ``stats.scale``, so that the picture shows the same as the terminal. Curves differ by
-colour and by mark; a mark stands at each figure of the legend. A curve is solid up to the last percentile with ten
-samples beyond it, then dotted. Published curves are grey, thin and named as published. Labels from outside are cleaned
-and shortened here; the module of a format escapes them. Lengths are in pixels of a sheet that is :data:`WIDTH` wide; y
-grows downward.
+colour and by mark; each curve has its mark at the values that the legend gives as numbers. A curve is solid up to the
+last percentile with ten samples beyond it, then dotted. Published curves are grey, thin and named as published. Labels
+from outside are cleaned and shortened here; the module of a format escapes them. Lengths are in pixels of a sheet that
+is :data:`WIDTH` wide; y grows downward.
 """
 
 from __future__ import annotations
@@ -182,8 +182,8 @@ def picture(
     """Return a chart of curves: axes, labels, and a legend with p50, p99.9 and maximum.
 
     ``view``: the axes, and one path for each curve; None means the view of value by percentile. ``between``: the
-    indices of the curves before and after a change. The space between both curves is filled, if the view has such a
-    space.
+    indices of the curves before and after a change. The space between both curves is filled if the view's y axis is a
+    time or a share.
     """
     view = percentiles(curves) if view is None else view
     title = clean(title or view.title)
@@ -204,8 +204,8 @@ def picture(
 
 
 def heat_picture(heat: Heat, title: str = "") -> Picture:
-    """Return the heat map of a run: time to the right, latency up. A cell's shade says how many values its block has at
-    that latency."""
+    """Return the heat map of a run: time to the right, latency up. A cell's shade says how many values of this latency
+    the block that was measured at this time has."""
     along = f"time since the run's start{' (blank: a pause between blocks)' if heat.pauses else ''}"
     plot = _Plot(View((), (), heat.ranges, "elapsed", "time", "", along, "latency"))
     bottom = _TOP + _PLOT_HEIGHT

@@ -1,5 +1,5 @@
-"""Draw the charts as PNG, for programs that cannot show SVG. The file has two pixels along each side of a pixel of the
-sheet.
+"""Draw the charts as PNG, for programs that cannot show SVG. In pixels, the file is twice as wide and twice as high as
+the sheet of :mod:`drawing`.
 
 Lines are drawn larger and then averaged, in one band of the picture after another, so that a long legend needs little
 memory. The letters come from the font in the assets: a small server has no fonts, and the picture must be the same on

@@ -25,8 +25,8 @@ _MOST_PIECES = 400
 
 
 def interval(verdict: Verdict | Ranked, axis: Axis) -> str:
-    """Return the picture of an interval, in front of the band of no change and a line at the ratio 1. Return "" if the
-    interval contains every ratio."""
+    """Return a picture of an interval. Behind the interval are the band of no change and a line at the ratio 1. Return
+    "" if the interval contains every ratio."""
     drawn = interval_plot.strip(verdict, axis)
     if drawn is None:
         return ""
