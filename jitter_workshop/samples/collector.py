@@ -6,8 +6,8 @@ objects that are alive, and meanwhile no thread of this process runs Python code
 of CPython's own collector: nothing here sleeps.
 
 A request makes 1,000 objects. The collector goes through the young objects after every 700 new ones. It goes through
-all objects after about 70,000 new ones, if a quarter of all objects is new. So more than one request in 100 meets a
-full collection, and p99 shows it.
+all objects when about 70,000 were made since it last did so, and these are at least a quarter of all. So more than one
+request in 100 meets a full collection, and p99 shows it.
 """
 
 from __future__ import annotations

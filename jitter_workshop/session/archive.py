@@ -1,9 +1,10 @@
 """Pack a session into an archive that a report can contain, and bring the session back: bit for bit, or not at all.
 
 The form is a tar archive (POSIX ustar), compressed by xz. Its first file is ``manifest.json``, an :class:`Index`; the
-session's files follow in the index's order. Histograms of single blocks and kernel traces are most of the bytes. They
-are packed while there is ``room``, those of the newest runs first; the index names the others. Every other file of the
-session is packed, except locks, unfinished files and files that were set aside. The same session gives the same bytes.
+session's files follow in the index's order. Most of the bytes are histograms of single blocks, and kernel traces. These
+are packed while there is ``room``, the newest runs' first; the index lists those that were left out. All remaining
+files of the session are packed, except locks, unfinished files and files that were set aside. The same session gives
+the same bytes.
 
 No archive is unpacked to more bytes than :func:`most_unpacked` allows. No file is written outside the sessions' folder,
 or under a name that no session uses. The session's folder appears whole or not at all.
@@ -129,9 +130,10 @@ def pack(folder: Path, *, room: int | None = None) -> bytes:
 
 
 def _newest(folder: Path, sizes: Mapping[str, int], left: float, level: int) -> dict[str, bytes]:
-    """Return the files that fit into ``left`` bytes, as path → content. Newer runs come first.
+    """Return the optional files that fit into ``left`` bytes, as path → content.
 
-    Histograms of blocks are taken first, until one does not fit. Afterwards traces are taken. ``sizes``: path → bytes.
+    Histograms of blocks are taken first, from the newest run to the oldest, until one does not fit. Afterwards each
+    trace that fits is taken, in the same order. ``sizes``: path → bytes.
     """
     found: dict[str, bytes] = {}
     newest = sorted(sizes, reverse=True)

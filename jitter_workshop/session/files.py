@@ -203,7 +203,7 @@ def read_each(
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove the unfinished files that a dead process left, by their temporary names. The caller must hold the
+    """Remove the unfinished files that a dead process left; they have temporary names. The caller must hold the
     session's lock."""
     with contextlib.suppress(OSError):
         for entry in folder.iterdir():

@@ -2,9 +2,9 @@
 
 A line is ``[Tag=TAG,]START,LENGTH,MAX,HISTOGRAM``. ``#`` begins a comment; times count from ``#[StartTime: …]`` or
 ``#[BaseTime: …]`` (HdrHistogram's HistogramLogReader). The intervals of a tag are added up to one run. MAX is the
-greatest value, in a unit that the writer chose. If MAX is a millionth of the histogram's own maximum, the values are in
-ns, the default of the format's writers. The perf-workshop writes one line without any header into
-``encoded-result-histogram-…-LABEL_….report.enc``, in ns.
+greatest value of HISTOGRAM again, but often in a larger unit. By default, programs write MAX in ms and HISTOGRAM in ns:
+then MAX is a millionth of HISTOGRAM's greatest value, and the unit is known. The perf-workshop writes one line without
+any header into ``encoded-result-histogram-…-LABEL_….report.enc``, in ns.
 """
 
 from __future__ import annotations
@@ -181,7 +181,8 @@ def _run(name: str, label: str, tag: _Tag, header: _Header, unit: str | None, cu
 
 
 def _ratio(tag: _Tag) -> int | None:
-    """Return the ratio of MAX's unit to the values' unit: 1,000,000 (ns and ms), 1,000 or 1; None for anything else."""
+    """Return how many times as large the unit of MAX is as the unit of the values: 1,000,000 (ms and ns), 1,000 or 1;
+    None for any other ratio."""
     printed, low, high = tag.greatest
     if printed <= 0:
         return None

@@ -1,9 +1,9 @@
-"""Keep the changes that a session made to the host in ``history.jsonl``, and the host's status at the beginning and
-now.
+"""Keep the changes that a session made to the host in ``history.jsonl``, and the host's first and newest status in two
+other files.
 
-Each event is one line. Lines are only appended, each in one call, so that ``apply`` in another terminal may add lines
-while a workshop holds the session's lock. The file belongs to the user and may be cut off or edited: unreadable lines
-are left out, and a notice reports them.
+Each event is one line of ``history.jsonl``. Lines are only appended, each in one call, so that ``apply`` in another
+terminal may add lines while a workshop holds the session's lock. The file belongs to the user and may be cut off or
+edited: unreadable lines are left out, and a notice reports them.
 """
 
 from __future__ import annotations

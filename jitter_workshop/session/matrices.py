@@ -44,8 +44,9 @@ def _check(matrix: Matrix, ident: str) -> None:
 
 
 def newest_lines(sessions: Path, topology: str) -> Lines | None:
-    """Return the times of the newest complete matrix of a host in any session below a folder; None if there is none.
-    ``topology``: the host's id, as the matrix has it. A file that cannot be read is ignored."""
+    """Search all sessions in a folder for complete matrices of one host, and return the times of the newest one; None
+    if there is none. ``topology``: the id of the host's CPUs, which a matrix contains. A file that cannot be read is
+    ignored."""
     named: list[tuple[str, Path]] = []
     try:
         for session in sessions.iterdir():

@@ -146,8 +146,8 @@ class OpenSession:
         """Return the run for an id, the unique beginning of an id, a label (the newest run with it) or ``@1`` (the
         newest run). Raise SessionError if there is no such run.
 
-        If there are other runs, the numbers ``@1``, ``@2`` … leave out the runs of proofs, because each proof would
-        shift all numbers.
+        The numbers ``@1``, ``@2`` … do not count runs of proofs, because each proof would shift all numbers. Only a
+        session that has no other runs counts them.
         """
         runs = self.runs()
         if wanted.startswith("@"):

@@ -67,8 +67,8 @@ class Judge:
 
 
 def _rounds_of_command(proof: Proof) -> tuple[Round, ...]:
-    """Return the rounds of a command's proof from the figures that the proof contains. Raise ValueError if a figure is
-    missing."""
+    """Return the rounds of a proof that measured a command of the user's, made from the figures that the proof
+    contains. Raise ValueError if a figure is missing."""
     from jitter_workshop.stats.rounds import figure_rounds
 
     known = [(one.order, *one.figures) for one in proof.rounds if one.figures is not None]
@@ -96,10 +96,10 @@ def keep(session: Path, proof: Proof) -> None:
 def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple[tuple[Proof, ...], tuple[str, ...]]:
     """Return a session's proofs, oldest first, and notices for the user about unreadable files.
 
-    ``ours``: this process may write, and no other process can be making a proof. Then a proof without an end was cut
-    off: it is returned with ``stopped`` = :data:`CUT_OFF` and the end of its last round, and a notice tells the user.
-    ``own``: id of the proof that this process is making. A proof that disagrees with its runs is judged again by
-    ``judge``, and its old file is set aside.
+    ``ours``: this process may write, and no other process can be making a proof. So a proof without an end was cut off:
+    it is returned with ``stopped`` = :data:`CUT_OFF`, it ends with its last round, and a notice tells the user.
+    ``own``: id of the proof that this process is making. ``judge``: judges each other proof again from its runs. If its
+    judgement is not the stored one, it is the one that is returned, and the old file is set aside.
     """
 
     def check(proof: Proof, ident: str) -> None:

@@ -30,10 +30,11 @@ _MOST_HEADER = 64 << 20
 @dataclass(frozen=True, slots=True)
 class TracedBlock:
     """Hold the trace of one block. ``start_ns``: ns since the run began. ``start_ticks`` / ``end_ticks``: ticks of the
-    trace's clock. Times of ``stalls`` count from the run's start. ``lost``: CPU → number of events for which there was
-    no room. ``lost_elsewhere``: number of lost events of the kinds that are traced on all CPUs. ``events``: packed
-    events. ``unlisted``: number of stalls that are not in ``stalls``. ``whole_from``: from this time on (ticks) the
-    trace has all events; events before it are left out when the run is explained."""
+    trace's clock. Times of ``stalls`` count from the run's start. ``lost``: measured CPU → number of events that were
+    lost, because the kernel's buffer had no room. ``lost_elsewhere``: number of lost events of the few kinds that are
+    traced on all CPUs, not only on measured ones. ``events``: packed events. ``unlisted``: number of stalls that are
+    not in ``stalls``. ``whole_from``: from this time on (ticks) the trace has all events; events before it are left out
+    when the run is explained."""
 
     index: int
     start_ns: int
@@ -51,8 +52,9 @@ class TracedBlock:
 @dataclass(frozen=True, slots=True)
 class RunTrace:
     """Hold the whole trace of a run. ``tids``: measured thread → kernel thread id. ``strings``: the table of names.
-    ``own``: the thread ids of the workshop that measured, and of its child; () in a trace of an older version.
-    ``children``, for a program's trace: True if the new threads that its threads start also belong to the program."""
+    ``own``: the thread ids of the workshop's process that measured, and of the child process that it started for this;
+    () in a trace of an older version. ``children``, for a program's trace: True if threads that the program starts
+    during the trace also belong to it."""
 
     info: TraceInfo
     tids: dict[str, int]

@@ -55,8 +55,8 @@ def pieces(before: Sequence[Point], after: Sequence[Point]) -> tuple[Piece, ...]
 
 
 def _edge(path: Sequence[Point], start: float, end: float) -> tuple[float, float]:
-    """Return a path's heights at both ends of a range of x. No point of the path lies inside the range. At a vertical
-    step of the path, return the height that the path has inside the range."""
+    """Return a path's heights at ``start`` and ``end``. The path must have no point between them. If it makes a
+    vertical step at ``start`` or ``end``, return its height on the inner side of the step."""
     at = bisect.bisect_right(path, start, key=lambda point: point[0]) - 1
     (x0, y0), (x1, y1) = path[at], path[at + 1]
     slope = (y1 - y0) / (x1 - x0)
@@ -69,7 +69,8 @@ def _edge(path: Sequence[Point], start: float, end: float) -> tuple[float, float
 def _uncrossed(
     start: float, end: float, a: tuple[float, float], b: tuple[float, float]
 ) -> list[tuple[float, float, tuple[float, float], tuple[float, float]]]:
-    """Return the range as one part. If the two edges cross inside it, return two parts that meet where they cross."""
+    """Return parts (start, end, heights of a, heights of b) in which two edges do not cross: one part, or two that meet
+    where they cross. ``a``, ``b``: the heights of each edge at ``start`` and ``end``."""
     left, right = a[0] - b[0], a[1] - b[1]
     if left * right >= 0:
         return [(start, end, a, b)]

@@ -209,8 +209,8 @@ def _jump_in_words(what: str, row: ComparisonRow | None, worth_saying: float, un
 def _stalls_in_words(a: Run, b: Run) -> str:
     """Return a sentence on how the rates of stalls of two runs differ.
 
-    The threshold is the largest one up to 100 µs that any stall reached. If no stall reached such a threshold, it is
-    the largest of all thresholds that a stall reached.
+    The threshold is the largest one up to 100 µs that any stall reached. If both runs have only higher thresholds, it
+    is the largest one that any stall reached.
     """
     mine = {r.threshold_ns: r for r in a.stalls.rates}
     theirs = {r.threshold_ns: r for r in b.stalls.rates}
@@ -237,7 +237,7 @@ def _rate_in_words(x: StallRate, y: StallRate, a_s: float, b_s: float) -> str:
 
 def _tail_percentile(rows: dict[str, ComparisonRow], workload: str) -> str | None:
     """Return the percentile to show as the tail: p99.9 if it is known, else the highest known percentile. For ``spin``
-    return the highest known one, because it reads the clock tens of millions of times a second."""
+    return the highest known one: ``spin`` has tens of millions of readings a second, so p99.9 is far below its tail."""
     first = () if workload == "spin" else ("p99.9",)
     return next((p for p in (*first, *(f"p{p}" for p in reversed(PERCENTILES))) if p in rows), None)
 

@@ -25,9 +25,9 @@ of twelve."""
 def drift(line: MeasureLine, orders: Sequence[Order]) -> Drift:
     """Return the effects of time and of order on one line of a proof.
 
-    Kendall's test judges if the rounds' levels have a trend. Wilcoxon's rank sum compares the contributions of rounds
-    in the order AB with those in the order BA. These contributions differ if a round's second run differs from its
-    first run.
+    Kendall's test judges if the levels of the rounds have a trend. Wilcoxon's rank sum compares two groups: the
+    contributions (:mod:`paired`) of rounds in the order AB, and those of rounds in the order BA. If the second run of a
+    round tends to be higher or lower than the first, the two groups differ.
     """
     pairs = line.pairs
     if len(pairs.x) != len(orders):
@@ -95,10 +95,10 @@ def _normal_p(distance: float, variance: float) -> float:
 
 
 def _second_over_first(pairs: Pairs, orders: Sequence[Order]) -> float | None:
-    """Return how many times larger a round's second run is than its first run; None if this is not known.
+    """Return how many times as large a round's second run is as its first run; None if this is not known.
 
-    In rounds of the order AB, the ratio with/without is change × order. In rounds of the order BA it is change / order.
-    So the result is the square root of (AB's ratio / BA's ratio).
+    Call the effect of the change c, and the factor of the second run over the first s. Then the ratio with/without is c
+    · s in the order AB, and c / s in the order BA. So s is the square root of (AB's ratio / BA's ratio).
     """
     ratios: list[float] = []
     for which in ("AB", "BA"):

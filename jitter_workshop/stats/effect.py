@@ -11,9 +11,9 @@ Fewer stalls are no gain if their total time did not fall, because then each sta
 their total time fell. If a gain is shown while the number of stalls rose, the text also names this rise and the total
 time.
 
-The largest effect is shown first, with exceptions. An effect on a percentile comes after effects on all other figures
-except the maximum if few stalls lie beyond the percentile, or if the blocks of each run differ as much. The effect on
-the maximum, which is a single event, comes last.
+The largest effect is shown first, with two exceptions. The effect on the maximum, which is a single event, comes last.
+Just before it come the effects on doubtful percentiles: those with few stalls beyond them, and those in which the
+blocks of each run differ as much as the two runs do.
 
 The chapter's own figure, mostly a count of the cause, is shown in addition.
 """
@@ -76,8 +76,8 @@ def tail_of(workload: str, asked: str | None = None) -> str:
 
 def effects(before: KnownRun, after: KnownRun, shows: Shows | None = None, asked: str | None = None) -> Effects:
     """Return the effect of the change between two runs. ``shows``: the chapter's figure. Its effect comes first if the
-    figure can be better or worse, and moved as the chapter says. ``asked``: the percentile of the guess; it is judged,
-    too."""
+    figure can be better or worse, and moved as the chapter says. ``asked``: the percentile that the lesson asks the
+    learner to guess; its effect is computed besides those of the usual percentiles."""
     workload = before.run.workload
     tail = tail_of(workload, asked)
     names = dict.fromkeys((*_ALWAYS, tail_of(workload), tail))
@@ -136,8 +136,9 @@ def counted(before: KnownRun, after: KnownRun, shows: Shows | None = None) -> tu
 
 
 def unlike(before: KnownRun, after: KnownRun) -> Effect | None:
-    """Return the count of a cause that differs most between two runs that were made alike, if it differs by the factor
-    MOVED or more and chance does not explain it: then the host itself was not alike. Return None if there is none."""
+    """For two runs that were made in the same way, return the count of a cause that differs most between them. It must
+    differ by the factor MOVED or more, and by more than chance explains: it shows that the host was not in the same
+    state in both runs. Return None if there is none."""
     sure = (one for one in map(figure, _COUNTS) if not _by_chance(one, before, after))
     found = (_effect(one, before, after, of_chapter=True) for one in sure)
     return _largest(e for e in found if e is not None and e.sort == "cause" and e.factor >= MOVED)
@@ -207,8 +208,9 @@ def _effect(one: Figure, before: KnownRun, after: KnownRun, *, of_chapter: bool 
 
 
 def readings_apart(before: KnownRun, after: KnownRun) -> bool:
-    """Return True if a loop read the clock at least MOVED times as often in one run as in the other, as beside a slow
-    memory. Then one percentile stands for different numbers of readings a second, and says nothing of both."""
+    """Return True if a loop read the clock at least MOVED times as often in one run as in the other, for example
+    because memory was slow in one of them. Then the same percentile stands for different numbers of readings a second,
+    so it cannot compare the two runs."""
     rates = []
     for run in (before.run, after.run):
         main = run.main_summary
@@ -219,9 +221,9 @@ def readings_apart(before: KnownRun, after: KnownRun) -> bool:
 
 
 def _within_runs(one: Figure, before: KnownRun, after: KnownRun, factor: float) -> bool:
-    """Return True if in each of the two runs the blocks differ by ``factor`` or more in this percentile, the smallest
-    and the largest tenth of the blocks left out. Then the percentile lies where the curve is steep, and a run could
-    have had the other one's value by chance. Blocks know only some percentiles."""
+    """Return True if, in each of the two runs, the blocks differ by ``factor`` or more in this percentile, even without
+    the tenth of blocks with the smallest and the tenth with the largest values. Then either run could by chance have
+    had the value of the other. Return False for a percentile that blocks do not have."""
     if (of_block := _OF_BLOCK.get(one.id)) is None or before.recorded is not None or after.recorded is not None:
         return False
     spans = []

@@ -97,12 +97,13 @@ def flip_p(contributions: Sequence[float]) -> float:
     """Return the two-sided p of the sign-flip test: the share of all sign flips whose sum is at least as far from zero
     as the actual sum. Return 1.0 if all contributions are 0.
 
-    If chance alone decided which run of a round was "with", the sum would be at least this far from zero in this share
-    of cases (Fisher, The Design of Experiments, 1935, §21).
+    If chance alone decided which run of a round was "with", this p is the probability of a sum so far from zero
+    (Fisher, The Design of Experiments, 1935, §21).
 
-    The result is exact: the sums of all flips of each half are listed, and the pairs of sums are counted. More than
-    :data:`FLIP_GROUPS` contributions are flipped in groups. These flips form an algebraic group, so the test stays
-    exact (Hemerik and Goeman, TEST 27, 2018), at the cost of a little power.
+    The result is exact, and fast: the contributions are split into two halves, all sums of each half are listed, and
+    those pairs of sums are counted whose total is far enough from zero. More than :data:`FLIP_GROUPS` contributions are
+    flipped in groups. These flips form an algebraic group, so the test stays exact (Hemerik and Goeman, TEST 27, 2018),
+    at the cost of a little power.
     """
     parts = _grouped([c for c in contributions if c])
     seen = abs(math.fsum(parts))

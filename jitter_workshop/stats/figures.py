@@ -1,7 +1,7 @@
 """Read one figure of a run by its name, such as the figure that a lesson's ``[shows]`` names.
 
 A count becomes a rate, because two runs are never of exactly the same length. If a run counted no event, a ratio is
-computed with one event instead, because the true rate may be nearly as high.
+computed as if it had counted one, because its true rate may be nearly as high as one event in a run.
 
 Most figures are counters, which every run has. Others are read from the kernel's trace of the run: only the trace shows
 which function a kernel worker ran, and on which CPU."""
@@ -105,8 +105,8 @@ def _one_event(seen: KnownRun) -> float:
 
 
 def _one_stall(seen: KnownRun) -> float:
-    """Return the rate per second that one single event has in a run, in the measured time to which the run's rates of
-    stalls refer."""
+    """Return the rate per second of exactly one stall in a run: one, divided by the measured time to which the run's
+    rates of stalls refer."""
     return 1 / seen.run.rated_s if seen.run.rated_s > 0 else 1.0
 
 

@@ -1,7 +1,7 @@
 """Compute the heat map of a run: how many values of each length there were at each time.
 
-A run keeps a histogram of each block, so a block is the finest step of time. The shade of a cell is the logarithm of a
-count, as the axis of latency is logarithmic: one stall must be seen beside a million fast messages.
+A run keeps a histogram of each block, so a block is the finest step of time. The axis of latency is logarithmic. So is
+the shade of a cell, because one stall must be seen beside a million fast messages.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ Interval = tuple[float, float, Sequence[Bin]]
 class Heat:
     """Hold the counts of a run by block and bar. ``label``: the run's name. ``starts_s``: each block's start, in s from
     the run's start; ``end_s``: the end of the last block; ``block_s``: the median length of a block. ``counts``: for
-    each block (bar n, number of values) in ascending order; bar n holds 10^(n/40) ns to 10^((n+1)/40) ns."""
+    each block, pairs (number n of a bar, number of values in it) with n ascending; bar n holds values from 10^(n/40) ns
+    to 10^((n+1)/40) ns."""
 
     label: str
     starts_s: tuple[float, ...]
@@ -83,9 +84,9 @@ class Heat:
 
     def grid(self, columns: int, rows: int, low: float, high: float) -> tuple[tuple[float, ...], ...]:
         """Divide the run's time into ``columns`` equal parts. Return, for each part, the number of values that a block
-        has in each of ``rows`` rows. If every block has most of some column, each column shows the block that has most
-        of it; else each column shows the mean of its blocks. A column in which little was measured is blank, but every
-        block has a column."""
+        has in each of ``rows`` rows. A column belongs to the block that covers most of it. If every block has a column
+        of its own in this way, each column shows its block; otherwise each column shows the mean of the blocks that it
+        covers. A column in which little was measured is blank, but every block has a column."""
         each = self.end_s / columns
         shares: list[list[tuple[float, int]]] = [[] for _ in range(columns)]
         kept = set()

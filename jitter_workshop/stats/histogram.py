@@ -124,9 +124,10 @@ def _added(found: Sequence[Bin], interval_ns: int, lows: Sequence[int]) -> list[
     to the counter of the greatest value in ``found``. ``lows``: the counters' lowest values, ascending, none below the
     interval.
 
-    A value v adds floor((v - x) / interval) samples of at least x. Divide v and x by the interval: the result is the
-    quotient of v minus the quotient of x, and one less if v has the smaller remainder. So three sums over all values
-    from x on are enough. The samples need not be added singly: a stall of 100 ms can add 10,000.
+    The samples are counted, not added one by one: a stall of 100 ms can add 10,000. A value v adds floor((v - x) /
+    interval) samples of at least x. With q and r for the quotient and the remainder of a division by the interval, this
+    is q(v) - q(x), and one less if r(v) < r(x). So three sums over all values v of at least x are enough: the number of
+    values, the sum of q(v), and the number of values with r(v) < r(x).
     """
     remainders = sorted({one.high % interval_ns for one in found})
     # A Fenwick tree: the number of values by remainder. A sum over the smaller remainders takes few steps.

@@ -75,8 +75,9 @@ def adjust_no_change(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[
     their own, because a line cannot be wrong in both claims. A claim of a change is wrong if the true ratio is 1. A
     claim of no change is wrong if the true ratio is outside the band.
 
-    A line with events in too few rounds gets no share here, either. The sizes of the contributions are not used for
-    this, because they are different at the band's ends and at ratio 1.
+    As in :func:`adjust`, a line that can never be significant gets no share of the error rate. But here only the number
+    of rounds with events decides this, not the sizes of the contributions: these are different at the band's ends and
+    at ratio 1.
     """
     return _holm_of(shown, [i for i, line in enumerate(shown) if _can_be_even(line)], ps)
 

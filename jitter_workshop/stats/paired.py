@@ -7,10 +7,13 @@ Each pair (x without, y with) contributes to a ratio r under test
 
 which changes its sign if x and y change places and r becomes 1/r. For times (a percentile) c is 0, and d is tanh of
 half the distance of the pair's log ratio from log r. As tanh is bounded, an extreme round has no more weight than
-any other. For counted events c is 10. Below ten events a pair's contribution grows with its number of events, as the
-score of a Poisson rate does. So a round without events needs no invented half event. Far above ten events, the
-contribution is the bounded log ratio again. At ten events, luck between rounds (a spread of the log ratio of about 0.6)
-begins to outweigh luck in the counts: 4/c = 0.6².
+any other. For counted events c is 10:
+
+- Far below ten events, a pair's contribution grows with its number of events, as the score of a Poisson rate does. A
+  pair without events contributes 0, so no half event has to be invented for it.
+- Far above ten events, the contribution is the same bounded function of the log ratio as for times.
+- At about ten events, luck between rounds (a spread of the log ratio of about 0.6) begins to outweigh luck in the
+  counts: 4/c = 0.6².
 
 The test flips signs (``stats.exact.flip_p``). For r = 1 and rounds of random order it is exact, for every distribution.
 At other ratios flipped score contributions keep the right error rate under overdispersion (Hemerik, Goeman and Finos,
@@ -44,8 +47,8 @@ class Pairs:
     """Hold one measure in all rounds: ``x`` without the change, ``y`` with it. Raise ValueError for unequal lengths and
     negative values. ``counted``: True if the values are numbers of events in equal time, False if they are times in ns.
     ``step``: times that differ by less than this count as equal. ``shift``, ``slope``: a value for each pair, () for
-    none. They correct each pair for known effects of other settings, which change the pair's log ratio by shift +
-    (slope - 1) × the log ratio under test."""
+    none. Other settings that also differ between the runs of a pair add shift + (slope - 1) × the log ratio under test
+    to the pair's log ratio; each pair is corrected for this sum."""
 
     x: tuple[float, ...]
     y: tuple[float, ...]
@@ -84,8 +87,9 @@ class Pairs:
 
 
 def p_value(pairs: Pairs, log_ratio: float = 0.0, give_up: float = 1.0) -> float:
-    """Return the p-value of a log ratio: the probability that luck alone gives pairs at least this far from the ratio.
-    A result above ``give_up`` may be less exact."""
+    """Return the p-value of a log ratio: if it were the true one, the probability that luck alone gives pairs at least
+    as far from it as these. ``give_up``: if the flip test alone gives a p above this, leave out the second test, which
+    could only raise p."""
     p = flip_p(pairs.contributions(log_ratio))
     if not pairs.counted or pairs.shift or p > give_up:
         return p
@@ -93,9 +97,10 @@ def p_value(pairs: Pairs, log_ratio: float = 0.0, give_up: float = 1.0) -> float
 
 
 def no_change_p(pairs: Pairs, within: float) -> float:
-    """Return the p-value for no change: the probability that the pairs look at least this equal if the true ratio is
-    outside 1/(1 + within) … 1 + within. It is the larger p of two one-sided tests, one at each end (Schuirmann, Journal
-    of Pharmacokinetics and Biopharmaceutics 15, 1987). The clock's step narrows the band."""
+    """Return the p-value for no change: if the true ratio were outside the band 1/(1 + within) … 1 + within, the
+    probability of pairs that look at least as close to the ratio 1 as these. It is the larger p of two one-sided tests,
+    one at each end of the band (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987). The clock's
+    step makes the band narrower."""
     edge = math.log1p(within) - pairs.coarseness
     if edge <= 0:
         return 1.0

@@ -80,9 +80,10 @@ def stalls_beyond(run: Run, value_ns: int) -> int:
     """Count the distinct stalls of at least ``value_ns`` (a percentile's value) of the main histogram's thread. Other
     threads' stalls do not count, and stalls that overlap are one event.
 
-    A run with many stalls lists only the longest ones, so the result is a lower bound: it can prevent a verdict, but it
-    cannot cause one. If the run's rates count this thread alone, they may raise the result. The rates of ``ring`` do
-    not count it alone: they include the producer's stalls."""
+    The result is a lower bound, because a run with many stalls lists only the longest ones: it can prevent a verdict,
+    but it cannot cause one. If the run's rates of stalls count this thread alone, the count behind a rate is returned
+    where it is higher. This cannot be done for ``ring``, whose rates include the producer's stalls.
+    """
     own = main_stalls(run)
     long = [s.start_ns for s in own if s.duration_ns >= value_ns]
     begins = [start for start, _ in union((s.start_ns, s.end_ns) for s in own)]
@@ -200,8 +201,9 @@ def _stall_line(rounds: Sequence[Round], threshold_ns: int) -> MeasureLine:
 
 
 def _stolen_line(rounds: Sequence[Round]) -> MeasureLine:
-    """Return the line of stolen time, as a number of stalls of one equal length. Such a number, (Σs)²/Σs², varies like
-    the real stalls of unequal length s (Fay and Feuer, Statistics in Medicine 16, 1997, for weighted Poisson sums)."""
+    """Return the line of stolen time. The stolen time is expressed as a number of stalls that all have the same length.
+    This length is chosen so that the number is (Σs)²/Σs², where s are the real lengths: then it varies by chance as
+    much as the real stolen time (Fay and Feuer, Statistics in Medicine 16, 1997, for weighted Poisson sums)."""
     length_ns = _telling_length(rounds)
     pairs = _at_equal_time(rounds, lambda side: side.stolen_ns_per_second * side.duration_s / length_ns)
     seconds = _seconds(rounds)

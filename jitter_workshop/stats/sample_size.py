@@ -31,12 +31,13 @@ def rounds_needed(
 ) -> int | None:
     """Return the number of rounds with which nine in ten proofs would have a verdict. The verdict is a change of
     ``log_ratio`` at a p of ``p_to_reach``, or no change at ``p_for_no_change`` (one-sided, at each end of the band).
-    The result is more than ``rounds``, the number so far, and at least ten.
+    The result is at least ten, and always more than ``rounds``, the number of rounds made so far.
 
     The result is only an estimate from the few rounds so far. ``spread``: the standard deviation of one round's log
     ratio. ``coarseness``: the change of a log ratio that the clock's step can make. The method is the normal
     approximation plus a correction for few rounds (z²/2: Guenther, The American Statistician 35, 1981). Return None if
-    more than :data:`MANY_ROUNDS` would be needed."""
+    more than :data:`MANY_ROUNDS` would be needed.
+    """
     z = NormalDist().inv_cdf
     candidates: list[float] = []
     beyond_clock = abs(log_ratio) - coarseness

@@ -137,7 +137,8 @@ def ticks(unit: str, low: float, high: float, every: int = 1) -> tuple[Tick, ...
 
 
 def _elapsed_ticks(high: float) -> tuple[Tick, ...]:
-    """Return ticks at even steps from 0 s to ``high``: at most eight steps, as a rule each of a round length."""
+    """Return ticks at equal steps from 0 s to ``high``, at most eight steps. A step is a round time, such as 0.5 s, 2
+    minutes or an hour, unless ``high`` is too long for that."""
     steps = [n * 10.0**power for power in range(-4, 1) for n in (1, 2, 5)]
     steps += [10.0, 20.0, *(60.0 * n for n in (0.5, 1, 2, 5, 10, 15, 30)), *(3600.0 * n for n in (1, 2, 5, 10, 24, 48))]
     step = next((one for one in steps if high / one <= _MOST_ELAPSED), high / _MOST_ELAPSED)

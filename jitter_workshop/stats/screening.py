@@ -2,10 +2,10 @@
 
 The pairs that choose among the settings come first. They follow a two-level design of Plackett and Burman (Biometrika
 33, 1946), folded over. A row of the design is a run with about half of the settings on. Its mirror, measured right
-beside it, has the other settings on. So each pair is a round for every setting at once. The effects of other settings
-on a setting's result cancel, because each of them is on in the same run as this setting in half of the pairs. The
-mirror also cancels effects that two settings have only together (Box and Wilson, JRSS B 13, 1951). The settings with
-the largest effects are chosen. Nothing is claimed from these pairs.
+beside it, has the other settings on. So each pair is a round for every setting at once. Another setting does not bias a
+setting's result: in half of the pairs both are on in the same run, in the other half they are on in different runs, so
+its effect cancels. The mirror also cancels effects that appear only while two settings are both on (Box and Wilson,
+JRSS B 13, 1951). The settings with the largest effects are chosen. Nothing is claimed from these pairs.
 
 The chosen settings are proven with new pairs. For each pair, a coin decides for each setting if it is on in the first
 run or in the second. So a setting without an effect could as easily have been on in the other run, whatever the other
@@ -80,9 +80,10 @@ def draw_pairs(settings: int, seed: int) -> tuple[Arms, ...]:
     """Return the pairs by which settings are chosen, in order of time; () if all settings are proven.
 
     In row i of the design, the columns that are on are the quadratic residues modulo the prime, shifted by i (Paley,
-    Journal of Mathematics and Physics 12, 1933). The last row has no column on. Chance decides which setting is which
-    column, which half comes first, and the order of the pairs. Each setting is on in the first run of half of the
-    pairs, so a difference between first and second runs favours no setting."""
+    Journal of Mathematics and Physics 12, 1933). The last row has no column on. Chance decides which column a setting
+    gets, the order of the pairs, and if all rows or all mirrors are the first runs. Each setting is on in the first run
+    of half of the pairs, so a difference between first and second runs favours no setting.
+    """
     count = pairs_needed(settings)
     if not count:
         return ()
@@ -123,8 +124,9 @@ class _Seen:
     def of(self, setting: int, others: Mapping[int, float], rates: Mapping[int, float] | None = None) -> Pairs:
         """Return the pairs as (figure without ``setting``, figure with it).
 
-        ``others``: other setting → its log ratio; this effect is subtracted. ``rates``: other setting → the change of
-        its log ratio per unit of the log ratio of ``setting``.
+        ``others``: other setting → its estimated log ratio; this effect is subtracted from the pairs. ``rates``: other
+        setting → how much this estimate changes if the log ratio that is tested for ``setting`` grows by 1; None if the
+        estimates stay the same.
         """
         x, y, signs = self.base.x, self.base.y, self.signs[setting]
 
@@ -161,9 +163,10 @@ class _Seen:
         return self.of(setting, self.fitted(n for n in settings if n != setting))
 
     def estimated(self, setting: int, together: Mapping[int, float]) -> Pairs:
-        """Return the pairs for the ratio of ``setting`` and its interval. ``together``: the fitted log ratios of all
-        settings. At each ratio under test, the log ratios of the others are adapted to it. So the interval becomes
-        wider if ``setting`` was on in nearly the same runs as another setting."""
+        """Return the pairs for the ratio of ``setting`` and its interval. ``together``: the log ratios of all settings,
+        fitted at the same time. For each ratio that is tested for ``setting``, the log ratios of the other settings are
+        estimated anew. So the interval becomes wider if ``setting`` was on in nearly the same runs as another
+        setting."""
         own, others = together[setting], {n: effect for n, effect in together.items() if n != setting}
         if not others:
             return self.of(setting, {})

@@ -313,8 +313,7 @@ def _unjudged(found: Effects, runs: Sequence[KnownRun], relation: Relation) -> T
 
 
 def unsteady(runs: Sequence[KnownRun]) -> str:
-    """Return in words which of the host's settings, of those that this tool reads, changed during the first or the
-    second run."""
+    """Return in words the settings that this tool applied or restored during the first or the second run."""
     both = zip(("first", "second"), runs, strict=True)
     notes = [(which, seen.run.notes[UNSTEADY]) for which, seen in both if UNSTEADY in seen.run.notes]
     return "; ".join(clean(note.replace(MEANWHILE, f"during the {which} run", 1), 300) for which, note in notes)
