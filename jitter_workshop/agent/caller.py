@@ -77,8 +77,8 @@ def process(descriptor: int) -> int | None:
     """Return the number of the process that called; None if it is not known. The number is only shown; no right depends
     on it.
 
-    For a socket this is the peer. Otherwise it is the nearest process above this one that is not sudo or a similar
-    program.
+    For a socket, the caller is the socket's peer. Otherwise it is the nearest ancestor of this process that is not sudo
+    or a similar program.
     """
     if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
         pid, _ = _peer(descriptor)

@@ -80,11 +80,11 @@ def place_threads(root: HostRoot, writer: HostWriter, pid: int, tids: Sequence[i
     """Put the threads ``tids`` of a process into the set of the isolated CPUs, and leave its other threads where they
     are. Return the isolated CPUs as a list such as ``2-3``.
 
-    Version 1 has a group for each thread (its file ``tasks``, Documentation/admin-guide/cgroup-v1/cgroups.rst). In
-    version 2 the threads of a process can be in several groups only within one threaded subtree (cgroup-v2.rst,
-    "Threads"). So our group becomes a threaded one, and stays threaded until a restore removes it. The process goes to
-    the top group, because only the top group may have both threaded and other groups below it. In the top group, the
-    limits of the process's former group no longer hold, as with :func:`place`.
+    In cgroup version 1, each thread can be put into a group by itself (file ``tasks``,
+    Documentation/admin-guide/cgroup-v1/cgroups.rst). In version 2, the threads of a process can be in different groups
+    only within one threaded subtree (cgroup-v2.rst, "Threads"). So our group is made threaded, until a restore removes
+    it, and the process moves to the top group, the only group that may have both threaded and other groups below it.
+    The limits of the process's former group then no longer hold for it, as with :func:`place`.
 
     Raise UsageError for a wrong number of threads. Raise HostError if no CPUs are isolated, or a thread cannot be
     moved.

@@ -167,7 +167,7 @@ class Changes:
         )
 
     def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
-        """Record as written the changes of an announced journal that a user has made by hand. Nothing is written to the
+        """Record in an announced journal that a user has made some of its changes by hand. Nothing is written to the
         host.
 
         The journal must be one that this connection announced. ``end``: stop waiting for the other changes of the
@@ -211,7 +211,8 @@ class Changes:
         """Restore the changes of the tunables ``only`` in the journals ``journals``.
 
         If ``only`` is empty, restore the changes of all tunables. If ``journals`` is None, restore those of all
-        journals. With ``forget``, give up the changes that others have overwritten. Raise HostError on failure.
+        journals. With ``forget``, settings that another program or user has changed since keep their values, and later
+        restores ignore them. Raise HostError on failure.
         """
         with self._locked():
             return self._give_back(only, journals, forget=forget)

@@ -164,7 +164,7 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         return _as(ApplyResult, self._ask("announce", STEP_LIMIT_S, **fields))
 
     def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
-        """Record as made those announced changes of a journal that a user has made by hand.
+        """Record in an announced journal that a user has made some of its changes by hand.
 
         ``end``: stop waiting for the other announced changes. ``wrong``: the user typed values that differ from the
         announced ones; record these values, too.
@@ -172,8 +172,8 @@ class AgentClient(contextlib.AbstractContextManager["AgentClient"]):
         return _as(ApplyResult, self._ask("adopt", STEP_LIMIT_S, journal=journal_id, end=end, wrong=wrong))
 
     def restore(self, tunables: Sequence[str] = (), *, forget: bool = False) -> RestoreResult:
-        """Restore the changes of the given tunables; if none are given, restore all changes. With ``forget``, also give
-        up the changes that others have overwritten."""
+        """Restore the changes of the given tunables; if none are given, restore all changes. With ``forget``, settings
+        that another program or user has changed since keep their values, and later restores ignore them."""
         return _as(RestoreResult, self._ask("restore", STEP_LIMIT_S, tunables=list(tunables), forget=forget))
 
     def place(self, pid: int) -> str:
@@ -403,11 +403,11 @@ def connect_class() -> AgentClient:
 
 
 def _of_root(class_file: str = CLASS_FILE) -> dict[str, str] | None:
-    """Return the environment for an agent that root starts: on a class host, a copy of this program's environment
-    without SUDO_UID.
+    """Return the environment for an agent that root starts; None for the whole environment of this program.
 
-    With SUDO_UID, the agent would treat root as the member of the class who called sudo. On any other host return None:
-    the agent gets the whole environment, so that the journal names the user.
+    On a class host, return a copy of the environment without SUDO_UID: with it, the agent would treat root as the
+    member of the class who called sudo. On any other host return None: there the agent needs SUDO_UID to name the user
+    in the journal.
     """
     if not os.path.lexists(class_file):
         return None

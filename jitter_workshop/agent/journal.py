@@ -128,8 +128,9 @@ class JournalFile:
         self._try({"record": "owed", "n": n, "why": why[:300]})
 
     def handed(self, n: int, before: str) -> None:
-        """Record a new value to restore for write ``n``, because an earlier write to the same setting is undone. Raise
-        OSError on failure."""
+        """Record ``before`` as the value that a restore of write ``n`` has to write. This is needed if an earlier write
+        to the same setting is undone while write ``n`` stays: ``n`` then takes over the value from before that write.
+        Raise OSError on failure."""
         self._append({"record": "before", "n": n, "before": before}, sync=True)
 
     def close(self) -> None:
@@ -206,11 +207,11 @@ def close_finished(
 ) -> tuple[LeftAlone, ...]:
     """Close all files, and move the journals whose changes are no longer in place to the folder ``done``.
 
-    ``everything``: True if all changes were to be restored. Then damaged journals move to a folder of their own and are
-    reported. Otherwise damaged journals stay. In ``done`` only the newest KEPT_DONE journals are kept.
+    ``everything``: True if the restore was to cover all changes. Then damaged journals move to a folder of their own
+    and are reported. Otherwise damaged journals stay. In ``done`` only the newest KEPT_DONE journals are kept.
 
-    The newest journal is moved first. If older journals remain, a restore was interrupted, and restored more than it
-    could record.
+    The newest journal is moved first. So, if this is interrupted, the older journals are still there, and tell the next
+    restore what is restored already.
     """
     told: list[LeftAlone] = []
     for journal, file in reversed(journals):

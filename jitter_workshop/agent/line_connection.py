@@ -32,10 +32,10 @@ LeaseS = Callable[[], float | None]
 class NonBlockingFd:
     """Read from or write to a descriptor, and never block.
 
-    A caller that used sudo may hold both ends of a pipe. So the caller can take the data that select(2) saw, or fill
-    the pipe. O_NONBLOCK belongs to the open file description, which the caller shares and can change. For this reason,
-    a pipe is opened again. A pipe that this user may not open is used as it is. This happens only in services that have
-    nothing to restore.
+    Neither O_NONBLOCK nor select(2) is enough for a pipe. The caller shares the open file description and can clear
+    O_NONBLOCK. A caller that used sudo may hold both ends, and can empty or fill the pipe after select(2) has returned.
+    So a pipe is opened again. A pipe that this user may not open is used as it is; this happens only in services that
+    have nothing to restore.
     """
 
     def __init__(self, descriptor: int, flags: int) -> None:

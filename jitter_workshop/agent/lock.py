@@ -31,8 +31,8 @@ class HostLock:
     """
 
     def __init__(self, folder: StateDir, who: str) -> None:
-        """Open the lock's file, and do not take the lock yet. ``who``: this agent in words, which waiting agents show
-        once it holds the lock. Raise HostError on failure."""
+        """Open the lock's file, but do not take the lock yet. ``who``: a description of this agent; while it holds the
+        lock, agents that wait show this description. Raise HostError on failure."""
         try:
             self._file = open_or_read(LOCK_FILE, folder.state, os.O_RDWR | os.O_CREAT)
         except OSError as error:
@@ -58,8 +58,8 @@ class HostLock:
             self._label(self._who)
 
     def keep(self, who: str) -> None:
-        """Write a label into the lock's file for agents that wait: ``who`` has made its writes, and keeps the
-        changes."""
+        """Write a label into the lock's file for agents that wait. The label says that ``who`` has made its writes and
+        keeps the changes."""
         if self.held:
             self._label(f"{_HOLDS}{who}")
 

@@ -57,8 +57,8 @@ def check(
 
 
 def may_run_anything(user: str) -> bool:
-    """Return True if sudo lets ``user`` run a shell as root. This process asks sudo as root, because root needs no
-    password for the question."""
+    """Return True if sudo lets ``user`` run a shell as root. This process runs ``sudo -l -U`` as root, so sudo asks for
+    no password."""
     import subprocess
 
     try:

@@ -106,9 +106,9 @@ def keep_to_housekeeping(root: HostRoot, described: ClassFile) -> None:
 def permitted(host: Host, changes: Sequence[Change], who: Member | None = None) -> tuple[list[Change], list[Refused]]:
     """Return a pair: the allowed changes, and a Refused with the reason for each change that is not allowed.
 
-    ``who``: the caller as a member of the class; None outside a class. At least one housekeeping CPU stays online and
-    is not isolated. This CPU also stays in the affinity of each interrupt and workqueue that is moved. It may be a
-    sibling of a hot CPU, because a small host may have no better CPU (``context.Host``).
+    ``who``: the caller as a member of the class; None outside a class. A change is allowed only if, after it, at least
+    one housekeeping CPU is online and not isolated, and each interrupt or workqueue that it moves may use such a CPU.
+    This CPU may be a sibling of a hot CPU, because a small host may have no better one (``context.Host``).
     """
     allowed: list[Change] = []
     refused: list[Refused] = []
@@ -131,7 +131,7 @@ def permitted(host: Host, changes: Sequence[Change], who: Member | None = None) 
 
 
 def _taken_offline(host: Host, change: Change) -> CpuSet:
-    """Return the CPUs that a change takes offline. CPUs that come back at once are included."""
+    """Return the CPUs that a change takes offline, even if the same change puts them online again immediately."""
     if change.path == f"{CPU_DIR}/smt/control":
         return host.second_threads if change.after.strip() in ("off", "forceoff") else CpuSet()
     cpu = cpu_of(change.path)
@@ -141,7 +141,7 @@ def _taken_offline(host: Host, change: Change) -> CpuSet:
 
 
 def _takes_away(change: Change, housekeeping: CpuSet) -> str:
-    """Return the reason why the CPUs in a change are not allowed; "" if they are allowed.
+    """Return the reason why a change is refused because it would leave no housekeeping CPU; "" if it leaves one.
 
     ``housekeeping``: the CPUs that are not hot and stay online.
     """

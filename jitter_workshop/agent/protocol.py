@@ -12,17 +12,18 @@ answer without fields.
     - ``cpus``: a list of CPUs.
 ``apply`` ``wanted``, ``cpus``, ``shown``, ``lease`` → an ApplyResult. Make the changes that were shown.
     - ``shown``: the digests of these changes.
-    - ``lease``: after so many seconds without a heartbeat, all is restored. With null all stays.
-``announce``, with the fields of ``apply`` → an ApplyResult without ``applied``. Record the old values of changes that
-a user makes by hand in a journal. Nothing is written to the host. ``lease`` must not be null.
+    - ``lease``: a number of seconds. If no heartbeat comes for so long, all is restored. With null all stays.
+``announce``, with the fields of ``apply`` → an ApplyResult without ``applied``. Record in a journal the old values of
+changes that a user will make by hand. Nothing is written to the host. ``lease`` must not be null.
 ``adopt`` ``journal``, ``end``, ``wrong`` → an ApplyResult. Record as made the announced changes whose values the host
 has now. Nothing is written to the host.
     - ``journal``: the id of a journal that this connection announced.
     - ``end``: true if the remaining changes are no longer announced.
-    - ``wrong``: true to record other values, too: the user typed them, and a restore undoes them.
+    - ``wrong``: true if the user typed other values than the announced ones; they are recorded, too, so that a restore
+      undoes them.
 ``restore`` ``tunables``, ``forget`` → a RestoreResult.
     - ``tunables``: ids; an empty list means all.
-    - ``forget``: true to give up overwritten changes, too.
+    - ``forget``: true if later restores are to ignore the settings that somebody else has changed since.
 ``keep`` ``journals`` → ``kept``. Changes of this lease stay until ``restore``.
     - ``journals``: the ids of the journals whose changes stay; an empty list means all. An ApplyResult has the id.
 ``place`` ``pid`` → ``cpus``. Put a process of the caller's own onto the CPUs that this tool isolates.
@@ -41,8 +42,8 @@ outside. A class host with cgroup version 2 refuses this verb.
     - ``drain`` → ``kept_bytes``, ``ended``. Make room while processes are followed. ``ended``: true if the recording
       stopped because there was no room for more.
     - ``read`` ``since`` → ``pieces``, ``lost``, ``lost_elsewhere``, ``whole_from``. Stop the recording. ``since``:
-      ticks, null for all. Both fields of lost events: CPU → number. ``whole_from``: ticks; older events may be
-      overwritten.
+      ticks, null for all. ``lost`` and ``lost_elsewhere``: CPU → number of lost events. ``whole_from``: ticks; older events
+      may be overwritten.
     - ``piece`` ``number`` → ``data``: one piece of the trace in base64 (``capture.Capture.read`` explains the whole).
     - ``end`` → ``{}``.
 ``turn`` ``do``. Take part in the turns of a class host. ``do`` is one of these:

@@ -88,8 +88,8 @@ class StateDir:
         return below(self.journal, name, f"{STATE_DIR}/journal/{name}", self.owner)
 
     def settle(self) -> None:
-        """Sync the folders themselves: the process that made them may have been killed before it synced them. Raise
-        OSError on failure."""
+        """Sync the state folder and the folder above it to the disk: the process that made them may have been killed
+        before it did so. Raise OSError on failure."""
         os.fsync(self.state)
         with closed_after(os.open("..", _FOLDER, dir_fd=self.state)) as above:
             os.fsync(above)
@@ -103,8 +103,8 @@ def open_or_read(name: str, folder: int, flags: int, mode: int = 0o600) -> int:
     """Open a file below the descriptor ``folder`` with ``flags``. On a disk that has become read-only, open it
     read-only.
 
-    A restore works on a read-only disk, too. If the restore cannot be recorded, the next restore finds the values
-    already restored. No link is followed. Raise OSError on failure.
+    Thus a restore works on a read-only disk, too. It cannot be recorded there, which does no harm: the next restore
+    finds the values already restored. No link is followed. Raise OSError on failure.
     """
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC
     try:

@@ -124,8 +124,8 @@ class Attending:
     # Attention ----------------------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Check the state of the turn, which time or other processes may have changed. If the turn has come, send the
-        answer to the request that waited for it."""
+        """Check the state of the turn: time has passed, and other processes may have changed it. If the turn has come,
+        send the answer to the request that waited for it."""
         granted = self.turns.look()
         self._mind()
         if self.turns.later is None or (granted is None and self.turns.waiting):
@@ -172,8 +172,8 @@ class Attending:
 
 
 def sweep(setup: Setup) -> None:
-    """Restore the machine for a turn whose agent has died, and let the next turn begin. Leave a turn whose agent is
-    alive alone.
+    """Restore the machine for a turn whose agent has died, and let the next turn begin. A turn whose agent is alive
+    goes on.
 
     If there is no turn, restore changes that students left before the services were restarted. Raise HostError on
     failure.
@@ -196,7 +196,8 @@ def sweep(setup: Setup) -> None:
 
 
 def step_aside(setup: Setup, described: ClassFile) -> None:
-    """Move this process to the housekeeping CPUs of the class, so that many requests disturb no measurement."""
+    """Move this process to the housekeeping CPUs of the class. There it disturbs no measurement, however many requests
+    come."""
     with contextlib.suppress(WorkshopError, OSError):
         TurnGroup(setup.root, setup.writer).step_aside()
     keep_to_housekeeping(setup.root, described)

@@ -48,8 +48,8 @@ def leave(first_to_close: int) -> None:
 
 
 def run(called: str, words: list[str], ways: Mapping[str, Callable[[], None]]) -> int:
-    """Run the function in ``ways`` that the command line ``words`` names. Return the exit code: 0, or 2 if the function
-    could not begin.
+    """Run the function that ``ways`` gives for the command line ``words``. Return the exit code: 0, or 2 if this
+    service could not begin.
 
     With exit code 2, standard error has one sentence with the reason. ``called``: the service's name in messages.
     """

@@ -1,8 +1,8 @@
 """Serve the agent on one socket, with a process of its own for each connection.
 
 This process reads no request. It asks the kernel for the caller's user id (SO_PEERCRED), refuses users with too many
-connections, and waits for its children. If sudo starts a service for each connection, no listener counts the
-connections. In that case, each service takes one of its user's places in a file.
+connections, and waits for its children. If sudo starts a service for each connection, there is no listener to count
+connections. Then each service locks one of the bytes that a file has for its caller (``take_place``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Record two instances of the kernel's trace for one measurement: set up, record, read, remove.
 
-Nothing reads the trace while it records. Between two blocks this module, as root, reads and decodes the pages. The
-caller gets names and numbers, but no address of the kernel or of a process. The global buffer, its tracer and other
-instances are left alone.
+During a block of a run nothing reads the trace. Between two blocks this module, as root, reads and decodes the trace's
+pages. The caller gets names and numbers, but no address of the kernel or of a process. The global buffer, its tracer
+and other instances are left alone.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class Names(Strings):
 
 
 def of_own_threads(events: Iterable[TraceEvent], tids: Iterable[int]) -> Iterator[TraceEvent]:
-    """Yield ``events`` without the system calls and page faults of foreign threads, which the kernel's filter may let
-    through.
+    """Yield ``events``, but leave out the system calls and page faults of other programs' threads. The kernel's filter
+    may have let such events through.
 
     Own threads are ``tids`` and all threads that they start. The events must be in order of time.
     """
@@ -102,13 +102,13 @@ def of_own_threads(events: Iterable[TraceEvent], tids: Iterable[int]) -> Iterato
 
 
 class Instance:
-    """Hold one tracefs instance: its folder, the CPUs that are read, and the number of events lost and read so far on
-    each CPU.
+    """Hold one tracefs instance: its folder, the CPUs that are read, and for each CPU two numbers so far: of lost
+    events and of read events.
 
-    The object remembers the instance's settings as the kernel prints them right after a write, because the kernel
-    changes the form of filters and masks. Another program of root's may switch the instance's events off, filter them
-    or read them (``trace-cmd reset -B``, ``echo 0 > events/enable``). No counter shows these missing events, so an
-    empty trace would look like a quiet CPU.
+    Another program of root's may switch the instance's events off, filter them or read them (``trace-cmd reset -B``,
+    ``echo 0 > events/enable``). No counter shows these missing events, so an empty trace would look like a quiet CPU.
+    To notice this, the object remembers the instance's settings as the kernel prints them after a write, because the
+    kernel changes the form of filters and masks.
     """
 
     def __init__(
@@ -461,7 +461,7 @@ class Capture:
     def _follow_new_numbers(self) -> None:
         """If the kernel gives out low thread numbers again, record the system calls and page faults of all threads.
 
-        From then on, a thread's number does not show if the thread belongs to the program.
+        From then on, the number of a thread cannot tell if the thread belongs to the program.
         """
         if self._newest is None or newest_thread(self._root) >= self._newest:
             return
