@@ -1,2 +1,2 @@
-"""Change the host as root. The agent takes the ids of tunables as JSON lines, makes the plan itself, not trusting the
-caller's, records the changes in a journal, writes them, and restores them later."""
+"""Change the host as root. The agent takes the ids of tunables as JSON lines, makes the plan itself, records the
+changes in a journal, writes them, and restores them later."""

@@ -42,8 +42,8 @@ outside. A class host with cgroup version 2 refuses this verb.
     - ``drain`` → ``kept_bytes``, ``ended``. Make room while processes are followed. ``ended``: true if the recording
       stopped because there was no room for more.
     - ``read`` ``since`` → ``pieces``, ``lost``, ``lost_elsewhere``, ``whole_from``. Stop the recording. ``since``:
-      ticks, null for all. ``lost`` and ``lost_elsewhere``: CPU → number of lost events. ``whole_from``: ticks; older events
-      may be overwritten.
+      ticks, null for all. ``lost`` and ``lost_elsewhere``: CPU → number of lost events. ``whole_from``: ticks; older
+      events may be overwritten.
     - ``piece`` ``number`` → ``data``: one piece of the trace in base64 (``capture.Capture.read`` explains the whole).
     - ``end`` → ``{}``.
 ``turn`` ``do``. Take part in the turns of a class host. ``do`` is one of these:

@@ -1,9 +1,9 @@
 """Turn the time stamps of one block of a run into histograms, stalls and residence (the arithmetic is in
 ``native/digest.c``).
 
-The returned block has no times of its own, no thread usage and no counters: its workload adds them. All functions work
-on arrays from any source. Entry 0 of an array is the last unrecorded message, the reference for the first interval.
-Entries 1 … n are the block's messages.
+Three things are added to the returned block later: its start and end in ns, the usage of its threads, and the kernel's
+counters. All functions work on arrays from any source. Entry 0 of an array is the last unrecorded message, the
+reference for the first interval. Entries 1 … n are the block's messages.
 """
 
 from __future__ import annotations
@@ -189,8 +189,8 @@ def _block(
     negative: int,
     by_cpu: dict[str, dict[str, int]],
 ) -> BlockDone:
-    """Return a block with the fields that all workloads have. Only stalls of the workload's rated threads are counted;
-    the longest stalls of all threads are listed."""
+    """Return a block with the fields that all workloads have. The stalls are counted only for the threads that
+    ``model.spec.WorkloadKind.rated`` names; the longest stalls are listed for all threads."""
     counted = [stalls[name] for name in KINDS[spec.workload].rated]
     return BlockDone(
         index=index,

@@ -41,9 +41,9 @@ class ProcessTimes:
 
 @dataclass(frozen=True, slots=True)
 class ForeignActivity:
-    """Hold the activity of other tasks during a run. ``loads``: the tasks that can be named. ``unnamed_percent``: the
-    least time that the hot CPUs spent on tasks that are neither ours nor still visible, in percent of one CPU; None
-    where it is not known."""
+    """Hold the activity of other tasks during a run. ``loads``: the tasks that can be named. ``unnamed_percent``: a
+    lower bound of the time that the hot CPUs spent on foreign tasks that ended meanwhile, so that their names are not
+    known, in percent of one CPU; None if it cannot be computed."""
 
     loads: tuple[ForeignLoad, ...]
     unnamed_percent: float | None = None
@@ -80,9 +80,9 @@ def since(before: ProcessTimes, hot: Collection[int]) -> ForeignActivity:
     process, so a process that moved away in the meantime is missed. ``cpu_percent`` is in percent of one CPU over the
     whole time.
 
-    A task that ended meanwhile has no name. The time of such tasks is computed from the time that the hot CPUs spent on
-    all tasks. Two times are subtracted: the time of tasks that still exist, and all time that this process, its ended
-    children and our noise used on any CPU. So the result is a lower bound.
+    A task that ended meanwhile has no name. The time of such tasks is what the hot CPUs spent on all tasks, less two
+    times: that of the tasks that still exist, and that of this process, its ended children and our noise. Both include
+    time on other CPUs. So too much is subtracted, and the result is a lower bound.
     """
     busy_s = _busy_seconds()
     elapsed_s = time.monotonic() - before.at_s

@@ -2,7 +2,7 @@
 collect the times.
 
 Each pair is measured several times, in passes over all pairs in random order. So other work on the host, which comes
-and goes, meets pairs of every kind. A pair's time is the median of its passes.
+and goes, disturbs pairs of every kind alike. A pair's time is the median of its passes.
 """
 
 from __future__ import annotations
@@ -63,10 +63,11 @@ def run(
     limit_s: float = LIMIT_S,
     seed: int | None = None,
 ) -> Measured:
-    """Measure all pairs, each as often as there are passes. Call this on a thread that lives until it returns.
+    """Measure each pair once in each of PASSES passes. Call this on a thread that lives until it returns.
 
-    ``command`` starts another child that speaks the protocol. Raise MeasureError if not one pair was measured. The
-    child is always ended and reaped.
+    ``told`` is called with the numbers of times measured so far and in all. ``command``: the command line of a child to
+    start instead of the usual one; it must speak the same protocol. Raise MeasureError if not one pair was measured.
+    The child is always ended and reaped.
     """
     found: dict[Pair, list[float]] = {}
     began = time.monotonic()

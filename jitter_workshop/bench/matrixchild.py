@@ -25,8 +25,8 @@ _TRIES = 2
 
 
 def measure(parent: Parent, order: LineOrder) -> None:
-    """Measure the pairs in each order of the parent, and answer it, until the parent sends ``end``. ``order``: the
-    first order."""
+    """Answer each order of the parent with the times of its pairs, until the parent sends ``end``. ``order``: the first
+    order."""
     clock = calibrate(HostRoot())
     parent.say("ready", clock.describe(None, None))
     taken: Counter[int] = Counter()

@@ -27,10 +27,11 @@ _LONGEST_NAME = 15
 
 @dataclass(frozen=True, slots=True)
 class NoiseOrder:
-    """Hold the order for a noise. ``hot``: the CPU to disturb. ``other``: the CPU of a thread that must not take the
-    hot CPU's time. ``away``: the CPU to which threads are moved. -1 means no CPU. ``cpus``: one CPU for each thread of
-    a kind that has many threads, -1 where the scheduler chooses. ``name``: the name of the threads. ``period_ns``: the
-    approximate time from burst to burst, 0 for the kind's own period."""
+    """Hold the order for a noise. ``hot``: the CPU to disturb. ``other``: the CPU for those threads of the noise that
+    must not run on the hot CPU. ``away``: the CPU to which threads are moved. Each of the three is -1 if the noise
+    needs no such CPU. ``cpus``: for a kind that has many threads, one CPU for each; -1 if the scheduler chooses this
+    thread's CPU. ``name``: the name of the threads. ``period_ns``: the approximate time from burst to burst, 0 for the
+    kind's own period."""
 
     kind: str
     hot: int

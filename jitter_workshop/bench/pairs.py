@@ -2,9 +2,9 @@
 
 All functions are pure and depend on the topology only. A host of up to :data:`MOST_CPUS` CPUs is measured whole. On a
 larger host, MOST_CPUS CPUs stand for all. They come from as many groups as possible; the CPUs of a group share a
-last-level cache. Each group gives its first CPU, then one CPU for each degree of nearness to the first: its sibling, a
-core with the same L2, another core. The groups begin with different degrees, so that each degree is measured in some
-group.
+last-level cache. From each group the first CPU is taken, then one CPU for each degree of nearness to it: a sibling, a
+core with the same L2, another core. There may not be room for all degrees, so each group starts with another degree,
+and each degree is measured in some group.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def spread(items: Sequence[CpuGroup], most: int) -> list[CpuGroup]:
 
 
 def _ranked(nearness: Nearness, cpus: Sequence[int], number: int) -> list[int]:
-    """Return the CPUs of a group in the order in which they are taken. ``number``: the number of the group. It decides
-    which degree of nearness to the first CPU comes first."""
+    """Return the CPUs of a group in the order in which they are taken. ``number``: the number of the group; it decides
+    with which degree of nearness to its first CPU the group starts."""
     first, *others = cpus
     ways: dict[str, int] = {}
     for cpu in others:

@@ -53,10 +53,9 @@ class Parent:
             rest = rest[self._out.write(rest) :]
 
     def hear(self, waits_s: Sequence[float] = (1.0,) * PATIENCE_S) -> tuple[str, Any]:
-        """Return the next message. ``waits_s``: the time limit in parts, which are waited for in turn. If the child is
-        stopped meanwhile, at most one part runs out. Raise Silence if no message comes, CodecError if a line is no
-        message.
-        """
+        """Return the next message. ``waits_s``: the time limit, split into several waits, one after the other. If this
+        child is stopped (SIGSTOP) and goes on later, at most one of the waits is lost by that. Raise Silence if no
+        message comes, CodecError if a line is no message."""
         for wait_s in waits_s:
             with contextlib.suppress(queue.Empty):
                 return protocol.parse(self._lines.get(timeout=wait_s))

@@ -43,10 +43,10 @@ as much."""
 @dataclass(frozen=True, slots=True)
 class Wish:
     """Hold the user's request. ``mode``: auto | none; any given CPU overrides it. ``cpu`` is for workloads of one
-    thread. For ``ack`` the sender is the producer and the receiver the accumulator. ``within``: the only CPUs that the
-    measured threads may have, because their process is in an isolated cpuset; None if it is not. ``by_thread``: the
-    host can also put single threads into that cpuset. Then, if that cpuset has too few CPUs for both threads of a
-    workload, only the accumulator runs in it."""
+    thread. For ``ack`` the sender is the producer and the receiver the accumulator. ``within``: the CPUs of the
+    isolated cpuset in which the measuring process is: the measured threads may use no others; None if it is in no such
+    cpuset. ``by_thread``: True if the host can put single threads into that cpuset. Then, if it has too few CPUs for
+    both threads of a workload, only the accumulator runs in it."""
 
     workload: str = "ring"
     mode: str = "auto"

@@ -554,10 +554,10 @@ class Capture:
     def _noting(
         self, pages: Iterable[bytes], place: tuple[int, str], whole: dict[tuple[int, str], int]
     ) -> Iterator[bytes]:
-        """Yield ``pages``, and note in ``whole`` the time from which on none of their events is lost.
+        """Yield ``pages``, and note in ``whole`` the time since which no event was lost.
 
-        The page that was read last stays with its reader, and is never overwritten. So this page may come first
-        although all events right after it are lost.
+        The page that was read last is out of the ring, so it is never overwritten. So this page may come first although
+        all events right after it are lost.
         """
         assert self._form is not None
         for page in pages:
@@ -587,8 +587,8 @@ class Capture:
             raise HostError(f"{path} cannot be read: {reason(error)}") from error
 
     def _note_handed(self) -> None:
-        """Remember how many events were read so far. Only this process reads between blocks, so a read during a block
-        is another program's."""
+        """Remember how many events were read so far. This process reads only between blocks. So if the number has grown
+        at the end of a block, another program has read events."""
         self._hot.handed = {cpu: self._hot.count(cpu, _HANDED) for cpu in self._hot.cpus}
 
     def _packed(self, events: list[TraceEvent]) -> bytes:

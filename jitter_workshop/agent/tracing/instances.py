@@ -1,9 +1,9 @@
 """Make sure that the trace instances of a process are removed, however the process ends
 (Documentation/trace/ftrace.rst, Instances).
 
-A small child process holds the other end of a pipe, so it notices when its parent is killed. The name of an instance
-has the number and the start time of its process. If the child fails, the next capture or ``restore`` removes instances
-whose process has ended.
+A small child process waits at a pipe whose other end only its parent holds. So it notices when its parent is killed,
+and removes the parent's instances. If the child fails, the next capture or ``restore`` removes the instances whose
+process has ended: the name of an instance has the number and the start time of its process.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def mount_command(root: HostRoot) -> str:
 
 
 def own_numbers(writer: HostWriter) -> bool:
-    """Return True if this process is in a PID namespace of its own: process numbers in the trace then mean other
-    processes."""
+    """Return True if this process is in a PID namespace of its own. Then the process numbers in the trace are not those
+    that this process sees."""
     return writer.real and namespace_differs("pid", _FIRST_NAMESPACE)
 
 
@@ -111,7 +111,7 @@ def remove(writer: HostWriter, folder: str, names: Sequence[str], patience_s: fl
 
 def stale(root: HostRoot) -> tuple[str, ...]:
     """Return the names of our trace instances whose process has ended. An instance with the number of this process
-    counts too, because this process has made none yet.
+    counts, too: this process has made none yet, so an earlier process with the same number made it.
 
     Return no names if tracefs cannot be read (only root may read it), or if this process has another PID or time
     namespace.
@@ -196,7 +196,7 @@ class Watcher:
         os.close(parent)
 
     def close(self, done: bool) -> None:
-        """Let the child process end. If ``done``, it ends at once; else it calls ``clean`` before."""
+        """Let the child process end: at once if ``done``, else after it has called ``clean``."""
         os.write(self._held, _DONE if done else _GO_ON)
         os.close(self._held)
         if done:
@@ -207,7 +207,8 @@ class Watcher:
 def _watch(end: int, parent: int, clean: Callable[[], None]) -> None:
     """Run the child process that waits for the end of its parent and calls ``clean``.
 
-    The child's signals stay blocked. It closes the descriptors that its parent's caller may wait for.
+    The child's signals stay blocked. It closes its copies of the parent's other descriptors, because the parent's
+    caller may wait until all copies are closed.
     """
     try:
         os.setsid()

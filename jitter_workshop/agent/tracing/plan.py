@@ -79,9 +79,9 @@ class Wanted:
 def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wanted:
     """Return the wanted events that this kernel has.
 
-    ``hot`` is recorded only on the hot CPUs, with page faults only of the measured threads. ``senders`` is recorded on
-    all CPUs, with filters for these threads and CPUs. A change of frequency is traced on the CPU that decides the
-    change, so it is recorded on all CPUs.
+    The events ``Wanted.hot`` are recorded only on the hot CPUs, and page faults only of the threads ``tids``. The
+    events ``Wanted.senders`` are recorded on all CPUs, with filters for ``tids`` and ``cpus``. They include changes of
+    frequency, because each of these is traced on the CPU that decides the change.
     """
     threads = " || ".join(f"pid == {tid}" for tid in tids)
     own = " || ".join(f"common_pid == {tid}" for tid in tids)
@@ -117,12 +117,12 @@ def wanted(root: HostRoot, folder: str, tids: Sequence[int], cpus: CpuSet) -> Wa
 def wanted_of_program(root: HostRoot, folder: str, tids: Sequence[int], newest: int) -> Wanted:
     """Return the wanted events for a program that is not ours.
 
-    ``hot`` is recorded for all tasks. ``senders`` is recorded for the program's own threads: their page faults, and the
-    system calls in which they may wait.
+    The events ``Wanted.hot`` are recorded for all tasks. The events ``Wanted.senders`` are recorded for the program's
+    own threads: their page faults, and the system calls in which they may wait.
 
     ``tids``: the threads that the program has now. ``newest``: the highest thread number so far. Threads that the
     program starts later get higher numbers. The kernel could follow these threads itself (``set_event_pid`` with
-    ``event-fork``), but that costs 0.2 µs at each switch of any task. Recording the switch costs less.
+    ``event-fork``), but that costs 0.2 µs at each switch of any task, more than to record the switch.
     """
     missing: dict[str, str] = {}
     hot = _here(root, folder, _PROGRAM, {}, missing)

@@ -40,8 +40,8 @@ def join(state: TurnState, waiting: Waiting) -> TurnState:
 
 
 def join_first(state: TurnState, waiting: Waiting) -> TurnState:
-    """Return the state with ``waiting`` added before all students, behind instructors who wait. Raise the same errors
-    as ``join``."""
+    """Return the state with ``waiting`` in the queue, after the instructors who wait already and before all students.
+    Raise the same errors as ``join``."""
     joined = join(state, waiting)
     before = tuple(one for one in state.queue if one.limit_s is None)
     after = tuple(one for one in state.queue if one.limit_s is not None)
@@ -125,7 +125,7 @@ def end(state: TurnState, uid: int | None, by: str, now_s: float) -> TurnState:
 
 
 def freeze(state: TurnState, by: str) -> TurnState:
-    """Return the state in which no new turn begins. The turn that runs now ends as usual."""
+    """Return the state in which no new turn begins. A turn that has begun is not cut short."""
     return replace(state, frozen_by=by)
 
 

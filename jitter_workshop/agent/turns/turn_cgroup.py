@@ -2,7 +2,8 @@
 
 The group lies directly below the top of the hierarchy with the cpuset controller, as does the group of the logins
 (Documentation/admin-guide/cgroup-v2.rst, "Cpuset"; cgroup-v1/cpusets.rst). On a host without such a hierarchy, turns
-still follow each other, but other users are not kept off the hot CPUs. A run that other users disturbed reports this.
+still follow each other, but other users are not kept off the hot CPUs. If other users disturbed a run, its report says
+so.
 """
 
 from __future__ import annotations
@@ -105,10 +106,10 @@ class TurnGroup:
 
     def confine(self, uids: frozenset[int], housekeeping: CpuSet) -> int:
         """Put every process of these users onto the housekeeping CPUs. Processes in the turn's group or in the group of
-        isolated CPUs stay. Return the number of processes that were moved.
+        isolated CPUs are not moved. Return the number of processes that were moved.
 
-        Return 0 if the host has no groups or no housekeeping CPU, or if systemd runs the host. Systemd does the same by
-        its user.slice, and a move would take processes away from its sessions.
+        Return 0 if the host has no groups or no housekeeping CPU, or if systemd runs the host. Systemd itself keeps
+        users off the hot CPUs by its user.slice, and would lose processes that leave the groups of its sessions.
         """
         if self._sets is None or not housekeeping or not uids or self._root.is_dir("/run/systemd/system"):
             return 0
@@ -281,8 +282,8 @@ class TurnGroup:
         return path.removeprefix(self._where.top.rstrip("/")) or "/"
 
     def _of(self, pid: int, uid: int) -> bool:
-        """Return True if one of the user ids of the process ``pid`` is ``uid``. All of its ids count, because a
-        set-user-ID program may run as another user."""
+        """Return True if ``uid`` is one of the four user ids of the process ``pid``: real, effective, saved or file
+        system. One of them alone is not enough, because a set-user-ID program may run as another user."""
         return uid in owners(self._root, pid)
 
     def _processes_of(self, uids: frozenset[int]) -> Iterator[int]:

@@ -89,7 +89,7 @@ class TurnQueue:
         return [self._watched[1]] if self._watched is not None else []
 
     def left_s(self) -> float:
-        """Return the seconds until the next check that is due by time alone."""
+        """Return the seconds until the state of the turns has to be checked even if no signal or request comes."""
         due_s = self._due_s if self.holds or self.waiting else float("inf")
         return max(min(due_s, self._again_s or float("inf")) - now_s(), 0.0)
 
