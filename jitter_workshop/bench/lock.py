@@ -121,8 +121,8 @@ def _take(name: str) -> socket.socket | None:
 
 
 def _wait_for_end(name: str, deadline: float, cancel: CancelToken | None, waiting: Callable[[Holder], None]) -> None:
-    """Return when the holder has ended. If the socket's queue is full, or nobody listens at the socket, wait only a
-    moment and return. Raise BusyError at the deadline, WaitStopped when ``cancel`` is pressed."""
+    """Return when the holder has ended. If the socket's queue is full, or no process listens at it, wait only a moment
+    and return. Raise BusyError at the deadline, WaitStopped when ``cancel`` is pressed."""
     left_s = deadline - time.monotonic()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.setblocking(False)
