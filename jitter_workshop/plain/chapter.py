@@ -235,7 +235,7 @@ class PlainChapter:
             chosen = parse_cpus(rest)
             walk.choose_cpus(*map(chosen.get, ROLES))
             talk.say("", *self._plan(), "")
-        elif task is not None and task.kind == "choice" and answering.is_number(answer):
+        elif task is not None and task.kind == "choice" and answer not in {one.id for one in task.answers}:
             talk.tell(answering.no_such(len(task.answers)))
         elif task is not None:
             # At a mark "300" is a guess, and the learner is asked for the unit.

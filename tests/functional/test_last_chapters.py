@@ -26,7 +26,7 @@ def whole() -> FakeWorkshop:
 )
 def test_both_runs_use_memory_as_the_lesson_says(chapter: str, memory: list[str], noise: str | None) -> None:
     workshop = whole()
-    said = talk(workshop, "||c|||||||", chapter)
+    said = talk(workshop, "||3|||||||", chapter)
     runs = workshop.runs()
     assert [run.memory for run in runs] == memory
     assert {run.noise for run in runs} == {noise}
@@ -39,7 +39,7 @@ def test_both_runs_use_memory_as_the_lesson_says(chapter: str, memory: list[str]
 
 def test_the_reading_chapter_measures_nothing_and_its_question_is_judged_at_once() -> None:
     workshop = whole()
-    said = talk(workshop, "|b|more|more|more||", "make-it-last")
+    said = talk(workshop, "|2|more|more|more||", "make-it-last")
     assert workshop.measured == 0
     assert "systemctl enable --now quiet.service" in said
     entry = next(one for one in workshop.path() if one.chapter_id == "make-it-last")

@@ -30,7 +30,7 @@ def test_the_whole_hunt(workshop: FakeWorkshop) -> None:
     # look, measure, again; Enter there asks first, and hides, and measures.
     text = said(workshop, "||||||name spinners|name nonsense|name greedy|q")
     for part in (
-        "start · ? help",
+        "start · b back",
         "Enter hide a noise",
         "you are not told which",
         "greedy     A greedy thread",

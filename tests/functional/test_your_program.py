@@ -174,7 +174,7 @@ async def test_enter_alone_goes_through_it() -> None:
 def test_line_by_line_it_is_observed_proven_and_made_to_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     livehost.proving_tree(tmp_path, monkeypatch)
     workshop = whole()
-    said = talk(workshop, f"program 3|command {QUICK}||a|||change nothing|p||||q", ID)
+    said = talk(workshop, f"program 3|command {QUICK}||1|||change nothing|p||||q", ID)
     assert "▸ 3 convoy" in " ".join(said.split())
     assert "it said p99=7 us" in " ".join(said.split())
     assert "'nothing' is not among the changes: placement" in said

@@ -287,7 +287,7 @@ def test_a_cause_that_came_less_often_is_not_it(workshop: FakeWorkshop) -> None:
 
 def test_line_by_line_an_emulated_machine_is_named_and_asked_about() -> None:
     opened = open_workshop(recorded_host("lab-stock").root, course=builtin_course())
-    said = " ".join(talk(opened, "|||a|||||q", chapter="tick").split())
+    said = " ".join(talk(opened, "|||1|||||q", chapter="tick").split())
     for told in (
         "recorded, emulated: timer interrupts:",
         "That machine is emulated: times measured there mean nothing and are not shown.",
@@ -350,6 +350,6 @@ def test_a_run_of_ones_own_is_asked_about_anew_after_a_recorded_one(
 
 def test_line_by_line_the_recorded_runs_are_told_and_asked_about() -> None:
     opened = open_workshop(recorded_host("lab-stock").root, course=builtin_course())
-    said = " ".join(talk(opened, "|d||e|||||q", chapter="isolation").split())
+    said = " ".join(talk(opened, "|4||5|||||q", chapter="isolation").split())
     for told in ("recorded: p99.9999 is", "Recorded, not measured here:", words.NOT_HERE, "RECORDED COUNTS, A SECOND"):
         assert told in said
