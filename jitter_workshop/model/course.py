@@ -336,7 +336,8 @@ class Chapter:
 
     @property
     def measures(self) -> bool:
-        """Return True if the chapter has the mark ``curve``, because it measures or observes a program."""
+        """Return True if the chapter has the mark ``curve``, that is, if it makes measurements or observes a
+        program."""
         return self.program or bool(self.measurements)
 
     @property

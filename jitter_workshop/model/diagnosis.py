@@ -24,8 +24,8 @@ class Suspect:
     - ``total_ns``: the time that the cause took, None if this time is not known.
     - ``own_load``: True if the cause is a task of the load that the chapter made beside the run. By counters, True if
       the cause includes such a task.
-    - ``woken``: True if calls from another CPU woke this cause, as far as the numbers of both in a trace can show it.
-      Also True if the cause is a part of such a call.
+    - ``woken``: True if calls from another CPU probably woke this cause: the trace has about as many such calls as
+      events of the cause. Also True for a call that contains the wake-up.
     """
 
     id: str
@@ -44,8 +44,8 @@ class SeenCauses:
 
     - ``suspects``: the causes, in the order of their labels.
     - ``stalls``: the number of stalls, which took ``stalled_ns``.
-    - ``unknown_ns``: the part of ``stalled_ns`` whose cause is not known. In a trace these are the gaps. By counters,
-      it is all time of causes for which counters give no time.
+    - ``unknown_ns``: the part of ``stalled_ns`` whose cause is not known. With a trace, this is the time of its gaps.
+      With counters, it is the time of all causes that are counted but not timed.
     - ``others``: the number of smaller causes that are not in the list.
     - ``why_no_trace``: the reason why there is no trace, "" if there is one.
     - ``notes``: further sentences about the run.

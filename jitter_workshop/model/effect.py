@@ -88,12 +88,13 @@ class CauseTime:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Hold the effect to show first.
+    """Hold the effects of a change that are shown.
 
-    - ``lead``: the largest effect on latency or stalls; None if none of them moved.
+    - ``lead``: the effect to show first, which is the largest one on latency or stalls; None if none of them moved.
     - ``but``: the largest effect in the other direction; None if nothing moved in that direction. Beside a gain, it may
       be the count of stalls that rose most.
-    - ``nearest``: the largest difference of all, moved or not; None if nothing could be compared.
+    - ``nearest``: the largest difference of all, even if it is too small to count as an effect; None if nothing could
+      be compared.
     - ``shown``: the chapter's figure, if it is not the ``lead`` and moved as the chapter says.
     - ``tail``: the percentile by which the runs are judged.
     - ``stalls``: the count of stalls that differs most.

@@ -122,8 +122,8 @@ class Window:
     - ``cpu``: the CPU on which the thread was last seen before ``start``.
     - ``publish``: the tick at which the consumer of a ring could first have seen the message.
     - ``start_seen``: the thread read its clock at ``start``; if False, the cause may have begun earlier.
-    - ``due``: the thread should have been awake from ``start`` on, so the time of its sleep counts for the task that
-      had its CPU.
+    - ``due``: the thread should have been awake from ``start`` on. The time that it still slept is taken as time of the
+      task that ran on the thread's CPU.
     - ``offset_ns``: the start by the benchmark's clock, since the block began; None if not known.
     - ``duration_ns``: the length by the benchmark's clock; None if not known.
     """
@@ -200,9 +200,9 @@ class Cause:
     - ``count``: number of stalls with this cause.
     - ``worst_ns``: the cause's largest part of one stall.
     - ``ns_per_second``: ns taken in a second of measured time.
-    - ``late_messages``: number of messages that were late because of those stalls, in the main thread.
-    - ``below_without``: the share (0..1) of messages that would stay below the threshold without this cause (and the
-      gaps around it). None if the number of messages is not known.
+    - ``late_messages``: number of the main thread's messages that were late because of these stalls.
+    - ``below_without``: the share (0..1) of messages that would stay below the threshold if this cause, and the gaps
+      right before and after it, had taken no time. None if the number of messages is not known.
     - ``threads``: number of threads of this name that ran on the hot CPUs.
     """
 
@@ -330,9 +330,9 @@ class CpuSecond:
 
 @dataclass(frozen=True, slots=True)
 class Residence:
-    """Hold which tasks ran on which CPUs in the blocks of one run. ``deeds`` and ``ticks_kept``: at most the 1,000 most
-    frequent ones. ``second``: the busiest second, in which other tasks took most time of one measured CPU; None if
-    nothing else ran."""
+    """Hold which tasks ran on which CPUs in the blocks of one run. ``deeds`` (actions on other CPUs) and ``ticks_kept``
+    (ticks that could not be stopped): at most the 1,000 most frequent of each. ``second``: of all seconds of all
+    measured CPUs, the one in which everything except the measured threads took most time; None if nothing else ran."""
 
     threads: tuple[ThreadOnCpu, ...]
     visitors: tuple[InterferingTask, ...]
@@ -355,7 +355,8 @@ class EvidenceReport:
     - ``unlisted``: number of shorter stalls that are counted but not listed.
     - ``events``: number of events in the trace.
     - ``unbalanced``: number of events whose beginning or end is missing.
-    - ``unreported``: task → how often the kernel reported no switch away from it, at most the eight most frequent.
+    - ``unreported``: task → how often the trace lacks the event of the switch from this task to another; only the eight
+      tasks with the largest numbers.
     - ``unknown_ns``: the time in the blocks for which the trace does not show what ran on a measured CPU, because
       events are lost or missing. None in reports of earlier versions.
     - ``measured_ns``: the length of all blocks together.
@@ -414,12 +415,12 @@ class CounterReport:
     - ``clock``: the clock of the run.
     - ``stalls``: number of distinct stalls that the benchmark counted; they took ``stalled_ns`` of the blocks'
       ``measured_ns``.
-    - ``worst``: the longest listed stalls.
+    - ``worst``: the longest of the stalls that the run lists one by one.
     - ``waited_ns``: the sum over the measured ``threads`` of their time in a run queue, runnable but not running; None
       if the kernel does not count this time. This sum includes waits that are too short to be a stall.
-    - ``interrupts`` and ``softirqs``: those on the CPUs of ``cpus`` during ``counted_s``.
+    - ``interrupts``, ``softirqs``: the number of each on the CPUs in ``cpus`` during ``counted_s``.
     - ``steal_ns``: steal within the blocks.
-    - ``disturbed``: other tasks seen on those CPUs.
+    - ``disturbed``: other tasks seen on these CPUs.
     - ``notes``: field → why it is null; the key ``trace`` says why there is no trace.
     """
 

@@ -43,9 +43,10 @@ class Noise:
     - ``treatment``: the way to keep the noise away, in a sentence.
     - ``cpus``: number of CPUs that the noise needs.
     - ``apart``: True if one of these CPUs must be free of measured threads.
-    - ``spread``: True if the scheduler or the kernel places the noise. Then a host with isolated CPUs can have it, too.
-    - ``hides``: True if a hunt may choose the noise. False if another kind looks the same, or if a learner cannot keep
-      the noise away.
+    - ``spread``: True if the scheduler or the kernel places the noise. Such a noise can be made even on a host with
+      isolated CPUs.
+    - ``hides``: True if this kind can be the hidden noise of a hunt. False if another kind looks the same, or if a
+      learner cannot keep the noise away.
     - ``root``: what needs root's rights, "" if nothing needs them.
     - ``by``: the process that makes the noise. ``child``: a process of its own. ``inside``: the measuring process.
       ``parent``: the parent of the measuring process.
@@ -72,7 +73,8 @@ class Noise:
 
     @property
     def on_hot(self) -> bool:
-        """Return True if a thread of the noise has to run on the measured CPU. It cannot if that CPU is isolated."""
+        """Return True if the noise can be made only by a thread that runs on the measured CPU. Such a noise cannot be
+        made if this CPU is isolated."""
         return self.by == "child" and not (self.spread or self.apart or self.aimed)
 
 
@@ -362,7 +364,7 @@ def named(does: tuple[What, ...], name: str) -> tuple[What, ...]:
 
 
 def is_cause(expected: Cause, kind: str, name: str) -> bool:
-    """Return True if a part of a stall, by its kind and name, has the expected cause. A ``*`` at the end of the
+    """Return True if the kind and the name of a part of a stall match the expected cause. A ``*`` at the end of the
     expected name stands for any ending."""
     wanted = expected[1]
     same = name.startswith(wanted[:-1]) if wanted.endswith("*") else name == wanted

@@ -28,7 +28,7 @@ _SECOND_NS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Hold a mask of ``cpus`` CPUs from which the CPUs ``out`` are taken."""
+    """Hold a mask of ``cpus`` CPUs without the CPUs ``out``."""
 
     cpus: int
     out: CpuSet

@@ -77,7 +77,7 @@ class ProcessSeen:
 
     - ``start_ticks``: its start in clock ticks since boot. No other process has the same ``pid`` and ``start_ticks``.
     - ``user``: its owner's name, or the user id if it has no name.
-    - ``cpu_percent``: its CPU time over the last moment, in percent of one CPU.
+    - ``cpu_percent``: its CPU time during the short time in which the list was made, in percent of one CPU.
     - ``started_at``: its start as ISO time, UTC.
     - ``command``: its command line as its owner wrote it, "" if it has none.
     """
@@ -117,8 +117,8 @@ class Wait:
 
     - ``kind``: one of WAIT_KINDS.
     - ``name``: the system call, "" if the trace does not show it.
-    - ``wakers``: at most three tasks or interrupts; () if the wait did not end. The first one ended the wait. Each
-      further one woke the task before it during the wait.
+    - ``wakers``: at most three tasks or interrupts; () if the wait did not end. The first one woke the thread, which
+      ended the wait. The second woke the first, and the third the second, both during the wait.
     """
 
     kind: str
@@ -186,8 +186,8 @@ class OwnCost:
     """Hold what the observation itself costs.
 
     - ``events``: events in the program's own threads.
-    - ``event_ns``: the time that one event costs. It is measured just before the observation, on a process of this tool
-      without and with the trace. None if both measurements show no difference.
+    - ``event_ns``: the time that one event costs. It is measured just before the observation: a process of this tool
+      makes the same calls without and with the trace. None if the two times show no difference.
     - ``tool_ran_ns``: how long this tool's processes had a CPU while the program was observed.
     """
 
@@ -262,9 +262,10 @@ class ProgramReport:
     - ``stalls``: number of hold-ups of at least ``threshold_ns``, in all threads.
     - ``worst``: the longest of these hold-ups.
     - ``causes``: the sums over all threads.
-    - ``all_threads``: the sum over ``threads`` and the ``left_out`` threads, which took less time; None without a
-      trace.
-    - ``unreported``: task → how often the kernel reported no switch away from it, at most the eight most frequent.
+    - ``all_threads``: the sum over the listed ``threads`` and those that are not listed because they took less time;
+      None without a trace.
+    - ``unreported``: task → how often the trace lacks the event of the switch from this task to another; only the eight
+      tasks with the largest numbers.
     - ``steal_ns``: the hypervisor's time on all CPUs, by the steal clock; the times above include it.
     - ``steal``: the CPUs from which the hypervisor took time.
     - ``faults``, ``cost``: None without a trace.

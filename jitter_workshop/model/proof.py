@@ -79,8 +79,8 @@ class Proof:
     - ``stopped``: why the proof ended early, "" if it did not.
     - ``notes``: one sentence each, such as on rounds that were left out.
     - ``disturbed``: number of runs that other tasks disturbed; these runs still count.
-    - ``duration_s``: the length of each run, if the user gave a length instead of a preset. Else None, and None in
-      proofs of older versions.
+    - ``duration_s``: the length of each run in s, if the user gave a length. None if the preset gave it, and in proofs
+      of older versions.
     - ``command``: the words of the user's own command that was run instead of our benchmark, else ().
     - ``metric``, ``unit``: the measure that is compared, and its unit (``Figure``).
     - ``options``: the options with which ``prove`` measures the same again.

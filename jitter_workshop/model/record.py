@@ -57,7 +57,8 @@ else:
         return dataclasses.field(**options)
 
     def dataclass(cls: type | None = None, /, **flags: bool) -> Any:
-        """Make a dataclass as ``dataclasses.dataclass`` does; fast with ``slots=True``, also with ``frozen=True``."""
+        """Make a dataclass as ``dataclasses.dataclass`` does. The flags ``slots=True`` and ``frozen=True, slots=True``
+        have a fast way of their own here; all other flags use the standard library."""
         if cls is None:
             return lambda given: dataclass(given, **flags)
         known = flags in ({"frozen": True, "slots": True}, {"slots": True})
@@ -91,8 +92,8 @@ def _plain(cls: type) -> bool:
 
 
 def _build(cls: type, frozen: bool) -> type:
-    """Return a new class of this name with a slot for each field. Unless ``frozen``, its instances have no hash. Raise
-    TypeError if a field without a default follows a field with a default."""
+    """Return a new class of this name with a slot for each field. If ``frozen`` is True, its instances can be hashed,
+    otherwise not. Raise TypeError if a field without a default follows a field with a default."""
     names = tuple(vars(cls).get("__annotations__", {}))
     body = dict(cls.__dict__)
     defaults = {name: body.pop(name) for name in names if name in body}

@@ -1,6 +1,7 @@
 """Define a report as plain data. ``flow.reporting.build`` makes the data once; HTML, Markdown and JSON are written from
-them and add no facts. ``report --format json`` prints these fields (docs/report.md). Times are integers in ns unless
-named otherwise. An unknown value is None, with the reason in ``notes`` of its part."""
+these data alone. ``report --format json`` prints these fields (docs/report.md). Times are integers in ns, unless the
+name of the field has another unit, such as ``_s``. If a value is unknown, it is None, and the ``notes`` of the object
+that holds it give the reason."""
 
 from __future__ import annotations
 
@@ -91,7 +92,7 @@ class ReportedChapter:
     - ``comparison``: the chapter's first and second run side by side, without a verdict.
     - ``setting``: None if the chapter sets nothing.
     - ``diagnosis``: None if no cause was named.
-    - ``measures``: False if the chapter has no mark, because the learner only reads.
+    - ``measures``: False if the learner only reads in this chapter; such a chapter has no mark.
     """
 
     id: str
@@ -150,8 +151,8 @@ class HeatMap:
 
 @dataclass(frozen=True, slots=True)
 class Culprits:
-    """Hold the causes of a run's stolen time. They are the report on the run's trace, else sentences on its counters,
-    else the reason why there is neither."""
+    """Hold what is known of the causes of a run's stolen time: the report on the run's trace; without a trace,
+    sentences on its counters; without both, the reason why there is neither."""
 
     run: str
     evidence: Literal["trace", "counters", "none"]
@@ -221,7 +222,8 @@ class ReportedScreening:
     - ``runs``, ``budget_runs``: the number of runs that count, and the number of planned runs.
     - ``measure``: the figure that is judged, "" if it is not decided.
     - ``text``: the result in words.
-    - ``ranked``: the settings, those that matter first; () until all pairs that choose are measured.
+    - ``ranked``: the settings, those that matter first; () until all pairs of the first part, which choose the settings
+      to prove, are measured.
     - ``chosen``: the settings that were proven.
 
     Other fields are as in ``model.screening.Screening``.

@@ -2,8 +2,8 @@
 
 ``measure --json`` prints these fields; their names must not change.
 
-Times are integers in ns (means are floats), CPU sets integer arrays. An unknown value is None with the reason in
-``notes``.
+Times are integers in ns; means are floats. A set of CPUs is an array of integers. An unknown value is None, and
+``notes`` gives the reason.
 """
 
 from __future__ import annotations
