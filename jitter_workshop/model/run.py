@@ -258,8 +258,8 @@ BESIDE = "measured while a hidden noise was running"
 
 @dataclass(frozen=True, slots=True)
 class BurstTotal:
-    """Hold the number of a noise's bursts, and the CPU time that they took by the noise's own log. The CPU time is None
-    if the noise cannot know it. Bursts from before the run's first block until after its last block are counted."""
+    """Hold how many bursts a noise made and how much CPU time they took, both from the noise's own log. The CPU time is
+    None if the noise cannot know it. The count begins before the run's first block and ends after its last block."""
 
     count: int
     taken_ns: int | None
@@ -407,7 +407,7 @@ def apart_from_proofs(runs: Iterable[Run]) -> tuple[Run, ...]:
 
 
 def of_one_kind(runs: Sequence[Run], workload: str) -> bool:
-    """Return True if every run has this workload; True for no runs."""
+    """Return True if every run has this workload, or if ``runs`` is empty."""
     return all(run.workload == workload for run in runs)
 
 

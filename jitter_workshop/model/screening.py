@@ -1,8 +1,8 @@
 """Define a screening: which of many settings move one figure, as stored in a session's ``screenings/ID.json``.
 
 Each pair has two runs: some of the settings are on in the first run, and the others in the second. So each pair tests
-every setting. The pairs that choose come first and have all settings. From the figures of these pairs, a few settings
-are chosen. The proofs are pairs of these few settings alone (``stats.screening`` has the design). Figures and decisions
+every setting. The pairs of the first part switch all settings; by their figures a few settings are chosen. The pairs of
+the second part, the proofs, switch these few settings alone (``stats.screening`` has the design). Figures and decisions
 are stored; the result is computed from them.
 """
 
@@ -147,11 +147,11 @@ class Screening:
 class Ranked:
     """Hold one setting's result.
 
-    - ``ratio``: the figure with the setting ÷ without it; this is the main effect.
+    - ``ratio``: the main effect: the figure with the setting, divided by the figure without it.
     - ``low`` and ``high``: the 95 % interval of the ratio for this setting alone. ``high`` is None if there is no upper
       bound.
-    - ``chosen``: True if the figures come from the proofs, False if they come from the pairs that choose.
-    - ``p_adjusted``: the p, adjusted for all settings in the proofs; 1.0 for other settings.
+    - ``chosen``: True if the figures come from the proofs, False if they come from the pairs before the proofs.
+    - ``p_adjusted``: the p, adjusted because several settings are proven at once; 1.0 for a setting that is not proven.
     - ``words``: the result in words.
     """
 

@@ -42,9 +42,9 @@ class WorkloadKind:
       Overlapping stalls of two threads count once.
     - ``histogram``: the histogram that charts and tables show first.
     - ``counted``: the name of the samples in this histogram.
-    - ``makes``: the plural name of the things that a run makes, such as messages, for rates a second.
+    - ``makes``: what a run makes again and again, as a plural such as "messages", for rates a second.
     - ``done``: the heading for a thread's counts by CPU (``messages_by_cpu``).
-    - ``interval_ns``: the default time in ns from one of these things to the next.
+    - ``interval_ns``: the default time in ns from one message (or the like, see ``makes``) to the next.
     - ``threshold_ns``: the default length in ns of the shortest stall.
     - ``paced``: True if the workload does something once in each interval.
     - ``waits``: True if its threads sleep in the kernel until the next interval.
@@ -139,8 +139,8 @@ class Placement:
     - ``why``: how the CPUs were chosen and what that costs, in a sentence or two.
     - ``inside``: the threads that run in this tool's isolated set while the rest of the measuring process is outside;
       () if the process is not divided.
-    - ``line``: words on the measured time of a cache line between the pair's CPUs, if this time decided between equal
-      pairs; else "".
+    - ``line``: words on the measured time in which a cache line gets from one chosen CPU to the other. This time
+      chooses among pairs of CPUs that are otherwise equally good; "" if it was not needed.
     """
 
     mode: PlacementMode
@@ -187,8 +187,8 @@ BETWEEN_S, BETWEEN_TRACED_S = 0.11, 0.2
 
 def clock_seconds(measured_s: float, blocks: float, *, traced: bool = False, between_s: float | None = None) -> float:
     """Return the length in s of a run that measures for ``measured_s``, including its start and the pauses between
-    blocks. ``blocks``: the number of blocks. ``between_s``: the length of a pause as an earlier run had it. With a
-    trace, the usual pause is taken if it is longer."""
+    blocks. ``blocks``: the number of blocks. ``between_s``: the length of a pause in an earlier run; None: use the
+    usual length. If ``traced`` is True, use the longer of the two."""
     usual_s = BETWEEN_TRACED_S if traced else BETWEEN_S
     each_s = usual_s if between_s is None else max(between_s, usual_s) if traced else between_s
     return (START_TRACED_S if traced else START_S) + measured_s + blocks * each_s
@@ -207,8 +207,8 @@ class RunSpec:
     - ``scratch_dir``: directory of the ring's record and journal files (unlinked at once).
     - ``listed_stalls``: how many of a block's stalls the child lists, longest first.
     - ``traced``: True if the run uses a clock that the kernel's trace has, too.
-    - ``settle_s``: seconds of unrecorded messages before the first block, if this time is longer than before other
-      blocks.
+    - ``settle_s``: seconds of unrecorded messages before the first block. Used only if it is longer than the usual time
+      of unrecorded messages before each block.
     - ``noise_period_ns``: approximate time from burst to burst of the noise, None for the default of its kind.
     - ``memory``: what a measured thread does with memory in addition to its work.
     - ``tail_ns``: time from the first stall of a block of ``spin`` to the block's end. None if a stall does not end a
@@ -246,7 +246,8 @@ class RunSpec:
 
     @property
     def block_length_ns(self) -> int:
-        """Estimate the length of a block in ns: its time, or the time of its messages if that is shorter."""
+        """Estimate the length of a block in ns: its time limit or, if shorter, the time in which its messages are
+        sent."""
         if self.messages is None:
             return self.block_ns
         return min(self.block_ns, self.messages // self.blocks * self.interval_ns)

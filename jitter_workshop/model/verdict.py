@@ -45,8 +45,8 @@ class Side:
     - ``stalls``: rates of distinct stalls by decade.
     - ``stolen_ns_per_second``: time stolen by all stalls over ``threshold_ns``.
     - ``percentiles``: percentile → ns in the main histogram, None if there are too few samples.
-    - ``beyond``: percentile → known number of distinct stalls at least as long as the percentile's value, in the thread
-      that fills the histogram.
+    - ``beyond``: percentile → number of distinct stalls that are known to be at least as long as the percentile's
+      value. Only stalls of the thread that fills the histogram count.
     - ``figure``: the figure of a command's run; if there is a figure, nothing else is compared.
     """
 
@@ -116,9 +116,10 @@ class Headline:
 class Drift:
     """Hold the effects of time and of order on a measure. They are shown, and no figure is corrected for them.
 
-    ``later_ratio``: the level in the last half of the rounds ÷ the level in the first half. ``second_ratio``: the level
-    in a round's second run ÷ the level in its first, with the change's effect removed. Each ratio is None if a level is
-    zero or unknown. Each of the two p values is exact for its ratio alone.
+    The level is the mean of the measure. ``later_ratio``: the level in the last half of the rounds, divided by the
+    level in the first half. ``second_ratio``: the level in the second runs of the rounds, divided by the level in the
+    first runs, with the change's effect removed. Each ratio is None if a level is zero or unknown. Each of the two p
+    values is exact for its ratio alone.
     """
 
     measure: str
@@ -146,7 +147,8 @@ class Budget:
     """Hold the samples needed to have ten events beyond a percentile: the number of ``messages``, and the ``seconds``
     that they take.
 
-    ``stalls_seen``: the figures allow for the rate of stalls on this host, not only for single messages.
+    ``stalls_seen``: True if the figures were computed from the stalls of an earlier run on this host, False if they
+    were computed from the percentile alone.
     """
 
     percentile: str
@@ -160,7 +162,7 @@ class Standing:
     """Hold how well a run supports a percentile: the number of samples and of distinct stalls beyond it.
 
     ``solid``: True if there are at least ten samples beyond it; the chart then draws a full line. ``proof``: True if
-    there are also at least ten distinct stalls, without which no percentile above p99 gets a verdict.
+    there are also at least ten distinct stalls beyond it; above p99, only then does a percentile get a verdict.
     """
 
     percentile: str

@@ -84,11 +84,12 @@ class PathEntry:
     - ``guess``: None if nothing was predicted, else True if the prediction was near. In a hunt chapter: True if a hunt
       was won.
     - ``setting``: None if the chapter sets nothing.
-    - ``measures``: False if the chapter only reads.
+    - ``measures``: False if the learner only reads in this chapter.
     - ``in_class``: False if the class of this class host leaves the chapter out.
     - ``number``: the chapter's number in the course and on a class's board, whatever its position in the path.
     - ``chance``: what the chapter can show on this host.
-    - ``held``: why the chapter's change has hardly any effect here, or why the chapter has to wait; "" for neither.
+    - ``held``: the reason why the chapter's change has hardly any effect here, or why the chapter cannot be done yet;
+      "" if neither is so.
     - ``given_back``: True if the chapter's settings were in effect in the second run, and have been restored since.
     """
 
@@ -171,7 +172,8 @@ class BootWay:
     - ``why_not``: why this host cannot set them for one boot, "" if it can.
     - ``this_boot``: True if the running kernel was booted with parameters for one boot, so that they are gone after the
       next boot.
-    - ``root_first``: True if only root can check if one boot is possible, so that this choice asks for root's rights.
+    - ``root_first``: True if only root can find out if this host can set them for one boot. Then root's rights are
+      asked for when the user chooses this.
     """
 
     once: bool

@@ -112,14 +112,14 @@ class WatchReport:
     - ``watching``: ``spin``, or the program's name.
     - ``duration_s``: the length of the watch.
     - ``watched_s``: the watched part of ``duration_s``.
-    - ``not_watched_ns``: the rest, by its reason.
+    - ``not_watched_ns``: reason → the time that was not watched for this reason.
     - ``stalls``: number of stalls of at least ``threshold_ns``.
     - ``rates``: rates of these stalls and of longer ones.
     - ``causes``: the sums over the stalls whose trace was read (``named``), largest first; None without a trace.
     - ``kept``: the worst stalls, the longest first.
     - ``freezes``: how often the trace was frozen and read, in ``frozen_ns`` in all.
     - ``evidence``: ``trace`` or ``counters``.
-    - ``verdict``: as in WatchVerdict; also None without a condition.
+    - ``verdict``: as in WatchVerdict; None also if the user gave no condition to judge.
     - ``file``: the verdict file; None if there is none.
     - ``folder``: where the journal and the frozen traces are.
     - ``notes``: field → why it is null or not complete.

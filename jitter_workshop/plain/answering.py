@@ -13,7 +13,7 @@ def menu(count: int, otherwise: str) -> str:
 
 
 def place(answer: str, count: int) -> int | None:
-    """Return the index of the typed answer, one of ``count``; None for any other input."""
+    """Return the index of the typed answer, from 0 to ``count`` - 1; None for any other input."""
     number = int(answer[:4]) - 1 if is_number(answer) else -1
     return number if 0 <= number < count else None
 

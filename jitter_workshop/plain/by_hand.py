@@ -94,7 +94,8 @@ class PlainHands:
         return True
 
     def restore(self) -> bool:
-        """Begin to restore by hand the values that only the learner can restore; return False if there are none."""
+        """Begin to lead the learner through restoring values by hand, because this tool cannot restore them; return
+        False if there are none."""
         if not self._walk.hands.owed:
             return False
         self._tell(self._walk.hands.give_back())

@@ -97,14 +97,15 @@ class PlainChapter:
                 talk.refused(error)
 
     def _out(self, step: StepName, answer: str) -> bool:
-        """Return True for an answer that leads back to the path. ``home`` and ``path`` always do; ``p`` does at steps
-        where it does not start a proof."""
+        """Return True for an answer that leads back to the path: ``home`` or ``path`` at each step, ``p`` at each step
+        that offers no proof (elsewhere ``p`` starts the proof)."""
         return answer in ("home", "path") or (answer == "p" and not proving.offered(self._workshop, self._walk, step))
 
     # -- commands -----------------------------------------------------------------------------------------------------
 
     def _question(self, step: StepName) -> PredictionTask | None:
-        """Return the question of the predict step; None at other steps, and once the answer has been measured."""
+        """Return the question of the step ``predict``. Return None at other steps, and after the run that decides the
+        question."""
         task = self._walk.chapter.prediction
         return task if step == "predict" and task is not None and self._walk.run_in(task.slot) is None else None
 
@@ -141,8 +142,9 @@ class PlainChapter:
         return f"Enter {following[position + 1]} · {rest}"
 
     def _boots(self) -> str:
-        """Return the menu's words for a second choice of boots; "" if there is none. The next boot alone is offered
-        first: if that boot hangs, the boot after it is normal again."""
+        """Return the menu's words for the other way to set boot parameters, for every boot or for the next boot alone;
+        "" if there is none. The way for the next boot is offered first: if that boot hangs, the boot after it is normal
+        again."""
         way = self._walk.host.boots.way()
         if way is None or (way.why_not and not way.root_first):
             return ""
@@ -293,8 +295,8 @@ class PlainChapter:
             self._show_evidence()
 
     def _to_agree_anew(self, step: StepName) -> bool:
-        """Show the plan and return True if Enter would apply a plan that the learner has not seen. Else return
-        False."""
+        """If Enter would apply a plan that the learner has not seen, show the plan and return True. Otherwise show
+        nothing and return False."""
         if step != "apply" or not settings.unseen(self._walk, self._shown):
             return False
         self._talk.say("", *self._plan(), "")
@@ -444,7 +446,8 @@ class PlainChapter:
             talk.say(*chapter_view.answers_explained(task, walk.progress.prediction, talk.width), "")
 
     def _tell_counted(self, step: StepName) -> None:
-        """Name the emulated machine whose counts a step shows; nothing if it shows none."""
+        """Name the emulated machine on which the counts that a step shows were recorded. If the step shows no such
+        counts, print nothing."""
         if source := self._walk.counted_elsewhere(step):
             self._talk.tell(curves.counted_elsewhere(source))
 
@@ -473,7 +476,8 @@ class PlainChapter:
             self._tell_outcome()
 
     def _tell_outcome(self, *, explained: bool = True) -> None:
-        """Tell whether the guess was near. ``explained``: also say why, which is done only once."""
+        """Tell whether the guess was near. ``explained``: print the explanation of the answer, too; the caller wants it
+        only once."""
         outcome = self._walk.outcome()
         if outcome is None:
             return

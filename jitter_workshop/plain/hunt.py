@@ -150,8 +150,8 @@ def tell_standing(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 
 def tell_ended(workshop: Workshop, walk: ChapterSession, talk: Talk, told: bool) -> bool:
-    """Return True if the noise has ended, for example from another terminal. Print this at the first call that finds
-    it. ``told``: True if an earlier call has printed this."""
+    """Return True if the noise has ended, for example from another terminal. Print a sentence on its end, unless an
+    earlier call has printed one (``told``)."""
     hunt = workshop.hunts.hunt if walk.hunts else None
     ended = hunt is not None and hunt.state in ("stopped", "over")
     if ended and not told:
