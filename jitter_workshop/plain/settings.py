@@ -47,8 +47,9 @@ def tell_rights(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 
 def unseen(walk: ChapterSession, shown: PlanView | None) -> bool:
-    """Return True if Enter at ``apply`` would write a plan that the learner has not seen. A plan of tunables is written
-    exactly as it was shown, so it counts as seen once any plan was shown. If no plan can be made, return False."""
+    """Return True if Enter at ``apply`` would write a plan that the learner has not seen. If the chapter changes
+    tunables, it is enough that some plan was shown, because exactly the shown plan is written. Otherwise, the present
+    plan must have the writes of the shown one. If no plan can be made, return False."""
     if walk.host.rehearsed or walk.chapter.changes == "nothing":
         return False
     if walk.chapter.changes == "tunables":
@@ -108,8 +109,8 @@ def apply_chapter(workshop: Workshop, walk: ChapterSession, talk: Talk, shown: P
 
 
 def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
-    """Choose the boots for which the boot parameters are set. ``word``: "every" for each boot, "once" for the next boot
-    alone. Return False if this host does not offer the choice, or if the choice fails."""
+    """Choose if boot parameters are set for every boot (``word`` is "every") or for the next boot alone ("once").
+    Return False if this host does not offer what was chosen, or if an error occurs."""
     way = walk.host.boots.way()
     if way is None or walk.awaits_reboot:
         talk.tell("There is no choice of boots here.")
@@ -137,8 +138,8 @@ def undo_chapter(walk: ChapterSession, talk: Talk) -> None:
 
 
 def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
-    """Tell which changes are applied on the host, and which were applied before. Return the commands to offer: "undo",
-    "again"."""
+    """Tell which changes are applied on the host now, and which ones this session had applied and are not in effect any
+    more. Return the commands to offer: "undo" for the former, "again" for the latter."""
     commands: list[str] = []
     standing, lost = workshop.standing(), workshop.resumable()
     if standing:

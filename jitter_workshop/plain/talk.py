@@ -70,8 +70,8 @@ def _await_line(prompt: str, idle: Callable[[], bool]) -> None:
 
 
 class Talk:
-    """Ask questions and print lines. ``read``: prompt → line; raises EOFError at the end. ``width``: columns; None: the
-    terminal's."""
+    """Ask questions and print lines. ``read``: a function that shows a prompt and returns the typed line; it raises
+    EOFError at the end of the input. ``width``: the number of columns; None: as many as the terminal has."""
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ _COMMANDS = (
 
 def path_lines(path: Sequence[PathEntry], next_id: str | None, width: int, judged: bool = True) -> Lines:
     """Return the chapters with their numbers and marks, grouped as on the home screen. ``next_id``: the id of the next
-    chapter. ``judged``: also show the marks for guesses, because guesses were judged."""
+    chapter. ``judged``: True if guesses were judged; then their marks are shown, too."""
     wide = max([24, *(len(e.title) for e in path)])
     lines: Lines = []
     for group in in_groups(path):

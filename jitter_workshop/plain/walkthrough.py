@@ -162,8 +162,8 @@ class PlainWalk:
                 talk.refused(error)
 
     def _load(self) -> Lines:
-        """Return lines on the host's load once, at the first call after the first look has ended. Return [] at all
-        other calls."""
+        """Return lines on the host's load only once: at the first call after :class:`LoadLook` has finished. Return []
+        at all other calls."""
         load = self._look.taken() if self._look is not None else None
         return load_words.told(load, self._talk.width) if load is not None and load.drowns else []
 

@@ -1,10 +1,10 @@
 """Make the base of a machine that can be saved: an ext4 image with the files that the workshop opens before its first
 picture.
 
-QEMU saves no machine with a mounted share, so the host's folders are mounted late. Before that, the workshop starts
-from this image. The image also saves time: its files are read at the host's speed, but a file of a share needs dozens
-of messages. To find the files, this module runs the workshop once on this host, on a terminal of its own. The image
-stays in the cache until one of its files changes.
+QEMU saves no machine with a mounted share, so the host's folders are mounted only after the machine was saved. Until
+then, the workshop in the machine reads its files from this image. The image also saves time: its files are read at the
+host's speed, but each file of a share takes dozens of messages to the host. To find the files, this module runs the
+workshop once on this host, on a terminal of its own. The image stays in the cache until one of its files changes.
 """
 
 from __future__ import annotations
@@ -223,8 +223,8 @@ def _until_still(master: int, child: subprocess.Popen[bytes], ended: bool = Fals
 
 
 def _with_links(paths: Iterable[str]) -> set[str]:
-    """Return ``paths`` and all links to their libraries from the same folders. The loader finds a library by a link's
-    name."""
+    """Return ``paths`` and, for each library among them, the links in its folder that lead to it. The loader finds a
+    library by the name of such a link."""
     found = {path for path in paths if os.path.lexists(path)}
     reals = {os.path.realpath(path) for path in found}
     for folder in {Path(real).parent for real in reals if ".so" in real}:
@@ -261,8 +261,7 @@ def _copy(path: str, tree: Path) -> dict[str, list[int]]:
 
 
 def _compile(paths: Iterable[str], tree: Path) -> None:
-    """Compile each module that has no byte code on this host into the tree, because the guest cannot write byte
-    code."""
+    """Compile those modules into the tree that have no byte code on this host, because the guest cannot write any."""
     for path in paths:
         if path.endswith(".py"):
             source = tree / path.lstrip("/")

@@ -98,8 +98,8 @@ def shared_folders(programs: Programs | None = None) -> dict[Path, Path]:
     host.
 
     These are the folders of the programs (/usr), the interpreter, the environment and the project. Each has the same
-    path in the guest as on the host. With ``programs``, the guest mounts only the folder of these programs and the
-    project.
+    path in the guest as on the host. With ``programs``, there are only two folders: the folder of these programs, as
+    the guest's /usr, and the project.
     """
     if programs is not None:
         return {programs.usr: Path("/usr"), PROJECT: PROJECT}

@@ -180,7 +180,8 @@ def _scratch(cache: Path) -> Iterator[Path]:
 
 def _newest(repository: apt.Apt, metapackage: str) -> list[str]:
     """Return NAME=VERSION of each package of the newest kernel: the image package on which Debian's ``metapackage``
-    depends, and that package's parts. From Linux 7.0 on, modules and configuration are packages of their own."""
+    depends, and the packages into which it is divided. From Linux 7.0 on, these are packages for the modules and for
+    the configuration."""
     version = repository.newest(metapackage)
     image = next((n for n in repository.depends(metapackage, version) if n.startswith("linux-image-")), None)
     if image is None:

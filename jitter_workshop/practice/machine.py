@@ -151,8 +151,8 @@ class Machine:
             self._power_on(BOOT_TIMEOUT_S)
 
     def started_again(self, late: Exception) -> None:
-        """Handle a failed first boot: a second boot follows. ``late``: the error of the first boot. This method does
-        nothing; subclasses override it."""
+        """Do nothing. The method is called when the first boot has failed, just before the second boot; a subclass can
+        override it. ``late``: the error of the first boot."""
 
     def _power_on(self, timeout_s: float) -> None:
         self._off()
@@ -168,7 +168,7 @@ class Machine:
         self._buffer = b""
 
     def reboot(self, append: str | None = None) -> None:
-        """Shut down in order (all files synced, all processes ended), and boot."""
+        """Shut the guest down cleanly (all files synced, all processes ended), and boot it again."""
         self.shut_down()
         self.boot(append)
 
@@ -295,9 +295,9 @@ class Machine:
                 raise qemu.late(f"waited {timeout_s:.0f} s for {what}\n{self._console()}", self.work)
 
     def turn(self, timeout_s: float | None, others: Sequence[int] = (), what: str = "its next word") -> list[int]:
-        """Wait until the guest's control line or one of the descriptors ``others`` can be read. Take the guest's
-        events from the line. Return the ready descriptors; none after ``timeout_s``. Raise PowerLost if the machine
-        goes off."""
+        """Wait until the guest's control line or one of the descriptors ``others`` can be read. Handle the guest's
+        events that came on the line. Return the descriptors that can be read; [] if none can be after ``timeout_s``.
+        Raise PowerLost if the machine goes off. ``what``: the awaited thing, for the message of this error."""
         control = self._running().control
         ready, _, _ = select.select([control.fileno(), *others], [], [], timeout_s)
         if control.fileno() in ready:

@@ -45,8 +45,8 @@ class MachineTimeout(MachineError):
 
 
 class MachineStalled(MachineTimeout):
-    """Report that the guest hangs. Either its kernel says so, or a call takes longer than the guest's own alarm allows.
-    The cause is the emulator, not a program in the guest."""
+    """Report that the guest hangs, because its kernel reports a stall. The cause is the emulator, not a program in the
+    guest."""
 
 
 class PowerLost(MachineError):
@@ -343,7 +343,8 @@ def launch(
     keep: Sequence[int] = (),
     words: Sequence[str] = (),
 ) -> Qemu:
-    """Start QEMU and return it. The machine has booted once the first line of its server arrives.
+    """Start QEMU and return it without waiting for the guest. The guest has finished its boot when the first line from
+    its server arrives.
 
     ``keep``: file descriptors that QEMU inherits. ``words``: further arguments for QEMU.
     """

@@ -48,8 +48,9 @@ class ResetAsked(Exception):
 
 
 def run(machine: Machine, argv: Sequence[str], env: dict[str, str], wake: int = -1) -> int:
-    """Run a program in the guest until it ends, and return its exit code, -N for signal N. Return -SIGHUP if the
-    terminal vanishes, because no key can end the program then. Raise ResetAsked if a reset is asked for.
+    """Run a program in the guest until it ends, and return its exit code, -N for signal N. If the terminal vanishes,
+    return -SIGHUP without waiting for the program, because no key can end it any more. Raise ResetAsked if a reset is
+    asked for.
 
     ``wake``: the descriptor that ``signalled`` yields, or -1. With a descriptor the program runs on this process's
     terminal. With -1 it uses this process's stdin, stdout and stderr, and has no terminal.

@@ -94,7 +94,8 @@ def sweep(cache: Path) -> int:
 
 
 def stop(cache: Path, shape: str = "") -> tuple[list[Owner], list[Owner]]:
-    """Ask the owners of this shape, or of all, to end. Return two lists: the owners that have ended, and the others."""
+    """Ask the owners (processes that run machines) of machines of this shape to end; of all machines if ``shape`` is
+    "". Return two lists: the owners that have ended, and the others."""
     asked = [owner for owner in owners(cache) if shape in ("", owner.shape)]
     for owner in asked:
         with contextlib.suppress(ProcessLookupError):

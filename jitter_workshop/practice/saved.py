@@ -2,11 +2,11 @@
 
 In the first boot the guest's memory is a memfd file for each node. Once the server has loaded the modules, the machine
 stops. Its memory and the state of its devices (by QEMU's migration) are kept in the cache. A later machine maps the
-kept memory privately. So loading takes no time, and the machine's writes do not change the kept memory. The host's
-folders are mounted after each start, because QEMU saves no machine with a mounted share.
+kept memory privately. So no memory is copied at the start, and the machine's writes do not change the kept memory. The
+host's folders are mounted after each start, because QEMU saves no machine with a mounted share.
 
-A saved state is used only for the same machine. ``key`` changes with the kernel, the shape, QEMU, the base and the
-host.
+A saved state is used only for a machine whose kernel, shape, QEMU, base and host are the same as when it was saved: the
+key of the state is made from these (:func:`key`).
 """
 
 from __future__ import annotations
@@ -194,7 +194,8 @@ def _text(path: str) -> str:
 
 def _processor() -> str:
     """Return the line of /proc/cpuinfo with the processor's name; "" if there is none. A saved machine starts only on a
-    processor of the same name, because its clock counts at that processor's frequency."""
+    processor with the name of the one on which it was saved, because the guest's clock counts at the frequency of the
+    latter."""
     found = re.search(r"^model name.*$", _text("/proc/cpuinfo"), re.MULTILINE)
     return found[0] if found else ""
 

@@ -25,11 +25,11 @@ class Hardware:
     """Hold a machine's processors. ``cores``: the number in each socket. ``threads``: the number in each core.
 
     ``pstates``: how the frequencies of the CPUs can be set. ``none``: not at all, because the machine has no ACPI table
-    of ours. ``own``: for each CPU alone. ``shared``: for two CPUs together. ``cppc``: like ``own``, with a table of
-    continuous performance, too.
+    of ours. ``own``: for each CPU alone. ``shared``: for each pair of CPUs together. ``cppc``: like ``own``, with a
+    table of continuous performance, too.
 
-    ``slow``: how many of the last CPUs have lower top frequencies. ``arch``: the processor's architecture, by QEMU's
-    name.
+    ``slow``: this number of CPUs, those with the highest numbers, have a lower highest frequency. ``arch``: the
+    processor's architecture, by QEMU's name.
     """
 
     sockets: int = 1

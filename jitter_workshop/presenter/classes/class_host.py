@@ -46,7 +46,8 @@ def title_of(view: ClassView, course: Course) -> str:
 
 
 def keys(view: ClassView) -> Sequence[tuple[str, str]]:
-    """Return the keys for a class, for the footer, as (action, label); an empty label means the usual label."""
+    """Return the footer's keys for a class, each as its action and its label; an empty label means the action's usual
+    label."""
     turn = "give turn back" if view.has_turn else "the queue" if view.waits else "take the turn"
     there = view.banner is not None and bool(view.banner.chapter)
     return (("app.turn", turn), *((("app.jump", ""),) if there else ()))

@@ -296,9 +296,10 @@ recorded one."""
 
 
 def recording_lines(reason: str, recording: str, live: bool, width: int, practice: str = "") -> Lines:
-    """Return the banner of a chapter that is taught on a recording, at most two lines. ``live``: this host is no
-    recording itself, and ``reason`` is about it. ``practice``: a sentence that offers a practice machine instead, shown
-    if it has room; "" for none."""
+    """Return the banner of a chapter that is taught on a recording, at most two lines. ``live``: True on a live host,
+    where ``reason`` tells why this host cannot show the chapter; False if the workshop shows a recorded host.
+    ``practice``: a sentence that offers a practice machine instead, left out if two lines have no room for it; "" for
+    none."""
     name = f" {clean(recording, 30)}:" if recording else ":"
     said = f" {NOT_HERE} {reason}." if live else f" {sentence(reason)}"
     told = Text.assemble(("ON A RECORDING", "bold accent"), (name, "dim"), said, style="text")
@@ -348,8 +349,8 @@ def decided_on_recording(task: PredictionTask, decided: bool) -> str:
 
 
 def answers_explained(task: PredictionTask, kept: Prediction | None, width: int) -> Lines:
-    """Return the meaning of each answer to a question that no run on a recording decides. The learner's guess is
-    marked."""
+    """Return a question of a chapter on a recording with the meaning of each answer, because no run decides this
+    question. The learner's guess is marked."""
     lines: Lines = [Text(), heading("WHAT THE ANSWERS MEAN")]
     lines += wrap(styled(task.question, "bold text"), width)
     guess: Answer | None = None
@@ -366,8 +367,8 @@ def answers_explained(task: PredictionTask, kept: Prediction | None, width: int)
 
 
 def judged_guess(outcome: PredictionOutcome, width: int, *, explained: bool) -> Lines:
-    """Return whether a guess was near, and the guess beside the figure. ``explained``: if the guess is judged, also
-    return the reason."""
+    """Return lines that say if a guess was near, with the guess beside the figure. ``explained``: add the explanation,
+    if the guess could be judged."""
     of_mark = outcome.guessed_ns is not None
     sign, role = {
         True: ("✓ near: " if of_mark else "✓ ", "good"),

@@ -19,9 +19,9 @@ _OWN = "This is the mask of this host."
 
 
 def tasks(chapter: Chapter, view: CpuView) -> tuple[MaskTask, ...]:
-    """Return the masks to write: the lesson's mask, then a mask of all CPUs of the shown host but its hot ones. The
-    second mask is left out if the host has no hot CPUs or only hot CPUs, too many CPUs, or offline CPUs. Return () for
-    a chapter without a mask."""
+    """Return the masks to write: the lesson's mask, then a mask of all CPUs of the shown host without its hot ones.
+    There is no second mask in these cases: no CPU is hot, all CPUs are hot, a CPU is offline, or there are more than
+    MOST_CPUS. Return () for a chapter without a mask."""
     if chapter.mask is None:
         return ()
     online = view.topology.online
@@ -32,7 +32,8 @@ def tasks(chapter: Chapter, view: CpuView) -> tuple[MaskTask, ...]:
 
 
 def task(one: MaskTask, number: int, count: int, width: int) -> Lines:
-    """Return the lines that set a task. ``number``: the task's place among ``count``, from 1."""
+    """Return the lines that tell the learner which mask to write. ``number``: which of the chapter's ``count`` masks
+    this is, from 1."""
     wanted = one.wanted
     of = f"   {number} of {count}" if count > 1 else ""
     whose = "this host's mask" if one.explanation == _OWN else "a mask"

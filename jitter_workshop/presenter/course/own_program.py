@@ -116,8 +116,8 @@ def proven(proof: Proof | None, width: int) -> Lines:
 
 
 def lasting(work: ProgramWork, proof: Proof | None, cpus: str, width: int) -> Lines:
-    """Return the proof's advice to keep the change or not, and the lines that make the change last for this program.
-    ``cpus``: the hot CPUs, as a list."""
+    """Return the advice that follows from the proof, to keep the change or not to keep it, and the steps that make the
+    change permanent for this program. ``cpus``: the hot CPUs, as a list."""
     lines = [heading("MAKE IT LAST"), *program(work, width)]
     lines += labelled("change", clean(work.change, LABEL), width, 10)
     verdict = proof.judgement.headline.verdict if proof is not None and proof.judgement is not None else None

@@ -13,13 +13,14 @@ SKIPPED = "Skipped. The question comes back later."
 
 
 def title(number: int, count: int) -> str:
-    """Return the words above a question: its number among those of this visit."""
+    """Return the heading of a recall question: its ``number``, from 1, among the ``count`` questions that are asked one
+    after the other."""
     return f"DO YOU REMEMBER?   {number} of {count}"
 
 
 def question(one: Asked, number: int, count: int, width: int, chosen: int | None = None) -> Lines:
-    """Return a question with its numbered answers. ``chosen``: the index of the given answer; the right one is then
-    marked, too."""
+    """Return a question with its numbered answers. ``chosen``: the index of the given answer, None before an answer.
+    After an answer, the given and the right answer are marked."""
     lines = [heading(title(number, count)), Text(f"from the chapter '{clean(one.chapter, 40)}'", "dim"), Text()]
     lines += [*wrap(styled(one.question.question, "bold text"), width), Text()]
     for index, text in enumerate(one.question.answers):

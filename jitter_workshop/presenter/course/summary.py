@@ -39,8 +39,8 @@ def steps(summary: CourseSummary, width: int) -> Iterator[tuple[int, Text]]:
 
 
 def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
-    """Return a step's rows: its values, their ratios to the step before, and their ratios to the first step. If both
-    ratios are equal, only the ratios to the first step are shown."""
+    """Return three rows of a step: its values, the ratios of these values to those of the step before, and their ratios
+    to those of the first step. If the second and the third row have the same ratios, the second is left out."""
     load = f", beside {clean(step.run.noise, 20)}" if step.run.noise else ""
     load += f", {step.run.mark}" if step.run.mark else ""
     rows: list[tuple[str, ...]] = [(f"{number} {clean(step.chapter, 60)}{load}", *map(nice_ns, step.values))]
@@ -130,7 +130,8 @@ def open_check(finding: Finding) -> str:
 
 
 def open_checks(summary: CourseSummary) -> list[str]:
-    """Return a line for each check that could be better, or one that says why the host could not be read."""
+    """Return a line for each check that could be better. If the host could not be read, return a single line with the
+    reason."""
     if summary.unread:
         return [f"The host could not be read: {clean(summary.unread, 300)}."]
     return [open_check(f) for f in summary.improvable] or ["No check of this host could be better."]
