@@ -645,14 +645,15 @@ def measured(workshop: FakeWorkshop, walk: ChapterSession, *slots: StepName) -> 
     return runs
 
 
-async def test_w_shows_the_runs_with_company_and_those_without_it() -> None:
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 48)])
+async def test_w_shows_the_runs_with_company_and_those_without_it(size: tuple[int, int]) -> None:
     workshop = FakeWorkshop.open(course_dir=builtin_course())
     assert isinstance(workshop, FakeWorkshop)
     walk = workshop.walk("pinning")
     beside = measured(workshop, walk, "measure", "again")
     walk.go("compare")
     app = WorkshopApp(workshop, "pinning")
-    async with app.run_test(size=(120, 36)) as pilot:
+    async with app.run_test(size=size) as pilot:
         await settled(pilot)
         await pilot.press("w")
         await settled(pilot)

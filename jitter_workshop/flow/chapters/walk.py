@@ -638,10 +638,14 @@ class ChapterSession:
         """Return True if the learner can measure with or without a noise, or go back to the runs of the other one."""
         return bool(self.offer_noise() or self.progress.other_runs or self.progress.noise)
 
+    @property
+    def noisy(self) -> bool:
+        """Return True if the chapter's present runs are made beside the noise that the learner can leave out."""
+        return self.progress.noise != (ALONE if self.chapter.accompanied else None)
+
     def both_ways(self) -> str:
         """Return a sentence on the chapter's figure beside the noise and without it. Return "" until both choices have
         both runs, and if a run does not have the figure."""
-        alone = self.progress.noise == (ALONE if self.chapter.accompanied else None)
         pairs = [self._pair(self.progress.other_runs), self._pair(self.progress.runs)]
         if self.shows is None or None in pairs:
             return ""
@@ -649,7 +653,7 @@ class ChapterSession:
         values = [[one.of(self.seen(run)) for run in pair] for pair in pairs if pair is not None]
         if None in (*values[0], *values[1]):
             return ""
-        bare, beside = (one.change(*pair) for pair in (reversed(values) if alone else values))
+        bare, beside = (one.change(*pair) for pair in (values if self.noisy else reversed(values)))
         kind = clean(self._other_noise, 20)
         return f"{one.headline}: {beside} beside the noise ({kind}), {bare} without it."
 
@@ -683,7 +687,7 @@ class ChapterSession:
         told = {one.name for one in (found.shown, found.lead, found.but) if one is not None}
         if shows is None or figure(shows.figure).title not in told:
             strayed = (*strayed, *effect)
-        return dataclasses.replace(view, headline=headline, effects=found, notes=(*strayed, *both_ways))
+        return dataclasses.replace(view, headline=headline, effects=found, notes=strayed)
 
     def _effect(self, first: Run, second: Run) -> tuple[str, ...]:
         """Return a sentence on the figure that the chapter's change moves; () where a run does not have the figure."""

@@ -836,6 +836,10 @@ class Compare(Step):
         both = self.walk.seen(first), self.walk.seen(second)
         lines = effect.compared(view.effects, both, view.relation, width, proof=self._known, short=self._short)
         lines = lines or wrap(self.walk.unshown, width)
+        # Caveats stay last: a low screen cuts what stands before them.
+        if told := "" if self._short else self.walk.both_ways():
+            place = len(lines) - self.caveats(width)
+            lines = [*lines[:place], *wrap(told, width), *lines[place:]]
         # The chart names its own distance. Where there is room, a line says why the result names another figure.
         explained = not self._short and self.screen.tall and view.relation == "changed"
         return lines + effect.beside(view.effects, self._distance, width) if explained else lines
@@ -888,12 +892,17 @@ class Compare(Step):
             return [mitigated.text]
         if compared is None:
             return []
-        return [compared.headline] if compared.effects is None else [" ".join(compared.notes)]
+        if compared.effects is None:
+            return [compared.headline]
+        both_ways = self.walk.both_ways() if self._short else ""
+        return [" ".join(filter(None, (*compared.notes, both_ways)))]
 
     def first_keys(self) -> list[Shown]:
         keys: list[Shown] = []
         if self.proof is not None or self.offers_proof:
             keys.append(("chapter.prove", "the proof" if self.proof is not None else ""))
+        if self.screen.wide and not self.walk.host.rehearsed and self.walk.progress.other_runs:
+            keys.append(("chapter.noise", "without noise" if self.walk.noisy else "with noise"))
         if not self.walk.hunts and self.page.imported:
             keys.append(("chapter.imported", "hide imported" if self.page.with_imports else ""))
         return keys
