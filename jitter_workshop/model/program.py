@@ -187,7 +187,7 @@ class OwnCost:
 
     - ``events``: events in the program's own threads.
     - ``event_ns``: the time that one event costs. It is measured just before the observation: a process of this tool
-      makes the same calls without and with the trace. None if the two times show no difference.
+      makes the same calls without and with the trace. None if the calls were not slower with the trace.
     - ``tool_ran_ns``: how long this tool's processes had a CPU while the program was observed.
     """
 

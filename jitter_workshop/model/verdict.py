@@ -147,8 +147,8 @@ class Budget:
     """Hold the samples needed to have ten events beyond a percentile: the number of ``messages``, and the ``seconds``
     that they take.
 
-    ``stalls_seen``: True if the figures were computed from the stalls of an earlier run on this host, False if they
-    were computed from the percentile alone.
+    ``stalls_seen``: True if an event is a stall, which made several messages late in an earlier run on this host; False
+    if each late message is an event of its own.
     """
 
     percentile: str
