@@ -114,8 +114,8 @@ def _needed(line: MeasureLine, rounds: int, p_to_reach: float, p_for_no_change: 
 def _headline(rows: Sequence[Verdict], first: int) -> Headline:
     """Return the headline of a judgement.
 
-    It is about the line ``first``. If the line ``first`` claims no change and other lines do, the headline is about the
-    first of these other lines. Its text also names proven changes in the other direction.
+    It is about the line ``first``. But if ``first`` has no proven change and other lines have one, it is about the
+    first of these. Its text also names proven changes in the other direction.
     """
     if not rows:
         return Headline("", "cannot_tell", "The runs of these rounds have no measure in common.")
@@ -147,7 +147,7 @@ def line_in_words(
     even: bool,
 ) -> str:
     """Return the verdict on a line in words, to be put after the line's name: ``57× rarer (45× to 70×)``. ``even``:
-    True if the ratio was proven to be within the band of no change, adjusted for all other lines."""
+    True if it is proven, with a p adjusted for all lines, that the ratio lies within the band of no change."""
     if line.gate:
         return f"cannot tell: {line.gate}"
     if line.counts == (0, 0):

@@ -140,8 +140,8 @@ class Watching:
         self._painted.set()
 
     def suspend(self) -> None:
-        """Ask the run to freeze its children and then this process, and return at once. All continue at SIGCONT. The
-        caller has to restore the terminal first."""
+        """Ask the run to freeze its children and then this process, and return at once. SIGCONT makes all of them go
+        on. Before this call, the caller must give the terminal back."""
         self._suspended = True
         self.cancel.suspend()
         self._painted.set()

@@ -53,9 +53,9 @@ class Action:
     """Hold one action of a key.
 
     ``keys``: Textual's names, separated by commas; "" if a screen handles the keys itself. ``written``: the text for
-    the keys if ``keys`` is "". ``method``: the name of the method of the screen or the app; "" if it is the action's
-    name. ``palette``: True if the command palette shows the action. ``of_class``: True if the action exists on a class
-    host only.
+    the keys if ``keys`` is "". ``method``: the name of the method of the screen or the app; "" if the method has the
+    action's name. ``palette``: True if the command palette shows the action. ``of_class``: True if the action exists
+    only on a host that a class shares.
     """
 
     name: str
@@ -366,8 +366,9 @@ def of_scope(scope: str, *, in_class: bool = True) -> tuple[Action, ...]:
 
 
 def bindings(scope: str) -> list[Binding]:
-    """Return the Textual bindings of one screen. None is shown in Textual's own footer, which the workshop does not
-    use. Over a screen, a page hides all keys of the workshop except the key for help."""
+    """Return the Textual bindings of one screen. All are marked as hidden, because the workshop draws its own footer
+    instead of Textual's. While a page lies over the screen, the page's own keys and the key for help are the only
+    ones."""
     own = [Binding(a.keys, a.run, a.label, show=False, id=a.id, tooltip=a.tooltip) for a in of_scope(scope) if a.keys]
     if scope in _MODAL:
         everywhere = BY_ID["app.help"]

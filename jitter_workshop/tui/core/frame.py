@@ -19,7 +19,7 @@ from jitter_workshop.tui.terminal.driver import QuietDriver
 
 
 class ClassTurn(Protocol):
-    """Wait for the turn of a class host, hold the turn, and give it back."""
+    """Take turns on a host that a class shares: wait for this learner's turn, hold it, and give it back."""
 
     @property
     def queued(self) -> bool: ...

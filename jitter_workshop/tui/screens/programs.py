@@ -33,8 +33,9 @@ _NEXT_COUNTED: dict[Page, str] = {"causes": "by hand", "stalls": "by hand", "oth
 
 
 class ProcessesScreen(WorkshopScreen, scope="programs"):
-    """List the processes of this host for the user to choose one. The busiest processes are first, by a look of half a
-    second on a thread. After ``/`` the user types a process's number, or a part of a name to shorten the list."""
+    """List the processes of this host for the user to choose one. The busiest come first: a thread looks for half a
+    second how much CPU time each process takes. After ``/`` the user types a process's number, or a part of a name to
+    shorten the list."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -185,7 +186,8 @@ class ProcessesScreen(WorkshopScreen, scope="programs"):
 
 
 class ProgramScreen(CausesScreen):
-    """Observe a process and show where its time went, with the pages of a run. Closing the screen stops observing.
+    """Observe a process and show where its time went, on the same pages as the causes of a run. Closing the screen
+    stops observing.
 
     ``start_ticks``: the time at which the process started, as read for the list. None if the user typed the process's
     number.

@@ -29,8 +29,8 @@ from jitter_workshop.tui.widgets.sheet import Pane, Sheet, panel
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Hold the result of writing a report. ``path``: the file. ``size``: the size of all files, in words. ``wish``: two
-    values, the format's name and True if names were left out."""
+    """Hold the result of writing a report. ``path``: the file. ``size``: the size of all files, in words. ``wish``:
+    what the user asked for, as a pair: the format's name, and True if names were to be left out."""
 
     path: Path
     size: str
@@ -249,7 +249,8 @@ class ReportScreen(WorkshopScreen, scope="report"):
         self.tell("")
 
     def _refused(self, error: WorkshopError, path: Path) -> None:
-        """Tell why the file could not be written. Offer another name if the file exists, else the next folder."""
+        """Tell why the file could not be written. If a file of this name exists, offer another name; otherwise offer
+        the next of the folders in which reports can be written."""
         self.said = f"{error.message}."
         if path.exists():
             self.said += " Enter takes another name."

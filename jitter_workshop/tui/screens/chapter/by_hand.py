@@ -1,4 +1,5 @@
-"""Watch the learner make a plan's writes by hand: look each second, and record the writes as the workshop's."""
+"""Watch the learner make a plan's writes by hand: look each second, and record these writes as if the workshop had made
+them, so that it can restore them."""
 
 from __future__ import annotations
 
@@ -101,8 +102,8 @@ class ChapterHands:
             self._screen.tell("")
 
     def enter(self) -> None:
-        """Record the writes that the learner has made as the workshop's. While old values are restored by hand, stop
-        watching instead."""
+        """Record the writes that the learner has made, as if the workshop had made them. But while the learner restores
+        old values by hand, stop watching instead."""
         view = self._page.hands
         if view is None:
             return
@@ -125,7 +126,8 @@ class ChapterHands:
         self._page.tell_work("")
 
     def _stop(self) -> None:
-        """Stop watching, and show the plan of the writes that are left. Writes that are made count as applied."""
+        """Stop watching. Writes that the learner has made already count as applied; show the plan of those that are
+        still to be made."""
         if self._walk.hands.restoring:
             done = self._page.hands is not None and self._page.hands.complete
             self._walk.hands.close()
@@ -142,7 +144,8 @@ class ChapterHands:
 
     @property
     def can_restore(self) -> bool:
-        """Return True if undo can restore writes that were made by hand, or help the learner to restore them."""
+        """Return True if the key for undo can restore values that were changed by hand, or help the learner to restore
+        them."""
         hands = self._walk.hands
         return hands.owed or (hands.opened and hands.journalled)
 

@@ -436,7 +436,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self._enter()
 
     def _enter(self) -> None:
-        """Do what Enter does at the present step, from the end of its page."""
+        """Do what Enter does at the present step once the user has read to the end of the step's page."""
         if self.now.reading_first:
             # A sentence about a key of the page is old here, and would hide what the step says.
             self.said = ""
@@ -501,8 +501,8 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
             self.enter_step()
 
     def _went(self, step: StepName) -> bool:
-        """Go to a step and return True. If the plan has changed and the user has to agree to it first, show this reason
-        and return False. Do the same if the step refuses."""
+        """Go to a step and return True. Return False, and show the reason, if the step refuses, or if the plan has
+        changed and the user has to agree to it first."""
         try:
             now = self.now
             if step == "again" and isinstance(now, Apply) and now.agree_anew():
@@ -610,8 +610,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._page.tell_work(f"{notice[:1].upper()}{notice[1:]}")
 
     def action_boots(self) -> None:
-        """Switch the plan of boot parameters between every boot and the next boot alone. In a hunt the same key goes to
-        the next step without a name for the noise. On a page the key goes on, even if the rest was not read."""
+        """Do what the key means here. In a hunt: go to the next step without a name for the noise. On a page that Enter
+        only leads on from: go to the next step, even if text is unread. At a plan of boot parameters: switch between
+        every boot and the next boot alone."""
         if self._page.to_name:
             self.action_without()
             return

@@ -41,8 +41,8 @@ class ChapterHunt:
         self._seen: HuntState | None = None
 
     def watch(self) -> None:
-        """Look every LOOK_EVERY_S seconds whether the noise has ended, for example from another terminal. If so, show
-        it. During a run nothing is shown."""
+        """Look every LOOK_EVERY_S seconds if the noise is still running: somebody may stop it from another terminal. If
+        it has ended, say so, but not during a run."""
         if self._page.walk.hunts:
             self._screen.set_interval(LOOK_EVERY_S, self._look)
 

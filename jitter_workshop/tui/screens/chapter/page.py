@@ -39,8 +39,8 @@ Tried = tuple[ApplyView, tuple[Fact, ...]] | WorkshopError
 class Observing:
     """Hold the present observation of the learner's program.
 
-    ``rest_s``: the seconds that the observation may still last, 0 while the program's time is added up. ``left``: a
-    function to call if the user stops the observation while the time is added up. Then the screen does not wait for the
+    ``rest_s``: the seconds that the observation may still last; 0 when it is over, while the program's time is added up
+    from the trace. ``left``: a function to call if the user leaves meanwhile; then the screen does not wait for the
     result.
     """
 

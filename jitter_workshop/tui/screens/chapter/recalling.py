@@ -1,4 +1,4 @@
-"""Show recall questions on a page before a chapter's first step. Enter alone skips a question."""
+"""Show recall questions on a page before a chapter's first step. Enter without an answer skips a question."""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ class ChapterRuns:
         self._page.frame.class_turn.with_turn(partial(self._make_now, slot, request))
 
     def show_causes(self) -> None:
-        """Show the causes of this chapter's newest traced run. If no run was traced, make a run for this alone; it
-        belongs to no step."""
+        """Show the causes of this chapter's newest traced run. If no run was traced, make one only for its causes, and
+        keep it in no slot of the chapter."""
         page, walk, workshop = self._page, self._page.walk, self._page.workshop
         if walk.host.rehearsed or (page.step not in AFTER and not walk.hunts):
             page.screen.tell(keys_that_wait.causes(walk.host.rehearsed, page.step))
@@ -70,7 +70,8 @@ class ChapterRuns:
             page.screen.tell(causes.MEASURE_FIRST)
 
     def show_causes_of(self, run: Run) -> None:
-        """Show the causes of a run. If a page is about the chapter's subject, it is shown first."""
+        """Show the causes of a run. If the trace has a special page about the chapter's subject, this page comes before
+        the page with the causes."""
         from jitter_workshop.tui.screens.runs.evidence import EvidenceScreen
 
         self._page.screen.app.push_screen(EvidenceScreen(run, self._page.walk.chapter.evidence))

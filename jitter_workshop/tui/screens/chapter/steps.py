@@ -138,8 +138,8 @@ class Step:
         return [(float(task.percentile or "99.9"), kept.value_ns)]
 
     def gap(self) -> tuple[tuple[int, int] | None, Gap | None]:
-        """Return three values: the index of the curve before a change, the index of the curve after it, and the
-        distance of the curves at the percentile of the guess. A value that is missing is None."""
+        """Return a pair: the indices of the curves before and after a change, and the distance of these curves at the
+        percentile of the guess. Each is None if there is none."""
         return None, None
 
     def question(self, width: int) -> Lines:
@@ -784,7 +784,8 @@ class Compare(Step):
 
     @property
     def _named(self) -> set[str]:
-        """Return the names of the counts that the result is about: they have a row in any case."""
+        """Return the names of the counts that the result is about. The table of counts has a row for each of them, even
+        where there is little room."""
         if self._relation == "alike":
             return {STALLS}
         found = self._compared.effects if self._compared is not None else None
@@ -921,8 +922,8 @@ class Explain(Step):
         super().enter()
 
     def unfold(self) -> bool:
-        """Open the next commands; after the last ones, open the first ones again. Return False if the chapter has too
-        few commands to fold any."""
+        """Show the next commands, of which only OPEN are shown at once; after the last ones, the first ones again.
+        Return False if the chapter has so few commands that all are always shown."""
         count = len(self.walk.chapter.by_hand)
         following = self.fold.first + OPEN
         self.fold = dataclasses.replace(self.fold, first=following if following < count else 0)

@@ -91,7 +91,8 @@ class TurnController:
             self._show_class()
 
     def look_between_blocks(self) -> None:
-        """Read how much time is left in the turn. Called for a frame that is painted between two blocks anyway."""
+        """Read how much time is left in the turn. This costs the measurement nothing: the caller is about to paint a
+        frame between two blocks anyway."""
         view = self._workshop.class_view
         if view is not None:
             view.look()

@@ -172,7 +172,8 @@ class WorkshopScreen(KeyedScreen):
         return "Jitter Workshop"
 
     def title_lines(self, width: int) -> Iterable[Text]:
-        """Yield the title line: the screen, the host, and its state (such as the number of applied tunables)."""
+        """Yield the title line: the screen's heading, the host's name, and the host's state (such as the number of
+        applied tunables)."""
         standing = len(self.workshop.standing())
         others = len(self.workshop.of_others()) if standing else 0
         whose = "" if not others else " by others" if others >= standing else f", {others} by others"
@@ -208,8 +209,8 @@ class WorkshopScreen(KeyedScreen):
         self.redraw()
 
     def tell_busy(self) -> None:
-        """Say why a key does nothing while something is measured. This method says nothing; some screens override
-        it."""
+        """Do nothing when a key does nothing because something is measured; some screens override this method to say
+        why."""
 
     def copy(self, lines: Iterable[str], what: str) -> None:
         """Copy lines, and tell the user. ``what``: the beginning of the message, such as "The commands are"."""

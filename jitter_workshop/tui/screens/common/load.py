@@ -22,8 +22,8 @@ class LoadPage(Page, scope="load"):
     returns None if the load is not known. ``tell``: a function that names the load in a sentence, for a user who did
     not read this page.
 
-    The page opens by itself, seconds after the screen below. A key that comes at once was meant for that screen. So the
-    page closes, passes the key to the screen, and calls ``tell``.
+    The page opens by itself, seconds after the screen below. A key that is pressed within TYPED_AHEAD_S was meant for
+    that screen. Then the page closes, passes the key to the screen, and calls ``tell``.
     """
 
     _opened = math.inf

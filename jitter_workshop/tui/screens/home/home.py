@@ -168,8 +168,9 @@ class HomeScreen(HostChangeScreen, scope="home"):
             yield from wrap(line, width, "▸ ")[:2]
 
     def _about(self, width: int) -> Iterable[Text]:
-        """Return a text on the chapter under the cursor: its signs, what it can show here, its minutes and its subject.
-        If the chapter cannot be done on this host, the text gives the reason instead."""
+        """Return a text on the chapter under the cursor: the meaning of the signs in its row (such as what it can show
+        here), how many minutes it takes, and its subject. If the chapter cannot be done on this host, the text gives
+        the reason instead."""
         entry = self.query_one(PathList).entry
         if entry is None:
             return ()
@@ -258,8 +259,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
             yield line
 
     def _without_a_ring(self) -> str:
-        """Return a sentence for bars without a run of the learner's. It gives the reason, for example that the bars
-        show only runs of ``ring``."""
+        """Return a sentence for the case that the bars show no run of the learner's. It gives the reason, for example
+        that the bars show only runs of ``ring``."""
         count = len(apart_from_proofs(self.workshop.runs()))
         if count:
             return f"Press c to see your {many(count, 'run')}: this page draws only runs of the ring."
