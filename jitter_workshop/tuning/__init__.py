@@ -1,1 +1,1 @@
-"""Plan, apply and restore settings; each restore follows the writes in the journal."""
+"""Plan, apply and restore settings. A restore undoes the writes that the journals list, and no others."""

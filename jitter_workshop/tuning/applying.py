@@ -94,8 +94,9 @@ def announced(
 class _Way:
     """Hold the state of one apply.
 
-    ``made`` and ``refused`` are the outcomes so far. ``coming``: all conditions that the writes of the plan make.
-    ``missing``: the conditions that only refused writes would make (``ordering.cannot_without``).
+    ``made`` and ``refused`` are the outcomes so far. Some writes need a condition that other writes make, such as a CPU
+    being offline (``ordering``). ``coming``: all conditions that the writes of the plan make. ``missing``: the
+    conditions that are not met, because every write that would make them was refused.
     """
 
     def __init__(self, root: HostRoot, writer: HostWriter, recorder: Recorder, changes: Sequence[Change]) -> None:
@@ -212,7 +213,8 @@ class _Way:
         self._report(change, why)
 
     def make_again(self, change: Change) -> None:
-        """Write a change a second time if a later write of this plan made the kernel overwrite its setting."""
+        """Write a change a second time if the kernel has overwritten its value as a side effect of a later write of
+        this plan."""
         kind = kind_of(change.kind)
         says = kind.read(self.root, change.path).text
         if says is None or kind.same(says, change.after) or not self._displaced(kind, change, says):

@@ -16,8 +16,9 @@ A tunable is a class in a module of this package that the registry names. No oth
         def settings(self, host, value):
             ...one Setting for each file that matters, or raise Unavailable("this guest has no cpufreq: …")
 
-:class:`Settings` derives status, plan, apply and restore from that list. A tunable without such a list overrides
-:meth:`Tunable.judge` and :meth:`Tunable.writes`; one that is never changed is an :class:`Observed`. The rules:
+From the list that ``settings`` returns, :class:`Settings` derives status, plan, apply and restore. A tunable that has
+no such list overrides :meth:`Tunable.judge` and :meth:`Tunable.writes`. A tunable that is never changed, only looked
+at, is an :class:`Observed`. The rules:
 
 * ``judge`` and ``writes`` only read, below ``host.root``, and need no rights. Where they may not read a file, they give
   this as the reason.
@@ -46,8 +47,8 @@ class Unavailable(Exception):
     """Signal that a tunable is not available on this host; the message is the reason.
 
     ``only_host``: True if only the owner of the hypervisor could make the tunable available. ``info``: True if the host
-    lacks nothing, and there is just nothing to do. ``paths``: the files shown with the reason; None means the tunable's
-    own files.
+    lacks nothing that the tunable needs: there is only nothing to change here. ``paths``: the files shown with the
+    reason; None means the tunable's own files.
     """
 
     def __init__(
@@ -210,7 +211,8 @@ class Tunable:
     ) -> Assessment:
         """Return an Assessment of this tunable. ``paths``: the files to show; None means the tunable's own files.
 
-        If ``state`` is ``improve``, ``fix`` is empty and the tunable can be changed, the fix is the apply command.
+        ``fix``: the command to show as the remedy. If none is given, ``state`` is ``improve`` and the tunable can be
+        changed, it is the command that applies the tunable.
         """
         if state == "improve" and not fix and self.changes_host:
             fix = f"jitter-workshop apply {self.id}"
@@ -270,8 +272,8 @@ class Settings(Tunable):
         return self.answer("ok", value, reason, wanted=wanted, paths=paths)
 
     def differs(self, setting: Setting) -> str:
-        """Return the reason shown for a setting that does not have its wanted value: the text ``bad`` with both values
-        filled in."""
+        """Return the reason shown for a setting that does not have its wanted value: the template ``self.bad``, with
+        the current and the wanted value filled in."""
         return self.bad.format(current=self.shown(setting.current or ""), wanted=self.shown(setting.wanted))
 
     def shown(self, value: str) -> str:

@@ -1,9 +1,10 @@
 """Watch a user make writes by hand: announce the writes in the journal, look at the host, adopt the writes that were
 made.
 
-This module never writes to a setting. Before the user begins, the journal holds the old values, as if an apply had been
-killed before its first write. So ``restoring`` gives back each setting that has the announced value, and leaves all
-other settings alone. A restore works in this way even if this program or its agent is killed at any point.
+This module never writes to a setting. Before the user begins, the journal holds the old and the planned value of each
+setting, as if an apply had been killed before its first write. So ``restoring`` gives a setting its old value back if
+it has the planned value now, and leaves all other settings alone. A restore works in this way even if this program or
+its agent is killed at any point.
 """
 
 from __future__ import annotations
@@ -99,8 +100,8 @@ def adopt(
     """Record as written each announced write that a user has made by hand.
 
     ``entries``: the entries of the journal that announced the writes. A write is adopted if its setting has the
-    announced value. ``wrong``: True if the user says that they typed other values. With ``wrong``, a write whose
-    setting has another value is adopted, too, so that a restore gives it back.
+    announced value. ``wrong``: True if the user says that they typed other values. Then a write is adopted whatever
+    value its setting has, so that a restore gives the setting its old value back.
 
     Return a pair: the adopted writes, those of an earlier call included, and a Refused for each write that was not
     adopted. A refused write stays announced. A write to a task that has ended is in neither list. The call may be

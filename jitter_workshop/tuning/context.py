@@ -75,7 +75,8 @@ class Host:
     def hot_siblings(self) -> CpuSet:
         """Return the hot CPUs that stay idle: on each core, all hot CPUs except the first.
 
-        Return no CPUs if all hot CPUs belong to one core: a workload with two threads then needs both of its CPUs.
+        Return no CPUs if all hot CPUs belong to one core: with an idle sibling, a workload with two threads would have
+        only one CPU.
         """
         cores = {self.core(cpu) & self.hot for cpu in self.hot & self.online}
         return CpuSet() if len(cores) < 2 else CpuSet.of(cpu for core in cores for cpu in core.cpus[1:])

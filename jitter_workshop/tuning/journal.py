@@ -12,7 +12,8 @@ only appends to it. Each line is one JSON object whose last field is the CRC-32 
              restore, changes that value later
 ``refused``  the write did not happen, or was undone at once
 ``owed``     a restore could not restore the setting yet (``why``): every later restore tries again
-``before``   a new value to restore: the old value of an earlier write to the same setting, which is undone now
+``before``   another value to restore than the intent's: an earlier write to the same setting is undone first, so the
+             later write gives back the value from before the earlier one
 ``undone``   the setting is restored, void since a reboot, or gone with its task or device
 ``then``     the command that follows a group of writes (``update-grub``) was run
 

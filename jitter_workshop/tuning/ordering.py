@@ -1,7 +1,7 @@
 """Order writes by what each write needs, makes, ends and overwrites.
 
-These facts give the order of each apply, restore and end of a lease, and of the script that ``plan --sh`` prints. A
-restore uses the facts of writing the old values.
+These facts give the order of writes in an apply, in a restore, at the end of a lease, and in the script that
+``plan --sh`` prints. For a restore, they are the facts of the writes that bring the old values back.
 
 * A write *needs* a condition: it comes after the writes that make this condition and before those that end it.
 * A write *displaces* a group of settings: the kernel overwrites them as a side effect, so writes to that group come

@@ -76,8 +76,8 @@ def _taken_offline(host: Host, tunable: Tunable, wanted: Wanted) -> CpuSet:
 
 
 def _merged(earlier: Write, later: Write) -> Write:
-    """Merge two writes to the same setting into one. The later write's value is used, unless the later write only notes
-    the setting's current value."""
+    """Merge two writes to the same setting into one. It writes the later write's value. But if the later write only
+    writes the value that the setting has already, it writes the earlier write's value."""
     kind = earlier.kind if kind_of(earlier.kind).always else later.kind
     noted = kind_of(later.kind).same(later.before, later.after)
     after = earlier.after if noted else later.after

@@ -6,9 +6,9 @@ host made of ours, or a value that the kernel made when we switched CPUs or cpus
 set by somebody else. Then the setting is left alone and reported.
 
 A value that the host clamps or refuses is written again after the other settings. A setting that still cannot be
-restored is owed: it stays in the journal with its reason, and every later restore tries again. The journal marks
-settings as undone only after all settings have been read once more and the follow-up commands (``update-grub``) have
-run. If a restore is killed before its end, the next restore does everything again.
+restored is owed: it stays in the journal with its reason, and every later restore tries again. Settings are recorded as
+undone only at the very end, after all have been read once more and the follow-up commands (``update-grub``) have run.
+So if a restore is killed before its end, the next restore does everything again.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def restore(
 
     ``only``: restore only the settings of these tunables, and owed settings; empty means all settings. ``boot_id``: the
     running kernel's boot id. ``culprit`` is called with a tunable's id, and returns the service that probably changed
-    its setting, or None. ``forget``: True to record a setting that somebody else has changed as undone, after it was
-    reported, so that later restores ignore it.
+    its setting, or None. ``forget``: True to report settings that somebody else has changed, and to record them as
+    undone, so that later restores ignore them.
 
     ``among``: the ids of the journals whose settings may be written; None means all. The other journals are still
     needed, because their writes have to remain in effect.
@@ -73,12 +73,12 @@ class _Chain:
     """Hold our writes to one setting, oldest first, and the value that the setting must have after the restore
     (``target``).
 
-    ``holds``: the write stays in effect; it is made again if restoring another setting displaces it. ``foreign``:
+    ``holds``: our value stays in effect; if restoring another setting displaces it, it is written again. ``foreign``:
     somebody else has changed the setting after our last write. ``every``: for an affinity that is to be opened to all
     CPUs, the CPUs that it must have in the end. ``opens``: the CPUs that the affinity must have after our write.
-    ``sure``: True if nothing of an interrupted write is left. ``readable``: True if the setting can be handled.
-    ``first``: the setting's value before this restore. ``done``: the outcome, "" while there is none; ``why`` then
-    gives the reason.
+    ``sure``: True once the old value is durable, and an interrupted write has left nothing behind. ``readable``: True
+    if no error came while the chain was looked at, so that it can be restored. ``first``: the setting's value before
+    this restore. ``done``: the outcome, "" while there is none; ``why`` then gives the reason.
     """
 
     kind: Kind
@@ -228,8 +228,10 @@ class _Way:
     def _look_further_back(self, chain: _Chain) -> None:
         """Take an older value as the chain's target if the setting has that older value already.
 
-        An interrupted restore may have undone several writes to a setting, and recorded only the earlier writes as
-        undone. Such writes come directly before the chain: each of them wrote the value that the following write found.
+        A restore that was killed may have undone several of our writes to a setting, but recorded only the oldest of
+        them as undone. So the writes recorded as undone are followed back from the chain, as long as each wrote the
+        value that the next write found. If the value from before one of them is the setting's present value, that value
+        is the target.
         """
         target, oldest = chain.target, chain.entries[0]
         for entry in reversed(self.undone.get(chain.path, ())):
@@ -243,9 +245,10 @@ class _Way:
                 return
 
     def _break_of(self, kind: Kind, entries: list[Entry]) -> int:
-        """Return the number of oldest entries to leave out of a chain, 0 for none.
+        """Return how many of the oldest entries to leave out of a chain, 0 for none.
 
-        Entries are left out if somebody else set a value after them, and a later entry of ours overwrote that value.
+        If somebody else changed the setting between two of our writes, the entries before that change are left out: a
+        restore gives back the other one's value.
         """
         for position in range(len(entries) - 1, 0, -1):
             newer, ours = entries[position], _values(entries[:position])

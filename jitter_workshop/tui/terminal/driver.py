@@ -129,8 +129,9 @@ class QuietDriver(LinuxDriver):
         suspend_run()
 
     def _sigcont_application(self, *_: object) -> None:
-        """Set up the terminal again, except while the app is leaving. After SIGSTOP, leave the full screen first: no
-        program can do so before SIGSTOP stops it, and a shell has used the terminal meanwhile."""
+        """Set up the terminal again, except while the app is leaving. After SIGTSTP the screen was left already. After
+        SIGSTOP it was not, because no program can react to SIGSTOP; so leave the full screen first and enter it again,
+        as a shell has used the terminal meanwhile."""
         if getattr(self._app, "leaving", False):
             return
         if self._auto_restart and self._is_on:

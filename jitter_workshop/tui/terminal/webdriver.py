@@ -26,7 +26,8 @@ reported."""
 
 
 class PageDriver(WebDriver):
-    """Draw a page: send output to the server through a pipe, and read input from it."""
+    """Draw a page in a browser: send the output to the server through one pipe, and read the user's input from
+    another."""
 
     def __init__(
         self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None

@@ -223,8 +223,8 @@ def size(said: object, otherwise: int) -> int:
 
 
 def _refusal(status: int, words: str) -> web.Response:
-    """Return a page with the reason of a refusal. When the user loads the page again, it uses the token that was kept
-    in the browser's tab."""
+    """Return a page that says why a request was refused. If the user loads this page again, it asks with the token that
+    the browser's tab has kept."""
     return _answer(status, html.escape(words), "", "", "")
 
 

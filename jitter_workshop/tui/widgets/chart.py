@@ -62,8 +62,8 @@ class ChartView(Widget):
         to show if there are no curves. ``legend``: False if a table beside the chart names the curves. ``between``: the
         indices of the curves before and after a change; the space between these two is filled (``chart.canvas``).
         ``gap``: the distance of these two curves at a percentile. ``asked``: the percentile that the legend shows.
-        ``guessing``: True while the learner sets the mark; then each decade is named, and the question above the chart
-        tells the mark.
+        ``guessing``: True while the learner sets the mark. Then the axis has a label at each decade, and the legend
+        leaves out the mark's value, which stands beside the question above the chart.
         """
         self.curves = tuple(curves)
         self.marks = tuple(marks)
@@ -131,7 +131,7 @@ class ChartView(Widget):
 
 
 def _unread(drawn: Sequence[PercentileCurve], read: str, elsewhere: bool) -> list[str]:
-    """Return the origins of curves that the legend does not show. ``read``: the legend's text. ``elsewhere``: True for
+    """Return the origins of drawn curves that do not occur in ``read``, the legend's text. ``elsewhere``: True for
     curves of other machines, False for those of this session's runs."""
     origins = {clean(curve.origin, 30) for curve in drawn if curve.origin and curve.elsewhere == elsewhere}
     return sorted(origin for origin in origins if origin not in read)

@@ -46,7 +46,9 @@ def groups(topology: Topology) -> list[tuple[str, tuple[Cpu, ...]]]:
 
 
 def lay_out(topology: Topology, width: int) -> list[list[Cell]]:
-    """Return the rows of the map, such as ``L3 0· 1P 2·``. A group that does not fit continues in the next row."""
+    """Return the rows of the map as cells. A row is drawn like ``L3 0· 1P 2·``: a cache and its CPUs, each with the
+    thread that runs on it (``P``: the producer) or ``·`` for none. A group that does not fit continues in the next
+    row."""
     digits = max((len(str(cpu.id)) for cpu in topology.cpus), default=1)
     cell_width = digits + 3
     rows: list[list[Cell]] = [[]]

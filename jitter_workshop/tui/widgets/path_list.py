@@ -152,8 +152,8 @@ class PathList(Sheet):
         return line
 
     def _asides(self, whole: bool) -> int:
-        """Return the width of the longest text of ``_aside``. What the chapters can show begins after this width, so
-        that it forms a column."""
+        """Return the width of the longest text of ``_aside``. All these texts get this width, so that the texts beside
+        them, on what the chapters can show, form a column."""
         return max((len(_aside(entry, whole)) for entry in self._entries if entry.here), default=0)
 
     @property

@@ -22,7 +22,8 @@ _NEXT_COUNTED: dict[Page, str] = {"causes": "stalls", "stalls": "by hand", "othe
 
 
 class EvidenceScreen(CausesScreen):
-    """Show a run's causes. They are found block by block: a noisy run takes seconds."""
+    """Show a run's causes. For a noisy run it takes seconds to find them, so they are found block by block, and the
+    user can leave meanwhile."""
 
     def __init__(self, run: Run, focus: Sequence[str] = ()) -> None:
         """Set the run. ``focus``: words of a chapter's ``evidence``; if a page is about them, that page is shown
