@@ -272,10 +272,10 @@ class _Way:
         self.struck.append((entry, "handed"))
 
     def _open_masks(self) -> None:
-        """Widen noted affinities that lack only the CPUs of a cpuset of ours.
+        """Widen affinities to restore that lack only the CPUs of a cpuset of ours.
 
-        They were noted while this cpuset existed: the kernel had taken its CPUs from a task that could use all CPUs.
-        Once the cpuset is gone, the task may use all of them again.
+        They were journalled while this cpuset existed, when the kernel had already taken its CPUs from the affinity of
+        a task that could use all CPUs before. Once the cpuset is gone, the task may use all of them again.
         """
         sets = [entry for entries in self.by_path.values() for entry in entries if _makes_a_set(entry)]
         if not sets:
@@ -303,10 +303,10 @@ class _Way:
                     chain.opens = present if ending else present - held
 
     def _open_what_others_left(self) -> None:
-        """Widen noted affinities that lack the CPUs of another program's partition.
+        """Widen affinities to restore that lack the CPUs of another program's partition.
 
-        They were noted after the kernel had narrowed them because of this partition. Once the partition is gone, its
-        CPUs belong to these affinities again.
+        They were journalled after the kernel had narrowed them because of this partition. Once the partition is gone,
+        its CPUs belong to these affinities again.
         """
         if not self.switched.gone:
             return
@@ -496,9 +496,10 @@ class _Way:
             chain.kind.write(self.writer, chain.path, chain.target)
 
     def _made_sure(self, chain: _Chain) -> bool:
-        """Make sure that a setting's old value, which it has already, stays after an interrupted write.
+        """Make sure that a setting keeps the old value that it has again, even if a write of ours to it was
+        interrupted.
 
-        Remove the leftovers of that write and make the value durable. Return False if this fails.
+        Remove the leftovers of such a write and make the value durable. Return False if this fails.
         """
         kind = chain.kind
         if chain.sure or not (kind.survives_boot or any(entry.state == "intent" for entry in chain.entries)):

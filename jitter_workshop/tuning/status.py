@@ -60,8 +60,9 @@ def find_drift(
 ) -> SettingDrift | None:
     """Return the first of our settings that has another value now; None if no setting has.
 
-    A setting has not drifted if its task has ended or its device was removed. It has not drifted if the kernel made its
-    value when we switched CPUs or cpusets (``switched``). A setting that was only noted has not drifted either.
+    Three kinds of settings have not drifted: those whose task has ended or whose device was removed; those whose value
+    the kernel changed as a side effect of our switching CPUs or cpusets (``switched``); those whose value we only
+    recorded, and did not change.
     """
     for entry in {entry.path: entry for entry in standing}.values():
         try:

@@ -51,12 +51,12 @@ class Switched:
     """Hold the CPUs and cpusets that we switched, and the states of the host that followed.
 
     ``possible``: all CPUs that this kernel can have. ``online``: sets of CPUs that were online together, one set for
-    each moment since our first write. ``lasting``: the sets in ``online``, but none from a moment in which a CPU was
-    offline only to come back. ``taken``: the lists of CPUs that our cpusets had. ``rest``: the lists of our version 1
-    cpuset for all other tasks. ``isolated``: all CPUs that our cpusets kept from other tasks. ``others``: the CPUs of
-    other programs' partitions now; the kernel keeps tasks off these CPUs as well. ``gone``: the CPUs of partitions that
-    other programs had when we wrote, and no longer have. ``cpus``: True if we switched a CPU. ``sets``: True if we
-    switched a cpuset.
+    each moment since our first write. ``lasting``: like ``online``, but without the moments in which we took a CPU
+    offline only to bring it back. ``taken``: each set of CPUs that one of our cpusets has had. ``rest``: the same for
+    our version 1 cpuset into which all other tasks are moved. ``isolated``: all CPUs that our cpusets kept from other
+    tasks. ``others``: the CPUs of other programs' partitions now; the kernel keeps tasks off these CPUs as well.
+    ``gone``: the CPUs of partitions that other programs had when we wrote, and no longer have. ``cpus``: True if we
+    switched a CPU. ``sets``: True if we switched a cpuset.
     """
 
     possible: CpuSet
@@ -81,15 +81,15 @@ class Switched:
         return {cpus for cpus in self._less_taken({*self.lasting, self.possible}) if cpus} | set(self.rest)
 
     def outside(self, nodes: Collection[CpuSet] = ()) -> set[CpuSet]:
-        """Return every affinity that the kernel may have given to a task outside our cpusets that could use every CPU.
+        """Return every affinity that the kernel may have given to a task that is in none of our cpusets, and that could
+        use every CPU before.
 
         ``nodes``: the CPUs of each memory node, for a thread that the kernel binds to a node.
         """
         return self._less_taken({*self.online, self.possible, *nodes}) | set(self.rest)
 
     def _less_taken(self, whole: Collection[CpuSet]) -> set[CpuSet]:
-        """Return every set of CPUs in ``whole``, complete and also reduced. For each cpuset of ours, a reduced set
-        lacks the CPUs of this cpuset."""
+        """Return each set in ``whole`` as it is and, for each of our cpusets, without the CPUs of this cpuset."""
         return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken)}
 
     def masks(self, known: Collection[CpuSet], nodes: Collection[CpuSet] = ()) -> set[CpuSet]:

@@ -1,8 +1,8 @@
 """Write to a host through one class, ``HostWriter``, as all reading goes through ``HostRoot``.
 
-This module decides nothing: the agent's policy decides which writes are allowed, and the journal is written first. Some
-writes take effect only after a system program has run. ``Change.then`` names this program; it is run once after the
-whole group of writes. ``root`` is ``/``; tests give a test tree.
+This module decides nothing: before a write comes here, the agent's policy has allowed it, and the journal has announced
+it. Some writes take effect only after a system program has run. ``Change.then`` names this program; it is run once
+after the whole group of writes. ``root`` is ``/``; tests give a test tree.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class HostWriter:
         """Replace a whole file, or remove it if ``text`` is None.
 
         The text is written under a temporary name, synced and renamed, with mode 0644. The folder is synced afterwards.
-        Leftovers of an earlier call that was cut short are removed first. A temporary name holds the process's number,
-        and a later process may have the same number.
+        Leftovers of calls that were cut short are removed first: a temporary name holds the process's number, and this
+        process may have the number of a killed one.
         """
         with self._cleared(path) as (place, name):
             if text is None:

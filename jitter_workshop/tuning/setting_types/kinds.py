@@ -27,14 +27,14 @@ yet."""
 class Kind:
     """Handle a plain value in a file; the base of the other kinds.
 
-    ``survives_boot``: a written value is still there after a reboot (files, boot parameters); values of other kinds are
-    void then. ``effect_after_boot``: a written value takes effect only after a reboot. ``always``: the planner keeps a
-    write even if it would change nothing, because another write of the same plan displaces the setting, whose
-    ``before`` has to be known. ``self_moving``: the kernel changes the setting by itself at any time, so another value
-    does not mean that somebody changed it. ``fleeting``: only the process that wrote the value knows if it is still in
-    effect, so other processes report no drift. ``of_task``: the setting belongs to one task; a task that ends between
-    the plan and the write is no error. ``never_gone``: the setting can always be written, even if its file does not
-    exist yet.
+    ``survives_boot``: a written value is still there after a reboot (files, boot parameters); a reboot undoes the
+    values of other kinds. ``effect_after_boot``: a written value takes effect only after a reboot. ``always``: the
+    planner keeps even a write that would change nothing, because another write of the plan displaces the setting, and a
+    restore needs its value from before. ``self_moving``: the kernel changes the setting by itself at any time, so
+    another value does not mean that somebody changed it. ``fleeting``: only the process that wrote the value knows if
+    it is still in effect, so other processes report no drift. ``of_task``: the setting belongs to one task; a task that
+    ends between the plan and the write is no error. ``never_gone``: the setting can always be written, even if its file
+    does not exist yet.
     """
 
     name = "value"
@@ -72,8 +72,8 @@ class Kind:
         writer.write(path, value)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True if ``found`` may be what the kernel made of one of the values ``known`` when we switched CPUs or
-        cpusets."""
+        """Return True if the kernel may have turned one of the values in ``known`` into ``found``, as a side effect of
+        our switching CPUs or cpusets."""
         return False
 
     def waits_for(self, root: HostRoot, path: str, value: str) -> str:
@@ -149,11 +149,9 @@ class CpuList(Kind):
         return CpuSet.parse_list(value)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True if ``found`` lacks only CPUs that went offline. Also return True if it is the list of an
-        interrupt whose last CPU went offline.
-
-        The kernel opens such an interrupt to every online CPU.
-        """
+        """Return True if ``found`` is one of the ``known`` lists without CPUs that went offline. Also return True if
+        ``found`` has every online CPU and is the affinity of an interrupt: the kernel opens an interrupt like this when
+        the last CPU of its affinity goes offline."""
         if "/cgroup/" in path and "/jitter-workshop" in path:
             return bool(switched)
         if not switched.cpus:

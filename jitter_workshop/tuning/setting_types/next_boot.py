@@ -35,8 +35,8 @@ class _Entry(NextBoot):
 
 
 class GrubEntry(_Entry):
-    """Handle our entry in GRUB's file ``custom.cfg``. The value names the entry that ours is a copy of, "" if there is
-    no such file.
+    """Handle our entry in GRUB's file ``custom.cfg``. The value is the name of the entry from which ours was copied, ""
+    if we have none.
 
     Our entry is written only if there is none. It is removed only once it holds no parameters any more.
     """

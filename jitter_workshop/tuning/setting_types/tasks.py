@@ -197,8 +197,8 @@ class IrqThread(AffinityAcross):
     self_moving = True
 
     def _write(self, writer: HostWriter, tid: int, value: str) -> None:
-        """Write the affinity of an interrupt's thread. Skip the write if the interrupt may not use these CPUs any more:
-        the thread follows the interrupt."""
+        """Write the affinity of an interrupt's thread. The kernel keeps this thread on the CPUs of its interrupt, so
+        skip the write if the interrupt may not use all CPUs of ``value`` any more."""
         task = read_task(writer.reader, tid)
         number = "" if task is None else task.name.removeprefix("irq/").partition("-")[0]
         interrupt = writer.reader.cpu_list(f"/proc/irq/{number}/smp_affinity_list") if number.isdecimal() else None

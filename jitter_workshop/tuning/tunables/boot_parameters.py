@@ -255,11 +255,9 @@ def given(parameters: Sequence[tuple[str, str | None]], names: Sequence[str]) ->
 
 
 def other_settings(host: Host, names: Sequence[str]) -> tuple[str, str] | None:
-    """Return a pair: the path of a settings file of GRUB that sets one of these parameters, and the part that sets
-    them.
-
-    Files that this tool wrote are ignored. The first other file that sets one is taken. Return None if no file does.
-    """
+    """Look for a settings file of GRUB that sets one or more of these parameters and was not written by this tool.
+    Return its path, and the part of its text that sets them. If there are several such files, take the first; if there
+    is none, return None."""
     drop_ins = [n for n in host.root.list_dir(GRUB_DROPINS) if n.endswith(".cfg") and not n.startswith(OWN_FILE)]
     for path in (GRUB_SETTINGS, *(f"{GRUB_DROPINS}/{name}" for name in drop_ins)):
         values = parse_assignments(host.root.text(path) or "")
@@ -274,7 +272,7 @@ def by_hand_once(loader: BootLoader, parameters: str) -> str:
     """Return manual steps to boot once with ``parameters``. The steps are for a boot loader that this tool cannot set
     up for one boot.
 
-    Return "" for GRUB with a menu of its own. Sources: grubby(8), bootctl(1).
+    Return "" if the boot loader is GRUB and reads its entries from its own menu file. Sources: grubby(8), bootctl(1).
     """
     if loader.means == "grubby":
         return (

@@ -27,7 +27,7 @@ _FORCING_DRIVERS = ("intel_pstate", "amd-pstate-epp")
 
 
 class Governor(Settings):
-    """Handle the governor. Drivers that choose frequencies themselves also change the energy preference with it.
+    """Handle the governor. If it changes, drivers that choose frequencies themselves also change the energy preference.
 
     When the old governor is restored, intel_pstate also restores the old preference. On several kernels, amd-pstate
     does not. So the preference is a change of its own, which is written first and restored last.
@@ -156,8 +156,9 @@ class EnergyBias(Settings):
 class MinFrequency(Settings):
     """Handle the lowest frequency of the hot CPUs. VALUE ``all`` also raises intel_pstate's limit for all CPUs.
 
-    By default only the hot CPUs' own limits are raised. The effective limit is the higher of two limits, the policy's
-    and the driver's. So a raised driver's limit (``min_perf_pct``) would only add heat on the other CPUs.
+    By default only the hot CPUs' own limits are raised. A CPU's effective limit is the higher of two: its policy's, and
+    the driver's (``min_perf_pct``). So the hot CPUs need no higher driver's limit, which would only add heat on the
+    other CPUs.
     """
 
     id = "min-frequency"

@@ -33,7 +33,7 @@ DEVICE = "/dev/cpu_dma_latency"
 
 @dataclass(frozen=True, slots=True)
 class _DeepState:
-    """Hold an idle state of a hot CPU that the CPU needs too long to leave, compared with the accepted limit."""
+    """Hold an idle state of a hot CPU whose exit latency is above the accepted limit."""
 
     cpu: int
     name: str

@@ -160,8 +160,8 @@ class Hotplug(Tunable):
 
 
 def _siblings(host: Host) -> CpuSet:
-    """Return the CPUs of hot cores on which no latency-critical thread runs. Some of these CPUs may be hot
-    themselves."""
+    """Return the CPUs that share a core with a latency-critical thread and run none themselves. Some of them may be
+    hot."""
     return host.siblings | host.hot_siblings
 
 

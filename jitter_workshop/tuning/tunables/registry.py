@@ -77,8 +77,8 @@ def find(tunable_id: str, also: Sequence[str] = ()) -> Tunable:
 
 
 def parse_wanted(words: Sequence[str], also: Sequence[str] = ()) -> tuple[Wanted, ...]:
-    """Return the tunables that words ``ID`` and ``ID=VALUE`` of a command line name. A prefix ``once:`` of an id sets a
-    boot parameter for one boot.
+    """Return the tunables that a command line names. ``words``: its words, ``ID`` or ``ID=VALUE``. With the prefix
+    ``once:`` before the id, a boot parameter is set for one boot.
 
     Raise UsageError for an unknown id, for a value of a tunable that takes none, and for one id with two different
     values.

@@ -1,4 +1,4 @@
-"""Define tunables of one file with one value, as most of the kernel's switches are."""
+"""Define tunables that are a single file with a single value. Most of the kernel's switches are such files."""
 
 from __future__ import annotations
 

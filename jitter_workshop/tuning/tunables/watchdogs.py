@@ -142,8 +142,8 @@ class Tracing(Settings):
 
 
 def _instances(root: HostRoot, folder: str) -> list[Setting]:
-    """Return settings for the tracers that are active, and the switches that are on, in trace buffers other than the
-    main one."""
+    """Look at all trace buffers except the main one. Return a setting for each tracer that is active there, and one for
+    each switch that is on."""
     found: list[Setting] = []
     for name in root.folders(f"{folder}/instances")[:_MAX_INSTANCES]:
         place = f"{folder}/instances/{name}"

@@ -119,8 +119,8 @@ class Step:
 
     @property
     def only_reads(self) -> bool:
-        """Return True if Enter only goes on from the text that is shown now. Such an Enter first turns the page if
-        there is more text below."""
+        """Return True if Enter now does nothing but leave the text that is shown. In this case, while text below is
+        unseen, Enter scrolls to it instead."""
         return (self.page.view == "lesson" and not self.screen.wide) or not self.with_chart
 
     @property
