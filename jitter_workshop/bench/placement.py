@@ -60,8 +60,8 @@ class Wish:
 
     @property
     def splits(self) -> bool:
-        """Return True if only the accumulator runs on the CPUs ``within`` of an isolated cpuset, and the other threads
-        run outside."""
+        """Return True if only the accumulator runs in the isolated cpuset (on the CPUs ``within``), and the other
+        threads run outside it."""
         if self.within is None or not self.by_thread or self.workload not in TWO_THREADS:
             return False
         return len(self.within) < 2 or (self.producer is not None and self.producer not in self.within)
@@ -260,9 +260,9 @@ def _left(topology: Topology, used: CpuSet) -> tuple[CpuSet, CpuSet]:
 
 
 def _pair(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | None) -> tuple[int, int, str]:
-    """Return the CPUs of producer and accumulator: the best-ranked pair that agrees with the given CPUs. If the time of
-    a cache line decided between equal pairs, also return words about it, else "". Raise HostError if no pair is
-    left."""
+    """Return the CPU of the producer, the CPU of the accumulator, and words: the best-ranked pair that has the CPUs
+    that the user gave. The words tell the measured time of a cache line if it decided between equal pairs, else they
+    are "". Raise HostError if no pair is left."""
     if wish.producer is not None and wish.accumulator is not None:
         return wish.producer, wish.accumulator, ""
     pool = [c for c in _candidates(topology, isolated, wish) if c.id != wish.journaller]
@@ -285,10 +285,10 @@ def _pair(topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines | None)
 def _shortest(
     topology: Topology, wish: Wish, isolated: CpuSet, lines: Lines, best: tuple[Cpu, Cpu]
 ) -> tuple[int, int, str] | None:
-    """Return the pair with the shortest measured time for a cache line, and words about it. Only pairs whose rank
-    equals that of ``best``, except for the CPUs' numbers, are compared. Return None if fewer than two such pairs were
-    measured. Of pairs with nearly the same time, the one with the lowest numbers is taken, so that the choice does not
-    change with each measurement."""
+    """Return the pair with the shortest measured time for a cache line, and words about it. Compare only pairs that are
+    as good as ``best``: the CPUs' numbers, the last part of a rank, do not count here. Return None if fewer than two
+    such pairs were measured. Of pairs with nearly the same time, the one with the lowest numbers is taken, so that the
+    choice does not change with each measurement."""
     wanted = _rank_pair(topology, isolated, *best)[:_NUMBERS]
     near = same_core(*best), best[0].node == best[1].node
     ordered = wish.producer is None and wish.accumulator is None and not wish.splits
@@ -351,9 +351,9 @@ def _crowded(topology: Topology, a: Cpu, b: Cpu) -> bool:
 
 
 def _third(topology: Topology, wish: Wish, isolated: CpuSet, producer: int, accumulator: int) -> int | None:
-    """Return the journaller's CPU: on a core of its own, on the pair's node, not on CPU 0's core unless that core is
-    isolated, and with one CPU left for housekeeping. Return None if there is no such CPU: the journaller then stays
-    off."""
+    """Return the journaller's CPU, or None if there is none; then the run has no journaller. The CPU must be on a core
+    that no other measured thread uses, on the pair's node, and not on CPU 0's core unless that core is isolated. One
+    CPU must be left for housekeeping."""
     if wish.journaller is not None or wish.no_journaller or wish.workload != "ring":
         return wish.journaller
     first, second = _cpu(topology, producer), _cpu(topology, accumulator)

@@ -1,10 +1,11 @@
-"""Define the messages between a parent and its children: JSON, one object a line.
+"""Define the messages between a parent and its children: JSON, one object a line. A child is a worker, which measures,
+or a noise process, or the child of a matrix.
 
 The parent sends to the worker: ``spec`` first; then ``go`` for each block; ``noise`` to get the log of a noise within
 the child; ``end`` at last. The parent decides how many blocks there are, and may have a block measured again. The
-worker sends: ``ready``, one ``block`` per ``go``, ``noise`` with the log. Measured threads keep exchanging unrecorded
-messages between blocks. Where the spec's placement has threads ``inside``, the worker sends ``inside`` before ``ready``
-and waits for ``placed``: the parent has these threads put into the isolated set.
+worker sends: ``ready``, one ``block`` per ``go``, and ``noise`` with the log as the answer to ``noise``. Measured
+threads keep exchanging unrecorded messages between blocks. If the spec's ``Placement.inside`` names threads, the worker
+sends ``inside`` before ``ready``; the parent has these threads put into the isolated set, and answers ``placed``.
 
 The parent sends to a noise process: ``order`` first, ``aim`` with the thread to move if the noise needs one, ``noise``
 to end it. The noise process sends: ``aimed`` after the order and after an aim, ``noise`` with its log.
@@ -131,7 +132,7 @@ class Witness(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NoiseLog:
-    """Hold the log of a noise, which answers the parent's message ``noise``. ``records``: the packed bursts
+    """Hold the log of a noise: the answer to the parent's message ``noise``. ``records``: the packed bursts
     (``model.noise``), compressed by zlib, as base64. ``unlogged``: the number of bursts for which the log had no
     room."""
 

@@ -96,12 +96,12 @@ def run(
 ) -> RunResult:
     """Measure ``spec``. Call this on a thread that lives until it returns (see ``launch``).
 
-    ``command`` starts another child that speaks the protocol; ``sensor`` reads temperature and throttling. ``placed``
-    puts the child on isolated CPUs before the child pins its threads. It is called for the whole process; if the
-    placement has threads ``inside``, it is called for these threads only. An exception from ``placed`` ends the run.
-    ``witness`` records the host's other activity during each block. Raise Cancelled or MeasureError if not one block
-    was finished, UsageError for an unknown noise, HostError for a noise that this host cannot make. The child is always
-    ended and reaped.
+    ``command``: the command line of a child to start instead of the usual one; it must speak the same protocol.
+    ``sensor`` reads temperature and throttling. ``placed`` is called before the child pins its threads: it puts the
+    child's process onto isolated CPUs or, if ``Placement.inside`` names threads, only these threads. An exception from
+    ``placed`` ends the run. ``witness`` records the host's other activity during each block. Raise Cancelled or
+    MeasureError if not one block was finished, UsageError for an unknown noise, HostError for a noise that this host
+    cannot make. The child is always ended and reaped.
     """
     if spec.noise is not None:
         known(spec.noise)
@@ -248,7 +248,8 @@ class RunController:
         return self._receive(self._next(), "ready", protocol.Ready)
 
     def _next(self) -> launch.Event:
-        """Return the child's next event before the first block. A suspension is over when this returns."""
+        """Return the child's next event; for use before the first block. If the run is suspended meanwhile, return only
+        after it goes on."""
         while (event := self.child.wait(self.cancel, _READY_WITHIN_S)).kind == "suspend":
             self._suspend()
         return event

@@ -1,8 +1,8 @@
 """Make a stall on purpose: stop the whole measuring child once, in the middle of a run.
 
-During the stall nothing is sent, so the transit times hardly show one late message: the producer waited with all other
-threads. The stall only shows if each message is compared with the time at which it was due (coordinated omission; Gil
-Tene, "How NOT to Measure Latency"). The parent stops the child, because a stopped child cannot wake itself.
+During the stall nothing is sent, because the producer is stopped, too. So at most one message has a long transit time.
+The stall only shows if each message is compared with the time at which it was due (coordinated omission; Gil Tene, "How
+NOT to Measure Latency"). The parent stops the child, because a stopped child cannot wake itself.
 """
 
 from __future__ import annotations

@@ -62,9 +62,9 @@ class Workload(ABC):
         return tuple(self.tids[name] for name in self._inside)
 
     def settle_inside(self) -> None:
-        """Bind all threads to their CPUs once some were put into the isolated set, and give them their priority. The
-        others are bound again, because a process that changes its control group may lose its affinities. Raise
-        HostError if the kernel refuses."""
+        """Bind all threads to their CPUs, and give them their priority, after some threads were put into the isolated
+        set. The threads outside the set are bound again, too, because a process that changes its control group may lose
+        its affinities. Raise HostError if the kernel refuses."""
         fields, priority = KINDS[self._spec.workload].threads, self._spec.sched_priority
         for name in self.threads if self._inside else ():
             cpu = getattr(self._spec.placement, fields[name])
@@ -155,7 +155,7 @@ class Workload(ABC):
         return Stamps(lib.jw_workload_stamps(self._native, series), lib.jw_workload_cpus(self._native, series))
 
     def _lost(self) -> str:
-        """Return the sentence for an error in which measured threads could not go on."""
+        """Return the message of the error that is raised if measured threads could not go on."""
         return "the measured threads could not start the next block"
 
     def _not_made(self, number: int) -> WorkshopError:

@@ -232,10 +232,11 @@ class Ack(Workload):
     an ACK of the application. The interval between two of these stamps is recorded.
 
     This workload follows a study (Fixstars, lightning-kit), which also takes the stamp at the receiver, just before the
-    answer. So the times come from the run's own clock, are exact to one step of it, and show the CPU. Other methods
-    that need no rights are worse. SOF_TIMESTAMPING_TX_ACK (Documentation/networking/timestamping.rst) stamps the
-    arrival of TCP's own ACK by CLOCK_REALTIME, on the sender's CPU, and needs the error queue to be read for every
-    segment. Polling TCP_INFO or SIOCOUTQ is no finer than a system call.
+    answer. So each stamp is read from the run's own clock, is exact to one step of this clock, and comes with the CPU
+    on which it was taken. Other methods that need no rights are worse. SOF_TIMESTAMPING_TX_ACK
+    (Documentation/networking/timestamping.rst) stamps the arrival of TCP's own ACK by CLOCK_REALTIME, on the sender's
+    CPU, and needs the error queue to be read for every segment. Polling TCP_INFO or SIOCOUTQ is only as exact as the
+    time of a system call.
     """
 
     def _new(self, config: Any, error: Any) -> Any:

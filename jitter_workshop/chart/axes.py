@@ -73,9 +73,10 @@ def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) 
     """Return the ranges, stretched a little, so that all decades have the same number of cells and each tick falls on a
     cell. Then equal ratios of y have equal heights.
 
-    If whole rows for each decade would waste room, only every second decade falls on a cell and has a tick. If a decade
-    has less than a row, only every third or sixth decade may have a tick. ``named``: True means that each decade with a
-    row has a tick, even if that wastes room.
+    A decade usually takes a whole number of rows. If this would leave too many rows empty, only two decades together
+    take a whole number, and only every second decade has a tick. If a decade has less than a row, only every second,
+    third or sixth decade may have a tick. ``named``: True means that each decade has a tick if a decade has at least a
+    row, even if rows are left empty.
     """
     across = ranges.x_high - ranges.x_low
     each = max((columns - 1) // across, 1)
@@ -92,9 +93,9 @@ def snapped(ranges: scale.Ranges, columns: int, rows: int, named: bool = False) 
 
 
 def _cells_a_decade(span: float, rows: int, named: bool) -> list[tuple[list[float], float]]:
-    """Return the numbers of rows that a decade may have, in groups, the best group first. Return each group as
-    (numbers, largest stretch of the axis for this group). ``span``: the decades that ``rows`` have to show. ``named``:
-    as in :func:`snapped`."""
+    """Return groups of numbers of rows that a decade may have, the group to prefer first. Each group is a pair: the
+    numbers, and the factor by which the axis may be stretched for this group at most. ``span``: the decades that
+    ``rows`` have to show. ``named``: as in :func:`snapped`."""
     # The outer dots of the first and of the last row hold values, too.
     most = (rows - 1 + 2 * WITHIN) / span + 1e-9
 

@@ -96,18 +96,18 @@ def render(
     lines only.
 
     A curve is solid where at least ten samples are beyond the percentile, else dotted. A cell that several curves cross
-    shows the dots of all of them, and their colours take turns along the row. A curve's sign is drawn at the figures of
-    the legend: p50, ``asked`` and the last point.
+    shows the dots of all of them, in the colour of one of them; along a row these colours take turns. A curve's sign is
+    drawn at the figures of the legend: p50, ``asked`` and the last point.
 
     ``highlight``: the index of the curve that is drawn last and bright; None draws all alike. ``marks``: predictions,
-    as (percentile, ns). ``view``: another chart of the same curves, with one path per curve and without marks; None
-    means value by percentile. ``crowd``: the number of curves, from the first one on, that are faint and have no marks.
+    as (percentile, ns). ``view``: another chart of the same curves, such as a histogram, without marks; None means
+    value by percentile. ``crowd``: the number of curves, from the first one on, that are faint and have no marks.
     ``gap``: the distance of two curves at a percentile, drawn as a line with its label. ``asked``: the percentile that
     the legend shows. ``named``: True means that each decade with a row has a name on the y axis.
 
     ``between``: the indices of two curves, before and after a change. The space between both is filled: with the
     theme's ``good`` where the second curve is lower, with ``bad`` where it is higher (``░`` and ``▒`` without colours).
-    A view with bars has no such space.
+    In a histogram nothing is filled.
     """
     chosen = tuple(marks)
     palette = theme_named(theme)
@@ -196,8 +196,8 @@ def _fill(
 
 
 def _shared(drawn: Mapping[int, Mapping[tuple[int, int], int]], crowd: int) -> dict[tuple[int, int], list[int]]:
-    """Return each cell that has dots, with the curves that cross it. ``crowd``: the number of faint curves, from the
-    first one on. If another curve crosses a cell, too, the cell's faint curves are left out."""
+    """Return each cell that has dots, with the curves that cross it. The first ``crowd`` curves are faint: they are
+    left out of a cell that another, not faint curve crosses, too."""
     found: dict[tuple[int, int], list[int]] = {}
     for i, dots in drawn.items():
         for cell in dots:

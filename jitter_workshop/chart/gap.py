@@ -22,8 +22,8 @@ dots and marks."""
 @dataclass(frozen=True, slots=True)
 class Gap:
     """Hold the distance of two curves at a percentile (0..100). ``before``, ``after``: the indexes of the curves.
-    ``label``: the distance in words. ``loud``: False if the distance is not the result, so that it does not draw the
-    eye."""
+    ``label``: the distance in words. ``loud``: True if the distance is large enough to be the result, and is drawn to
+    catch the eye; False if it is drawn faint."""
 
     percentile: float
     before: int

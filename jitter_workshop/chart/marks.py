@@ -74,8 +74,8 @@ def character(dots: int, kind: DotKind) -> str:
 
 
 def spelled(text: Text, kind: DotKind) -> Text:
-    """Return a chart's text in the characters of a kind. For ASCII, each other character is replaced by one ASCII
-    character, so that nothing moves. A power of ten is written like ``1e-3``."""
+    """Return a chart's text in the characters of a kind. For ASCII, each character that is not ASCII is replaced by one
+    that is, so that nothing moves. A power of ten is written like ``1e-3``."""
     if kind == "ascii":
         plain = _POWER.sub(lambda found: f"1e{found[1].translate(_RAISED)}", text.plain).translate(_SPELLED)
         text.plain = "".join(one if one.isascii() else "?" for one in plain)

@@ -61,10 +61,11 @@ def draws_octants(answer: bytes) -> bool:
 def probe(
     source: int = 0, target: int = 1, environment: Mapping[str, str] = os.environ, limit_s: float = _LIMIT_S
 ) -> bool:
-    """Ask the terminal, and use octants from now on if it draws them. Return True if it does.
+    """Ask the terminal if it draws octants, and use them from now on if it does. Return True if it does.
 
     ``source``, ``target``: the terminal's file descriptors for input and output. ``limit_s``: the longest wait for an
-    answer; without one the marks stay as they are. Keys that the user presses meanwhile are lost."""
+    answer; if no answer comes, the marks stay as they are. Keys that the user presses meanwhile are lost.
+    """
     if not may_ask(environment):
         return False
     with contextlib.suppress(OSError, termios.error, ValueError):

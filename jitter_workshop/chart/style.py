@@ -73,7 +73,8 @@ def plain_style(colour: str, *, dim: bool = False, bold: bool = False) -> Style:
 
 def fill_style(theme: Palette, better: bool) -> Style:
     """Return the style of the space between two curves: a tint of the theme's colour for better or worse. In a theme
-    without colours the fill is faint, and its characters (:data:`FILLS`) show if it is better or worse."""
+    without colours the fill is faint, and its characters (:data:`FILLS`) show if the second curve is better or worse
+    there."""
     colour = theme.good if better else theme.bad
     if not colour:
         return Style(dim=True)

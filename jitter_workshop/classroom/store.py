@@ -146,8 +146,8 @@ class BoardStore(contextlib.AbstractContextManager["BoardStore"]):
         """Delete the data of the member named ``user``, or of all members for None. The member's account may no longer
         exist. Return the number of members whose data was deleted.
 
-        A damaged database may hold their posts, too, so its file is removed. Raise HostError if the data cannot be
-        deleted.
+        A database that was put away because it was damaged may also hold such posts, so its file is removed, too. Raise
+        HostError if the data cannot be deleted.
         """
         with self._writing():
             self._base.execute(
@@ -206,8 +206,8 @@ def _group(row: BoardRow, silent_s: float, turns: TurnState) -> Group:
     """Return the group to which a member belongs on the board, such as ``stuck``. ``silent_s``: seconds since the
     member's last post.
 
-    Members who wait for the turn are not stuck. Members who cannot get the turn now are not stuck either: the class is
-    frozen, or the machine is not restored. Members who have the turn may be silent while they measure.
+    Members who wait for the turn are not stuck. Nor are members who cannot get the turn because the class is frozen or
+    the machine is not restored. Nor are members who have the turn, because they may be silent while they measure.
     """
     names = {row.user, *row.posted.people}
     if any(one.uid == row.uid or names & set(one.people) for one in turns.queue):

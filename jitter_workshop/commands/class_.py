@@ -9,12 +9,16 @@
   class turn take [-- CMD]     wait for the turn and hold it until Ctrl-C, or while CMD runs
   class turn give              give the turn back, from any terminal
   class turn end [USER]        instructors: end the turn, or take USER out of the queue
-  class turn freeze | thaw     instructors: no new turn begins; turns begin again
+  class turn freeze            instructors: let no new turn begin
+  class turn thaw              instructors: let turns begin again
   class board                  instructors: the chapters, marks and curves of all members, stuck members first
-  class board --chapter ID     instructors: the curves of all members in a chapter, over each other; --step STEP
-  class results [--csv]        your results; for instructors those of all members; --forget USER, --forget-all
+  class board --chapter ID     instructors: the curves of all members in a chapter, over each other; with --step STEP
+                               those of one step
+  class results [--csv]        your results; for instructors those of all members
+  class results --forget USER  delete the data of a member; with --forget-all, the data of all members
   class collect FOLDER         the boards and checks of many machines; exit 1 if a machine is silent or has a problem
-  class collect FOLDER --chapter ID            the curves of a chapter from all machines; --step STEP
+  class collect FOLDER --chapter ID            the curves of a chapter from all machines; with --step STEP of one
+                               step
   class present [WORDS…]       instructors: show where you are; --chapter ID, --step STEP: members can jump there
 
 A measurement takes the turn by itself if the turn is free; 'measure --wait SECONDS' queues for it.

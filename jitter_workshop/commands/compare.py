@@ -1,14 +1,14 @@
 """Show how runs differ from the first one: figures only, because single runs prove nothing.
 
-Runs that differ in workload, pacing, interval, clock, payload or duty are not compared: their differences are printed.
-Several runs are shown in one table, each against the first.
+Runs that differ in workload, pacing, interval, clock, payload or duty are not compared; it is only printed in which of
+these they differ. Several runs are shown in one table, each against the first.
 
 Times of an emulated machine are marked and not judged, and --gate is refused. Counts of events are compared.
 
-With --gate P the exit code is 1 if P of a later run is higher than P of the first run by more than the clock's
-resolution, and by more than --tolerance. P is a percentile such as 99.9, or stolen, or stalls:100us (the rate of stalls
-over 100 µs). If a run cannot be judged, nothing is printed and the exit code is 2.
-The limits of gates are in docs/compare.md.
+With --gate P the exit code is 1 if P of a later run is higher than P of the first run, and the difference is more than
+--tolerance and more than the clock's resolution. P is a percentile such as 99.9, or stolen, or stalls:100us (the rate
+of stalls over 100 µs). If a run cannot be judged, nothing is printed and the exit code is 2. docs/compare.md says what
+a gate cannot show.
 """
 
 from __future__ import annotations

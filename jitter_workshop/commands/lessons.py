@@ -5,11 +5,14 @@
   lessons new ID --course DIR   a new chapter in DIR that works as it stands, with comments on how to go on
   lessons try ID [--rounds N]   measure, apply, measure again, restore, and compare the figure that the chapter moves;
                                 exit 0 only if it moved far enough in nine tenths of the rounds
-  lessons try ID --half before --session S, and after a reboot with the settings --half after --session S
-                                the same in two halves, for a change that takes effect at a boot
+  lessons try ID --half before --session S
+  lessons try ID --half after --session S
+                                the same in two halves, for a change that takes effect at a boot: 'before' now, 'after'
+                                once the host was rebooted with the new settings
 
-Without --course, list, check and try use the built-in course. 'check' reads the files. It also checks that each check
-of a tunable fails on the chapter's recording and passes on recording_after, and that a learner can earn every mark.
+Without --course, list, check and try use the built-in course. 'check' reads the files. It also makes sure that
+each tunable's check fails on the chapter's recording and passes on recording_after, and that a learner can earn every
+mark.
 Only 'try' measures this host and changes it. It asks nothing, prints each write before it makes it, and restores all of
 them. Its runs are kept only if --session names a session. docs/writing-lessons.md explains how to write lessons.
 """

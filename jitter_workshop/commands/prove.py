@@ -21,10 +21,10 @@ ended, also those that left its process group. A process that another service st
   prove thp --hlog out.hlog --metric p99.9 -- ./test              from a histogram that it writes (.hlog, .hgrm)
   prove thp --pyperf out.json -- ./test                           the mean in pyperf's JSON that it writes
 
---screen asks which of many settings matter: those that are named, or all that 'status' would improve at run time. Each
-run applies half of them, so every pair of runs judges all of them. The few with the largest effects are then proven.
-This takes far fewer runs than a proof of each setting. Finished pairs are kept, and --resume goes on from there.
---rounds sets how many pairs prove the few.
+--screen asks which of many settings matter: those that are named, or all that 'status' would improve at run time. In
+each pair, one run has one half of them on and the other run has the other half on, so every pair tells something about
+each setting. The few settings with the largest effects are then proven. This takes far fewer runs than a proof of each
+setting. Finished pairs are kept, and --resume goes on from there. --rounds sets how many rounds prove these few.
 
   prove --screen                  all settings of this host's plan, by our own benchmark
   prove --screen thp governor epp -- ./server-test 1000           some of them, by the wall time of a command

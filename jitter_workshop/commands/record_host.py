@@ -1,9 +1,9 @@
 """Record this host into DIR. Verbs that only read can use the recording elsewhere, with --root DIR.
 
-DIR must not exist yet, or be empty. Only the files that this program reads are recorded. Process arguments, MAC and IP
-addresses and serial numbers are left out. So are the names of user tasks, except known services, and boot parameters
-without effect on latency. The host's name is left out unless --with-hostname is given. No rights are needed. Without
-root's rights some files cannot be read; the recording lists them.
+DIR must be new or empty. Only the files that this program reads are recorded. Left out are: process arguments, MAC and
+IP addresses, serial numbers, boot parameters without effect on latency, and the names of user tasks (except known
+services). The host's name is left out unless --with-hostname is given. No rights are needed. Without root's rights some
+files cannot be read; the recording lists them.
 """
 
 from __future__ import annotations

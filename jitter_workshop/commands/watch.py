@@ -5,9 +5,9 @@ events. Half a second after a stall of --threshold or longer, the sampler pauses
 started again. Each stall's time is split by cause, to the nanosecond; the traces of the worst stalls are kept. Without
 rights for the trace, stalls are counted without causes.
 
-Time between two blocks, and time in which the trace is read, is not watched. It is shown, but does not count as watched
-time, because a stall in it would not be seen. The watch keeps a journal, which survives a kill and a full disk. 'watch
---show DIR' shows what the journal says, and with --perfetto FILE it writes the kept traces as tracks, for
+Time between two blocks, and time in which the trace is read, is not watched, because a stall would not be seen then.
+This time is shown, but does not count as watched. The watch keeps a journal, which survives a kill and a full disk.
+'watch --show DIR' shows what the journal says, and with --perfetto FILE it writes the kept traces as tracks, for
 ui.perfetto.dev.
 
 With --pid PID, or a command after --, a program is watched instead: a stall is a time in which one of its threads could
@@ -19,8 +19,8 @@ the watch, together with all that it has started.
 writes the figures for node_exporter's textfile collector, again and again.
 
 With --accept "stall < 20us for 12h" the verb ends when 12 h were watched. It writes a verdict file (JSON, and XML for
-JUnit) with the host, its settings, the counts and their limits, and exits with 1 if the condition is not met.
---sign KEY has ssh-keygen sign it; 'watch --verify FILE' verifies it.
+JUnit) with the host, its settings, the counts and their limits, and exits with 1 if the condition is not met. With
+--sign KEY, ssh-keygen signs this file; 'watch --verify FILE' verifies it.
 """
 
 from __future__ import annotations

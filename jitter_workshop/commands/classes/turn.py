@@ -96,8 +96,8 @@ def _take(args: argparse.Namespace, agent_session: AgentSession) -> int:
 def _run(command: list[str], agent_session: AgentSession, received: list[int]) -> int:
     """Run a command while this user has the turn, and return its exit code, 0 or 1.
 
-    Signals HUP and TERM are passed on to the command; the terminal itself sends it Ctrl-C. If the turn ends before the
-    command, the command is killed. ``received``: collects the numbers of the signals that came.
+    Signals HUP and TERM are passed on to the command; the terminal itself sends it Ctrl-C. If the turn ends while the
+    command still runs, the command is killed. ``received``: collects the numbers of the signals that came.
 
     Raise UsageError if the command cannot be started, TurnOver if the turn ended, Interrupted after a signal, HostError
     if the command's exit code is above 1.

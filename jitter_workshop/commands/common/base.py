@@ -161,8 +161,8 @@ def verb_parser(verb: str, doc: str | None) -> Parser:
 
 
 def _help_form(prog: str) -> argparse.HelpFormatter:
-    """Return the layout of a verb's help. argparse calls this function for each option, at each start. The width is
-    given here, because argparse would import a module to find it; the import takes as long as adding all options."""
+    """Return the layout of a verb's help, with the width. argparse calls this function for each option, at each start.
+    Without a width, argparse would import a module to find it, which takes as long as adding all options."""
     return argparse.RawDescriptionHelpFormatter(prog, width=_columns() - 2)
 
 

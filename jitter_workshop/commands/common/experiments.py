@@ -84,7 +84,7 @@ class RunsLine(Line):
         return self
 
     def more(self) -> str:
-        """Return the end of the progress line, after the time that is left."""
+        """Return the words that follow the remaining time in the progress line."""
         return ""
 
     def restoring(self) -> None:
@@ -113,7 +113,7 @@ def tell(
     """Print a result, and say where it is kept.
 
     ``shown``: the function that prints the result. ``where``: the session's name, and the verb that prints the result
-    again. ``trouble``: what went wrong in the agent's session; it is told only if something is not restored.
+    again. ``trouble``: what went wrong in the agent's session; it is printed only if something could not be restored.
     ``not_kept``: a sentence with the reason why the result is not kept, "" if it is kept. ``received``: the signals
     that came. After a signal a failure of the output is ignored, because a hang-up also takes the terminal away.
     """

@@ -56,13 +56,13 @@ def opened(shape: Shape, kept: Path, terminal: bool = False, network: bool = Fal
 def run_inside(
     shape: Shape, argv: Sequence[str], environment: dict[str, str], terminal: bool, own: bool, network: bool = False
 ) -> int:
-    """Start a practice machine, and run a program in it to the program's end. Return the program's exit code, or -N if
-    signal N ended it.
+    """Start a practice machine, and run a program in it until the program ends. Return the program's exit code, or -N
+    if signal N ended it.
 
-    ``own``: True if ``argv`` has the arguments of this host's Python interpreter, which then runs in the machine.
-    ``terminal``: True if the program gets this process's terminal; the program then starts anew each time the machine
-    is reset, or has gone off and the user wants it again. The errors are those of :func:`opened`. Raise PowerLost if
-    the machine ends before the program.
+    ``own``: True if ``argv`` has only arguments for Python: then this host's interpreter is run with them in the
+    machine. ``terminal``: True if the program gets this process's terminal; the program then starts anew each time the
+    machine is reset, or has gone off and the user wants it again. The errors are those of :func:`opened`. Raise
+    PowerLost if the machine ends while the program still runs.
     """
     with opened(shape, running.kept_folder(shape.name), terminal, network) as (machine, wake):
         while True:
@@ -179,8 +179,8 @@ def _machine(options: Options, shape: Shape, cache: Path, work: Path) -> Machine
 
 @contextlib.contextmanager
 def _told(log: os.PathLike[str]) -> Iterator[None]:
-    """Replace a MachineError that is raised inside: keep the first line of its message, and name the file ``log`` with
-    the machine's console."""
+    """Replace a MachineError that the body raises by one with the first line of its message, and with the path of
+    ``log``, the file with the output of the machine's console."""
     try:
         yield
     except MachineError as error:

@@ -217,8 +217,8 @@ def as_json(made: Screening) -> dict[str, Any]:
 
 
 def _runs(pair: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return both runs of a pair as JSON fields. Each run has the numbers of the settings that were on. It also has the
-    run's id, or the figure of the command that was measured."""
+    """Return both runs of a pair as JSON fields. Each run has the indexes of the settings that were on in it, and the
+    run's id or the figure of the measured command."""
     return [
         {
             "on": run["on"],
