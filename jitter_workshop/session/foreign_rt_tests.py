@@ -5,7 +5,7 @@ or whole ns with ``-N``). The text's footer counts the samples beyond the histog
 between the cycles and the sum of the buckets. The text does not state its unit.
 
 oslat, like our ``spin``, reads the clock in a busy loop and measures the gaps between the readings. The bucket named N
-holds gaps up to N µs that are longer than the name of the bucket before; the last bucket also holds all longer gaps. If
+holds gaps up to N µs that are too long for the bucket named before it; the last bucket also holds all longer gaps. If
 names have decimals (``-W``), minimum and maximum are in ns in the JSON and in µs in the text.
 
 The samples of all threads are added up.
