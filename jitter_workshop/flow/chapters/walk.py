@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from jitter_workshop.course.checks import marks
 from jitter_workshop.course.predictions import by_curve, judged_by, outcome
 from jitter_workshop.errors import HostError, SessionError, UsageError, WorkshopError
-from jitter_workshop.flow.attribution import explain_run, with_cpus
+from jitter_workshop.flow.attribution import Progress, explain_run, unheard, with_cpus
 from jitter_workshop.flow.chapters.cause_times import times
 from jitter_workshop.flow.chapters.chapter_host import REBOOT, ChapterHost
 from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED, STEP, ChapterDiagnosis
@@ -288,12 +288,12 @@ class ChapterSession:
         both = self.chapter.measurement("measure") is not None and self.chapter.measurement("again") is not None
         return None if task.slot == "again" and both and len(shown) < 2 else shown[-1]
 
-    def read_figures(self, *runs: Run) -> None:
+    def read_figures(self, *runs: Run, progress: Progress = unheard) -> None:
         """Read the traces that :meth:`to_read` names. A long trace takes some seconds. A damaged trace counts as
-        missing."""
+        missing. Raise the errors of ``progress``."""
         for run in self.to_read(*runs):
             with contextlib.suppress(SessionError):
-                self._context.causes(run)
+                self._context.causes(run, progress)
 
     def to_read(self, *runs: Run) -> tuple[Run, ...]:
         """Return the chapter's runs, and of ``runs``, those whose trace was not read yet; () if the chapter needs no

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from functools import partial
 
 from jitter_workshop.errors import WaitStopped, WorkshopError
+from jitter_workshop.flow.attribution import Stopped
 from jitter_workshop.flow.measuring.request import MeasureRequest
 from jitter_workshop.flow.turns.classhost import TurnOver, as_sentence
 from jitter_workshop.model.course import SLOTS, TREATED, StepName
@@ -100,12 +102,23 @@ class ChapterRuns:
                 page.workshop.hunts.weigh(beside, run)
             if running.slot in SLOTS and page.walk.to_read(run):
                 # Before the result is shown: from its trace a run has the same disturbers on every page.
-                page.screen.call_later(page.screen.tell, causes.READING)
-                page.walk.read_figures(run)
+                self._read(run, running)
         except WorkshopError as error:
             page.screen.call_later(self._failed, error)
         else:
             page.screen.call_later(self._done, running.slot, run)
+
+    def _read(self, run: Run, running: Measuring) -> None:
+        """Read the trace of the finished run, and tell how far this is. Esc leaves the trace for a later step."""
+        screen = self._page.screen
+
+        def told(done: int, total: int) -> None:
+            if running.stopping:
+                raise Stopped("reading the trace was stopped")
+            screen.call_later(screen.tell, f"{causes.READING} Block {done} of {total}.")
+
+        with contextlib.suppress(Stopped):
+            self._page.walk.read_figures(run, progress=told)
 
     def _block_drawn(self) -> None:
         self._draw_chart()
