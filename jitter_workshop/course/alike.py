@@ -12,9 +12,9 @@ def asked(chapter: Chapter) -> tuple[object, ...] | None:
     """Return a value that is equal for two chapters if their guesses ask the same. It is made of the kind of the guess,
     its figures, and the bounds of its answers.
 
-    For two marks only the workload and the percentile count: the learner then points at the same place of the same
-    curve. For two choices that no figure decides only the words of the question count. Return None for a chapter
-    without a guess.
+    If both guesses are marks on a curve, only the workload and the percentile are compared: if they are equal, the
+    learner points at the same place of the same curve. If both are choices that no figure decides, only the words of
+    the question are compared. Return None for a chapter without a guess.
     """
     task = chapter.prediction
     if task is None:

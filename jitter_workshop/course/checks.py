@@ -1,6 +1,6 @@
 """Compute the marks that a learner has earned in a chapter, from its checks, the runs in its slots and the assessments
 of its tunables. No mark requires a lower latency, because a noisy host may not show an improvement. A mark may require
-a figure that depends on the change alone: no host moves a bound thread, for example.
+a figure that the change makes the same on every host: a bound thread is never moved, for example.
 
 Also find, for a lesson's author, marks that cannot be earned or that are earned without work.
 """
@@ -101,8 +101,8 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
     """Return the flaws of ``chapter``. A flaw is a mark that cannot be earned or needs no work, or a change without a
     named effect. A by-hand command that the workshop cannot check needs a reason; without one it is a flaw, too.
 
-    The tunables' assessments are assumed to be right, because ``flow.chapters.lessoncheck`` asks recorded hosts about
-    them. The judged runs are invented. They have only the fields that :func:`marks` reads.
+    The tunables' assessments are assumed to be right: ``flow.chapters.lessoncheck`` tests them against recorded hosts.
+    The judged runs are invented, with only the fields that :func:`marks` reads.
     """
     runs: dict[str, Run] = {m.slot: finished_run(m) for m in chapter.measurements}
     tunables = {check.tunable for check in chapter.checks if check.tunable is not None}
@@ -142,7 +142,7 @@ def flaws(chapter: Chapter) -> tuple[Flaw, ...]:
 def differing(chapter: Chapter) -> str:
     """Return the fields by which a chapter's two measurements differ, such as ``sched_priority, memory``; "" for none.
 
-    A different length alone is no change. Return "" for a hunt, too, because its noise is not a choice of the lesson.
+    Return "", too, if only their length differs, and for a hunt, whose hidden noise is not a choice of the lesson.
     """
     first, second = chapter.measurement("measure"), chapter.measurement("again")
     if first is None or second is None or chapter.hunt:

@@ -18,9 +18,9 @@ right."""
 class MaskJudgement:
     """Hold the difference between a learner's mask and the wanted one.
 
-    ``freed``: CPUs that the mask takes out and should keep. ``kept``: CPUs that the mask keeps and should take out.
-    ``beyond``: CPUs that the mask names and the host does not have. ``places``: for the slip ``shifted``, the number of
-    bits by which the zeros are too far left; negative if they are too far right.
+    ``freed``: CPUs whose bit is 0 and should be 1. ``kept``: CPUs whose bit is 1 and should be 0. ``beyond``: CPUs
+    whose bit is 1 and that the host does not have. ``places``: for the slip ``shifted``, the number of bits by which
+    the zeros are too far left; negative if they are too far right.
     """
 
     freed: CpuSet
@@ -62,8 +62,8 @@ def _slip(wanted: Mask, answer: CpuSet, out: CpuSet) -> tuple[Slip, int]:
 
 
 def _mirrored(cpus: CpuSet, bits: int, unit: int) -> CpuSet:
-    """Return the CPUs of a mask as if each group of ``bits`` bits were counted from the left. ``unit``: 4 to count
-    digits, 1 to count bits."""
+    """Return the CPUs of a mask as if its places were counted from the left within each group of ``bits`` bits.
+    ``unit``: the bits of a place: 1 if bits are counted, 4 if hexadecimal digits are."""
     found = []
     for cpu in cpus:
         start, place = cpu - cpu % bits, cpu % bits

@@ -31,9 +31,9 @@ def outcome(
     before: KnownRun | None = None,
     shows: Shows | None = None,
 ) -> PredictionOutcome | None:
-    """Return the judged prediction; None while a run is missing that decides it. In the result, ``near`` is None if the
-    guess cannot be judged. ``before``: the run of ``measure``. If ``falls``, ``factor`` or ``ratio`` decides, ``seen``
-    is compared with this run. ``shows``: the chapter's figure."""
+    """Return the judged prediction; None while a run that decides it is missing. In the result, ``near`` is None if the
+    guess cannot be judged. ``before``: the run of the step ``measure``; if ``task.by`` is ``falls``, ``factor`` or
+    ``ratio``, ``seen`` is compared with it. ``shows``: the chapter's figure."""
     if seen is not None and seen.timeless and not judged_by_counts(task, prediction, shows):
         return PredictionOutcome(_UNJUDGED, None, "", prediction.value_ns, None)
     if task.by is not None:
@@ -163,9 +163,9 @@ def _fell_most(task: PredictionTask, before: KnownRun, seen: KnownRun) -> tuple[
 
 
 def _also_gone(task: PredictionTask, given: Answer, before: KnownRun, seen: KnownRun) -> tuple[Answer, str, str] | None:
-    """Return the same values as ``_decide`` if the figure of the learner's answer is nearly 0, as is the figure
-    that fell most: then chance decides which of the two fell most, and both answers are right. Return None for all
-    other answers, and for a question that is not about what falls most."""
+    """Return the same values as ``_decide``, for the learner's answer, if its figure and the figure that fell most are
+    now both nearly 0: chance then decides which of them fell most, so both answers are right. Return None in all other
+    cases, and for a question that is not about what falls most."""
     found = _fell_most(task, before, seen) if task.by == "falls" and given.figure is not None else None
     if found is None or given.figure is None or found[0] is given or found[0].figure is None:
         return None

@@ -31,10 +31,10 @@ class Askable:
 def chosen(deck: Sequence[Askable], boxes: RecallBoxes) -> tuple[str, ...]:
     """Return the keys of at most AT_ONCE questions to ask at this visit.
 
-    Missed questions come first. Then old questions that are due and new questions come in turn, so that new chapters do
-    not push old ones out. A new question comes from the chapter with the fewest questions asked so far. If several
-    chapters have the fewest, the latest chapter is taken. ``deck``: the questions of all chapters that may be asked
-    about, in the order of the course.
+    Missed questions come first. Then due old questions and new questions alternate, so that new chapters do not push
+    old ones out. A new question comes from the chapter with the fewest questions asked so far. If several chapters have
+    the fewest, the latest chapter is taken. ``deck``: the questions of all chapters that may be asked about, in the
+    order of the course.
     """
     order = {one.key: place for place, one in enumerate(deck)}
     known = {one.key: boxes.cards[one.key] for one in deck if one.key in boxes.cards}

@@ -33,8 +33,8 @@ _POSITION = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 
 @dataclass(slots=True)
 class Table:
-    """Hold one table of a TOML file. Each method that reads a key remembers the key. :meth:`finish` then reports all
-    keys that no method has read as unknown."""
+    """Hold one table of a TOML file. Each method that reads a key remembers the key. :meth:`finish` then reports, as
+    unknown, each key that no method has read."""
 
     source: SourceText
     problems: Problems
@@ -106,7 +106,7 @@ class Table:
         return tuple(self._inner(v, (*self.path, key, i)) for i, v in enumerate(value or ()))
 
     def finish(self) -> None:
-        """Report each key of the table that no method has read as unknown."""
+        """Add the mistake "unknown key" for each key of the table that no method has read."""
         for key in self.data:
             if key not in self.taken:
                 left = [k for k in self.taken if k not in self.data] or sorted(self.taken)

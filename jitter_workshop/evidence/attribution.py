@@ -83,11 +83,9 @@ def split(window: Window, timeline: Timeline) -> tuple[Piece, ...]:
 
 
 def _of_sender(window: Window, timeline: Timeline, around: int) -> tuple[Piece, ...] | None:
-    """Return the causes that delayed a message's producer; None if no event stopped the producer.
-
-    The consumer did not delay such a message. Something stopped the producer after its stamp of the message and before
-    the publication.
-    """
+    """Return the causes that delayed a message's producer between two steps: after it took the message's stamp, and
+    before it published the message. Such a delay is not the consumer's. Return None if no event stopped the producer in
+    this time."""
     producer = timeline.threads.get(PRODUCER)
     if producer is None or window.thread == PRODUCER or window.publish is None:
         return None
@@ -109,8 +107,8 @@ def _sender_stopped(window: Window, timeline: Timeline, hole: Piece) -> list[Pie
 
 
 def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list[Piece]:
-    """Cut the time of a window into pieces by the state of its thread, and return them. In each piece of the kind
-    ``hole`` the thread ran, or may have run, by the trace."""
+    """Cut the time of a window into pieces by the state of its thread, and return them. A piece of the kind ``hole`` is
+    time in which, as far as the trace shows, the thread ran or may have run."""
     found: list[Piece] = []
     at = window.start
     for stretch in thread.between(window.start, window.end) if thread is not None else ():
@@ -138,8 +136,9 @@ def _raw(window: Window, timeline: Timeline, thread: ThreadTrack | None) -> list
 
 def by_state(thread: ThreadTrack, timeline: Timeline, start: int, end: int) -> Iterator[tuple[str, Piece]]:
     """Yield (state, piece) for all of a thread's time from ``start`` to before ``end``, in order of time and without
-    gaps. The state is one of ``evidence.tracks``. A piece of a sleep is ``no_event asleep``. In all other states, OWN
-    means that the thread itself ran, and ``no_event`` means that the trace does not show what ran.
+    gaps. The state is one of ``evidence.tracks``. The piece of a sleep has the kind ``no_event`` and the name
+    ``asleep``. In all other states, a piece of the kind OWN is time in which the thread itself ran, and one of the kind
+    ``no_event`` is time for which the trace does not show what ran.
 
     If a thread was moved and waits for its new CPU, the task that has this CPU is the cause. Only time in which the new
     CPU was free is ``migration``.

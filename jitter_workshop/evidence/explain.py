@@ -79,11 +79,10 @@ def windows_of(stalls: Iterable[Stall], span: Span, workload: str) -> list[Windo
     - a ring's producer: the time at which a message is due;
     - a thread that waits for a timer: the timer's time.
 
-    These threads read no clock at the start of a stall. The sampler and the receiver read a clock at its start and at
-    its end.
+    These threads read the clock only at the end of a stall; the sampler and the receiver read it at the start, too.
 
-    Stalls that no benchmark lists are left out, because a foreign file with many of them would cause endless work. Such
-    stalls overlap another stall of the same thread, or end before they begin.
+    Impossible stalls are left out: those that overlap another stall of the same thread, or end before they begin. No
+    benchmark lists them, but a foreign file with many of them would cause endless work.
     """
     rate = span.rate
     found = []

@@ -106,9 +106,8 @@ class Stolen:
 
     def of(self, ran: Mapping[int, int]) -> tuple[int, int]:
         """Return the least and the most time in ns that a hypervisor took from a thread. ``ran``: the thread's running
-        time, CPU → ns. For the least time, assume that the hypervisor took time from the thread only after all other
-        time of the CPU. This other time includes idle time, because a CPU that is woken may have to wait for the
-        hypervisor."""
+        time, CPU → ns. The least time is what is left of the stolen time if all other time of the CPU, idle time
+        included, was stolen, too. Idle time counts because a CPU that is woken may have to wait for the hypervisor."""
         least = most = 0
         for cpu, ns in ran.items():
             stolen = self.per_cpu.get(cpu, 0)
@@ -139,12 +138,12 @@ def explain_program(
     """Explain the time of a program from ``start`` to before ``end`` (ns of the trace's clock ``mono``).
 
     ``events``: the events of all CPUs, in any order. ``tids``: the threads that exist at ``start``, with the kernel's
-    letter for each thread's state. ``lost``: as for ``timeline.build``. ``children``: explain also the threads and
-    processes that these threads start. ``itself``: pid → the name under which jitter-workshop's own processes are
-    shown. ``quota``: the CPU quota of the program's groups and its period in ns, if they used it up in this time; None
-    if they did not. ``calls``: the trace has the system calls. ``command``, ``in_futex``: see ``lives.follow``.
-    ``stolen``: None if there is no steal clock. ``scene``: receives the threads' time as tracks. ``top``: the number of
-    the longest hold-ups that are listed.
+    letter for each thread's state. ``lost``: as for ``timeline.build``. ``children``: True to explain also the threads
+    and processes that these threads start. ``itself``: pid → the name under which jitter-workshop's own processes are
+    shown. ``quota``: the CPU quota of the program's control groups and the quota's period in ns, if the groups used the
+    quota up between ``start`` and ``end``; else None. ``calls``: the trace has the system calls. ``command``,
+    ``in_futex``: see ``lives.follow``. ``stolen``: None if there is no steal clock. ``scene``: receives the threads'
+    time as tracks. ``top``: the number of the longest hold-ups that are listed.
     """
     found = _named(sorted(events, key=lambda event: event[0]), itself or {})
     story = follow(found, tids, start, end, children=children, command=command, in_futex=in_futex)
@@ -488,8 +487,8 @@ def _with_stops(waits: list[tuple[str, Piece]], stops: Stops, comes_on: list[int
     """Yield the pieces of a hold-up. The time in which the thread's control group was stopped by its CPU quota becomes
     a piece of its own, named throttled.
 
-    ``comes_on``: the times at which the thread came onto a CPU. A wait lasts until the next of these times, even if a
-    part of the wait is not known.
+    ``comes_on``: the times at which the thread came onto a CPU. A hold-up ends at the next of these times, even if
+    ``waits`` covers only a part of it.
     """
     for on_cpu, group in groupby(waits, key=lambda wait: wait[0] == RUNS):
         parts = list(group)

@@ -254,8 +254,8 @@ def _mark_deeds(
     wakes: set[int],
     ns: Callable[[int], int],
 ) -> None:
-    """Mark each waking and move of a thread where it was done. A waking that ended a sleep is the beginning of a flow,
-    which ends at the thread's next slice (``slices``, from ``first`` on)."""
+    """For each time that a thread was woken or moved, put a mark on the track of the CPU that did it. If a waking ended
+    a sleep, a flow goes from its mark to the thread's next slice (``slices``, from ``first`` on)."""
     starts = [one.start for one in slices[first:]]
     whom = scene.task(thread)
     for deed in timeline.deeds:
@@ -323,7 +323,8 @@ class ThreadScene:
         self._track.slices.append(Slice(start, end, label))
 
     def woken(self, at: int, tid: int, cpu: int, name: str) -> None:
-        """Mark the waking by thread ``tid`` on CPU ``cpu``. The waking's flow ends at the slice that is added next."""
+        """Mark that this thread was woken: at ``at``, by the thread ``tid`` of the name ``name``, which ran on CPU
+        ``cpu``. A flow goes from the mark to the slice that is added next."""
         self._flow = self._scene.new_flow()
         label = self._scene.deed(name, "wakes", self._track.name, -1)
         self._scene.of_waker(tid, cpu, at).marks.append(Mark(at, label, self._flow))

@@ -90,8 +90,9 @@ def summarise(
     was pinned. ``lost_elsewhere``: the lost events of the kinds that are traced on all CPUs. ``candidates``: see
     :func:`candidates`.
 
-    If a stall would still reach the threshold without one of its causes, all its messages count as late without this
-    cause, too. So the number of messages that a cause made late is a lower bound.
+    A cause counts as the reason for a stall's late messages only if the stall would be shorter than the threshold
+    without this cause. Else none of these messages counts for the cause, although some might have been in time. So the
+    number of messages that a cause made late is a lower bound.
     """
     totals, worst, present = _Totals(), _Worst(top), Presence(placed)
     lost: Counter[int] = Counter()

@@ -130,7 +130,8 @@ class Timeline:
     ``traced``: all traced CPUs. ``frequencies``: (ts, cpu, kHz). ``stacks``: cpu → [(ts, event, functions)].
 
     ``unbalanced``: events whose beginning or end is missing, and events that contradict earlier ones. ``lost``: CPU →
-    events for which the trace had no room. ``unreported``: task → how often the kernel reported no switch away from it.
+    events for which the trace had no room. ``unreported``: task → how often the task left its CPU without an event of
+    this switch in the trace.
     """
 
     start: int
