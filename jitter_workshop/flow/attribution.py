@@ -296,10 +296,9 @@ def residence(thread: ThreadRecord) -> tuple[tuple[int, int, float], ...]:
 
 
 def with_cpus(chapter: Chapter, hot: CpuSet, housekeeping: CpuSet | None = None) -> tuple[tuple[str, str], ...]:
-    """Return (command, reason) for each by-hand command of a chapter that has no run yet. The commands name the ``hot``
-    CPUs (in the order in which the ring is placed) and the ``housekeeping`` CPUs of the host that is shown. Each thread
-    id is replaced by a name in capitals.
-    """
+    """Return (command, reason) for each by-hand command, for a chapter whose runs have not been made yet. The commands
+    name the ``hot`` CPUs (the first as the producer's, the last as the accumulator's) and the ``housekeeping`` CPUs of
+    the host that is shown. Each thread id is replaced by a name in capitals."""
     first, last = (hot.cpus[0], hot.cpus[-1]) if hot else (None, None)
     one = first if chapter.hot_cpus == 1 else last
     values: dict[str, object] = {"cpus": _listed(hot), "cpu": one, "producer_cpu": first, "accumulator_cpu": last}

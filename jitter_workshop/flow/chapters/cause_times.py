@@ -18,10 +18,9 @@ because a cause that the trace does not show may have taken the time.
 
 
 def times(before: KnownRun, after: KnownRun, chapter: Chapter) -> tuple[CauseTime, ...]:
-    """Return each cause of two runs with its time in both runs, the largest cause first. The measured threads are one
-    cause: where they share a CPU, each takes time from the other. Return () if a run has no trace, if a trace has too
-    many gaps, or if the machine was emulated.
-    """
+    """Return each cause of two runs with its time in both runs, the largest cause first. Measured threads that share a
+    CPU take time from each other: all this time is one cause. Return () if a run has no trace, if a trace has too many
+    gaps, or if the machine was emulated."""
     if before.timeless or after.timeless:
         return ()
     first, second = _read(before), _read(after)

@@ -277,9 +277,8 @@ class Boots:
 
 
 def refuse_recorded(context: SessionContext) -> None:
-    """Raise HostError if the workshop was given a recorded host: settings that were applied to the real host are not
-    part of the recording.
-    """
+    """Raise HostError if the workshop was given a recorded host: no setting was applied to it, so none can be
+    restored."""
     if context.root.recorded:
         raise HostError("nothing was applied to a recorded host, so there is nothing to restore", "leave out --root")
 

@@ -81,9 +81,8 @@ def _of_task(name: str) -> tuple[str, ...]:
 
 
 def reach(suspect: Suspect, chapter: Chapter, course: Course) -> tuple[Reach, str]:
-    """Return where a cause is treated, and a chapter's title. The title is that of the other chapter if another chapter
-    treats the cause, else "".
-    """
+    """Return a pair: the place where a cause is treated (:data:`Reach`), and a title. The title is that of the other
+    chapter if another chapter than ``chapter`` treats the cause, else ""."""
     here, task = _of(chapter), suspect.name if suspect.kind == "task" else ""
     wanted = (PLACEMENT,) if task in (MEASURED, *_own_threads(chapter)) else levers(suspect)
     if not wanted:

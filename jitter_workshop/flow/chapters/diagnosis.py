@@ -1,4 +1,5 @@
-"""Ask "who took it?" between a chapter's first run and its change, and keep the answer with the chapter's progress."""
+"""Ask the learner what took the lost time ("who took it?"), between a chapter's first run and its change, and keep the
+answer with the chapter's progress."""
 
 from __future__ import annotations
 
@@ -107,8 +108,8 @@ class ChapterDiagnosis:
 
     def _of_trace(self, report: EvidenceReport, run: Run) -> SeenCauses:
         """Return the causes of a traced run. If the chapter changes something, the time without any event of the kernel
-        is no answer: no change reaches this time, and in a guest it is nearly always the largest part. It is told
-        beside the question."""
+        is not offered as an answer: no setting can shorten it, and in a guest it is nearly always the largest part. The
+        screen shows it beside the question."""
         seen = of_trace(report, run.noise, self._figure)
         named = tuple(one for one in seen.suspects if one.kind != "no_event")
         if self._chapter.changes == "nothing" or not named:

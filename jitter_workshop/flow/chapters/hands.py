@@ -137,7 +137,8 @@ class Hands:
 
     def asks_first(self, view: HandsView) -> bool:
         """Return True if a write of ``view`` has another value than planned, and the learner has not been asked about
-        this value yet. If the learner takes the writes over once more, the value counts as the learner's own."""
+        this value yet. If the learner, after this question, lets the writes be adopted again, the value counts as
+        intended."""
         wrong = {(one.change.path, one.found) for one in view.writes if one.state == "wrong"}
         new = wrong - self._told_wrong
         self._told_wrong = wrong
@@ -267,8 +268,8 @@ def _stands(work: HandWork, boot_id: str | None) -> bool:
 
 def _journalled(root: HostRoot, journal_id: str) -> set[str]:
     """Return the paths of the settings whose old values are in a journal. The learner may write only to these settings
-    by hand. The agent leaves out a task whose mask has changed since the plan was shown, and does not report this task.
-    """
+    by hand. Only the journal names them: the agent leaves out a task whose mask has changed since the plan was shown,
+    and does not report this task."""
     return {entry.path for one in read_journals(root) if one.id == journal_id for entry in one.entries.values()}
 
 

@@ -298,7 +298,8 @@ class Hunts:
         return self._settle(lambda hunt: hunt.answer(kind))
 
     def other_cpus(self, beside: Run | None) -> tuple[int, ...]:
-        """Read the host again, and return the CPUs to which the measured thread of run ``beside`` could move."""
+        """Read the host again, and return the CPUs to which the measured thread could move from its CPU in the run
+        ``beside``, the run with the hidden noise."""
         self._context.look_again()
         return mitigation.other_cpus(self._context.topology.allowed, beside)
 

@@ -150,7 +150,8 @@ class _Chapter:
                 yield self._problem(error.sentence(), "tunables", word=word)
 
     def _boot(self) -> Iterator[Problem]:
-        """Yield a problem if ``reboot`` does not fit the tunables. A chapter with ``reboot`` waits for a reboot."""
+        """Yield a problem if the chapter has ``reboot`` and no tunable of it takes effect at a boot, or the other way
+        round."""
         whens = {registry.find(word.partition("=")[0]).when for word in self._chapter.tunables}
         if self._chapter.reboot and "boot" not in whens:
             yield self._problem("the chapter has reboot = true, but none of its tunables is a boot parameter", "reboot")
@@ -158,8 +159,8 @@ class _Chapter:
             yield self._problem("boot parameters take effect at the next boot: write reboot = true", "tunables")
 
     def _read(self, key: str, seen: dict[str, Seen], *, look: bool) -> Iterator[Problem]:
-        """Find and read the recording in field ``key``, or yield a problem. With ``look``, put the state of the
-        chapter's tunables on that host into ``seen``."""
+        """Find and read the recording in field ``key``, or yield a problem. With ``look``, also put the state of the
+        chapter's tunables on the recorded host into ``seen``."""
         name = self._name(key)
         if not name:
             return

@@ -2,7 +2,7 @@
 one with the noise and the cure.
 
 If the runs have traces, the traces decide, because they distinguish the noise from other tasks. Without traces the
-result is the share of the added stolen time that is gone.
+result is computed from stolen time: from the time that the noise added, the share that the cure took away again.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _BY_ONE_RUN = "There is only one run of each kind here: other runs may differ."
 
 
 def request(walk: ChapterSession, cpu: int | None = None) -> MeasureRequest:
-    """Return the request for one more run with the noise and the cure. ``cpu``: another CPU for the measured thread,
-    if the move is the cure. Raise the errors of ``ChapterSession.request``.
-    """
+    """Return the request for one more run with the noise and the cure. ``cpu``: the CPU for the measured thread, if the
+    learner's cure is to move it to another CPU; else None. Raise the errors of ``ChapterSession.request``."""
     return dataclasses.replace(walk.request("again"), label=LABEL, cpu=cpu)
 
 
 def other_cpus(allowed: CpuSet, beside: Run | None) -> tuple[int, ...]:
-    """Return the CPUs to which the measured thread of run ``beside`` could move."""
+    """Return the CPUs to which the measured thread could move from its CPU in the run ``beside``, the run with the
+    noise."""
     used = beside.placement.sampler if beside is not None else None
     return tuple(cpu for cpu in allowed if cpu != used)
 
@@ -96,8 +96,8 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
 
 
 def _untraced(*runs: Run) -> str:
-    """Return a sentence that names the runs without a trace if other runs have one: tracing takes time, so these runs
-    cannot be compared. Return "" if all runs are alike."""
+    """Return a sentence that names the runs without a trace if other runs have one: tracing takes time, so a run with a
+    trace cannot be compared with one without. Return "" if all runs have one, or none has."""
     without = [run for run in runs if run.counters is not None]
     if not without or len(without) == len(runs):
         return ""

@@ -294,12 +294,12 @@ def next_entry(
     path: tuple[PathEntry, ...], course: Course, current: str | None, of_class: Sequence[str] = ()
 ) -> PathEntry | None:
     """Return the chapter that Enter opens; None if no chapter is left. It is the learner's ``current`` chapter while
-    that is unfinished, else the next unfinished one. After the last chapter, the search goes on at the first.
+    this is unfinished, else the next unfinished one. After the last chapter, the search goes on at the first.
 
     - A class keeps its own order.
     - Chapters with nothing left to change here are taken only if the others are done.
     - Chapters taught on a recording are taken only if all that can be done here are done.
-    - When the current chapter is finished, a hunt before it comes first if the hunt was not begun.
+    - If the current chapter is finished, a hunt that stands before it and was not begun is taken at once.
     - A chapter that has to wait for a restore comes last.
     """
     ours = [e for e in path if e.in_class and not e.done]

@@ -53,9 +53,9 @@ def asked(workshop: Workshop, walk: ChapterSession) -> tuple[Asked, ...]:
 
 
 def _mixed(one: Asked, seed: str) -> Asked:
-    """Return a question with its answers in an order that depends only on ``seed``, made of the session and the visit.
-    Every screen then shows the same order, and the right answer has no usual place.
-    """
+    """Return a question with its answers in a mixed order. The order depends only on ``seed``, a text made of the
+    session and the visit. So every screen shows the same order, and the right answer is not always at the same
+    place."""
     order = list(range(len(one.question.answers)))
     random.Random(f"{seed}/{one.key}").shuffle(order)
     answers = tuple(one.question.answers[n] for n in order)

@@ -208,7 +208,7 @@ class SessionContext:
         self.save(session)
 
     def remember(self, run: Run) -> None:
-        """Keep a run in memory: if the disk is full, the run has no file, but the screen still shows the run."""
+        """Keep a run in memory, so that the screen shows it even if it has no file because the disk is full."""
         self._runs[run.id] = run
         self.tell_board()
 
@@ -248,8 +248,9 @@ class SessionContext:
             return None
 
     def further_curves(self, run: Run) -> tuple[RunCurve, ...]:
-        """Return two more curves of a run (``measuring.curves.further_curves``). They are computed once for each run: a
-        screen asks for them at every redraw."""
+        """Return the two curves of a run that are shown beside its measured curve
+        (``measuring.curves.further_curves``). They are computed once for each run: a screen asks for them at every
+        redraw."""
         from jitter_workshop.flow.measuring.curves import further_curves
 
         if run.id not in self._further:

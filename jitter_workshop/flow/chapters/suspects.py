@@ -129,15 +129,14 @@ def of_trace(report: EvidenceReport, load: str | None = None, figure: str = "", 
 
 
 def _with_woken(found: list[Suspect], figure: str, report: EvidenceReport) -> list[Suspect]:
-    """Mark the cause that calls from another CPU woke, as far as numbers show it.
+    """Mark the cause that calls (interrupts) from another CPU woke, as far as numbers show it.
 
-    Such a cause is a task or a work item. The chapter's ``figure`` counts it, and it was seen in about as many stalls
-    as the calls. Nothing is marked if the trace names the called functions, and most of these were not the scheduler's
-    wake-up.
+    It is a task or a work item that the chapter's ``figure`` counts, and that came about as often as the calls. With a
+    work item, the workers that ran it are marked, too, if together they came about as often as the calls.
 
-    If most of these were the wake-up, the call and the wake-up inside it are one event: they become one cause, which is
-    marked, too. If a work item is marked, the workers that ran it are marked, too, if together they came about as
-    often.
+    If the trace names the called functions, and most of them were the scheduler's wake-up, the call and the wake-up
+    inside it are one event: they become one cause, which is marked, too. If most of them were other functions, nothing
+    is marked.
     """
     calls = {one.name: one.count or 0 for one in found if is_call(one)}
     name = max(calls, key=lambda name: calls[name], default="")
@@ -367,8 +366,9 @@ def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
     the call by which another CPU woke the answer's cause. The weight is the cause's time or, on an emulated machine,
     the number of its events.
 
-    If the time without a known cause is longer than the time of the largest known cause, no answer is right. Then an
-    answer about a run with counters is wrong if its cause has a time; every other answer stays undecided.
+    If the time without a known cause is longer than the time of the largest known cause, no answer is right. By
+    counters, this time is that of causes whose times are not known. So an answer whose cause has a time is wrong then,
+    because it cannot be the largest cause. Every other answer is neither right nor wrong.
     """
     chosen = seen.suspect(ident)
     if chosen is None:
@@ -385,8 +385,8 @@ def judge(seen: SeenCauses, ident: str) -> Diagnosed | None:
 
 
 def is_right(seen: SeenCauses, one: Suspect, most: Suspect) -> bool:
-    """Return True if a cause is a right answer. It is right if it is near ``most``, the cause that weighs most. It is
-    also right if ``most`` is the call by which another CPU woke the cause, or if both are parts of this call."""
+    """Return True if the cause ``one`` is a right answer: if it is near ``most``, the cause that weighs most, or if
+    ``most`` is a call from another CPU, and ``one`` was woken by this call or is a part of it."""
     return is_near(seen, one, most) or (one.woken and is_call(most))
 
 

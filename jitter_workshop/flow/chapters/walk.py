@@ -158,8 +158,8 @@ class ChapterSession:
     def go(self, step: StepName) -> None:
         """Enter a step and save the progress. Raise WorkshopError with the reason of :meth:`blocked`.
 
-        A step from ``apply`` to ``again`` means that the learner agrees to the plan. Writes that the learner made by
-        hand count as applied.
+        If the learner goes on from ``apply`` to ``again``, this counts as consent to the plan. Writes that the learner
+        made by hand count as applied.
         """
         reason = self.blocked(step)
         if reason:
@@ -296,7 +296,7 @@ class ChapterSession:
                 self._context.causes(run, progress)
 
     def to_read(self, *runs: Run) -> tuple[Run, ...]:
-        """Return the chapter's runs, and of ``runs``, those whose trace was not read yet; () if the chapter needs no
+        """Return those of the chapter's runs and of ``runs`` whose trace was not read yet; () if the chapter needs no
         traces. A chapter needs them to ask who took the time, for a figure that only a trace has, or to show which
         tasks are left on the CPU."""
         task, shows = self.chapter.prediction, self.shows
@@ -442,10 +442,10 @@ class ChapterSession:
     def request(self, slot: StepName) -> MeasureRequest:
         """Return the request for the measurement of a slot (``measure`` or ``again``) on this host.
 
-        The ring needs two CPUs. If a run may use only one, the clock loop ``spin`` is measured instead. If a
-        setting was just restored, the first run is recorded only from the time when that setting has taken effect
-        (``Shows.settle_s``). Raise
-        UsageError for a slot that the chapter does not measure, HostError if the chapter cannot be done here.
+        The ring needs two CPUs. If a run may use only one, the clock loop ``spin`` is measured instead. A setting that
+        was just restored may take some seconds to have its effect (``Shows.settle_s``); the first run is not recorded
+        during this time. Raise UsageError for a slot that the chapter does not measure, HostError if the chapter cannot
+        be done here.
         """
         asked = self._request(slot, self.progress.chosen_cpus)
         if slot == "measure" and self.chapter.shows is not None and self.chapter.shows.settle_s:
@@ -621,10 +621,9 @@ class ChapterSession:
 
     def accept_noise(self) -> None:
         """Add the known noise to this chapter's runs, or remove it if the learner had added it. In a chapter that has a
-        noise of its own, remove that noise, or add it again. Both runs of a comparison have to be made in the same way,
-        so each choice has its own runs and marks. The learner goes to the comparison if both its runs exist, else to
-        ``measure``.
-        """
+        noise of its own, switch that noise off, or on again if it is off. Both runs of a comparison have to be made
+        with the same noise, so each choice has its own runs and marks. The learner goes to the comparison if both its
+        runs exist, else to ``measure``."""
         other, progress = ALONE if self.chapter.accompanied else NOISE_KINDS[0], self.progress
         kind = other if progress.noise is None else None
         runs = {slot: ident for slot, ident in progress.other_runs.items() if self._context.run(ident) is not None}
@@ -706,8 +705,9 @@ class ChapterSession:
         return explain_run(self.chapter, run, drawn.curve if drawn else None, self.housekeeping())
 
     def traced_run(self) -> Run | None:
-        """Return the run whose causes the chapter shows: its newest traced run. In a hunt it is the run with the cure,
-        the run with the noise, or the quiet run, whichever exists first, traced or not. None if there is no run.
+        """Return the run whose causes the chapter shows: its newest traced run. In a hunt it is the run of the current
+        step or, if there is none, the first of these that exists, traced or not: the run with the cure, the run with
+        the noise, the quiet run. Return None if there is no run.
 
         The two runs of a chapter are both traced or both not, so that tracing makes no difference between them. In a
         hunt every run is traced.

@@ -261,8 +261,8 @@ class Workshop(SessionContext):
         return () if self.recorded else tuple(entry.tunable for entry in active(self.root))
 
     def of_others(self) -> dict[str, AppliedBy]:
-        """Return tunable id → ``AppliedBy``, for the applied tunables of this host that this visit has not applied.
-        Another workshop, a verb or an earlier visit has applied them."""
+        """Return tunable id → ``AppliedBy``, for the tunables that are applied on this host, but not by this workshop
+        since it was opened. Another workshop, a verb or an earlier visit has applied them."""
         if self.recorded:
             return {}
         made = self.agent_session.made

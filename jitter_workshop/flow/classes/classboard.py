@@ -144,8 +144,8 @@ def together(boards: Sequence[ClassTable]) -> Board:
 
 
 def _without_old(found: Sequence[ClassTable]) -> tuple[ClassTable, ...]:
-    """Return the machines. If a board is out of date, because only an earlier collection has reached the machine, the
-    reason replaces the board."""
+    """Return the machines. If a board is much older than the newest one, because the last collection did not reach the
+    machine, leave the board out and give the reason as the machine's ``error``."""
     times = {one.host: _time(one.board.at) for one in found if one.board is not None}
     newest = max((at for at in times.values() if at is not None), default=None)
     kept = []

@@ -35,8 +35,9 @@ MOST_ROWS = 12
 
 
 class ClassView:
-    """Hold the class as the screen shows it. ``people``: the other members of this workshop's team. ``lost``: the
-    reason why the workshop's turn is over, until the user waits again or another turn begins; else ""."""
+    """Hold the class as the screen shows it. ``people``: the other members of this workshop's team. ``lost``: after a
+    turn of this workshop, the reason why it ended. It is "" before that, and again once the user waits or another turn
+    begins."""
 
     def __init__(self, host: ClassHost, agent_session: AgentSession) -> None:
         self.host = host

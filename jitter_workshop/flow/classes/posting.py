@@ -1,7 +1,7 @@
 """Post a class member's work to the board after a run and after a step, never while something is measured.
 
-Each post holds the whole state, so the next post replaces one that did not arrive. A thread of its own makes the posts,
-so that nothing else waits for the board.
+Each post holds the whole state, so a post that did not arrive is made good by the next one. A thread of its own makes
+the posts, so that nothing else waits for the board.
 """
 
 from __future__ import annotations
@@ -96,8 +96,7 @@ class Poster:
         self, turn: Turn, wait_s: float, cancel: CancelToken, queued: Callable[[str], None]
     ) -> Iterator[HoldsTurn | None]:
         """Hold ``turn`` inside the context, and remember the team of this turn. Yield what ``turn`` yields: a check
-        whether the turn goes on, or None.
-        """
+        that raises TurnOver once the turn is over, or None on a host without turns."""
         with turn(wait_s, cancel, queued) as still:
             self.note_team()
             yield still

@@ -50,10 +50,10 @@ class NoAgent(HostError):
 
 
 class AgentSession:
-    """Apply and restore settings through one agent. ``ask``: see :data:`Ask`; None if no screen hides sudo's question.
-    ``class_only`` (in a browser): only a class host's agent is used, and sudo never asks for a password. ``trouble``: a
-    sentence on why :meth:`close` could not restore, or "". ``change_log``: logs each write for a session. Only one
-    thread at a time may use the object."""
+    """Apply and restore settings through one agent. ``ask``: a function that leaves the screen for sudo's question
+    (:data:`Ask`); None if there is no screen, so that sudo can ask in the terminal. ``class_only`` (in a browser): only
+    a class host's agent is used, and sudo never asks for a password. ``trouble``: a sentence on why :meth:`close` could
+    not restore, or "". ``change_log``: logs each write for a session. Only one thread at a time may use the object."""
 
     def __init__(self, ask: Ask | None = None, change_log: ChangeLog | None = None) -> None:
         self.ask = ask
@@ -102,7 +102,7 @@ class AgentSession:
 
     @property
     def notice(self) -> str:
-        """Return a notice for the user on whose code runs as root; "" if no notice is needed."""
+        """Return a warning for the user if others can change the code that runs as root; "" if they cannot."""
         return self._agent.notice if self._agent is not None else ""
 
     def plan(self, words: Sequence[str], cpus: CpuSet) -> Plan:
@@ -140,8 +140,8 @@ class AgentSession:
         return result
 
     def adopt(self, journal_id: str, *, end: bool = False, wrong: bool = False) -> ApplyResult:
-        """Record as ours those changes of an announced journal that the learner has made by hand. ``end``: stop waiting
-        for the rest of these changes. ``wrong``: the learner typed values that differ from the announced ones; record
+        """Record as ours that the learner has made some changes of an announced journal by hand. ``end``: stop waiting
+        for the other announced changes. ``wrong``: the learner typed values that differ from the announced ones; record
         these, too. Raise HostError if the agent has ended."""
         agent = self._living()
         if agent is None:
@@ -330,7 +330,8 @@ class AgentSession:
         return agent
 
     def _living(self) -> AgentClient | None:
-        """Return the agent if it still runs, else None. The watcher of a dead agent restores the leased settings."""
+        """Return the agent if it still runs, else None. Nothing has to be restored for a dead agent: the process that
+        watches it restores the leased settings."""
         if self._agent is not None and self._agent.ended:
             self._agent.close()
             self._agent = None
@@ -377,7 +378,8 @@ def _ids(words: Sequence[str]) -> set[str]:
 
 
 def _until_returned() -> None:
-    """Wait some seconds for the end of this user's turn: if the agent died, another process restores the machine."""
+    """Wait some seconds for the end of this user's turn. After an agent has died, another process restores the machine
+    first, and then ends the turn."""
     from jitter_workshop.flow.turns.classhost import read_turns
 
     ends = time.monotonic() + RETURN_S

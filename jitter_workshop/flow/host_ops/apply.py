@@ -83,9 +83,9 @@ def apply(
 
 
 def as_root(agent_session: AgentSession, drawn: HostPlan) -> HostPlan:
-    """Return the plan that root makes, because root can read more files. A plan without changes is usually returned as
-    it is. If only root can tell whether a boot parameter can be set for one boot, root makes such a plan, too. Raise
-    HostError without root's rights."""
+    """Return the plan that root makes, because root can read more files. A plan without changes is returned as it is,
+    unless only root can tell whether one of its boot parameters can be set for one boot: then root makes the plan, too.
+    Raise HostError without root's rights."""
     once = any(one.once for one in drawn.wanted)
     if not drawn.plan.changes and not (once and drawn.host.one_boot.shut):
         return drawn
@@ -93,7 +93,8 @@ def as_root(agent_session: AgentSession, drawn: HostPlan) -> HostPlan:
 
 
 def not_here(plan: Plan) -> tuple[Refused, ...]:
-    """Return a refusal for each planned tunable that this host lacks, and for each that is only reported."""
+    """Return a refusal for each planned tunable that this host lacks, and for each that this tool only reports and
+    cannot change."""
     return tuple(
         Refused(s.tunable, "", s.reason) for s in plan.skipped if not s.partly and not s.reason.startswith(ALREADY)
     )
