@@ -166,8 +166,9 @@ def _faults(faults: FaultTimes) -> str:
         return (
             f"{said}. The trace does not show when a fault ends: the time of faults that did not wait is part of 'ran'."
         )
+    whose = "The time of the others" if faults.waited else "Their time"
     return (
-        f"{said}. The time of the others is part of 'ran': about {nice_ns(faults.ran_ns)} in all, if each took "
+        f"{said}. {whose} is part of 'ran': about {nice_ns(faults.ran_ns)} in all, if each took "
         f"{nice_ns(faults.typical_ns)} (the median of {faults.sampled:,} faults, each directly followed by another "
         "one)."
     )
