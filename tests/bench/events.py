@@ -1,4 +1,4 @@
-"""What does each event of the kernel's trace cost a hand-off? (As root, with tracefs.)
+"""Measure what each event of the kernel's trace costs a hand-off (as root, with tracefs).
 
 Two threads on one CPU hand over 100,000 messages a second; each wakes the other one by a futex (``handoffs paced``).
 The median transit with a set of events enabled is compared with that of the same program without any. The sets run in
