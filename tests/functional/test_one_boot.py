@@ -551,6 +551,7 @@ async def test_on_the_screen_d_shows_the_lines_of_boot_parameters(
         await settled(pilot)
         assert "nohz_full=1-3" in screen.sheet("#data-sheet").plain()
         assert "0 of 2 writes" in screen.sheet("#say").plain()
+        assert "chapter.boots" not in offered(app), "the plan stays as it is while it is typed"
         typed(tree, screen.walk)
         for _ in range(100):
             if "All 2 writes are made" in screen.sheet("#say").plain():

@@ -513,7 +513,8 @@ class Apply(Step):
     @property
     def other_boots(self) -> bool:
         """Return True if the plan can be switched between one boot and every boot."""
-        if not self.walk.sets or self.page.tried is not None or self.walk.awaits_reboot:
+        planned = self.walk.sets and self.page.tried is None and self.page.hands is None
+        if not planned or self.walk.awaits_reboot:
             return False
         way = self.walk.host.boots.way()
         return way is not None and (way.root_first or not way.why_not)
