@@ -64,10 +64,10 @@ def test_a_run_is_made_in_a_set_of_version_1(lab_factory: Callable[..., Machine]
 
 
 def check_on_both_sides(machine: Machine) -> None:
-    """With one CPU isolated, the ring has its accumulator there and its producer outside, before and after a whole
-    process was inside."""
+    """With one CPU isolated and its sibling offline, the ring has its accumulator there and its producer outside,
+    before and after a whole process was inside."""
     with machine.unchanged():
-        machine.workshop("apply", "isolation", "--cpus", "3", "--yes", "--json", check=True)
+        machine.workshop("apply", "smt", "isolation", "--cpus", "3", "--yes", "--json", check=True)
         try:
             runs = [measured(machine, *RING), measured(machine, *SPIN), measured(machine, *RING)]
         finally:

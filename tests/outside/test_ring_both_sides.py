@@ -19,8 +19,10 @@ import pytest
 from jitter_workshop.bench.lock import TURN_VARIABLE
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.flow.measuring.isolated_set import NOTE, takes_threads
+from jitter_workshop.host.cpu.topology import read_topology
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.change import Wanted
+from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.tuning.journal import read_journals
 from tests.ownturn import turn_of
 
@@ -39,6 +41,8 @@ def _why_not() -> str:
         return "no cpuset here takes single threads"
     if LAST == 0:
         return "needs two CPUs"
+    if read_topology(HostRoot()).siblings_of(CpuSet((LAST,))):
+        return "its last CPU has a sibling, which is isolated with it"
     if not draw_up(Path("/"), (Wanted("isolation"),), str(LAST)).plan.changes:
         return "CPUs cannot be isolated here, or are isolated already"
     return ""
