@@ -15,7 +15,6 @@ import sys
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -33,6 +32,7 @@ from jitter_workshop.agent.transport import (
 from jitter_workshop.errors import BusyError, HostError, WaitStopped
 from jitter_workshop.model.change import ApplyResult, Plan, RestoreResult
 from jitter_workshop.model.codec import CodecError, from_plain
+from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.text import clean
 from jitter_workshop.model.trace import TraceInfo, TraceRead
 from jitter_workshop.model.turn import TurnGranted

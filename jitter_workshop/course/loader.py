@@ -6,14 +6,14 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitter_workshop.course import kept
 from jitter_workshop.errors import LessonError
 from jitter_workshop.model.course import Chapter, Course
+from jitter_workshop.model.record import dataclass
+from jitter_workshop.paths import packaged
 
 if TYPE_CHECKING:
     from jitter_workshop.course.files import Problems
@@ -73,10 +73,7 @@ def _whole(reading: Reading) -> Course:
 def builtin_course() -> Path:
     """Return the folder of the built-in course: in the installed package, or in the source tree. Raise LessonError if
     there is none."""
-    try:
-        folder = Path(str(resources.files("jitter_workshop.lessons")))
-    except ModuleNotFoundError:
-        folder = Path(__file__).resolve().parents[2] / "lessons"
+    folder = packaged("lessons")
     if not (folder / "course.toml").is_file():
         raise LessonError("the built-in lessons are missing from this installation", "install jitter-workshop again")
     return folder

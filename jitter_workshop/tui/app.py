@@ -25,13 +25,14 @@ from jitter_workshop.tui.core.actions import of_scope
 from jitter_workshop.tui.core.frame import Frame
 from jitter_workshop.tui.screens.class_host.turn import TurnController
 from jitter_workshop.tui.screens.common.base import WorkshopScreen
-from jitter_workshop.tui.screens.common.dialogs import ErrorDialog, LeaveQuestion
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.terminal.driver import QuietDriver
 from jitter_workshop.tui.terminal.terminal_restore import guarded_terminal, served
 
 if TYPE_CHECKING:
     from textual.command import Provider
+
+    from jitter_workshop.tui.screens.common.dialogs import LeaveQuestion
 
 T = TypeVar("T")
 
@@ -193,6 +194,8 @@ class WorkshopApp(Frame):
         if self.leaving or nothing or self.screen is self._question:
             leave()
         elif not self.at_work:
+            from jitter_workshop.tui.screens.common.dialogs import LeaveQuestion
+
             self._question = LeaveQuestion(leave)
             self.push_screen(self._question)
 
@@ -224,6 +227,8 @@ class WorkshopApp(Frame):
         self.open_chapter(chapter_id, step=step)
 
     def show_error(self, error: WorkshopError) -> None:
+        from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
+
         self.push_screen(ErrorDialog(error))
 
     # -- actions ---------------------------------------------------------------------------------------------------

@@ -147,6 +147,7 @@ sys.modules |= {{f"passes={{passes}}": sys, f"frozen={{gc.get_freeze_count() > 0
 
 NOT_IN_THE_FIRST_FRAME = {
     *("plotext", "hdrh", "PIL", "cffi", "statistics", "secrets", "importlib.metadata", "subprocess"),
+    *("hashlib", "tomllib", "zipfile", "importlib.resources", "presenter.text.pictures", "tui.screens.common.dialogs"),
     *("evidence", "bench.runner", "bench.noiseorder", "course.lesson", "report", "report.pictures", "chart.canvas"),
     *("flow.attribution", "flow.measuring.measure", "flow.measuring.curves", "flow.classes", "flow.reporting"),
     *("flow.chapters.walk", "flow.chapters.hunt", "flow.chapters.recorded", "flow.chapters.chapter_host"),

@@ -189,6 +189,11 @@ def test_making_the_class_and_its_first_instances_compiles_nothing() -> None:
     assert made(1).notes is not made(1).notes
 
 
+def test_fields_are_described_as_by_the_standard_library() -> None:
+    ours, standard = (dataclasses.fields(kind) for kind in (_record(), _standard()))
+    assert [str(one) for one in ours] == [str(one) for one in standard]
+
+
 @pytest.mark.parametrize("already", [0, _FEW])
 @pytest.mark.parametrize(
     ("given", "named"), [((), {}), ((1, 2, 3, 4, 5), {}), ((1,), {"x": 1}), ((1,), {"z": 1}), ((), {"y": 1})]

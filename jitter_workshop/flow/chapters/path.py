@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from jitter_workshop.flow.host_ops.recordings import Recordings
@@ -14,6 +13,7 @@ from jitter_workshop.flow.host_ops.settings import USUAL, StateHere
 from jitter_workshop.flow.measuring.isolated_set import CpuBudget
 from jitter_workshop.model.course import STEPS, Chapter, Course, StepName
 from jitter_workshop.model.noise import noise as noise_called
+from jitter_workshop.model.record import dataclass
 from jitter_workshop.model.session import ChapterProgress
 from jitter_workshop.model.walk import Chance, PathEntry, StepState, StepView
 

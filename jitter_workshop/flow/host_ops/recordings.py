@@ -7,7 +7,6 @@ from pathlib import Path
 from jitter_workshop import paths
 from jitter_workshop.errors import LessonError, WorkshopError
 from jitter_workshop.host.cpu.topology import read_topology
-from jitter_workshop.host.recording.packed import unpacked
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.model.course import Chapter
 from jitter_workshop.model.text import clean
@@ -32,6 +31,8 @@ def recorded_host(name: str, course_dir: str = "") -> HostRoot:
         if folder.is_dir():
             return HostRoot(folder)
         if archive.is_file():
+            from jitter_workshop.host.recording.packed import unpacked  # loads hashlib and tarfile
+
             try:
                 return HostRoot(unpacked(archive, paths.cache_dir() / FOLDER))
             except WorkshopError as error:

@@ -12,13 +12,12 @@ shows a notice.
 
 from __future__ import annotations
 
-import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jitter_workshop import paths
 from jitter_workshop.errors import WorkshopError
+from jitter_workshop.model.record import dataclass
 from jitter_workshop.session.files import replace
 
 CHOICES: dict[str, tuple[Any, ...]] = {
@@ -64,12 +63,14 @@ def load(file: Path | None = None) -> tuple[Settings, str]:
             raw = stream.read(_MAX_BYTES + 1)
         if len(raw) > _MAX_BYTES:
             return Settings(), f"Settings: {file.name} is too large for a file of this program; the defaults are used."
+        import tomllib  # most users have no such file
+
         values = tomllib.loads(raw.decode())
     except FileNotFoundError:
         return Settings(), ""
     except OSError as error:
         return Settings(), f"Settings: {file.name} cannot be read ({error.strerror}); the defaults are used."
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         return Settings(), f"Settings: {file.name} is not TOML ({error}); the defaults are used."
     given = {key: values[key] for key in CHOICES if key in values}
     # The type counts: to Python 1 is True.

@@ -13,7 +13,6 @@ from jitter_workshop.model.picture import is_picture, parse
 from jitter_workshop.model.text import clean, split_code
 from jitter_workshop.model.walk import CpuView
 from jitter_workshop.presenter.text.lines import wrap
-from jitter_workshop.presenter.text.pictures import drawn
 from jitter_workshop.presenter.text.styled import Text, cell_len
 
 _INLINE = re.compile(
@@ -106,6 +105,8 @@ def prose(source: str, width: int, *, ascii_only: bool = False, cpus: CpuView | 
 def _picture(kind: str, figures: list[str], width: int, ascii_only: bool, cpus: CpuView | None) -> list[Text]:
     """Return a picture as lines. If its code is damaged, return the code itself; ``lessons check`` names the fault."""
     try:
+        from jitter_workshop.presenter.text.pictures import drawn  # only a page with a picture needs it
+
         return drawn(parse(kind, figures), width, ascii_only=ascii_only, cpus=cpus)
     except ValueError:
         return [Text("  " + clean_code(line), style="code") for line in figures]

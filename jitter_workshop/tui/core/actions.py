@@ -6,6 +6,8 @@ import dataclasses
 
 from textual.binding import Binding
 
+from jitter_workshop.model.record import dataclass
+
 SCOPE_TITLES = {
     "app": "EVERYWHERE",
     "home": "HOME",
@@ -48,7 +50,7 @@ _WRITTEN = {
 }
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Action:
     """Hold one action of a key.
 

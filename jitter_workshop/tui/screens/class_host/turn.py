@@ -16,7 +16,6 @@ from jitter_workshop.presenter.classes import class_host
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.core.frame import Frame
 from jitter_workshop.tui.screens.common.base import Page, WorkshopScreen
-from jitter_workshop.tui.screens.common.dialogs import Question
 
 EVERY_S = 2.0
 """Interval between two looks at the class, in s. A look reads two small files. No look is made during a measurement."""
@@ -201,6 +200,8 @@ class TurnController:
             self._app.call_next(self._app.show_error, error)
 
     def _ask_to_give(self) -> None:
+        from jitter_workshop.tui.screens.common.dialogs import Question
+
         count = len(self._workshop.agent_session.leased)
         words = f"Your changes of this turn ({many(count, 'tunable')}) are then restored."
         give = partial(self._let_go, self._workshop.agent_session.give_turn)

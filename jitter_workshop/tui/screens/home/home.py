@@ -25,7 +25,6 @@ from jitter_workshop.presenter.course.path import (
     session_told,
     subject_told,
 )
-from jitter_workshop.presenter.host import plan as plan_view
 from jitter_workshop.presenter.host.changes import (
     GIVEN_BACK_MEANWHILE,
     NOTHING_APPLIED,
@@ -43,7 +42,6 @@ from jitter_workshop.presenter.text.lines import MANY_CPUS, bar, cpus_in_short, 
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.scale import nice_ns
 from jitter_workshop.tui.screens.common.base import HostChangeScreen
-from jitter_workshop.tui.screens.common.dialogs import Question
 from jitter_workshop.tui.widgets.chart import ChartView
 from jitter_workshop.tui.widgets.keybar import Shown
 from jitter_workshop.tui.widgets.path_list import PathList, PathPane
@@ -343,6 +341,7 @@ class HomeScreen(HostChangeScreen, scope="home"):
         if not standing:
             self.tell(NOTHING_APPLIED)
             return
+        from jitter_workshop.tui.screens.common.dialogs import Question
 
         others = self.workshop.of_others()
 
@@ -377,6 +376,8 @@ class HomeScreen(HostChangeScreen, scope="home"):
         except WorkshopError as error:
             self.frame.show_error(error)
             return
+        from jitter_workshop.presenter.host import plan as plan_view
+        from jitter_workshop.tui.screens.common.dialogs import Question
 
         def about(width: int) -> Iterable[Text]:
             return plan_view.of_step(view, words, self.workshop.recorded, width)
