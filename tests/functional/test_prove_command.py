@@ -19,6 +19,7 @@ from jitter_workshop.commands import prove
 from jitter_workshop.commands.common.base import NO_COMMAND
 from jitter_workshop.flow.host_ops import agent_session as session_module
 from jitter_workshop.flow.proving import proof_run
+from jitter_workshop.report.sections import HOW_COMMANDS
 from jitter_workshop.session.store import SessionStore
 from tests import livehost, overflowing, tuned_tree
 
@@ -80,11 +81,15 @@ PLACED: dict[str, Any] = {"words": ("placement",)}
 """Needs no agent, which takes most of a test's time."""
 
 
-def test_its_proof_is_shown_and_judged_again_from_its_figures(asked: Ask, capsys: pytest.CaptureFixture[str]) -> None:
+def test_its_proof_is_shown_and_judged_again_from_its_figures(
+    asked: Ask, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked("echo p99=40", *FIGURE, "--cpus", "0", rounds=2, **PLACED)
+    monkeypatch.setenv("COLUMNS", "160")
     assert main(["prove", "--show", "@1"]) == 0
     told = capsys.readouterr().out
     assert "the figure" in told
+    assert "97.5 % interval" in told
     assert "command   sh -c" in told
     assert "Worst seen" not in told
     with SessionStore().open("@1") as session:
@@ -94,7 +99,11 @@ def test_its_proof_is_shown_and_judged_again_from_its_figures(asked: Ask, capsys
         assert proof.judgement is not None
         assert proof.judgement.rows[0].without == pytest.approx(4_000)
         assert any("does not fit its runs" in notice for notice in session.notices)
-        file.write_text(file.read_text().replace("4000.0", "-4000.0"))
+        before = file.read_text()
+        file.write_text(before.replace('"confidence": 0.975', '"confidence": 975'))
+        assert file.read_text() != before
+        assert session.proofs() == ()
+        file.write_text(before.replace("4000.0", "-4000.0"))
         assert session.proofs() == ()
         assert any("damaged" in notice for notice in session.notices)
 
@@ -108,6 +117,7 @@ def test_a_report_of_its_proof_alone_shows_it_and_a_private_one_does_not(
     page = capsys.readouterr().out
     assert "secret" in page
     assert "wall time" in page
+    assert HOW_COMMANDS in page
     # A line to paste would run a command that may be somebody else's.
     assert "prove placement" not in page
     assert main(["report", "--format", "json", "-o", "-", "--private"]) == 0
