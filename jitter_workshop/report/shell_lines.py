@@ -54,7 +54,7 @@ def line(change: Change) -> str:
     if kind == "task-cgroup" and task is not None:
         return _echo(task[1], _word(f"{_SETS}{value.rstrip('/')}/tasks"))
     if kind == "grub":
-        return f"printf '%s\\n' {quote(setting(value))} > {path}" if value else f"rm {path}"
+        return _grub(value, path)
     if kind == "grubby" and call is not None:
         added = f" --args={quote(value)}" if value else ""
         return f"grubby --update-kernel=ALL --remove-args={_word(call[1].replace('+', ' '))}{added}"
@@ -91,6 +91,15 @@ def _echo(value: str, place: str) -> str:
     plain = value and not value.startswith("-") and "\\" not in value
     said = f"echo {_word(value)}" if plain else f"printf '%s\\n' {_word(value)}"
     return f"{said} > {place}"
+
+
+def _grub(value: str, path: str) -> str:
+    """Return the line of shell that writes our GRUB settings file with these kernel parameters, or removes it; "" for a
+    file that was changed by hand, whose text is not known."""
+    try:
+        return f"printf '%s\\n' {quote(setting(value))} > {path}" if value else f"rm {path}"
+    except OSError:
+        return ""
 
 
 def _set(path: str, value: str) -> str:

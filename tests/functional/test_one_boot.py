@@ -521,6 +521,16 @@ def test_boot_parameters_are_typed_watched_and_restored_by_hand(
     assert not list((tree / DROPINS).glob("zz-*"))
 
 
+def test_a_file_that_somebody_changed_is_not_typed_over(live: FakeWorkshop, tree: Path) -> None:
+    walk = live.walk("tick")
+    walk.host.boots.choose(once=False)
+    (tree / DROPINS).mkdir(parents=True, exist_ok=True)
+    (tree / DROPINS / "zz-jitter-workshop-nohz-full.cfg").write_text("GRUB_CMDLINE_LINUX=mine\n")
+    view = walk.hands.begin(walk.plan())
+    assert [one.command.count("rcu_nocbs") for one in view.lines] == [1]
+    assert any("zz-jitter-workshop-nohz-full.cfg: " in one for one in view.left_out)
+
+
 def test_restored_by_hand_before_the_boot_the_chapter_waits_for_none(live: FakeWorkshop, tree: Path) -> None:
     walk = live.walk("tick")
     walk.host.boots.choose(once=False)

@@ -73,6 +73,7 @@ def test_the_typed_lines_make_the_plan_and_the_way_back_unmakes_it(tree: Path) -
             "printf '%s\\n' 'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX nohz_full=2-3\"' > /etc/default/grub.d/zz-x.cfg",
         ),
         (change("/etc/default/grub.d/zz-x.cfg", "nohz_full=2-3", "", "grub"), "rm /etc/default/grub.d/zz-x.cfg"),
+        (change("/etc/default/grub.d/zz-x.cfg", "a=1", "(changed by hand) $(reboot)", "grub"), ""),
         (
             change("grubby(processor.max_cstate+intel_idle.max_cstate)", "", "processor.max_cstate=1", "grubby"),
             "grubby --update-kernel=ALL --remove-args='processor.max_cstate intel_idle.max_cstate'"

@@ -198,7 +198,8 @@ class Hands:
 
     def _watched(self, change: Change) -> bool:
         if self._host.chapter.reboot:
-            return bool(line(change))
+            # A file that was changed by hand could not be restored by a line.
+            return bool(line(change)) and all(map(line, way_back([change])))
         return not by_hand.why_not(change) and bool(noted_only(change) or line(change))
 
     def _seen(self) -> ApplyResult:
