@@ -43,8 +43,8 @@ _UCRED = struct.Struct("3i")
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Hold the process that has the turn to measure. ``doing``: the process's command line, "" if this process may not
-    see it."""
+    """Describe the process that has the turn to measure. ``doing``: its command line; "" if our own process may not
+    read it."""
 
     pid: int
     uid: int

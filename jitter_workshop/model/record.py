@@ -4,7 +4,8 @@
 takes 0.5 to 1 ms for each class on a small machine. ``status`` loads a hundred classes, and must end within 0.15 s.
 :func:`dataclass` here gives the same classes (same fields, defaults, ``__post_init__``, equality, hash, repr,
 ``dataclasses.fields`` and ``replace``). It compiles only ``__init__``, when the first instance is made. Unsupported
-cases (inherited fields, other flags) go to the standard library. Type checkers see the standard library's own.
+cases (inherited fields, other flags) go to the standard library. Type checkers see the standard library's
+``dataclass`` in its place.
 """
 
 from __future__ import annotations

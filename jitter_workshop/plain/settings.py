@@ -113,7 +113,7 @@ def choose_boots(walk: ChapterSession, talk: Talk, word: str) -> bool:
     Return False if this host does not offer what was chosen, or if an error occurs."""
     way = walk.host.boots.way()
     if way is None or walk.awaits_reboot:
-        talk.tell("There is no choice of boots here.")
+        talk.tell("The choice between the next boot and every boot is not possible here.")
         return False
     if word == "once" and way.why_not and not way.root_first:
         talk.tell(f"Not for one boot alone: {clean(way.why_not, 600)}.")

@@ -151,7 +151,8 @@ class SessionStore:
         return True
 
     def find(self, wanted: str) -> Session:
-        """Return a session by id, the unique beginning of an id, name or ``@1``, without opening it."""
+        """Return a session without opening it. ``wanted``: its name, its id, the beginning of its id if no other id
+        begins so, or ``@1``."""
         return _meant(self.list()[0], wanted)
 
     def use(self, wanted: str) -> Session:

@@ -643,8 +643,8 @@ class ChapterSession:
         return self.progress.noise != (ALONE if self.chapter.accompanied else None)
 
     def both_ways(self) -> str:
-        """Return a sentence on the chapter's figure beside the noise and without it. Return "" until both choices have
-        both runs, and if a run does not have the figure."""
+        """Return a sentence with the chapter's figure beside the noise and without the noise, each before and after the
+        change. Return "" if one of these four runs is missing or does not have the figure."""
         pairs = [self._pair(self.progress.other_runs), self._pair(self.progress.runs)]
         if self.shows is None or None in pairs:
             return ""

@@ -102,7 +102,7 @@ def _written(plan: ProofPlan) -> str:
     if plan.subject == PLACEMENT and plan.command:
         return "No file of this host is written: the command is started on these CPUs."
     if plan.subject == PLACEMENT:
-        return "No file of this host is written: each thread asks for its own CPU, and this request ends with the run."
+        return "No file of this host is written. Each thread asks the kernel to run it on one CPU, until the run ends."
     made = tally(change.tunable for change in plan.changes)
     return (
         f"Each round makes the changes below ({made}) before its run with the change and restores them after "
