@@ -111,14 +111,24 @@ def tool(name: str) -> str:
     return found
 
 
+def other_processor() -> str | None:
+    """Return the reason why this host's processor can run no machine, or None if it can. A machine runs the programs of
+    its host."""
+    has = platform.machine()
+    return None if has == "x86_64" else f"the x86-64 guest runs this host's programs, but this host is {has}"
+
+
+def missing_tools() -> list[str]:
+    """Return the names of the programs that a machine needs and that are not installed (keys of TOOLS)."""
+    folders = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    return [name for name in TOOLS if shutil.which(name, path=folders) is None]
+
+
 def check_tools() -> None:
     """Raise NotHere if a program that a machine needs is not installed, or if this host's processor is not x86-64."""
-    if platform.machine() != "x86_64":
-        raise NotHere(f"the x86-64 guest runs this host's programs, but this host is {platform.machine()}")
-    missing = [
-        name for name in TOOLS if shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") is None
-    ]
-    if missing:
+    if (refusal := other_processor()) is not None:
+        raise NotHere(refusal)
+    if missing := missing_tools():
         packages = " ".join(TOOLS[name] for name in missing)
         raise NotHere(f"{', '.join(missing)} not installed (Debian: apt install {packages})")
 

@@ -52,6 +52,7 @@ VERBS: dict[str, str] = {
     "plan": "show every write that would improve this host; nothing is written",
     "apply": "make the named changes, after showing them and asking; 'restore' undoes them",
     "restore": "restore the values from before 'apply', the last change first",
+    "doctor": "show what is missing on this host, and the command that mends it",
     "measure": "measure latency jitter on this host, once",
     "compare": "show how runs differ (a description, not a cause)",
     "prove": "prove with pairs of runs whether a change helps; the change is restored at the end",
