@@ -37,6 +37,7 @@ def test_status_and_plan_say_first_what_matters(
         assert "(16 CPUs)" in head
         assert "(480 CPUs)" in head
         assert "share cores with hot CPUs" in head
+        assert "can be better: governor, min-frequency, idle-states, smt, irq-affinity," in head
         assert not any(line.count(",") > 20 for line in status if "irqaffinity=" not in line)
         assert main(["plan", "--root", str(tree)]) == 0
         plan = capsys.readouterr().out.split("\n")
@@ -46,6 +47,9 @@ def test_status_and_plan_say_first_what_matters(
         assert "(16 CPUs)" in " ".join(short[:3])
         assert "keeps other work off them" in " ".join(" ".join(short[:8]).split())
         assert len(short) < 300 < len(whole), len(short)
+        assert not any("ffffffff,ffffffff" in line for line in short)
+        assert any("ffffffff,ffffffff" in line for line in whole)
+        assert "CPUs 0-511 → CPUs 0-" in " ".join(" ".join(short).split())
         assert any("more writes of this tunable" in line for line in short)
         numbers = [int(line.split()[0]) for line in whole if line[:4].strip().isdigit() and line[4:6] == "  "]
         assert numbers == list(range(1, int(plan[0].split()[0].replace(",", "")) + 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
@@ -29,6 +30,8 @@ _AT_ONCE = 200
 them."""
 _VALUE = 2_000
 """The most characters of a value that are shown. No real value is longer."""
+_LONG_MASK = 36
+"""The most characters of a mask that a shortened plan shows: those of 128 CPUs."""
 
 _RISKS = {"low": "dim", "medium": "accent", "high": "bad"}
 WHEN = {"boot": "takes effect at the next boot", "run": "lasts as long as the run"}
@@ -187,7 +190,7 @@ def _tunable(changes: Sequence[Change], shown: Sequence[Change], others: Sequenc
     for change in shown:
         # A task has only numbers in its path, so its name is shown even where other reasons are left out.
         wanted = change.why != why and (not others or change.kind in _OF_TASKS)
-        made = _change(change, width)
+        made = _change(change, width, brief=bool(others))
         if wanted:
             why = change.why
             beside = Text(f"   {clean(why, 400)}", "dim")
@@ -200,18 +203,29 @@ def _tunable(changes: Sequence[Change], shown: Sequence[Change], others: Sequenc
     return lines + (wrap(_TASK, width, "  ", style="dim") if any(change.kind in _OF_TASKS for change in shown) else [])
 
 
-def _change(change: Change, width: int) -> Lines:
-    """Return a write as ``3 PATH before → after`` in one line, or with the values below the path if they do not fit."""
+def _change(change: Change, width: int, *, brief: bool = False) -> Lines:
+    """Return a write as ``3 PATH before → after`` in one line, or with the values below the path if they do not fit.
+    ``brief``: the whole values stand elsewhere, so the masks and lists of large hosts are shortened."""
     number = f"{change.n:>4}  "
     path = Text(clean(change.path, 400))
     cpu = "CPU " if change.tunable == PLACEMENT else ""
-    before, after = (value_told(value, change.kind, _VALUE) for value in (change.before, change.after))
+    before, after = (_told(value, change.kind, brief) for value in (change.before, change.after))
     values = Text.assemble((f"{before} → ", "dim"), cpu, after)
     values.append("  (only while the change is held)" if change.lease else "", "dim")
     if len(number) + path.cell_len + 2 + values.cell_len <= width:
         return [Text.assemble((number, "dim"), path, "  ", values)]
     indent = " " * (len(number) + 2)
     return [*wrap(path, width, number, indent), *wrap(values, width, indent)]
+
+
+def _told(value: str | None, kind: str, brief: bool) -> str:
+    if not brief:
+        return value_told(value, kind, _VALUE)
+    if value and kind in _MASKS and len(value) > _LONG_MASK:
+        with contextlib.suppress(ValueError):
+            cpus = CpuSet.parse_mask(value)
+            return cpus_in_short(cpus.named if cpus else "no CPU")
+    return cpus_in_short(value_told(value, kind, _VALUE))
 
 
 def shown_value(value: str | None, limit: int = 120) -> str:

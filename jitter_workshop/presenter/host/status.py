@@ -48,9 +48,13 @@ def _above(page: StatusHead, width: int) -> Iterator[Text]:
 def table(
     host: str, page: StatusHead, groups: Sequence[tuple[str, Sequence[Assessment]]], width: int, *, brief: bool = True
 ) -> Lines:
-    """Return every check under its heading. ``host``: a line with the host's name, its kernel and its kind. ``groups``:
-    (heading, checks). ``brief``: a check that needs no action has at most two lines."""
+    """Return every check under its heading, below a line that names those that can be better. ``host``: a line with the
+    host's name, its kernel and its kind. ``groups``: (heading, checks). ``brief``: a check that needs no action has at
+    most two lines."""
     lines = [*wrap(cpus_in_short(clean(host, MANY_CPUS)), width, style="bold"), *_above(page, width)]
+    better = [clean(check.id, 40) for _, checks in groups for check in checks if check.state == "improve"]
+    if len(better) > 1:
+        lines += wrap(f"{len(better)} can be better: {', '.join(better)}", width, "▲ ", style="accent")
     for title, checks in groups:
         lines += [Text(), heading(title.upper())]
         before = ""

@@ -109,7 +109,7 @@ class IrqAffinity(Settings):
         refused = f"{len(stay)} cannot be moved{arrive}: {why}" if stay else ""
         devices = [s for s in movable if s.path != DEFAULT_AFFINITY]
         value, wanted = (
-            f"{len(devices) + len(stay)} may use {host.clear_words}",
+            f"{len(devices) + len(stay):,} may use {host.clear_words}",
             f"all on CPU {host.housekeeping}",
         )
         if not movable:
