@@ -86,7 +86,7 @@ class Isolation(Tunable):
             whose = "the hot CPUs and their siblings" if host.clear_siblings else "the hot CPUs"
             return self.answer("ok", isolated.named, f"{whose} are isolated {how}", wanted=clear.named)
         beside = missing - host.hot
-        besides = f"; {_siblings(beside)} {'slows' if len(beside) == 1 else 'slow'} a hot CPU down" if beside else ""
+        besides = f"; a task on {_siblings(beside)} slows a hot CPU down" if beside else ""
         return self.answer(
             "improve",
             isolated.named if isolated else "none",
