@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from jitter_workshop.host.boot import next_boot
-from jitter_workshop.host.boot.bootloader import BootLoader, read_boot_loader
+from jitter_workshop.host.boot.bootloader import CUSTOM, ENTRY_ID, FOLDERS, BootLoader, read_boot_loader
 from jitter_workshop.host.boot.cmdline import CommandLine, read_command_line
-from jitter_workshop.host.boot.grub import NotUnderstood
 from jitter_workshop.host.cpu.cpufreq import FrequencyPolicy, policy_folders, read_policy
 from jitter_workshop.host.cpu.cpuinfo import CpuIdentity, read_cpu_identity
 from jitter_workshop.host.cpu.topology import CPU_DIR, Isolation, online_cpus, read_isolation, read_topology
@@ -24,6 +23,9 @@ from jitter_workshop.host.services import Services, read_services
 from jitter_workshop.host.tasks.listing import Task, each_process
 from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.model.host import Topology
+
+if TYPE_CHECKING:
+    from jitter_workshop.host.boot.next_boot import OneBoot
 
 _WHOEVER_IS_ONLINE = (
     *("identity", "hypervisor", "kernel", "kernel_config", "services", "processes"),
@@ -211,9 +213,11 @@ class Host:
         return read_command_line(self.root)
 
     @cached_property
-    def one_boot(self) -> next_boot.OneBoot:
+    def one_boot(self) -> OneBoot:
         """Return GRUB's files and values for an entry for one boot, or the reason why there can be no such entry."""
-        return next_boot.one_boot(self.root)
+        from jitter_workshop.host.boot.next_boot import one_boot
+
+        return one_boot(self.root)
 
     @cached_property
     def own_entry(self) -> tuple[str, tuple[str, ...], bool]:
@@ -222,11 +226,18 @@ class Host:
 
         Return ("", (), False) if there is no such entry.
         """
-        for folder in next_boot.FOLDERS:
+        # Most hosts have no such file, and load no parser of GRUB's menus for it.
+        found = [one for one in FOLDERS if self.root.reading(f"{one}/{CUSTOM}", 65_536).reason != "no such file"]
+        if not found:
+            return "", (), False
+        from jitter_workshop.host.boot.grub import NotUnderstood
+        from jitter_workshop.host.boot.next_boot import next_entry, own_entry
+
+        for folder in found:
             try:
-                own = next_boot.own_entry(self.root, folder)
+                own = own_entry(self.root, folder)
                 if own is not None:
-                    return folder, own.added, next_boot.next_entry(self.root, folder) == next_boot.ENTRY_ID
+                    return folder, own.added, next_entry(self.root, folder) == ENTRY_ID
             except NotUnderstood:
                 continue
         return "", (), False

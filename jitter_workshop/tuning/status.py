@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from jitter_workshop.errors import WorkshopError
 from jitter_workshop.host.root import printable
@@ -12,8 +12,10 @@ from jitter_workshop.model.status import Assessment, SettingDrift, State
 from jitter_workshop.tuning.base import Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.kinds import kind_of
-from jitter_workshop.tuning.switched import Switched, Wrote, read_switched
 from jitter_workshop.tuning.tunables.registry import find, tunables
+
+if TYPE_CHECKING:
+    from jitter_workshop.tuning.switched import Switched, Wrote
 
 _SHOWN = 60
 """The most characters of a drifted setting's value that the reason quotes."""
@@ -30,7 +32,11 @@ def assess_all(host: Host, chosen: Sequence[Tunable] = (), standing: Iterable[Wr
     # Of several writes to a setting, even by different tunables, the last one counts.
     for entry in {entry.path: entry for entry in writes}.values():
         set_by_us.setdefault(entry.tunable, []).append(entry)
-    switched = read_switched(host.root, [w for w in writes if _known(w)]) if writes else None
+    switched = None
+    if writes:
+        from jitter_workshop.tuning.switched import read_switched  # only a host with writes of ours
+
+        switched = read_switched(host.root, [w for w in writes if _known(w)])
     found: list[Assessment] = []
     for tunable in chosen or tunables():
         try:

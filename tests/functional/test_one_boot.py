@@ -24,7 +24,8 @@ from jitter_workshop.flow.host_ops.agent_session import AgentSession
 from jitter_workshop.flow.host_ops.apply import as_root
 from jitter_workshop.flow.host_ops.host_status import draw_up
 from jitter_workshop.flow.host_ops.settings import ONCE
-from jitter_workshop.host.boot.next_boot import ENTRY_ID, next_entry, own_entry
+from jitter_workshop.host.boot.bootloader import ENTRY_ID
+from jitter_workshop.host.boot.next_boot import next_entry, own_entry
 from jitter_workshop.host.root import HostRoot
 from jitter_workshop.plain.settings import REBOOT_NOW
 from jitter_workshop.presenter.host.hands import BOOT_WATCHED, guarded

@@ -17,6 +17,12 @@ Means = Literal["grub-dropin", "grubby", "by-hand", "none"]
 GRUB_SETTINGS = "/etc/default/grub"
 GRUB_DROPINS = "/etc/default/grub.d"
 BLS_ENTRIES = "/boot/loader/entries"
+FOLDERS = ("/boot/grub", "/boot/grub2")
+ENTRY_ID = "jitter-workshop-once"
+CUSTOM = "custom.cfg"
+ENVIRONMENT = "grubenv"
+"""GRUB's folders, the id of our menu entry for one boot, the file that holds the entry, and GRUB's environment block
+(see ``next_boot``)."""
 _OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
 _CONTAINER_MARKS = ("/run/.containerenv", "/.dockerenv", "/run/systemd/container")
 _LOADER_DIRS = ("/boot", "/efi", "/boot/efi")

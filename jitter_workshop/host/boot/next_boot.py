@@ -10,15 +10,11 @@ a copy of the default entry with more parameters. The copy is written to the fil
 from __future__ import annotations
 
 from jitter_workshop.host.boot import grub
+from jitter_workshop.host.boot.bootloader import CUSTOM, ENTRY_ID, ENVIRONMENT, FOLDERS
 from jitter_workshop.host.boot.grub import MenuEntry, NotUnderstood
 from jitter_workshop.host.root import HostRoot, printable
 from jitter_workshop.host.shellfile import parse_assignments
 from jitter_workshop.model.record import dataclass
-
-FOLDERS = ("/boot/grub", "/boot/grub2")
-ENTRY_ID = "jitter-workshop-once"
-CUSTOM = "custom.cfg"
-ENVIRONMENT = "grubenv"
 
 _HEAD = "# Written by jitter-workshop, whose restore removes it: the default entry once more, with more parameters."
 _COPY = "# Copy of "

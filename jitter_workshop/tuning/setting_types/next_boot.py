@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import errno
 
+from jitter_workshop.host.boot.bootloader import ENTRY_ID
 from jitter_workshop.host.boot.grub import NotUnderstood, torn_by_a_cut, variables, with_variable
-from jitter_workshop.host.boot.next_boot import ENTRY_ID, OwnEntry, next_entry, one_boot, own_entry, render
+from jitter_workshop.host.boot.next_boot import OwnEntry, next_entry, one_boot, own_entry, render
 from jitter_workshop.host.root import HostRoot, TextReading
 from jitter_workshop.tuning.setting_types.system import NextBoot, checked_parameters, of_names
 from jitter_workshop.tuning.writer import HostWriter

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from jitter_workshop.host.boot.bootloader import GRUB_DROPINS, GRUB_SETTINGS, BootLoader
+from jitter_workshop.host.boot.bootloader import (
+    CUSTOM,
+    ENTRY_ID,
+    ENVIRONMENT,
+    FOLDERS,
+    GRUB_DROPINS,
+    GRUB_SETTINGS,
+    BootLoader,
+)
 from jitter_workshop.host.boot.cmdline import CommandLine, parse_command_line
-from jitter_workshop.host.boot.next_boot import CUSTOM, ENTRY_ID, ENVIRONMENT, FOLDERS
 from jitter_workshop.host.root import printable
 from jitter_workshop.host.shellfile import parse_assignments
 from jitter_workshop.model.change import When

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from jitter_workshop.host.cpu.topology import CPU_DIR
 from jitter_workshop.host.root import HostRoot
@@ -24,7 +25,9 @@ from jitter_workshop.tuning.context import Host
 from jitter_workshop.tuning.setting_types.cpu import BOUND, governor_threads
 from jitter_workshop.tuning.setting_types.kinds import kind_of
 from jitter_workshop.tuning.setting_types.tasks import affinity_call, cgroup_call, remembers_wishes
-from jitter_workshop.tuning.switched import Switched
+
+if TYPE_CHECKING:
+    from jitter_workshop.tuning.switched import Switched
 
 GROUP = "jitter-workshop"
 """The name of our version 2 group. Version 1 has two cpusets with this name and the suffixes ``-hot`` and ``-rest``."""

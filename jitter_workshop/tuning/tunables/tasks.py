@@ -107,7 +107,9 @@ class UserTasks(Observed):
         if not here:
             return self.answer("ok", "0", f"none of {seen} processes may run on CPU {host.kept_clear}", wanted="0")
         names = Counter(task.name for task in here)
-        shown = ", ".join(f"{name} ({n})" if n > 1 else name for name, n in names.most_common(_SHOWN_NAMES))
+        # most_common(n) would load heapq.
+        most = names.most_common()[:_SHOWN_NAMES]
+        shown = ", ".join(f"{name} ({n})" if n > 1 else name for name, n in most)
         more = f" and {len(names) - _SHOWN_NAMES} more names" if len(names) > _SHOWN_NAMES else ""
         realtime = sum(1 for task in here if task.rt_priority)
         urgent = f"; {realtime} with real-time priority" if realtime else ""
