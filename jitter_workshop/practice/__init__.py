@@ -2,7 +2,7 @@
 
 The types, from the bottom up, and the path of the data::
 
-    room                              is there enough memory and disk space for a machine?
+    check (room)                           is there enough memory and disk space for a machine?
     Shape (shape)     ──► Options (qemu)   what one machine is made of: hardware, kernel, boot parameters, disk
     Kernel (kernels)  ──┐                  a distribution's package, unpacked once into the cache (apt brings it)
     table (acpi)      ──┼► command_line    the arguments of QEMU; images makes the initrd and the ACPI table
