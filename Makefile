@@ -1,5 +1,5 @@
 # Every target is one line of scripts/workshop.sh, which works without make, too.
-.PHONY: workshop check test test-all test-native lint mutants bench soak clean
+.PHONY: workshop check test test-all test-native lint mutants bench soak dist clean
 .DEFAULT_GOAL := workshop
 
 workshop: ## environment, native build, start (ARGS="--plain" and so on)
@@ -33,5 +33,8 @@ soak: ## long kills and fuzzing, and what the lab machine does beyond make test
 	@sh scripts/workshop.sh exec python -m pytest -ra tests/soak
 	@WHOLE=1 sh scripts/workshop.sh exec python -m pytest -ra -m soak tests/lab tests/functional
 
+dist: ## wheels and a source distribution in dist/, for hosts without a compiler (ARGS="--out FOLDER")
+	@sh scripts/workshop.sh dist $(ARGS)
+
 clean:
-	rm -rf .venv build *.egg-info
+	rm -rf .venv build dist *.egg-info

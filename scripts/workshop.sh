@@ -5,6 +5,7 @@
 #   sh scripts/workshop.sh check          lint and unit tests: before each commit, at most two minutes
 #   sh scripts/workshop.sh test [ARGS]    and functional tests, sanitizers (ARGS are pytest's)
 #   sh scripts/workshop.sh test-outside   lab machines, browsers, other users: what make test-all adds
+#   sh scripts/workshop.sh dist [ARGS]    wheels and a source distribution in dist/ (ARGS: --out FOLDER)
 #   sh scripts/workshop.sh exec CMD …     any command in the developers' environment
 #
 # It needs Python 3.11 to 3.13 (PYTHON: which one) with headers and venv, or uv, and a C compiler. It writes only below
@@ -139,10 +140,14 @@ start)
     exec "$venv/bin/jitter-workshop" "$@"
     ;;
 check | test | test-outside) exec sh scripts/test.sh "${command#test-}" "$@" ;;
+dist)
+    make_environment user
+    exec "$venv/bin/python" scripts/dist.py "$@"
+    ;;
 exec)
     make_environment dev
     [ $# -gt 0 ] || exit 0
     PATH=$venv/bin:$PATH exec "$@"
     ;;
-*) fail "unknown command $command: start, check, test, test-outside or exec" ;;
+*) fail "unknown command $command: start, check, test, test-outside, dist or exec" ;;
 esac

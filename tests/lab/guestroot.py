@@ -13,7 +13,6 @@ import importlib.util
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from dataclasses import dataclass
 from importlib import metadata
@@ -31,6 +30,7 @@ LEFT_OUT = ("perl", "libperl", "mime-support", "mailcap", "media-types", "dpkg",
 LAYOUT = "2"
 COMPILER = "aarch64-linux-gnu-gcc"
 NATIVE = Path(__file__).resolve().parents[2] / "native"
+DIST = NATIVE.parent / "scripts" / "dist.py"
 MODULES = Path("usr/lib/python3/dist-packages")
 VERSION = (3, 11)
 """Of the guest's Python: what is compiled here is for the headers of this one."""
@@ -67,7 +67,7 @@ def native(cache: Path) -> bytes:
     if not built.exists():
         with tempfile.TemporaryDirectory(prefix="native-", dir=cache) as scratch:
             glue = Path(scratch) / "glue.c"
-            _builder().emit_c_code(str(glue))
+            loaded(NATIVE / "build_native.py").ffibuilder.emit_c_code(str(glue))
             files = [glue, *(path for path in sources if path.suffix == ".c" and not path.name.startswith("_"))]
             options = ["-std=c11", "-D_GNU_SOURCE", "-DPy_LIMITED_API=0x030B0000", f"-I{NATIVE}", "-pthread"]
             _compile(files, Path(scratch) / "native.so", options)
@@ -75,19 +75,21 @@ def native(cache: Path) -> bytes:
     return built.read_bytes()
 
 
-def _builder() -> Any:
-    """cffi's builder, as ``native/build_native.py`` has it."""
-    spec = importlib.util.spec_from_file_location("build_native", NATIVE / "build_native.py")
+def loaded(file: Path) -> Any:
+    """A module of the project that is no part of a package, by its file."""
+    spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module  # dataclasses look for the module of a class
     spec.loader.exec_module(module)
-    return module.ffibuilder
+    return module
 
 
 def _compile(sources: list[Path], target: Path, options: list[str]) -> None:
-    include = sysconfig.get_paths()["include"]
-    command = [kernels.tool(COMPILER), "-O2", "-shared", "-fPIC", f"-I{include}", *options, *map(str, sources)]
+    compiler = kernels.tool(COMPILER)
+    include = loaded(DIST).headers("aarch64", target.parent)
+    command = [compiler, "-O2", "-shared", "-fPIC", *include, *options, *map(str, sources)]
     done = subprocess.run([*command, "-o", str(target)], capture_output=True, text=True, check=False, timeout=300)
     if done.returncode:
         raise kernels.NotHere(f"{target.name} cannot be built for the guest: {done.stderr[-500:]}")
@@ -105,7 +107,9 @@ def _histograms(work: Path, modules: Path) -> None:
     if done.returncode or not archives:
         raise kernels.NotHere(f"the sources of {wanted} cannot be had: {done.stderr[-300:]}")
     shutil.unpack_archive(archives[0], work / "hdrhistogram")
-    _compile(sorted((work / "hdrhistogram").glob("*/src/*.c")), modules / "pyhdrh.cpython-311-aarch64-linux-gnu.so", [])
+    name = "pyhdrh.cpython-311-aarch64-linux-gnu.so"
+    _compile(sorted((work / "hdrhistogram").glob("*/src/*.c")), work / name, [])
+    shutil.move(work / name, modules / name)
     ignored = shutil.ignore_patterns("__pycache__", "test*")
     shutil.copytree(Path(hdrh.__file__).parent, modules / "hdrh", ignore=ignored)
 
