@@ -22,9 +22,10 @@ A torn last line is a write to the journal that did not finish: the host write t
 
 from __future__ import annotations
 
+import functools
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeVar
 
 from jitter_workshop.host.root import HostRoot
@@ -177,14 +178,21 @@ def is_id(text: str) -> bool:
 def read_journals(root: HostRoot) -> tuple[Journal, ...]:
     """Return all journals of a host that are not closed, oldest first. If a journal cannot be read, its Journal holds
     only ``problems``."""
-    journals: list[Journal] = []
-    for ident in journal_ids(root.list_dir(JOURNAL_DIR)):
-        data = root.raw(f"{JOURNAL_DIR}/{ident}{SUFFIX}", MAX_BYTES)
-        if data is None:
-            journals.append(Journal(ident, problems=["the file cannot be read"]))
-        else:
-            journals.append(parse(ident, data))
-    return tuple(journals)
+    return _parsed(_raw(root))
+
+
+def _raw(root: HostRoot) -> tuple[tuple[str, bytes | None], ...]:
+    """Return the id and the contents of each journal, oldest first. The contents are None if the file cannot be
+    read."""
+    idents = journal_ids(root.list_dir(JOURNAL_DIR))
+    return tuple((ident, root.raw(f"{JOURNAL_DIR}/{ident}{SUFFIX}", MAX_BYTES)) for ident in idents)
+
+
+def _parsed(raw: Iterable[tuple[str, bytes | None]]) -> tuple[Journal, ...]:
+    return tuple(
+        Journal(ident, problems=["the file cannot be read"]) if data is None else parse(ident, data)
+        for ident, data in raw
+    )
 
 
 def current_boot(root: HostRoot) -> str | None:
@@ -222,13 +230,25 @@ def stack(root: HostRoot, *, in_effect: bool = False) -> tuple[dict[str, str], .
     applied twice has the place and the value of the last apply. With ``in_effect``, writes are left out that wait for
     the next boot or were made for a boot other than this one.
     """
-    journals = read_journals(root)
-    if not journals:
+    raw = _raw(root)
+    if not raw:
         return ()
     boot = current_boot(root)
+    if in_effect:
+        return _stacked(_parsed(raw), lambda e: _stands(e, boot) and not _waits(root, e, boot))
+    return tuple(dict(one) for one in _stacked_by(raw, boot))
+
+
+@functools.lru_cache(maxsize=1)
+def _stacked_by(raw: tuple[tuple[str, bytes | None], ...], boot: str | None) -> tuple[dict[str, str], ...]:
+    # A screen asks at each redraw, and journals of a hundred writes take milliseconds to parse.
+    return _stacked(_parsed(raw), lambda e: _stands(e, boot))
+
+
+def _stacked(journals: Iterable[Journal], wanted: Callable[[Entry], bool]) -> tuple[dict[str, str], ...]:
     found: dict[str, dict[str, str]] = {}
     for journal in journals:
-        standing = {e.tunable for e in journal.active if _stands(e, boot) and not (in_effect and _waits(root, e, boot))}
+        standing = {e.tunable for e in journal.active if wanted(e)}
         for word in journal.wanted:
             name, _, value = word.partition("=")
             ident = name.removeprefix(ONCE)

@@ -196,6 +196,23 @@ def test_the_stack_is_in_order_and_says_each_tunable_once(tmp_path: Path) -> Non
     assert journal.profile(journal.stack(root)) == "stat-interval\nthp=madvise\n"
 
 
+def test_a_stack_that_is_asked_for_again_is_read_anew_if_a_journal_or_the_boot_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thp = intent(2, tunable="thp", path="/sys/kernel/mm/transparent_hugepage/enabled", kind="choice")
+    root = host(tmp_path, **{"000001_a": lines(header(), intent(1), written(1))})
+    file = tmp_path / journal.JOURNAL_DIR.lstrip("/") / "000001-a.jsonl"
+    first = journal.stack(root)
+    first[0]["value"] = "changed by a caller"
+    with monkeypatch.context() as patched:
+        patched.setattr(journal, "parse", lambda *_: pytest.fail("parsed twice"))
+        assert journal.stack(root) == ({"id": "stat-interval", "value": ""},)
+    file.write_bytes(lines(header(), intent(1), written(1), thp, written(2)))
+    assert {one["id"] for one in journal.stack(root)} == {"stat-interval", "thp"}
+    hosttrees.write(tmp_path, {"proc/sys/kernel/random/boot_id": "another\n"})
+    assert journal.stack(root) == ()
+
+
 def test_each_tunable_is_told_with_its_last_apply_and_whether_that_program_runs(tmp_path: Path) -> None:
     thp = intent(1, tunable="thp", path="/sys/kernel/mm/transparent_hugepage/enabled", kind="choice")
     root = host(

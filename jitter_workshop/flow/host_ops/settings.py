@@ -18,7 +18,7 @@ from jitter_workshop.model.walk import BootWay, PlanView
 from jitter_workshop.tuning import status
 from jitter_workshop.tuning.base import Tunable, Unavailable
 from jitter_workshop.tuning.context import Host
-from jitter_workshop.tuning.journal import active
+from jitter_workshop.tuning.journal import Entry, active
 from jitter_workshop.tuning.planning import plan
 from jitter_workshop.tuning.tunables import registry
 from jitter_workshop.tuning.tunables.boot_parameters import BootParameter, by_hand_once
@@ -59,16 +59,23 @@ class Seen:
         return found
 
 
-def look_at_settings(root: HostRoot, chapter: Chapter, ground: tuple[HotCpus, Host] | None = None) -> Seen:
+def look_at_settings(
+    root: HostRoot,
+    chapter: Chapter,
+    ground: tuple[HotCpus, Host] | None = None,
+    ours: Sequence[Entry] | None = None,
+) -> Seen:
     """Read a chapter's tunables. ``ground``: the result of :func:`ground_of`, if the caller has it already; its host
-    keeps what was read, so that nothing is read twice. Raise HostError if the host shows no CPU, LessonError for an
-    unknown tunable."""
+    keeps what was read, so that nothing is read twice. ``ours``: the writes of ours that are in effect, if the caller
+    has read them. Raise HostError if the host shows no CPU, LessonError for an unknown tunable."""
     hot, host = ground if ground is not None else ground_of(root)
     try:
         tunables = tuple(registry.find(word.partition("=")[0]) for word in chapter.tunables)
     except UsageError as error:
         raise LessonError(f"the chapter '{chapter.id}': {error.sentence()}", _CHECK) from error
-    checks = status.assess_all(host, tunables, () if root.recorded else active(root))
+    if ours is None:
+        ours = () if root.recorded else active(root)
+    checks = status.assess_all(host, tunables, ours)
     missing = [c for c in checks if c.state == "unavailable"]
     asked = tuple(word for word in chapter.tunables if "=" in word)
     if len(missing) == len(checks):
@@ -121,6 +128,7 @@ class States:
     def __init__(self, root: HostRoot, topology: Topology) -> None:
         self._root, self._topology = root, topology
         self._ground: tuple[HotCpus, Host] | None = None
+        self._ours: tuple[Entry, ...] | None = None
         self._known: dict[str, StateHere] = {}
 
     def of(self, chapter: Chapter) -> StateHere:
@@ -134,7 +142,9 @@ class States:
     def _look(self, chapter: Chapter) -> StateHere:
         try:
             self._ground = self._ground or ground_of(self._root, self._topology)
-            seen = look_at_settings(self._root, chapter, self._ground)
+            if self._ours is None:
+                self._ours = () if self._root.recorded else active(self._root)
+            seen = look_at_settings(self._root, chapter, self._ground, self._ours)
         except HostError as error:
             return StateHere("not_here", error.message)
         return StateHere(seen.state, seen.reason, seen.held)
