@@ -9,8 +9,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
-import importlib
-import keyword
 import os
 import signal
 import sys
@@ -24,6 +22,7 @@ from jitter_workshop.commands.common.base import (
     VERBS,
     WORKSHOP,
     Interrupted,
+    load_verb,
     verb_parser,
 )
 from jitter_workshop.errors import UsageError, WorkshopError
@@ -143,8 +142,7 @@ def _verb_position(words: list[str]) -> int | None:
 
 
 def _run(verb: str, words: list[str]) -> int:
-    name = f"{verb}_" if keyword.iskeyword(verb) else verb.replace("-", "_")
-    module = importlib.import_module(f"jitter_workshop.commands.{name}")
+    module = load_verb(verb)
     parser = verb_parser(verb, module.__doc__)
     module.add_arguments(parser)
     code: int = module.run(parser.parse_args(words))

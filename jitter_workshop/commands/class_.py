@@ -31,7 +31,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from jitter_workshop.commands.common.base import Parser, add_json, require_live_host
+from jitter_workshop.commands.common.base import Parser, add_json, offer, require_live_host
 from jitter_workshop.commands.common.shared import number
 from jitter_workshop.errors import UsageError
 
@@ -98,16 +98,21 @@ _MODULES = {
 }
 
 
+TURN_ACTIONS = ("take", "give", "end", "freeze", "thaw")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     assert isinstance(parser, Parser)
     parser.takes_command = parser.intermixed = True
-    parser.add_argument("do", nargs="?", metavar="DO", help=f"the action: {', '.join(_MODULES)}")
-    parser.add_argument(
+    do = parser.add_argument("do", nargs="?", metavar="DO", help=f"the action: {', '.join(_MODULES)}")
+    offer(do, _MODULES)
+    words = parser.add_argument(
         "words",
         nargs="*",
         metavar="WORD",
         help="for turn: take, give, end, freeze or thaw; for present: words to show; for collect: a folder",
     )
+    offer(words, TURN_ACTIONS)
     for flags, _, more in _OPTIONS:
         # An option without a metavar is a switch.
         switch: dict[str, Any] = {} if "metavar" in more else {"action": "store_true"}

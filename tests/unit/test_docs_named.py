@@ -40,6 +40,22 @@ def test_each_line_of_the_threat_model_names_a_test() -> None:
     assert [line for line in lines if "`test_" not in line.rsplit("|", 2)[1]] == []
 
 
+def test_each_line_of_the_platforms_names_tests_that_are_there() -> None:
+    text = (REPOSITORY / "docs" / "platforms.md").read_text()
+    tables = re.findall(r"^\| what \|.*?(?=\n\n|\n?\Z)", text, re.MULTILINE | re.DOTALL)
+    lines = [line for table in tables for line in table.splitlines()[2:]]
+    words = set(
+        re.findall(r"^\| (\w[\w ]*) \| .* \|$", text.partition("| word |")[2].partition("## ")[0], re.MULTILINE)
+    )
+    assert words == {"here", "booted", "emulated", "made tree"}
+    assert len(lines) > 20
+    for line in lines:
+        _, _, _, how, tests, _ = (part.strip() for part in line.split("|"))
+        assert how in words, line
+        assert set(re.findall(r"`(test_\w+)`", tests)) - all_tests() == set(), line
+        assert re.fullmatch(r"(`test_\w+` ?)+", tests), line
+
+
 def command_lines(file: str) -> list[str]:
     """Return what is typed: each `jitter-workshop …`, as far as the shell gives it to the tool."""
     text = (REPOSITORY / "docs" / file).read_text()

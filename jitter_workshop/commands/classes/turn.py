@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from jitter_workshop.bench.cancel import CancelToken, stopped_by_signals
+from jitter_workshop.commands.class_ import TURN_ACTIONS
 from jitter_workshop.commands.common.base import Interrupted, say, show
 from jitter_workshop.commands.common.shared import say_if_any
 from jitter_workshop.errors import HostError, UsageError, WorkshopError
@@ -31,14 +32,12 @@ from jitter_workshop.flow.turns.classhost import (
 )
 from jitter_workshop.model.text import clean
 
-_ACTIONS = ("take", "give", "end", "freeze", "thaw")
-
 
 def run(args: argparse.Namespace) -> int:
     """Run the action of ``class turn``. Return 0. For ``take -- CMD`` return the exit code of CMD if it is 0 or 1."""
     action, *rest = args.words or [""]
-    if action and action not in _ACTIONS:
-        raise UsageError(f"there is no 'class turn {action}'", f"one of {', '.join(_ACTIONS)}")
+    if action and action not in TURN_ACTIONS:
+        raise UsageError(f"there is no 'class turn {action}'", f"one of {', '.join(TURN_ACTIONS)}")
     if args.wait is not None and args.wait < 0:
         raise UsageError("--wait must be a number of seconds, 0 or more")
     if len(rest) > (1 if action == "end" else 0):

@@ -65,6 +65,8 @@ VERBS: dict[str, str] = {
     "record-host": "record this host into a folder that every verb can read with --root",
     "lessons": "list the chapters, or check a course for mistakes",
     "serve": "show the workshop in a browser, on loopback, behind a token",
+    "completions": "print completions for bash, zsh or fish",
+    "man": "print the man page of all verbs",
     "class": "run a class on shared machines: turns, board, and the class host itself",
 }
 """Verb → the line that ``--help`` prints for the verb. The lines are kept here, so that help imports no verb's
@@ -136,6 +138,15 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(message, f"see '{self.prog} --help'")
 
 
+def load_verb(verb: str) -> Any:
+    """Return the module of a verb. ``verb``: a name in VERBS, or WORKSHOP."""
+    import importlib
+    import keyword
+
+    name = f"{verb}_" if keyword.iskeyword(verb) else verb.replace("-", "_")
+    return importlib.import_module(f"jitter_workshop.commands.{name}")
+
+
 def verb_parser(verb: str, doc: str | None) -> Parser:
     """Return the parser of a verb, with the options that every verb has. ``verb``: a name in VERBS, or WORKSHOP.
     ``doc``: the docstring of the verb's module, which becomes its help."""
@@ -197,6 +208,11 @@ def _tree(text: str) -> str:
     if not (path / "proc").is_dir() and not (path / "sys").is_dir():
         raise argparse.ArgumentTypeError(f"{text} is not a recorded host: it has neither proc nor sys")
     return str(path)
+
+
+def offer(action: argparse.Action, words: Iterable[str]) -> None:
+    """Have completions offer these words for an option or a word whose value the parser itself does not check."""
+    action.offered = tuple(words)  # type: ignore[attr-defined]
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

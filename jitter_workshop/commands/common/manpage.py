@@ -1,0 +1,89 @@
+"""Write the man page of the command line (man(7)), from the description of it (``surface``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from jitter_workshop.commands.common.base import PROGRAM
+from jitter_workshop.commands.common.surface import Option, Verb
+
+LINE = "where latency jitter comes from on this Linux host, and how to remove it"
+ENDS = (
+    ("0", "done"),
+    ("1", "done with a finding"),
+    ("2", "not done; one line on standard error gives the reason and the remedy"),
+    ("129, 130, 143", "ended by HUP, INT or TERM"),
+)
+"""Exit code → its meaning, for every verb."""
+FILES = (
+    ("~/.local/state/jitter-workshop/sessions", "sessions with their runs, proofs and traces (XDG_STATE_HOME)"),
+    ("~/.config/jitter-workshop/config.toml", "settings of the screen (XDG_CONFIG_HOME)"),
+    ("~/.cache/jitter-workshop", "unpacked recordings, and practice machines (XDG_CACHE_HOME)"),
+)
+
+
+def page(verbs: Sequence[Verb], version: str) -> str:
+    """Return the man page as roff. ``verbs``: the workshop itself first. It has no date, so the same program makes the
+    same page."""
+    own, *others = verbs
+    lines = [
+        f'.TH JITTER\\-WORKSHOP 1 "" "{PROGRAM} {_text(version)}" "User Commands"',
+        ".SH NAME",
+        f"{_text(PROGRAM)} \\- {_text(LINE)}",
+        ".SH SYNOPSIS",
+        f".B {_text(PROGRAM)}",
+        _text(own.usage),
+        ".br",
+        f".B {_text(PROGRAM)}",
+        "[\\-\\-session NAME] [\\-\\-root TREE] VERB \\&...",
+        ".SH DESCRIPTION",
+        _line("Without a verb, the workshop starts: a course in the terminal. Each verb does one thing of it."),
+        *_doc(own.doc),
+        ".SH OPTIONS",
+        *_options(own.options),
+        ".SH VERBS",
+        _line(f"'{PROGRAM} VERB --help' prints the same for one verb. Every verb takes --session, --root and --help."),
+    ]
+    for verb in others:
+        lines += [f".SS {_text(verb.name)}", _line(f"{verb.line[:1].upper()}{verb.line[1:]}."), ".PP"]
+        lines += [f".B {_text(PROGRAM)} {_text(verb.name)}", _text(verb.usage)]
+        for value, said in verb.words:
+            lines += [".TP", f".I {_text(value.name)}", _line(said)]
+        lines += _options(verb.own)
+        lines += _doc(verb.doc)
+    lines.append(".SH EXIT STATUS")
+    for code, meaning in ENDS:
+        lines += [".TP", f".B {_text(code)}", _line(meaning)]
+    lines.append(".SH FILES")
+    for name, meaning in FILES:
+        lines += [".TP", f".I {_text(name)}", _line(meaning)]
+    return "\n".join(lines) + "\n"
+
+
+def _options(options: Sequence[Option]) -> Iterator[str]:
+    for option in options:
+        flags = ", ".join(f"\\fB{_text(flag)}\\fR" for flag in option.flags)
+        value = f" \\fI{_text(option.value.name)}\\fR" if option.value is not None else ""
+        yield from (".TP", f"{flags}{value}", _line(option.help))
+
+
+def _doc(text: str) -> Iterator[str]:
+    """Yield the lines of a help text. They are laid out already, and stay so."""
+    if text.strip():
+        yield ".PP"
+        yield ".nf"
+        for line in text.strip("\n").splitlines():
+            yield _line(line) if line.strip() else ".sp"
+        yield ".fi"
+
+
+def _line(text: str) -> str:
+    """Return a line of text that roff does not take for a request."""
+    said = _text(" ".join(text.split()) if not text.startswith(" ") else text.rstrip())
+    return f"\\&{said}" if said.startswith((".", "'", " ")) else said
+
+
+def _text(text: str) -> str:
+    """Return a text in which roff changes nothing: a backslash, and hyphens that are typed as they are printed."""
+    return re.sub("-", r"\\-", text.replace("\\", "\\e"))

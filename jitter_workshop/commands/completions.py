@@ -1,0 +1,31 @@
+"""Print completions of the command line for a shell: bash, zsh or fish.
+
+For this user, once, and again after an update:
+
+  jitter-workshop completions bash > ~/.local/share/bash-completion/completions/jitter-workshop
+  jitter-workshop completions zsh > DIR/_jitter-workshop                 (DIR: a folder of $fpath)
+  jitter-workshop completions fish > ~/.config/fish/completions/jitter-workshop.fish
+
+Or for one shell alone: source <(jitter-workshop completions bash). They are made of the same parsers as the help. The
+ids of checks, chapters, scenarios and machines are those of this version. A shell completes without starting this
+program.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the script for the shell. Return 0."""
+    from jitter_workshop.commands.common import shells, surface
+
+    sys.stdout.write(shells.SHELLS[args.shell](surface.verbs()))
+    return 0
