@@ -105,7 +105,7 @@ def test_say_knows_the_words_that_the_verbs_know() -> None:
     assert play["vars"] == {"say": "present", "chapter": "", "step": "", "words": ""}
     of_present = {flags.removeprefix("--") for flags, takes, _ in class_._OPTIONS if "present" in takes}
     assert set(re.findall(r"'--(\w+)'", text)) == of_present
-    assert set(re.findall(r"say=(\w+)", text)) - {"clear"} <= set(turn._ACTIONS)
+    assert set(re.findall(r"say=(\w+)", text)) - {"clear"} <= set(turn.TURN_ACTIONS)
     lines = re.findall(r"-i inventory say.yml (.*)", README)
     assert len(lines) == 5
     assert all(set(re.findall(r"-e '?\{?\"?(\w+)", line)) <= set(play["vars"]) for line in lines)
