@@ -233,3 +233,25 @@ def test_the_wheel_for_arm64_loads_and_reads_its_clock_under_emulation(arm: list
     done = ran([*arm, "-c", code], environment)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["aarch64", "1", "True"]
+
+
+@pytest.mark.parametrize("library", ["libpython3.11.so.1.0", "libc.musl-x86_64.so.1", "libm.so.6.evil"])
+def test_a_core_that_needs_another_library_has_no_tag(library: str) -> None:
+    assert dist.tag(dist.Needs("x86_64", ("libc.so.6", "ld-linux-x86-64.so.2"), (2, 34))) == "manylinux_2_34_x86_64"
+    with pytest.raises(dist.Failed):
+        dist.tag(dist.Needs("x86_64", ("libc.so.6", library), (2, 34)))
+
+
+def test_a_file_that_is_no_library_of_glibc_has_no_tag(tmp_path: Path) -> None:
+    (tmp_path / "core.so").write_bytes(b"\x7fELF nothing")
+    with pytest.raises(dist.Failed):
+        dist.needs(tmp_path / "core.so")
+
+
+def test_headers_with_other_sizes_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    if dist.compiler("aarch64") is None:
+        pytest.skip("no cross compiler for arm64 here")
+    assert dist.headers("aarch64", tmp_path)
+    monkeypatch.setitem(dist._SIZED, "LONG", "short")
+    with pytest.raises(dist.Failed):
+        dist.headers("aarch64", tmp_path)

@@ -168,7 +168,7 @@ def _state_folder() -> Need:
     if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
         return Need("sessions", "keep runs", "ok", f"sessions are kept in {folder}", measuring=True)
     mend = "export XDG_STATE_HOME=DIR, a folder that you may write"
-    return Need("sessions", "keep runs", "missing", f"{place} cannot be written", mend, True)
+    return Need("sessions", "keep runs", "missing", f"{folder} cannot be made: {place} cannot be written", mend, True)
 
 
 def _rights() -> Need:
