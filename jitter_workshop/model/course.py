@@ -106,8 +106,8 @@ HostState = Literal["available", "good", "not_here"]
 class Measurement:
     """Hold a run that a step asks for. ``slot`` is the step (``measure`` or ``again``).
 
-    - ``noise``: the kind of noise beside the run, None for no noise. It is the chapter's company or a noise of this
-      measurement alone.
+    - ``noise``: the kind of noise beside the run, None for no noise. It is either the chapter's ``company``, which runs
+      beside all of the chapter's runs, or a noise for this run alone.
     - ``sched_priority``: priority under SCHED_FIFO, 0 = SCHED_OTHER.
     - ``duration_s``: the length of the run in s, instead of the preset's.
     - ``duty``: share of time in which ``spin`` samples, in percent.
@@ -131,9 +131,9 @@ class Measurement:
 class Answer:
     """Hold one answer to a prediction. ``explanation`` is shown after the measurement.
 
-    An answer to the kind ``mark`` (the learner guesses a value) covers the values up to ``up_to_ns`` that no earlier
-    answer covers (None = all larger values). An answer to a choice has an ``id`` and a ``text``. Two more fields are
-    for a choice that runs decide:
+    If the learner guesses a value (kind ``mark``), each answer stands for a range of values: from the end of the
+    previous answer's range up to ``up_to_ns`` (None = no upper end). An answer to a choice has an ``id`` and a
+    ``text``. Two more fields are for a choice that runs decide:
 
     - ``figure``: the answer is right if this figure (``stats.figures``) falls most from the first run to the second;
       None = it is right if no figure falls.
@@ -169,8 +169,8 @@ class PredictionTask:
     - ``factor``: the factor by which the chapter's own figure changes.
     - ``ratio``: the value of ``figure`` in ``again`` divided by its value in ``measure``.
     - ``value``: the value of ``figure`` in the slot's run, in the figure's unit.
-    - ``program``: the largest of the three PARTS into which the time is divided in which the observed program's threads
-      did not run. It needs no slot, and each answer's id is one of PARTS.
+    - ``program``: the time in which the observed program's threads did not run is divided into the three PARTS, and the
+      largest part is the right answer. Each answer's id is one of PARTS. No slot is needed.
     - None: the lesson names the right answer.
     """
 
@@ -293,10 +293,10 @@ class Chapter:
     * ``shows``: the effect of the chapter's change, None if the chapter changes nothing.
     * ``recall``: questions about this chapter, which later chapters ask.
     * ``company``: the load beside the chapter's runs, None for no load.
-    * ``suspects``: the kinds of noise that a hunt may hide, () for all kinds.
+    * ``suspects``: in a hunt, the kinds of noise from which the hidden one is drawn; () for all kinds.
     * ``mask``: a mask that the learner writes before the plan is applied, None for no mask.
-    * ``program``: True if the chapter observes a program of the learner's own at ``measure``, and proves a change with
-      it at ``compare``.
+    * ``program``: True if the chapter observes the learner's own program at ``measure``, and at ``compare`` proves the
+      effect of a change on this program.
     """
 
     id: str

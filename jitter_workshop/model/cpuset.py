@@ -143,8 +143,8 @@ class CpuSet:
 
 
 def _sorted(cpus: Sequence[int]) -> CpuSet:
-    """Return a CpuSet of ``cpus`` without any check: the numbers must be sorted, different and within bounds. This is
-    fast, because large hosts have thousands of lists."""
+    """Return a CpuSet of ``cpus`` without any check: the numbers must be sorted, different and within bounds. The check
+    is left out for speed, because large hosts have thousands of lists."""
     made = object.__new__(CpuSet)
     object.__setattr__(made, "cpus", tuple(cpus))
     return made

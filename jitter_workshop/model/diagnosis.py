@@ -22,10 +22,11 @@ class Suspect:
     - ``count``: the number of stalls with this cause in a trace, or the number of events by counters; None if there is
       no such number.
     - ``total_ns``: the time that the cause took, None if this time is not known.
-    - ``own_load``: True if the cause is a task of the load that the chapter made beside the run. By counters, True if
-      the cause includes such a task.
-    - ``woken``: True if calls from another CPU probably woke this cause: the trace has about as many such calls as
-      events of the cause. Also True for a call that contains the wake-up.
+    - ``own_load``: with a trace, True if the cause is a task of the load that the chapter made beside the run; with
+      counters, True if the cause includes such a task.
+    - ``woken``: True if calls (interrupts) from another CPU probably woke the task that is this cause, because the
+      trace has about as many calls as events of the cause. Also True if the cause is the call itself, together with its
+      wake-up of a task.
     """
 
     id: str
@@ -52,7 +53,8 @@ class SeenCauses:
     - ``stall``: one stall of the run that can be read piece by piece, with only its main pieces; None if there is no
       such stall.
     - ``recorded``: the day and the machine of a recorded run, "" for a run on this host.
-    - ``unnamed_ns``: the part of ``stalled_ns`` without any event of the kernel, if this part is not in the list.
+    - ``unnamed_ns``: the part of ``stalled_ns`` in which the trace has no event of the kernel; 0 if ``suspects`` has
+      this part.
     """
 
     run: str

@@ -41,7 +41,7 @@ class Effect:
       the difference.
     - ``in_no_more_time``: True if more stalls were counted, but all stalls together took no more time.
     - ``sort``: the sort of the figure. A figure of the sort ``cause`` has the direction "same".
-    - ``within_runs``: True if the blocks of each run differ by the effect's factor or more.
+    - ``within_runs``: True if in each of the two runs, the blocks differ from one another by ``factor`` or more.
     """
 
     name: str
@@ -91,8 +91,8 @@ class Effects:
     """Hold the effects of a change that are shown.
 
     - ``lead``: the effect to show first, which is the largest one on latency or stalls; None if none of them moved.
-    - ``but``: the largest effect in the other direction; None if nothing moved in that direction. Beside a gain, it may
-      be the count of stalls that rose most.
+    - ``but``: the largest effect in the direction opposite to ``lead``; None if nothing moved in that direction. If
+      ``lead`` is a gain, ``but`` may also be the rate of stalls that rose by the largest factor.
     - ``nearest``: the largest difference of all, even if it is too small to count as an effect; None if nothing could
       be compared.
     - ``shown``: the chapter's figure, if it is not the ``lead`` and moved as the chapter says.

@@ -122,8 +122,8 @@ class Window:
     - ``cpu``: the CPU on which the thread was last seen before ``start``.
     - ``publish``: the tick at which the consumer of a ring could first have seen the message.
     - ``start_seen``: the thread read its clock at ``start``; if False, the cause may have begun earlier.
-    - ``due``: the thread should have been awake from ``start`` on. The time that it still slept is taken as time of the
-      task that ran on the thread's CPU.
+    - ``due``: the thread should have been awake from ``start`` on. If it slept on after that, this time is counted as
+      time of the task that ran on the thread's CPU.
     - ``offset_ns``: the start by the benchmark's clock, since the block began; None if not known.
     - ``duration_ns``: the length by the benchmark's clock; None if not known.
     """

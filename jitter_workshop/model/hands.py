@@ -1,4 +1,4 @@
-"""Define what the workshop sees of writes that a learner makes by hand: plain data for every surface."""
+"""Define the data on writes that a learner makes by hand; the screen and the plain walk show them."""
 
 from __future__ import annotations
 

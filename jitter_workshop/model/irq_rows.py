@@ -2,8 +2,8 @@
 
 On x86 each of the CPU's own interrupts has a row with letters, such as ``LOC`` (arch/x86/kernel/irq.c). On arm64 and
 RISC-V the interrupts between CPUs have the rows ``IPI0``, ``IPI1``, …. Their numbers differ between processors and
-kernels, so their descriptions decide (arch/arm64/kernel/smp.c, arch/riscv/kernel/smp.c). There the CPU's timer and its
-performance counters have rows with a number, like devices.
+kernels, so their descriptions decide (arch/arm64/kernel/smp.c, arch/riscv/kernel/smp.c). On arm64 and RISC-V the CPU's
+timer and performance counters have rows with a number, like devices.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _GUEST_IRQS = ("kvm guest vtimer", "kvm guest ptimer", "vgic")
 
 
 def x86_key(key: str, name: str) -> str:
-    """Return the key under which x86 counts what a row counts: ``LOC`` for ``arch_timer``, ``RES`` for ``IPI0`` of
-    arm64. Return the row's own key if the row belongs to a device, or if x86 has no such row.
+    """Return the key of the x86 row that counts the same thing as this row: ``LOC`` for ``arch_timer``, ``RES`` for
+    ``IPI0`` of arm64. Return the row's own key if the row belongs to a device, or if x86 has no such row.
 
     ``key``: the row's key. ``name``: the row's name, as ``host.irq.interrupts`` reads it.
     """

@@ -1,7 +1,8 @@
 """Read the pictures of a lesson's page. A picture is a fenced block: the word behind the fence says what is drawn, and
 the lines have the figures.
 
-A picture is data. Each surface draws it in its own width, so a lesson needs no drawing for every terminal.
+A picture is data. Each output, such as the screen and the plain walk, draws it in its own width, so a lesson needs only
+one description for all terminals.
 """
 
 from __future__ import annotations

@@ -117,8 +117,9 @@ class Wait:
 
     - ``kind``: one of WAIT_KINDS.
     - ``name``: the system call, "" if the trace does not show it.
-    - ``wakers``: at most three tasks or interrupts; () if the wait did not end. The first one woke the thread, which
-      ended the wait. The second woke the first, and the third the second, both during the wait.
+    - ``wakers``: a chain of at most three tasks or interrupts; () if the wait did not end. The first woke the thread,
+      which ended the wait. The second woke the first, and the third woke the second; these two wake-ups came during the
+      wait, too.
     """
 
     kind: str
@@ -135,8 +136,8 @@ class Times:
     + ``unknown_ns`` = ``observed_ns``, to the ns.
 
     - ``waited_ns``: the thread could have run, but something else had the CPU.
-    - ``interrupted_ns``: the part of ``waited_ns`` in which an interrupt, a softirq or the like ran on the thread's
-      CPU, and no other task.
+    - ``interrupted_ns``: the part of ``waited_ns`` in which no other task had the thread's CPU, but an interrupt, a
+      softirq or the like ran there.
     - ``preempted``: how often the thread lost its CPU while it could go on.
     """
 

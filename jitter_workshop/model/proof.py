@@ -40,7 +40,7 @@ class ProofRound:
 class ProofPlan:
     """Hold what a proof would do, shown before the proof begins.
 
-    - ``subject``: ``placement``, or ``ID`` and ``ID=VALUE`` separated by blanks.
+    - ``subject``: ``placement``, or one or more tunables separated by blanks, each as ``ID`` or ``ID=VALUE``.
     - ``changes``: all writes of a run with the change. They are made and restored once in each round.
     - ``workload``, ``preset`` and ``hot_cpus``: the measurement and its CPUs.
     - ``run_s``: length in s of one run's blocks.

@@ -30,7 +30,7 @@ class ReportedRun:
     - ``standings``: the samples and stalls beyond each percentile.
     - ``applied``: the settings in effect, as ``ID=VALUE``.
     - ``role``: the purpose of the run, such as "pinning · measure" or "proof of irq-affinity, round 3, without"; "" for
-      a run of a verb.
+      a run that belongs to no chapter, proof or screening.
     - ``curve``: the curve of its main histogram.
     """
 
@@ -65,8 +65,8 @@ class ReportedDiagnosis:
       if the evidence no longer exists.
     - ``chosen``: the cause that the learner named.
     - ``right``: None if the evidence cannot decide.
-    - ``most``: the cause that took most time, or on an emulated machine came most often; None if not known. If the time
-      of a cause is not known, it is 0.
+    - ``most``: the cause that took most time, or on an emulated machine came most often; None if not known. In
+      ``chosen`` and ``most``, a time of 0 means that the cause's time is not known.
     - ``share``: the share (0..1) that ``most`` has of the stalled time ``stalled_ns``.
     - ``unknown_ns``: the part of ``stalled_ns`` whose cause is not known.
     - ``recorded``: the day and the machine of a recorded first run, "" for a run on this host.
@@ -88,7 +88,8 @@ class ReportedChapter:
     """Hold a chapter that was begun.
 
     - ``runs``: slot → id of a run.
-    - ``other_runs``: the same for the runs of the learner's other choice: without the chapter's noise, or beside it.
+    - ``other_runs``: also slot → id of a run. A learner may measure a chapter beside its noise or without it: ``runs``
+      are those of the present choice, ``other_runs`` those of the other choice.
     - ``comparison``: the chapter's first and second run side by side, without a verdict.
     - ``setting``: None if the chapter sets nothing.
     - ``diagnosis``: None if no cause was named.
@@ -222,8 +223,8 @@ class ReportedScreening:
     - ``runs``, ``budget_runs``: the number of runs that count, and the number of planned runs.
     - ``measure``: the figure that is judged, "" if it is not decided.
     - ``text``: the result in words.
-    - ``ranked``: the settings, those that matter first; () until all pairs of the first part, which choose the settings
-      to prove, are measured.
+    - ``ranked``: the settings, those that matter first. The screening's first pairs of runs serve to choose the
+      settings to prove; () until all of these pairs are measured.
     - ``chosen``: the settings that were proven.
 
     Other fields are as in ``model.screening.Screening``.

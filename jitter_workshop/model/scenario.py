@@ -48,8 +48,9 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Hold a scenario. ``plant`` and ``solution`` are programs for the shell. Their variables have the drawn values,
-    and names in capitals. ``seconds``: how long figures are counted. ``append``: boot parameters of the machine."""
+    """Hold a scenario. ``plant`` and ``solution`` are programs for the shell. In these programs, each drawn value is a
+    shell variable with its name in capitals. ``seconds``: how long figures are counted. ``append``: boot parameters of
+    the machine."""
 
     id: str
     title: str

@@ -38,9 +38,10 @@ class ScreeningPlan:
     """Hold what a screening would do, shown before the screening begins.
 
     - ``settings``: each is ``ID`` or ``ID=VALUE``, or several of them, separated by blanks and switched together.
-    - ``pairs``: number of pairs that choose, 0 if all settings are proven because they are few.
+    - ``pairs``: number of pairs of runs that serve to choose the settings to prove; 0 if the settings are so few that
+      all are proven.
     - ``most``: the largest number of settings that are proven.
-    - ``proofs``: number of pairs that prove them.
+    - ``proofs``: number of pairs of runs that prove the chosen settings.
     - ``changes``, ``workload``, ``preset``, ``hot_cpus``, ``run_s``, ``total_s``, ``notices``, ``command``, ``metric``:
       as in a proof's plan.
     - ``left_out``: settings that are not screened, with the reason.

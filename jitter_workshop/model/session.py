@@ -90,8 +90,8 @@ class ObservedProgram:
 
 @dataclass(frozen=True, slots=True)
 class ProgramWork:
-    """Hold the program that a chapter is about. ``words``: its command. ``change``: the change to prove with it, in
-    the words of ``prove``. ``observed``: None until it was observed."""
+    """Hold the program that a chapter is about. ``words``: its command line. ``change``: the change whose effect on
+    this program is proven, as an argument of ``prove``. ``observed``: None until it was observed."""
 
     words: tuple[str, ...]
     change: str = "placement"

@@ -1,7 +1,8 @@
 """List all tasks in one pass over /proc, with their names, kinds and affinities; read the counters of a thread.
 
 Tasks start and end during the pass; a task that has ended is left out. A task chooses its own name, so names are
-untrusted; here each name is already one clean line. Sources: proc_pid_stat(5), proc_pid_status(5).
+untrusted. The names that this module returns are printable and have one line. Sources: proc_pid_stat(5),
+proc_pid_status(5).
 """
 
 from __future__ import annotations
@@ -96,8 +97,8 @@ def each_process(root: HostRoot) -> Iterator[Task]:
 
 
 def each_thread(root: HostRoot) -> Iterator[Task]:
-    """Yield every running thread of every process, and every kernel thread. For a process with one thread no second
-    file is read."""
+    """Yield every running thread of every process, and every kernel thread. One file is read for a process with one
+    thread; for each further thread, one more file is read."""
     for task in each_process(root):
         if not task.ended:
             yield task
@@ -176,8 +177,8 @@ def parse_stat(text: str | None, pid: int | None = None) -> Task | None:
 
 
 def parse_allowed(text: str | None) -> CpuSet | None:
-    """Return the CPUs in the line ``Cpus_allowed_list`` of a ``status`` file; None if there is no such line. The words
-    count only at a line's beginning."""
+    """Return the CPUs in the line of a ``status`` file that begins with ``Cpus_allowed_list:``; None if no line begins
+    so. The same words in the middle of a line are ignored."""
     _, found, rest = ("\n" + (text or "")).rpartition("\nCpus_allowed_list:")
     return CpuSet.if_list(rest.partition("\n")[0]) if found else None
 

@@ -66,8 +66,9 @@ class Decoder:
 
     ``symbols``: the kernel's functions. ``cpus``: an interrupt that is sent to some of these CPUs becomes one event for
     each of them. ``strings``: address → text, for texts that records give by address (``printk_formats``). ``running``:
-    (CPU, number) of an interrupt handler or a work item that has begun → its name from the record of its start, because
-    the record of its end may lack the name. ``switched``: CPU → time of its last thread switch.
+    (CPU, number or address) → name of an interrupt handler, a work item, a timer or a call that has begun. The name is
+    kept from the record of the start, because the record of the end may lack it. ``switched``: CPU → time of its last
+    thread switch.
     """
 
     def __init__(

@@ -3,8 +3,8 @@
 Files: ``events/*/*/format``, ``events/header_page``, ``events/header_event`` and ``per_cpu/cpuN/trace_pipe_raw``
 (Documentation/trace/events.rst, Documentation/trace/ring-buffer-design.rst). The form of an entry is described in
 include/linux/ring_buffer.h. Offsets, sizes and signs come only from the description, because they differ between
-kernels. Damaged or hostile bytes cause no exception but ValueError and no endless loop, because no entry is visited
-twice.
+kernels. Damaged or hostile bytes can cause a ValueError, but no other exception. They cannot cause an endless loop
+either, because no entry is visited twice.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ class PageFormat:
     upper bits. ``data_offset``, ``data_size``: place and size of the data.
 
     An entry in the data begins with 32 bits: ``type_bits`` of them are for its type or length, the rest for its time.
-    ``padding``, ``time_extend`` and ``time_stamp`` are the numbers of types; smaller numbers are lengths in words.
+    ``padding``, ``time_extend`` and ``time_stamp`` are the values of these bits for three types of entry. A smaller
+    value is not a type, but the length of the entry's data in words.
     """
 
     stamp: Field
@@ -269,7 +270,7 @@ def records(page: bytes, form: PageFormat) -> Iterator[tuple[int, int, int]]:
 
 
 def used_bytes(page: bytes, form: PageFormat) -> int:
-    """Return the number of bytes of a page that are in use, by the page's header. A damaged page may be shorter."""
+    """Return the number of bytes in use, as the page's header says. A damaged page may have fewer bytes than that."""
     return form.data_offset + _committed(page, form) % (_LENGTH + 1)
 
 
