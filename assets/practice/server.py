@@ -32,6 +32,7 @@ import time
 import traceback
 
 PROGRAM = "jitter_workshop"
+REHEARSAL_S = 60
 MS_RDONLY, MS_BIND = 1, 4096
 RNDADDENTROPY, RNDRESEEDCRNG = 0x40085203, 0x5207
 """ include/uapi/linux/random.h """
@@ -146,11 +147,29 @@ def load(names):
         except Exception as error:
             failed[name] = f"{type(error).__name__}: {error}"
     if not failed:
-        importlib.import_module(f"{PROGRAM}.commands.workshop").rehearse()
+        rehearse()
     # A fork copies each page whose reference counts change; what is here now stays.
     gc.collect()
     gc.freeze()
     return failed
+
+
+def rehearse():
+    """Let the program do in advance what each fork would do. A failure costs later starts time, and is only printed."""
+
+    def late(number, frame):
+        raise TimeoutError("the rehearsal does not end")
+
+    before = signal.signal(signal.SIGALRM, late)
+    # Again and again: what ends a program that hangs may hang, too.
+    signal.setitimer(signal.ITIMER_REAL, REHEARSAL_S, 5)
+    try:
+        importlib.import_module(f"{PROGRAM}.commands.workshop").rehearse()
+    except Exception:
+        traceback.print_exc()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class Forked(BaseException):

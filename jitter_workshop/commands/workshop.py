@@ -15,6 +15,10 @@ from pathlib import Path
 from typing import TextIO
 
 
+REHEARSED = (120, 36)
+"""The columns and rows of a screen that is drawn in advance; another size costs a new layout."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plain", action="store_true", help="open the workshop as lines of text instead of full screen"
@@ -26,10 +30,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def rehearse() -> None:
-    """Load the course in a process whose forks become workshops, so that no fork has to load it again."""
-    from jitter_workshop.course.loader import load_course
+    """Open a workshop in a process whose forks become workshops, and draw its first screen, so that no fork has to load
+    the course and parse the style sheet again. The session is in a folder that is gone at the end."""
+    import tempfile
 
-    load_course(keep=True)
+    from jitter_workshop.flow.chapters.workshop import Workshop
+    from jitter_workshop.tui.app import rehearse as draw
+
+    before = dict(os.environ)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.update({f"XDG_{name}_HOME": f"{folder}/{name}" for name in ("STATE", "CACHE", "CONFIG")})
+        try:
+            workshop = Workshop.open()
+            try:
+                draw(workshop, REHEARSED)
+            finally:
+                workshop.close()
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
 
 
 def run(args: argparse.Namespace) -> int:

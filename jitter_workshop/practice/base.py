@@ -73,6 +73,11 @@ def tell():
     with open(out, "w") as file:
         json.dump({"modules": modules, "files": sorted(files)}, file)
 atexit.register(tell)
+try:  # Rich loads this table once a text needs it
+    from rich._unicode_data import load
+    load("auto")
+except ImportError:
+    pass
 from jitter_workshop.cli import main
 sys.exit(main([]))
 """

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.css import stylesheet
 from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
+from jitter_workshop.commands.workshop import rehearse
 from jitter_workshop.course.loader import builtin_course
 from jitter_workshop.flow.chapters.workshop import ONLY_TIMES
 from jitter_workshop.flow.host_ops.settings import StateHere
@@ -20,6 +24,7 @@ from jitter_workshop.model.cpuset import CpuSet
 from jitter_workshop.presenter.course.path import PATH_HEADINGS, WHAT_THIS_IS, row_told, session_told
 from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.tui.app import WorkshopApp
+from jitter_workshop.tui.core import theme
 from jitter_workshop.tui.screens.chapter.chapter import ChapterScreen
 from jitter_workshop.tui.screens.home.home import HomeScreen
 from jitter_workshop.tui.screens.runs.runs import RunsScreen
@@ -111,6 +116,21 @@ def test_a_chapter_that_only_times_show_is_not_promised_on_an_emulated_host(emul
     held = {entry.chapter_id for entry in workshop.path() if entry.held == ONLY_TIMES}
     assert held == ({"coordinated-omission", "caches"} if emulated else set())
     assert {entry.chance for entry in workshop.path() if entry.chapter_id in held} <= {"held"}
+
+
+def test_a_rehearsed_screen_is_not_parsed_again_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[object] = []
+    known = stylesheet.parse
+    monkeypatch.setattr(stylesheet, "parse", lambda *args, **more: (parsed.append(args), known(*args, **more))[1])
+    before = (dict(os.environ), threading.enumerate())
+    try:
+        rehearse()
+        first = len(parsed)
+        rehearse()
+        assert (first > 0, len(parsed)) == (True, first)
+        assert (dict(os.environ), threading.enumerate()) == before
+    finally:
+        theme._parsed.clear()
 
 
 async def test_a_finished_chapter_leaves_the_cursor_in_sight_on_the_next_one() -> None:

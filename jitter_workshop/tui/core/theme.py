@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from textual.app import App
 from textual.driver import Driver
 from textual.theme import Theme
 
 from jitter_workshop.model.palette import PALETTES, THEMES, Palette
 
+_parsed: dict[str, Any] = {}
+"""Theme → the parsed style sheet that an earlier app of this process has left (:meth:`PaintedApp.keep_parsed`)."""
 _PREFIX = "workshop-"
 """The prefix of our themes' names. Without it our themes could replace themes of Textual."""
 
@@ -25,6 +29,8 @@ class PaintedApp(App[None]):
         # The style sheet is parsed once, in these colours: Textual would parse it in its own, and then again.
         self.stylesheet.set_variables(self.get_css_variables())
         self._parsed_in = self.theme
+        if self.theme in _parsed:
+            self.stylesheet._parse_cache = _parsed.pop(self.theme)
 
     def refresh_css(self, animate: bool = True) -> None:
         """Parse the style sheet in the present colours and apply it. Do nothing at the start, because the style sheet
@@ -32,6 +38,11 @@ class PaintedApp(App[None]):
         parsed_in, self._parsed_in = self._parsed_in, ""
         if parsed_in != self.theme:
             super().refresh_css(animate)
+
+    def keep_parsed(self) -> None:
+        """Keep the parsed style sheet for the next app of this process, or of a fork of it, in the same colours. Call
+        this after the app has ended."""
+        _parsed[self.theme] = self.stylesheet._parse_cache
 
     @property
     def palette(self) -> Palette:
