@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-
 REHEARSED = (120, 36)
 """The columns and rows of a screen that is drawn in advance; another size costs a new layout."""
 
