@@ -249,7 +249,7 @@ def _check_run(run: PostedRun) -> None:
     if not rising or any(not 0 <= p < 100 or not 0 <= v < _MAX_NS for p, v in run.points):
         raise UsageError("a curve's percentiles and values must rise")
     if run.stolen_ns_per_second is not None and not 0 <= run.stolen_ns_per_second <= 1e9 * 4096:
-        raise UsageError("stolen time cannot be more than the time of all CPUs")
+        raise UsageError("the time in stalls cannot be more than the time of all CPUs")
 
 
 def _cleaned(value: Any) -> Any:

@@ -377,7 +377,8 @@ class PlainChapter:
         second = walk.run_in("again")
         if view.effects is not None and second is not None:
             seen = walk.seen(first), walk.seen(second)
-            talk.say(*effect.compared(view.effects, seen, view.relation, talk.width), "")
+            proof = proving.leading(self._workshop, walk)
+            talk.say(*effect.compared(view.effects, seen, view.relation, talk.width, proof), "")
             if view.relation == "alike" and (why := effect.against_each_other(seen)):
                 talk.tell(why)
                 talk.say("")

@@ -20,6 +20,7 @@ from jitter_workshop.model.walk import CompareView
 from jitter_workshop.plain.run import queued, stopping
 from jitter_workshop.plain.talk import Talk
 from jitter_workshop.presenter.proofs import proof as words
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.scale import times
 from jitter_workshop.stats.verdicts import SoFar, so_far
 
@@ -40,9 +41,18 @@ def menu(workshop: Workshop, walk: ChapterSession, step: StepName) -> str:
     return "p prove it · " if chapter.newest(workshop, walk) is None else "p the proof · "
 
 
-def tell_newest(workshop: Workshop, walk: ChapterSession, view: CompareView, talk: Talk) -> None:
-    """Tell, below a comparison, the result of the newest proof, or that the change can be proven."""
+def leading(workshop: Workshop, walk: ChapterSession) -> str | Text:
+    """Return the verdict of the newest proof, to be told before the result of two runs; "" if there is none."""
     proof = chapter.newest(workshop, walk)
+    return words.leading(proof) if proof is not None and words.leads(proof) else ""
+
+
+def tell_newest(workshop: Workshop, walk: ChapterSession, view: CompareView, talk: Talk) -> None:
+    """Tell, below a comparison, the result of the newest proof, or that the change can be proven. A verdict that
+    already stands before the comparison is not told again."""
+    proof = chapter.newest(workshop, walk)
+    if proof is not None and words.leads(proof) and view.relation == "changed" and view.effects is not None:
+        return
     if proof is not None:
         talk.tell(words.remembered(proof))
     elif view.relation == "changed" and not why_not(workshop, walk):

@@ -100,7 +100,7 @@ class PlainWalk:
         return 0
 
     def _in_chapter(self, chapter_id: str, step: str) -> None:
-        """Run one chapter. ``step``: the step to open, if the learner has reached it; "": the present step."""
+        """Run one chapter. ``step``: the step to open, if the learner has reached it; "": the step to go on with."""
         walk = self._workshop.walk(chapter_id)
         wanted = step_named(walk.chapter, step)
         if wanted is not None:
@@ -108,6 +108,8 @@ class PlainWalk:
                 walk.go(wanted)
             except WorkshopError as error:
                 self._talk.refused(error)
+        else:
+            walk.resume()
         PlainChapter(self._workshop, walk, self._talk).run()
 
     def _title(self) -> None:

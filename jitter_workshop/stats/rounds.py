@@ -210,7 +210,7 @@ def _stolen_line(rounds: Sequence[Round]) -> MeasureLine:
     totals = _sums(rounds, lambda side: side.stolen_ns_per_second * side.duration_s)
     return MeasureLine(
         STOLEN,
-        "stolen time",
+        "time in stalls",
         pairs,
         "",
         *_levels(totals, seconds),

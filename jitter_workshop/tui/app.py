@@ -218,6 +218,8 @@ class WorkshopApp(Frame):
                 walk.go(wanted)
             except WorkshopError as error:
                 said = f"The instructor is at {wanted}. {error.sentence()[:1].upper()}{error.sentence()[1:]}."
+        elif not measure:
+            walk.resume()
         self.push_screen(ChapterScreen(walk, measure=measure, said=said))
 
     def go_to_chapter(self, chapter_id: str, step: str = "") -> None:

@@ -195,6 +195,28 @@ async def test_the_mark_moves_on_the_chart_and_is_kept() -> None:
         assert screen.query_one(ChartView).marks == ((99.9, marked),)
 
 
+async def test_home_goes_on_with_the_furthest_step_after_paging_back() -> None:
+    workshop = open_workshop()
+    app = WorkshopApp(workshop, "baseline")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        for _ in range(20):
+            if chapter_of(app).step == "compare":
+                break
+            await pilot.press("enter")
+            await settled(pilot)
+        while chapter_of(app).step != "look":
+            await pilot.press("b")
+            await settled(pilot)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert " · compare" in text_of(app)
+        assert " · look" not in text_of(app)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert chapter_of(app).step == "compare"
+
+
 async def test_a_choice_is_made_by_arrow_or_number() -> None:
     workshop = open_workshop()
     asked = PredictionTask(

@@ -21,6 +21,7 @@ from jitter_workshop.tui.screens.common.dialogs import ErrorDialog
 from jitter_workshop.tui.screens.common.help import HelpPage
 from jitter_workshop.tui.screens.proving import ProvingScreen
 from jitter_workshop.tui.widgets.keybar import KeyBar
+from jitter_workshop.tui.widgets.sheet import Sheet
 from tests import fakeprover
 from tests.fakeprover import FakeProver
 from tests.fakes import FakeWorkshop, open_workshop
@@ -101,6 +102,10 @@ async def test_from_the_offer_to_the_verdict_and_back(monkeypatch: pytest.Monkey
         assert "Proven: stalls over 100 µs" in said(app)
         assert "10 rounds" in said(app)
         assert "Press p" not in said(app)
+        told = app.screen.query_one("#result", Sheet).plain()
+        assert told.startswith("Proven: stalls over 100 µs"), "the verdict of many rounds leads"
+        assert "These two runs: " in told
+        assert not any(word in told for word in ("Looks ", "Perhaps ", "What changed: "))
         await pilot.press("p")
         await settled(pilot)
         assert "Proven: stalls over 100 µs" in said(app)

@@ -51,6 +51,18 @@ def test_a_fresh_chapter_is_at_its_first_step() -> None:
     assert "plan" not in states.keys() | baseline.keys()
 
 
+def test_who_paged_back_goes_on_with_the_furthest_step() -> None:
+    read = STEPS[: STEPS.index("compare")]
+    back = ChapterProgress(step="look", seen=read, runs={"measure": "a", "again": "b"})
+    assert loop.current_step(PINNING, back) == "look"
+    assert loop.furthest_step(PINNING, back) == "compare"
+    assert loop.furthest_step(PINNING, replace(back, step="explain")) == "explain"
+    assert loop.furthest_step(PINNING, replace(back, runs={})) == "look", "without its runs it cannot be entered"
+    assert loop.furthest_step(PINNING, replace(back, runs={}), rehearsed=True) == "compare"
+    assert loop.furthest_step(PINNING, replace(back, done=True)) == "look"
+    assert loop.furthest_step(PINNING, FRESH) == "look"
+
+
 def test_on_a_recording_only_a_guess_is_done_and_all_else_was_seen() -> None:
     progress = ChapterProgress(step="explain", seen=STEPS[:-1], prediction=Prediction(choice="x"))
     here = {v.name: v.state for v in loop.views(PINNING, progress)}

@@ -20,6 +20,7 @@ from jitter_workshop.model.evidence import (
 from jitter_workshop.model.run import MEANWHILE, UNSTEADY, ForeignLoad, Run, Stall, StallRate, ThreadRecord
 from jitter_workshop.presenter.runs import effect
 from jitter_workshop.presenter.text.lines import written
+from jitter_workshop.presenter.text.styled import Text
 from jitter_workshop.stats.effect import MOVED, counted, effect_on, effects, readings_apart, tail_of, unlike
 from jitter_workshop.stats.figures import KnownRun
 from tests import madeup
@@ -245,6 +246,20 @@ def test_a_percentile_of_few_stalls_leads_only_where_nothing_else_moved() -> Non
     assert solid.lead is not None
     assert (solid.lead.name, solid.lead.few) == ("p50", False)
     assert said(solid).startswith("Looks better: p50")
+
+
+def test_the_verdict_of_a_proof_leads_and_the_two_runs_follow_without_emphasis() -> None:
+    a, b = run(p50=30_000, tail=90_000), run(p50=100, tail=20_000)
+    found, both = between(a, b), (KnownRun(a), KnownRun(dataclasses.replace(b, id="another")))
+    verdict = Text("Not proven: p50 cannot be told.", "bold accent")
+    for short in (False, True):
+        first, second, *others = effect.compared(found, both, "changed", 200, verdict, short=short)
+        assert (first.plain, str(first.spans[0].style if first.spans else first.style)) == (verdict.plain, "bold accent")
+        assert second.plain.startswith("These two runs: p50: 30 µs → 100 ns, 300 times shorter.")
+        assert "bold" not in " ".join(str(s.style) for line in (second, *others) for s in line.spans)
+    unproven = written(effect.compared(found, both, "changed", 200, "2 runs, not yet proven."))
+    assert "These two runs" not in unproven
+    assert "2 runs, not yet proven." in unproven
 
 
 def test_no_change_and_luck_are_said_as_such_and_company_is_named() -> None:

@@ -13,6 +13,7 @@ from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.run import StallRate
 from jitter_workshop.model.verdict import Judgement, Round, Side, Verdict, VerdictWord
 from jitter_workshop.stats.sample_size import MANY_ROUNDS, rounds_needed
+from jitter_workshop.stats.comparison import measure_name
 from jitter_workshop.stats.verdicts import headline_in_words, judge, span_told
 from tests.maderounds import LAPTOP, NOISY, QUIET, make_rounds
 
@@ -268,6 +269,9 @@ def test_one_long_stall_does_not_carry_the_stolen_time() -> None:
     rounds[3] = replace(rounds[3], with_it=replace(rounds[3].with_it, stalls=long, stolen_ns_per_second=1e8))
     stolen = row(judge(rounds), "stolen_ns_per_second")
     assert (stolen.verdict, stolen.p, stolen.low, stolen.high) == ("cannot_tell", 1.0, 0.0, None)
+    # One name: "stolen" would be the hypervisor's in a guest.
+    assert stolen.words.startswith("time in stalls: ")
+    assert measure_name(stolen.measure) == "time in stalls"
 
 
 def test_a_shorter_run_is_set_against_as_much_of_the_longer_one() -> None:

@@ -77,7 +77,7 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
         if elsewhere
         else ""
     )
-    said = f"The stolen time was {nice_ns(before)} a second without the noise and {nice_ns(during)} with it, and is "
+    said = f"The time in stalls was {nice_ns(before)} a second without the noise and {nice_ns(during)} with it, and is "
     said += f"{nice_ns(after)} now."
     if seen is not None and seen.beside_ns > 0:
         by_name = f"By the traces the noise took {nice_ns(seen.beside_ns)} before the cure, now {nice_ns(seen.now_ns)}"
@@ -90,7 +90,7 @@ def _in_words(quiet: Run, beside: Run, treated: Run, seen: Weighed | None) -> st
     if share >= _SOME:
         return f"{said} {100 * min(share, 1.0):.0f} % of the noise's time is gone. {_BY_ONE_RUN}{where}"
     return (
-        f"{said} The stolen time is hardly lower than with the noise: the cure did not help, or other tasks began. "
+        f"{said} The time in stalls is hardly lower than with the noise: the cure did not help, or other tasks began. "
         f"{_BY_ONE_RUN}{where}"
     )
 

@@ -33,6 +33,18 @@ def current_step(chapter: Chapter, progress: ChapterProgress) -> StepName:
     return step_named(chapter, progress.step) or chapter.steps[0]
 
 
+def furthest_step(chapter: Chapter, progress: ChapterProgress, rehearsed: bool = False) -> StepName:
+    """Return the step to go on with: the one after the last step that the learner went on from, even if the learner
+    paged back since. Return the saved step if that one is further, if the chapter is done, or if the further step
+    cannot be entered. ``rehearsed``: the chapter is taught on a recording."""
+    now = current_step(chapter, progress)
+    seen = [step for step in chapter.steps if step in progress.seen]
+    after = step_after(chapter, max(seen, key=STEPS.index)) if seen and not progress.done else None
+    if after is None or STEPS.index(after) <= STEPS.index(now):
+        return now
+    return now if blocked(chapter, progress, after, rehearsed) else after
+
+
 def step_after(chapter: Chapter, step: StepName) -> StepName | None:
     later = [s for s in chapter.steps if STEPS.index(s) > STEPS.index(step)]
     return later[0] if later else None
@@ -163,7 +175,7 @@ def entry(
         minutes=chapter.minutes,
         here=not reason,
         reason=reason,
-        next_step=current_step(chapter, progress),
+        next_step=furthest_step(chapter, progress, rehearsed),
         started=progress != ChapterProgress(),
         done=progress.done,
         setting=setting if chapter.sets else None,

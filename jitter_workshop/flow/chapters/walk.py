@@ -19,7 +19,7 @@ from jitter_workshop.flow.chapters.chapter_host import REBOOT, ChapterHost
 from jitter_workshop.flow.chapters.diagnosis import NOT_MOUNTED, STEP, ChapterDiagnosis
 from jitter_workshop.flow.chapters.hands import Hands
 from jitter_workshop.flow.chapters.own_program import ChapterProgram
-from jitter_workshop.flow.chapters.path import blocked, current_step, step_after, step_before, views
+from jitter_workshop.flow.chapters.path import blocked, current_step, furthest_step, step_after, step_before, views
 from jitter_workshop.flow.chapters.recorded import recorded_in
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.host_ops.hotcpus import choose_hot
@@ -137,6 +137,12 @@ class ChapterSession:
     def current(self) -> StepName:
         """Return the learner's current step."""
         return current_step(self.chapter, self.progress)
+
+    def resume(self) -> None:
+        """Go to the step with which the learner goes on, even if the learner paged back before leaving the chapter."""
+        step = furthest_step(self.chapter, self.progress, self.host.rehearsed)
+        if step != self.current and not self.blocked(step):
+            self._save(dataclasses.replace(self.progress, step=step))
 
     def steps(self) -> tuple[StepView, ...]:
         """Return all steps of the loop with their states, for the header."""

@@ -83,9 +83,12 @@ def choices(task: PredictionTask, chosen: int, locked: str, width: int) -> Lines
     return lines
 
 
-def mark_question(task: PredictionTask, value_ns: int, locked: bool, width: int) -> Lines:
-    """Return the question, and the present value of the mark. ``locked``: the guess cannot be changed any more."""
+def mark_question(task: PredictionTask, value_ns: int | None, locked: bool, width: int) -> Lines:
+    """Return the question, and the present value of the mark. ``value_ns``: None if no guess was made. ``locked``: the
+    guess cannot be changed any more."""
     lines = wrap(styled(task.question, "bold text"), width)
+    if value_ns is None:
+        return [*lines, *wrap(Text("You made no guess, and the answer is measured already.", "dim"), width)]
     value = f"p{clean(task.percentile or '99.9', 8)} = {nice_ns(value_ns)}"
     keys = Text("measured already") if locked else keyed("↑ ↓ move · ← → tenfold")
     return [*lines, Text.assemble("× your mark: ", (value, "bold accent"), "   ", keys, style="dim")]

@@ -303,10 +303,7 @@ def stop_question(finished: int) -> str:
 def verdict(proof: Proof, width: int) -> Lines:
     """Return the verdict: first the sentence, then the table with its pictures, then all other facts."""
     said = proof.judgement
-    head, _, tail = f"{headline(proof)}.".partition(": ")
-    word = said.headline.verdict if said is not None else "cannot_tell"
-    colour = "accent" if word == "cannot_tell" else _colour(word)
-    lines = wrap(Text.assemble((f"{head}: ", f"bold {colour}"), (tail, "bold text")), width)
+    lines = wrap(_emphasised(proof), width)
     if said is not None and said.rows:
         lines += [Text(), *_table(said.rows, width)]
     lines.append(Text())
@@ -331,6 +328,23 @@ def verdict(proof: Proof, width: int) -> Lines:
     for which, label in enumerate(("first", "then")):
         lines += labelled(label, "".join(signs(one.order)[which] for one in proof.rounds), width, 10)
     return [*lines, Text(f"{WITHOUT} without the change   {WITH} with it", "dim")]
+
+
+def _emphasised(proof: Proof) -> Text:
+    head, _, tail = f"{headline(proof)}.".partition(": ")
+    word = proof.judgement.headline.verdict if proof.judgement is not None else "cannot_tell"
+    colour = "accent" if word == "cannot_tell" else _colour(word)
+    return Text.assemble((f"{head}: ", f"bold {colour}"), (tail, "bold text"))
+
+
+def leads(proof: Proof | None) -> bool:
+    """Return True if a proof says more than any two runs: it has the rounds that a verdict needs."""
+    return proof is not None and proof.judgement is not None and proof.judgement.rounds >= ENOUGH_ROUNDS
+
+
+def leading(proof: Proof) -> Text:
+    """Return an earlier proof's headline with its number of rounds and its date, for the first line of a result."""
+    return _emphasised(proof).append(f" {_made_when(proof)}", "dim")
 
 
 def listed(proofs: Sequence[Proof], width: int) -> Lines:
@@ -439,7 +453,11 @@ def restored(proof: Proof) -> str:
 
 def remembered(proof: Proof) -> str:
     """Return an earlier proof's headline with its number of rounds and its date."""
-    return f"{headline(proof)}. ({many(len(proof.rounds), 'round')}, {when(proof)})"
+    return f"{headline(proof)}. {_made_when(proof)}"
+
+
+def _made_when(proof: Proof) -> str:
+    return f"({many(len(proof.rounds), 'round')}, {when(proof)})"
 
 
 def when(proof: Proof) -> str:

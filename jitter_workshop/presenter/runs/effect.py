@@ -39,6 +39,11 @@ _ROLES = {"better": "good", "worse": "bad", "same": "accent"}
 _LEADS = {"better": "Looks better: ", "worse": "Looks worse: "}
 _NO_CHANGE = "No clear change: "
 _DIFFERS = "What differs: "
+_WHAT_CHANGED = "What changed: "
+_PERHAPS = "Perhaps "
+_JUDGES = re.compile(f"^(?:{'|'.join([*_LEADS.values(), _NO_CHANGE, _DIFFERS, _WHAT_CHANGED])}|{_PERHAPS}[a-z]+: )")
+"""The words with which the result of two runs begins."""
+_THESE_TWO = "These two runs: "
 _LUCK = "Luck: "
 _BESIDE_NOISE = "Beside the noise"
 _AGAIN = ". Go back and measure again."
@@ -164,19 +169,32 @@ def so_far(now: Progress | None, workload: str, asked: str | None, width: int, *
 
 
 def compared(
-    found: Effects, runs: Sequence[KnownRun], relation: Relation, width: int, proof: str = "", *, short: bool = False
+    found: Effects,
+    runs: Sequence[KnownRun],
+    relation: Relation,
+    width: int,
+    proof: str | Text = "",
+    *,
+    short: bool = False,
 ) -> Lines:
     """Return the result of two runs, in this order: the effect on the chapter's figure, the largest effect on latency
     or stalls, the largest effect in the other direction (bold if it is a loss that chance does not explain), the state
     of the proof, and the tasks that disturbed a run. ``proof``: a sentence on the proof of this change; "" if the
-    change cannot be proven. ``short``: leave out why fewer stalls come with a longer tail, and tasks that took less
+    change cannot be proven. A styled text is a verdict of many rounds: it comes first, and the result of the two runs
+    follows without emphasis. ``short``: leave out why fewer stalls come with a longer tail, and tasks that took less
     than _MUCH_COMPANY of a CPU."""
     told, caveats = _compared(found, runs, relation, proof, short)
     return [line for part in (*told, *caveats) for line in wrap(part, width)]
 
 
 def caveats(
-    found: Effects, runs: Sequence[KnownRun], relation: Relation, width: int, proof: str = "", *, short: bool = False
+    found: Effects,
+    runs: Sequence[KnownRun],
+    relation: Relation,
+    width: int,
+    proof: str | Text = "",
+    *,
+    short: bool = False,
 ) -> int:
     """Return the number of lines at the end of :func:`compared` that qualify its result: they tell what rose beside a
     gain, the state of the proof, and the tasks that disturbed a run. No screen may cut these lines."""
@@ -184,7 +202,7 @@ def caveats(
 
 
 def _compared(
-    found: Effects, runs: Sequence[KnownRun], relation: Relation, proof: str, short: bool
+    found: Effects, runs: Sequence[KnownRun], relation: Relation, proof: str | Text, short: bool
 ) -> tuple[list[Text], list[Text]]:
     """Return the paragraphs of :func:`compared`: the result, and its caveats."""
     origin, nearest = origin_of(runs[0]) or origin_of(runs[1]), found.nearest
@@ -201,7 +219,7 @@ def _compared(
         parts.append(told_of_chapter)
     if found.lead is not None:
         doubtful = in_doubt(found.lead, found, runs)
-        looks = f"Perhaps {found.direction}: " if doubtful else _LEADS[found.direction]
+        looks = f"{_PERHAPS}{found.direction}: " if doubtful else _LEADS[found.direction]
         if noises_differ(runs):
             looks = _DIFFERS
         role, first = (
@@ -240,10 +258,20 @@ def _compared(
         quiet.append("Fewer than ten stalls lie beyond it, so chance may explain this.")
     if not short and (why := against_each_other(runs)):
         parts.append(Text(why, "text"))
-    parts[0] = Text.assemble(_lead(origin), parts[0])
     said = " ".join(filter(None, (*quiet, company)))
+    if isinstance(proof, Text):
+        parts, loud = [proof, *_plainly(parts)], [Text(one.plain, "text") for one in loud]
+        return parts, [*loud, *([Text(said, "text")] if said else [])]
+    parts[0] = Text.assemble(_lead(origin), parts[0])
     told_quietly = filter(None, (f"{proof} {said}".strip(),) if short else (proof, said))
     return parts, [*loud, *(Text(said, "text") for said in told_quietly)]
+
+
+def _plainly(parts: Sequence[Text]) -> Lines:
+    """Return the result of two runs as it is told below the verdict of a proof: without emphasis, and without the word
+    that calls it better or worse."""
+    told = [Text(_JUDGES.sub("", part.plain), "text") for part in parts]
+    return [Text.assemble((_THESE_TWO, "text"), told[0]), *told[1:]]
 
 
 def against_each_other(runs: Sequence[KnownRun]) -> str:
@@ -335,7 +363,7 @@ def _of_chapter(found: Effects) -> Text | None:
     if not figure_told:
         return None
     told = f" By the trace this took only {small[0]} of the {small[1]} that stalls took a second." if small else ""
-    return Text.assemble((f"What changed: {figure_told}.", "bold accent"), (told, "text"))
+    return Text.assemble((f"{_WHAT_CHANGED}{figure_told}.", "bold accent"), (told, "text"))
 
 
 def _treated(causes: Sequence[CauseTime]) -> CauseTime | None:

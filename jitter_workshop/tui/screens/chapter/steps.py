@@ -311,13 +311,20 @@ class Predict(Step):
 
     def marks(self) -> list[Mark]:
         task = self.walk.chapter.prediction
-        return [(float(task.percentile or "99.9"), self.mark_ns)] if task is not None and task.kind == "mark" else []
+        marking = task is not None and task.kind == "mark" and not self._missed
+        return [(float(task.percentile or "99.9"), self.mark_ns)] if task is not None and marking else []
+
+    @property
+    def _missed(self) -> bool:
+        """Return True if no guess was made and none can be made any more: then no mark is the learner's."""
+        return bool(self.page.lock_reason) and self.walk.progress.prediction is None
 
     def question(self, width: int) -> Lines:
         task = self.walk.chapter.prediction
         if task is None or not self.page.marking:
             return []
-        return chapter_view.mark_question(task, self.mark_ns, bool(self.page.lock_reason), width)
+        mark = None if self._missed else self.mark_ns
+        return chapter_view.mark_question(task, mark, bool(self.page.lock_reason), width)
 
     def _lines(self, width: int) -> Lines:
         task = self.walk.chapter.prediction
@@ -737,9 +744,11 @@ class Compare(Step):
         if found is None or relation == "unsteady" or readings_apart(*both):
             return None, None
         told = effect.in_words(found) if relation == "changed" else effect.apart(found)
-        # The space between two curves is shaded as better or worse: nothing but a change can be either.
-        return (before, after) if relation == "changed" else None, Gap(
-            float(asked), before, after, told, loud=found.factor >= MOVED
+        # The space between two curves is shaded as better or worse: nothing but a change can be either. After a proof
+        # its verdict says that, and not two of many runs.
+        proven = proof.leads(self.proof)
+        return (before, after) if relation == "changed" and not proven else None, Gap(
+            float(asked), before, after, told, loud=found.factor >= MOVED and not proven
         )
 
     @property
@@ -860,10 +869,13 @@ class Compare(Step):
         return self.with_chart and self.screen.size.height < _ROOMY
 
     @property
-    def _known(self) -> str:
-        """Return the sentence on the proof of this change; "" for emulated runs, which prove nothing."""
+    def _known(self) -> str | Text:
+        """Return the sentence on the proof of this change, styled if it is a verdict of enough rounds; "" for emulated
+        runs, which prove nothing."""
         if self.walk.emulated:
             return ""
+        if self.proof is not None and proof.leads(self.proof):
+            return proof.leading(self.proof)
         return proof.remembered(self.proof) if self.proof is not None else f"{effect.NOT_PROVEN}{self._offer}."
 
     @property
@@ -875,7 +887,7 @@ class Compare(Step):
         if self.walk.host.rehearsed:
             return effect.headline(self.walk.recorded_effects()) if not self.walk.repeats else ("", "")
         view = self.walk.compare() if self._mitigated() is None else None
-        if view is None or view.relation != "changed":
+        if view is None or view.relation != "changed" or proof.leads(self.proof):
             return "", ""
         return effect.headline(view.effects, runs=self.walk.before_and_after() or ())
 
