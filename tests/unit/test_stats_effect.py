@@ -254,7 +254,10 @@ def test_the_verdict_of_a_proof_leads_and_the_two_runs_follow_without_emphasis()
     verdict = Text("Not proven: p50 cannot be told.", "bold accent")
     for short in (False, True):
         first, second, *others = effect.compared(found, both, "changed", 200, verdict, short=short)
-        assert (first.plain, str(first.spans[0].style if first.spans else first.style)) == (verdict.plain, "bold accent")
+        assert (first.plain, str(first.spans[0].style if first.spans else first.style)) == (
+            verdict.plain,
+            "bold accent",
+        )
         assert second.plain.startswith("These two runs: p50: 30 µs → 100 ns, 300 times shorter.")
         assert "bold" not in " ".join(str(s.style) for line in (second, *others) for s in line.spans)
     unproven = written(effect.compared(found, both, "changed", 200, "2 runs, not yet proven."))

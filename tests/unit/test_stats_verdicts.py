@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from jitter_workshop.model.codec import from_plain, to_plain
 from jitter_workshop.model.run import StallRate
 from jitter_workshop.model.verdict import Judgement, Round, Side, Verdict, VerdictWord
-from jitter_workshop.stats.sample_size import MANY_ROUNDS, rounds_needed
 from jitter_workshop.stats.comparison import measure_name
+from jitter_workshop.stats.sample_size import MANY_ROUNDS, rounds_needed
 from jitter_workshop.stats.verdicts import headline_in_words, judge, span_told
 from tests.maderounds import LAPTOP, NOISY, QUIET, make_rounds
 
