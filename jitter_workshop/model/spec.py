@@ -188,7 +188,7 @@ BETWEEN_S, BETWEEN_TRACED_S = 0.11, 0.2
 def clock_seconds(measured_s: float, blocks: float, *, traced: bool = False, between_s: float | None = None) -> float:
     """Return the length in s of a run that measures for ``measured_s``, including its start and the pauses between
     blocks. ``blocks``: the number of blocks. ``between_s``: the length of a pause in an earlier run; None: use the
-    usual length. If ``traced`` is True, use the longer of the two."""
+    usual length. If ``traced`` is True, use ``between_s`` or the usual length, whichever is longer."""
     usual_s = BETWEEN_TRACED_S if traced else BETWEEN_S
     each_s = usual_s if between_s is None else max(between_s, usual_s) if traced else between_s
     return (START_TRACED_S if traced else START_S) + measured_s + blocks * each_s

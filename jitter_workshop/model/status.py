@@ -54,9 +54,9 @@ class HostEvent:
     - refused, left_alone: ``reason`` says why.
     - kept: a setting that was to end with the workshop now stays until ``restore``.
 
-    ``chapter``: the chapter that asked for the write, "" for a verb. ``kept``: True if the write was made to stay until
-    ``restore``. ``proof``: id of the proof that made the write, or "". ``boot_id``: the boot in which it was made, None
-    if not known.
+    ``chapter``: the chapter that asked for the write, "" if the user asked for it on the command line. ``kept``: True
+    if the write was made to stay until ``restore``. ``proof``: id of the proof that made the write, or "". ``boot_id``:
+    the boot in which it was made, None if not known.
     """
 
     at: str

@@ -169,9 +169,10 @@ class TraceRead:
 
     - ``events``: the packed events of both trace instances, in order of time.
     - ``strings``: the table of all their names.
-    - ``lost``: CPU → number of events for which there was no room; CPUs that lost none are left out. All lost events
-      came after the last stored event of the CPU.
-    - ``lost_elsewhere``: the same for events that are traced on all CPUs (moves, wakes and interrupts).
+    - ``lost``: for the trace of the measured CPUs, CPU → number of events for which there was no room; CPUs that lost
+      none are left out. All lost events came after the last stored event of the CPU.
+    - ``lost_elsewhere``: for the second trace, which records moves, wakes and interrupts on all CPUs: also CPU → number
+      of lost events.
     - ``whole_from``: the time in ticks after which no event is lost. It matters for buffers in which the newest events
       overwrite the oldest.
     """

@@ -147,8 +147,8 @@ class Budget:
     """Hold the samples needed to have ten events beyond a percentile: the number of ``messages``, and the ``seconds``
     that they take.
 
-    ``stalls_seen``: True if an event is a stall, which made several messages late in an earlier run on this host; False
-    if each late message is an event of its own.
+    ``stalls_seen``: True if a stall counts as one event, because stalls made several messages late in an earlier run on
+    this host; False if each late message counts as an event of its own.
     """
 
     percentile: str

@@ -172,8 +172,8 @@ class BootWay:
     - ``why_not``: why this host cannot set them for one boot, "" if it can.
     - ``this_boot``: True if the running kernel was booted with parameters for one boot, so that they are gone after the
       next boot.
-    - ``root_first``: True if only root can find out if this host can set them for one boot. Then root's rights are
-      asked for when the user chooses this.
+    - ``root_first``: True if only root can find out if this host can set them for one boot. Then the workshop asks for
+      root's rights when the user chooses one boot.
     """
 
     once: bool

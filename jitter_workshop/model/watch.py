@@ -117,7 +117,7 @@ class WatchReport:
     - ``rates``: rates of these stalls and of longer ones.
     - ``causes``: the sums over the stalls whose trace was read (``named``), largest first; None without a trace.
     - ``kept``: the worst stalls, the longest first.
-    - ``freezes``: how often the trace was frozen and read, in ``frozen_ns`` in all.
+    - ``freezes``: how often the trace was frozen and read. ``frozen_ns``: the time that all freezes took together.
     - ``evidence``: ``trace`` or ``counters``.
     - ``verdict``: as in WatchVerdict; None also if the user gave no condition to judge.
     - ``file``: the verdict file; None if there is none.

@@ -142,9 +142,9 @@ class PlainChapter:
         return f"Enter {following[position + 1]} · {rest}"
 
     def _boots(self) -> str:
-        """Return the menu's words for the other way to set boot parameters, for every boot or for the next boot alone;
-        "" if there is none. The way for the next boot is offered first: if that boot hangs, the boot after it is normal
-        again."""
+        """Return the menu's words for the way to set boot parameters that is not chosen now: for every boot, or for the
+        next boot alone; "" if this host has only one way. The next boot alone is offered first: if that boot hangs, the
+        boot after it is normal again."""
         way = self._walk.host.boots.way()
         if way is None or (way.why_not and not way.root_first):
             return ""

@@ -33,7 +33,7 @@ _WORST = 5
 
 
 class PlainObserver:
-    """Print lines between blocks, never during one. Nothing waits for the output."""
+    """Print a run's progress between blocks, never during one, so that the output disturbs no measurement."""
 
     def __init__(self, talk: Talk) -> None:
         self._talk = talk

@@ -47,9 +47,9 @@ def tell_rights(workshop: Workshop, walk: ChapterSession, talk: Talk) -> None:
 
 
 def unseen(walk: ChapterSession, shown: PlanView | None) -> bool:
-    """Return True if Enter at ``apply`` would write a plan that the learner has not seen. If the chapter changes
-    tunables, it is enough that some plan was shown, because exactly the shown plan is written. Otherwise, the present
-    plan must have the writes of the shown one. If no plan can be made, return False."""
+    """Return True if Enter at ``apply`` would write a plan that the learner has not seen. A chapter that changes
+    tunables writes exactly the shown plan, so return False there as soon as any plan was shown. In other chapters,
+    return False only if the present plan has the same writes as the shown one, or if no plan can be made."""
     if walk.host.rehearsed or walk.chapter.changes == "nothing":
         return False
     if walk.chapter.changes == "tunables":
@@ -138,8 +138,8 @@ def undo_chapter(walk: ChapterSession, talk: Talk) -> None:
 
 
 def tell_standing(workshop: Workshop, talk: Talk) -> tuple[str, ...]:
-    """Tell which changes are applied on the host now, and which ones this session had applied and are not in effect any
-    more. Return the commands to offer: "undo" for the former, "again" for the latter."""
+    """Tell which changes are in effect on the host now, and which changes of this session are no longer in effect.
+    Return the commands to offer: "undo" if there are changes in effect, "again" if there are lost ones."""
     commands: list[str] = []
     standing, lost = workshop.standing(), workshop.resumable()
     if standing:
@@ -195,8 +195,8 @@ def apply_again(workshop: Workshop, talk: Talk) -> None:
 
 
 def let_go(workshop: Workshop, talk: Talk, ask: bool) -> None:
-    """Restore the held changes on leaving. With ``ask``, the learner may keep the changes instead. If the input ends at
-    this question, the changes are restored."""
+    """Restore, when the learner leaves, the changes that last only as long as the workshop. If ``ask`` is True, ask
+    first if they are to be kept; if the input ends at this question, they are restored."""
     agent_session = workshop.agent_session
     held = agent_session.holding
     if held and not workshop.standing():

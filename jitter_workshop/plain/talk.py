@@ -95,7 +95,8 @@ class Talk:
         return _read_line(prompt, self._looked)
 
     def _looked(self) -> bool:
-        """Print what has changed since the last look; return True if something has."""
+        """Print the lines of ``idle``, which tell what has changed on the shown page since the last call. Return True
+        if there were any."""
         lines = self.idle() if self.idle is not None else []
         if lines:
             self.say("", *lines)

@@ -1,4 +1,5 @@
-"""Show the path, the line of a chapter's steps, and the description for use without a terminal, as lines of text."""
+"""Return as lines of text: the list of chapters, the line with a chapter's steps, and the tour, which is printed if
+there is no terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a disposable machine with a kernel of its own, without rights: kernel, image, shape, QEMU, and what runs inside.
+"""Run a disposable virtual machine with a kernel of its own; the user needs no rights of root for it.
 
 The types, from the bottom up, and the path of the data::
 

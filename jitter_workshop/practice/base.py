@@ -266,7 +266,7 @@ def _copy(path: str, tree: Path) -> dict[str, list[int]]:
 
 
 def _compile(paths: Iterable[str], tree: Path) -> None:
-    """Compile those modules into the tree that have no byte code on this host, because the guest cannot write any."""
+    """Compile the modules of ``paths`` that have no byte code in the tree, because the guest cannot write byte code."""
     for path in paths:
         if path.endswith(".py"):
             source = tree / path.lstrip("/")

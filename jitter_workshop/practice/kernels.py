@@ -190,8 +190,7 @@ def _scratch(cache: Path) -> Iterator[Path]:
 
 def _newest(repository: apt.Apt, metapackage: str) -> list[str]:
     """Return NAME=VERSION of each package of the newest kernel: the image package on which Debian's ``metapackage``
-    depends, and the packages into which it is divided. From Linux 7.0 on, these are packages for the modules and for
-    the configuration."""
+    depends and, from Linux 7.0 on, the separate packages with the modules and the configuration."""
     version = repository.newest(metapackage)
     image = next((n for n in repository.depends(metapackage, version) if n.startswith("linux-image-")), None)
     if image is None:

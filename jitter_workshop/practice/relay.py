@@ -4,8 +4,9 @@ On a terminal every key goes to the guest, even Ctrl-C and Ctrl-Z. This host's t
 terminal turns these two keys into signals. A new size of the terminal is passed on. At the end this host's terminal is
 restored. If this process is killed, a guard of ``commands`` restores it.
 
-A machine that hangs would leave the terminal dead, because this host does not see Ctrl-C. So if a typed key is not
-taken, the machine is asked for an answer; without one, the keys of this host say what to do.
+A machine that hangs would leave the terminal dead, because this host does not see Ctrl-C. So if the guest does not read
+a typed key, this process asks the machine a question. If no answer comes, keys typed on this host choose what to do
+with the machine.
 """
 
 from __future__ import annotations
@@ -120,8 +121,8 @@ class _Silence:
         return max(0.0, self._since + limit_s - time.monotonic())
 
     def hung(self, heard: Collection[int]) -> bool:
-        """Return True if the machine has been silent for SILENT_S. Ask it a question after PING_S. ``heard``: the
-        descriptors of the machine on which something has just come."""
+        """Return True if a typed key waits and the machine has been silent for SILENT_S. Once it has been silent for
+        PING_S, ask it a question first. ``heard``: the descriptors of the machine on which something has just come."""
         if heard or not self._guest.untaken or self._since is None:
             self._since = self._asked = None
             return False
@@ -151,7 +152,8 @@ def _ask() -> int | None:
 
 
 def _drawn_anew(guest: Guest) -> None:
-    """Let a program on the full screen draw it again: give its terminal another size, and then its own."""
+    """Make a full-screen program draw its screen again: change the size of its terminal for a moment, and then set the
+    right size."""
     with contextlib.suppress(OSError):
         rows, columns = _size()
         guest.resize(rows, columns - 1)

@@ -194,8 +194,8 @@ def _text(path: str) -> str:
 
 def _processor() -> str:
     """Return the line of /proc/cpuinfo with the processor's name; "" if there is none. A saved machine starts only on a
-    processor with the name of the one on which it was saved, because the guest's clock counts at the frequency of the
-    latter."""
+    processor with the same name as the one on which it was saved, because the guest's clock goes on at that processor's
+    frequency."""
     found = re.search(r"^model name.*$", _text("/proc/cpuinfo"), re.MULTILINE)
     return found[0] if found else ""
 

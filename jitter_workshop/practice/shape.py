@@ -28,8 +28,8 @@ class Hardware:
     of ours. ``own``: for each CPU alone. ``shared``: for each pair of CPUs together. ``cppc``: like ``own``, with a
     table of continuous performance, too.
 
-    ``slow``: this number of CPUs, those with the highest numbers, have a lower highest frequency. ``arch``: the
-    processor's architecture, by QEMU's name.
+    ``slow``: how many CPUs are slow. These are the last CPUs; their maximum frequency is lower than that of the others.
+    ``arch``: the processor's architecture, by QEMU's name.
     """
 
     sockets: int = 1

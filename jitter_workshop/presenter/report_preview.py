@@ -57,7 +57,8 @@ def for_others(document: ReportDocument, raw: bool, width: int) -> Iterator[Text
 
 
 def head(facts: Sequence[str], where: str, others: str, width: int) -> Iterator[Text]:
-    """Yield the lines that are always visible: the file that would be written, its folder, and the names in it."""
+    """Yield the lines that are always visible: the file that would be written, its folder, and ``others``, a sentence
+    on the names that the file contains."""
     line = Text(" · ".join(facts), "bold text")
     line.append(f" {where}", "not bold dim")
     yield from wrap(line, width)

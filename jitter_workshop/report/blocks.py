@@ -78,8 +78,8 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Hold a paragraph. ``unknown``: the reason why the report lacks something here. ``how``: the paragraph explains
-    how to read the next blocks. ``verdict``: the paragraph is the most important sentence of its section."""
+    """Hold a paragraph. Some styles say what it is. ``unknown``: the reason why the report lacks something here.
+    ``how``: an explanation how to read the next blocks. ``verdict``: the most important sentence of its section."""
 
     text: Inline
     style: Literal["", "dim", "how", "unknown", "attention", "origin", "verdict"] = ""

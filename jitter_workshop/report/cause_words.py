@@ -1,4 +1,5 @@
-"""Describe the causes of a run's stalls in sentences, the same for reports and every surface."""
+"""Describe the causes of a run's stalls in sentences. Reports, the screen, the plain walk and the command line all show
+these sentences."""
 
 from __future__ import annotations
 

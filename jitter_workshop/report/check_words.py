@@ -1,5 +1,5 @@
-"""Explain one check of a host's settings for ``status --explain ID``: its value and why the check matters, the risk of
-a change, the way to undo it, and commands to look by hand."""
+"""Explain one check of a host's settings for ``status --explain ID``: the value, why the check matters, the risk of a
+change, the way to undo a change, and shell commands that show the value."""
 
 from __future__ import annotations
 

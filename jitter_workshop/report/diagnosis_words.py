@@ -1,5 +1,5 @@
-"""Say in words if the evidence supports a learner's answer to "who took it?". Reports and all surfaces use these
-words."""
+"""Say in words if the evidence supports a learner's answer to "who took it?". Reports, the screen, the plain walk and
+the command line use these words."""
 
 from __future__ import annotations
 

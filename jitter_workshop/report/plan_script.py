@@ -169,11 +169,11 @@ def _same_boot(plan: Plan, *, undo: bool) -> list[str]:
 
 
 def _undo(plan: Plan, returning: list[Change], back: list[str], after: list[str]) -> list[str]:
-    """Return the lines that undo the plan, in this order: the undo of changes that outlast a reboot; the commands to
-    run after that; a check that the host has not been rebooted; the undo of all other changes.
+    """Return the lines that undo the plan, in this order: the undo of changes that outlast a reboot; the commands that
+    must follow these changes; a check that the host has not been rebooted; the undo of all other changes.
 
-    ``returning``: the changes in the order of their undo. ``back``: a line for each of them that undoes it. ``after``:
-    the lines that run those commands.
+    ``returning``: the changes in the order of their undo. ``back``: the lines that undo them, one line for each change.
+    ``after``: the lines that run the commands.
     """
     asked = False
     lines: list[str] = []

@@ -1,4 +1,5 @@
-"""Describe the end of a screening in words, the same for reports and every surface."""
+"""Describe the end of a screening in words. Reports, the screen, the plain walk and the command line show the same
+words."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Pack a session into an archive that a report can contain, and bring the session back: bit for bit, or not at all.
 
 The form is a tar archive (POSIX ustar), compressed by xz. Its first file is ``manifest.json``, an :class:`Index`; the
-session's files follow in the index's order. Most of the bytes are histograms of single blocks, and kernel traces. These
-are packed while there is ``room``, the newest runs' first; the index lists those that were left out. All remaining
-files of the session are packed, except locks, unfinished files and files that were set aside. The same session gives
-the same bytes.
+session's files follow in the index's order. Most of the bytes are histograms of single blocks, and kernel traces. Those
+of the newest run are packed first, then those of older runs, until ``room`` is used up; the index lists the files that
+were left out. All remaining files of the session are packed, except locks, unfinished files and files that were set
+aside. The same session gives the same bytes.
 
 No archive is unpacked to more bytes than :func:`most_unpacked` allows. No file is written outside the sessions' folder,
 or under a name that no session uses. The session's folder appears whole or not at all.

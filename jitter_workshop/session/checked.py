@@ -43,8 +43,8 @@ class CheckedRuns:
             self._now[name] = mark
 
     def keep(self) -> None:
-        """Write to the file which runs are good, if that is not its content already; runs that are gone are left out.
-        If the file cannot be written, it stays as it is, and no error is raised."""
+        """Write the list of good runs to the file, without runs that no longer exist. Write nothing if the file has
+        this content already. If the file cannot be written, it stays as it is, and no error is raised."""
         if self._now != self._before:
             with contextlib.suppress(SessionError, OSError):
                 files.write_whole(self._path, files.json_line({"format_version": 1, "runs": self._now}))

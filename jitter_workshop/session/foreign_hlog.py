@@ -181,8 +181,8 @@ def _run(name: str, label: str, tag: _Tag, header: _Header, unit: str | None, cu
 
 
 def _ratio(tag: _Tag) -> int | None:
-    """Return how many times as large the unit of MAX is as the unit of the values: 1,000,000 (ms and ns), 1,000 or 1;
-    None for any other ratio."""
+    """Return the unit of MAX divided by the unit of the values: 1,000,000 (ms and ns), 1,000 or 1; None for any other
+    ratio."""
     printed, low, high = tag.greatest
     if printed <= 0:
         return None

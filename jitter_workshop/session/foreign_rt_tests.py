@@ -60,8 +60,8 @@ def detect(data: bytes) -> bool:
 
 
 def parse(data: bytes, name: str, unit: str | None) -> tuple[ImportedRun, ...]:
-    """Return one run with the samples of all threads. ``unit`` may only be "us" or None for oslat, because oslat's
-    buckets state their unit. Raise SessionError for a damaged file."""
+    """Return one run with the samples of all threads. For a file of oslat, ``unit`` must be "us" or None, because
+    oslat's buckets state their unit. Raise SessionError for a damaged file."""
     if _tool(data) == "cyclictest":
         return (_cyclictest_json(data, name, unit) if is_json(data) else _cyclictest_text(data, name, unit),)
     if unit not in (None, "us"):

@@ -146,8 +146,8 @@ class OpenSession:
         """Return the run for an id, the unique beginning of an id, a label (the newest run with it) or ``@1`` (the
         newest run). Raise SessionError if there is no such run.
 
-        The numbers ``@1``, ``@2`` … do not count runs of proofs, because each proof would shift all numbers. Only a
-        session that has no other runs counts them.
+        The numbers ``@1``, ``@2`` … leave out runs of proofs, because otherwise each proof would shift all numbers. If
+        a session has only runs of proofs, the numbers refer to these.
         """
         runs = self.runs()
         if wanted.startswith("@"):
@@ -376,7 +376,8 @@ class OpenSession:
         self._notice(f"{what} and is {files.put_aside(path, may=not self.read_only)}")
 
     def _first(self, path: Path, name: str) -> HdrHistogram | None:
-        """Return the sum of all intervals that have the tag ``name``; None if there are none or the file is damaged."""
+        """Return the sum of all intervals with the tag ``name`` in the histogram log ``path``; None if the log has
+        none, or cannot be read."""
         from jitter_workshop.stats.histogram import add, decode
 
         total: HdrHistogram | None = None

@@ -98,8 +98,9 @@ def read_all(session: Path, judge: Judge, *, ours: bool, own: str = "") -> tuple
 
     ``ours``: this process may write, and no other process can be making a proof. So a proof without an end was cut off:
     it is returned with ``stopped`` = :data:`CUT_OFF`, it ends with its last round, and a notice tells the user.
-    ``own``: id of the proof that this process is making. ``judge``: judges each other proof again from its runs. If its
-    judgement is not the stored one, it is the one that is returned, and the old file is set aside.
+    ``own``: id of the proof that this process is making. ``judge``: a function that judges a proof again from its runs;
+    it is called for all proofs but ``own``. If the new judgement differs from the stored one, the proof is returned
+    with the new one, and the old file is set aside.
     """
 
     def check(proof: Proof, ident: str) -> None:

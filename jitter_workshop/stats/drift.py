@@ -1,7 +1,8 @@
 """Compute how time, and the order of the two runs of a round, affect the rounds of a proof. Both effects are shown with
 a verdict, and do not change it.
 
-The orders of the rounds are random, so neither effect can look like a change. It can only make a change harder to see.
+The orders of the rounds are random. So these two effects cannot look like the effect of a change; they can only make it
+harder to see.
 """
 
 from __future__ import annotations
@@ -95,7 +96,8 @@ def _normal_p(distance: float, variance: float) -> float:
 
 
 def _second_over_first(pairs: Pairs, orders: Sequence[Order]) -> float | None:
-    """Return how many times as large a round's second run is as its first run; None if this is not known.
+    """Return the typical ratio of the measure in a round's second run to the measure in its first run; None if it is
+    not known.
 
     Call the effect of the change c, and the factor of the second run over the first s. Then the ratio with/without is c
     · s in the order AB, and c / s in the order BA. So s is the square root of (AB's ratio / BA's ratio).

@@ -221,9 +221,10 @@ def readings_apart(before: KnownRun, after: KnownRun) -> bool:
 
 
 def _within_runs(one: Figure, before: KnownRun, after: KnownRun, factor: float) -> bool:
-    """Return True if, in each of the two runs, the blocks differ by ``factor`` or more in this percentile, even without
-    the tenth of blocks with the smallest and the tenth with the largest values. Then either run could by chance have
-    had the value of the other. Return False for a percentile that blocks do not have."""
+    """Leave out the 10 % of a run's blocks with the smallest values of this percentile, and the 10 % with the largest.
+    Return True if, in each of the two runs, the remaining blocks still differ from one another by ``factor`` or more:
+    then either run could by chance have had the value of the other. Return False for a percentile that blocks do not
+    have."""
     if (of_block := _OF_BLOCK.get(one.id)) is None or before.recorded is not None or after.recorded is not None:
         return False
     spans = []

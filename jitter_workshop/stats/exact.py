@@ -34,7 +34,8 @@ _MANY = 10_000
 def poisson_limits(count: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Return the lower and upper limit of the expected number of events if ``count`` events were seen (Garwood,
     Biometrika 1936). If the lower limit is the true number, ``count`` or more events are seen in (1 - confidence) / 2
-    of all cases. If the upper limit is the true number, ``count`` or fewer are seen equally often.
+    of all cases. If the upper limit is the true number, ``count`` or fewer events are seen in (1 - confidence) / 2 of
+    all cases, too.
 
     For a count of zero there is only an upper limit, which then gets all of 1 - confidence: the rule of three (3.0 at
     95 %; Hanley and Lippman-Hand, JAMA 1983). Raise ValueError for a negative count or a confidence outside 0..1."""

@@ -84,9 +84,9 @@ class Heat:
 
     def grid(self, columns: int, rows: int, low: float, high: float) -> tuple[tuple[float, ...], ...]:
         """Divide the run's time into ``columns`` equal parts. Return, for each part, the number of values that a block
-        has in each of ``rows`` rows. A column belongs to the block that covers most of it. If every block has a column
-        of its own in this way, each column shows its block; otherwise each column shows the mean of the blocks that it
-        covers. A column in which little was measured is blank, but every block has a column."""
+        has in each of ``rows`` rows. First, each column is given to the block that covers most of it. If every block
+        got a column, each column shows its block alone; otherwise each column shows the mean of the blocks that it
+        covers. A column in which little was measured is blank, except if it covers the longest part of a block."""
         each = self.end_s / columns
         shares: list[list[tuple[float, int]]] = [[] for _ in range(columns)]
         kept = set()

@@ -1,4 +1,4 @@
-"""Wrap HdrHistogram. Only this module imports the library, and only on first use, because most verbs do not need it.
+"""Wrap HdrHistogram. Only this module imports the library, and only on first use, because most commands do not need it.
 
 All times are whole nanoseconds. Python owns the geometry and the counts array; native code only counts into it, at the
 index that :class:`Geometry` describes. Encoding is the V2 compressed format of HdrHistogram (``HISTFAAAA…``), which

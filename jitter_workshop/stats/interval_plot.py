@@ -71,7 +71,8 @@ class Strip:
 
 
 def axis_of(rows: Iterable[Ratio]) -> Axis:
-    """Return the narrowest axis of REACHES that has room for the share _SHARE of all ends of the rows' intervals."""
+    """Return the narrowest of the axes in REACHES on which at least the share _SHARE of all ends of the rows' intervals
+    has room; the widest axis if there is none."""
     wanted = [abs(math.log(end)) for row in rows for end in (row.low, row.high) if end is not None and end > 0]
     wanted.sort()
     far = wanted[max(math.ceil(len(wanted) * _SHARE) - 1, 0)] if wanted else 0.0

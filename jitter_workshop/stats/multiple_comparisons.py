@@ -59,7 +59,8 @@ def holm(ps: Sequence[float], weights: Sequence[float] | None = None) -> list[fl
 
 def adjust(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[float]:
     """Return each line's p for a change, adjusted by Holm's method. The primary line gets half of the error rate, and
-    the other lines share the other half. A command's line gets half of it, too, and nothing gets the other half.
+    the other lines share the other half. If the only line is that of a command, it also gets only half of the error
+    rate; the other half stays unused.
 
     A line with so few events that it can never be significant gets no share, and its p is 1.0 (Tarone, Biometrics 46,
     1990). A line that a gate keeps from a verdict gets a share, because it is shown.
@@ -76,8 +77,8 @@ def adjust_no_change(shown: Sequence[MeasureLine], ps: Sequence[float]) -> list[
     claim of no change is wrong if the true ratio is outside the band.
 
     As in :func:`adjust`, a line that can never be significant gets no share of the error rate. But here only the number
-    of rounds with events decides this, not the sizes of the contributions: these are different at the band's ends and
-    at ratio 1.
+    of rounds with events decides this. The sizes of the contributions cannot decide it, because at the band's ends they
+    are not the same as at ratio 1.
     """
     return _holm_of(shown, [i for i, line in enumerate(shown) if _can_be_even(line)], ps)
 
@@ -91,8 +92,9 @@ def _holm_of(
 
 
 def doubt_of_no_change(shown: Sequence[MeasureLine]) -> float:
-    """Return the unadjusted p below which a line has the verdict ``no_change``, if no other line claims anything. Its
-    interval must lie within the band, too, so the p is never above what the interval leaves on one side."""
+    """Return the unadjusted p below which a line has the verdict ``no_change``, if no other line claims anything. The
+    line's interval must lie within the band, too. So the result is never above half of (1 - the interval's confidence),
+    such as 0.025."""
     share = min(line.share for line in shown)
     return min(SIGNIFICANCE * share / max(1, sum(map(_can_be_even, shown))), SIGNIFICANCE * share / 2)
 

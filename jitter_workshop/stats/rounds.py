@@ -81,8 +81,9 @@ def stalls_beyond(run: Run, value_ns: int) -> int:
     threads' stalls do not count, and stalls that overlap are one event.
 
     The result is a lower bound, because a run with many stalls lists only the longest ones: it can prevent a verdict,
-    but it cannot cause one. If the run's rates of stalls count this thread alone, the count behind a rate is returned
-    where it is higher. This cannot be done for ``ring``, whose rates include the producer's stalls.
+    but it cannot cause one. If the run's rates of stalls count this thread alone, each rate also has a number of
+    stalls. If such a number, for a threshold of at least ``value_ns``, is larger than the number from the list, it is
+    returned instead. This cannot be done for ``ring``, whose rates include the producer's stalls.
     """
     own = main_stalls(run)
     long = [s.start_ns for s in own if s.duration_ns >= value_ns]

@@ -114,8 +114,8 @@ def _needed(line: MeasureLine, rounds: int, p_to_reach: float, p_for_no_change: 
 def _headline(rows: Sequence[Verdict], first: int) -> Headline:
     """Return the headline of a judgement.
 
-    It is about the line ``first``. But if ``first`` has no proven change and other lines have one, it is about the
-    first of these. Its text also names proven changes in the other direction.
+    It is about the line with the index ``first`` if this line has a proven change, or if no line has one. Otherwise it
+    is about the topmost line with a proven change. Its text also names proven changes in the other direction.
     """
     if not rows:
         return Headline("", "cannot_tell", "The runs of these rounds have no measure in common.")

@@ -341,8 +341,8 @@ class WorkshopApp(Frame):
 
 
 def run(workshop: Workshop, chapter: str | None = None) -> int:
-    """Show the workshop until its user leaves, and return the exit code. On leaving, held changes are restored, and a
-    line reports that. The caller closes the workshop."""
+    """Show the workshop until its user leaves, and return the exit code. Then the changes that last only as long as the
+    workshop are restored, and a line reports that. The caller closes the workshop."""
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     app = WorkshopApp(workshop, chapter)
     try:

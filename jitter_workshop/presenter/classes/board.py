@@ -74,8 +74,8 @@ def boards(machines: Sequence[ClassTable], columns: Sequence[Column], near: Near
 
 
 def who(row: BoardRow) -> str:
-    """Return the names of a member and of the member's team. The results are the member's alone, because the others in
-    the team did not confirm them."""
+    """Return the names of a member and of the member's team. The results in the member's row count for the member
+    alone, because the others in the team did not confirm them."""
     others = [name for name in dict.fromkeys(row.posted.people) if name != row.user]
     return called(f"{row.user} with {', '.join(others)}" if others else row.user, 40)
 

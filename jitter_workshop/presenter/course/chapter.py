@@ -226,7 +226,8 @@ def what_was_learnt(learnt: Sequence[str], width: int) -> Lines:
 
 
 def by_hand(commands: Sequence[HandCommand], width: int, fold: Fold = ALL_OPEN) -> Lines:
-    """Return at most OPEN commands, each with its sign and its reason, and a line for those that are folded."""
+    """Return the commands, each with a mark that shows if it was run, and with the reason to run it. If not all fit,
+    return OPEN commands, and a line that says how many are hidden."""
     first = fold.first % max(len(commands), 1)
     shown = commands[first : first + OPEN] if fold.more else commands
     part = f" {first + 1}–{first + len(shown)} OF {len(commands)}" if len(shown) < len(commands) else ""

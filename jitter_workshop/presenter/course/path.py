@@ -58,7 +58,8 @@ _HOST_COLUMN = 34
 
 
 def path_words(path: Sequence[PathEntry]) -> str:
-    """Return the path's words for what its chapters can show, each once. The glossary looks for terms in them."""
+    """Return the phrases that say what the path's chapters can show; a phrase of several chapters comes once. The
+    glossary looks for its terms in these phrases."""
     return " · ".join(dict.fromkeys(CHANCE_WORDS[entry.chance] for entry in path if entry.here))
 
 
@@ -95,8 +96,8 @@ def subject_told(entry: PathEntry) -> str:
 
 
 def session_told(session: Session, others: Sequence[Session]) -> tuple[str, str]:
-    """Return words on the open session and on the ``others``, and their style; ("", "") if there are no others. For a
-    new session without runs, the words say that the earlier runs are kept."""
+    """Return a text on the open session and the ``others``, and the text's style; ("", "") if there are no others. For
+    a new session without runs, the text says that the earlier runs are kept."""
     if not others:
         return "", ""
     name, more = clean(session.name, _SESSION), len(others) - 1

@@ -52,8 +52,8 @@ def rows_of(step: Bought, number: int) -> list[tuple[str, ...]]:
 
 
 def _told(ratio: float | None) -> str:
-    """Return a ratio; two values that the clock cannot tell apart have the ratio 1. A ratio below 1 is written as 1/N,
-    so that all ratios in a row have the same form."""
+    """Return a ratio in words. It is 1 for two values that the clock cannot tell apart. A ratio below 1 is written as
+    1/N, so that all ratios in a row have the same form."""
     if ratio == 1:
         return NEAR
     return f"1/{1 / ratio:.2f}" if ratio is not None and 0.1 <= ratio < 1 else times(ratio)

@@ -66,7 +66,7 @@ def applied_said(result: ApplyResult) -> list[str]:
 
 def applied(result: ApplyResult, differently: Sequence[Applied], width: int, held: bool = False) -> Lines:
     """Return the result of an apply. ``differently``: writes after which the setting had another value than the written
-    one. ``held``: the old values come back by themselves at the end, and the lines say so."""
+    one. ``held``: True if the old values are restored when the user leaves the workshop; the lines say so."""
     lines = _result(applied_said(result), width, "good" if result.applied else "bold")
     if differently:
         lines += [Text(), heading("NOT THE VALUE THAT WAS WRITTEN")]
@@ -153,8 +153,8 @@ def given_back(result: RestoreResult, width: int) -> Lines:
 
 
 def farewell(workshop: Workshop) -> str:
-    """Restore the held changes and end the session with the agent. Return the lines for a plain terminal: what was
-    restored, and what is still applied."""
+    """Restore the changes that last only as long as the workshop, and close the connection to root's agent. Return the
+    lines for a plain terminal: what was restored, and what is still applied."""
     held, before = workshop.agent_session.holding, len(workshop.written())
     result = workshop.agent_session.close()
     after = workshop.written()

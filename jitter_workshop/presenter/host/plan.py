@@ -53,7 +53,8 @@ _TASK = "ID@TICKS names a task: its ID, and when it started. The ID alone could 
 
 
 def of_host(drawn: Plan, width: int, why_hot: str = "", recorded: bool = False, note: str = "") -> Lines:
-    """Return a plan as the verbs show it. ``why_hot``: how the hot CPUs were chosen. ``note``: a problem with them."""
+    """Return a plan as the command line shows it. ``why_hot``: how the hot CPUs were chosen. ``note``: a problem with
+    the hot CPUs, "" for none."""
     count = len(drawn.changes)
     lines = [Text(f"{many(count, 'write')}, in this order." if count else "Nothing would be written.", "bold")]
     why = f": {clean(why_hot, 300)}" if why_hot else ""
@@ -205,7 +206,7 @@ def _tunable(changes: Sequence[Change], shown: Sequence[Change], others: Sequenc
 
 def _change(change: Change, width: int, *, brief: bool = False) -> Lines:
     """Return a write as ``3 PATH before → after`` in one line, or with the values below the path if they do not fit.
-    ``brief``: the whole values stand elsewhere, so the masks and lists of large hosts are shortened."""
+    ``brief``: shorten the masks and lists of large hosts, because another part of the page shows them in full."""
     number = f"{change.n:>4}  "
     path = Text(clean(change.path, 400))
     cpu = "CPU " if change.tunable == PLACEMENT else ""

@@ -150,7 +150,7 @@ def head(found: Findings, filtered: str, width: int) -> Iterator[Text]:
 def line(finding: Finding, under: bool, width: int) -> Text:
     """Return a check in one line: sign, id, title and value, with an arrow to a better value if one is known. Parts
     that do not fit are left out whole, because the check's page has all of them. If a better value is known, the title
-    is left out before the values."""
+    is left out first, and the values only if they still do not fit."""
     check = finding.check
     quiet = check.state == "unavailable"
     made = Text("▸ " if under else "  ", "accent")

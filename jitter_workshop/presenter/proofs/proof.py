@@ -223,8 +223,8 @@ def _picture(ratios: Sequence[float | None], shown: int, each: int, height: int)
 
 
 def _reach(ratios: Sequence[float | None]) -> int:
-    """Return the limit of the picture's scale: the smallest f of a few fixed factors for which all ratios lie between
-    1/f and f; the largest of them if none is enough."""
+    """Return the limit f of the picture's scale, which goes from 1/f to f: the smallest of a few fixed factors with
+    which all ratios lie on the scale, or the largest factor if some ratios lie outside even then."""
     far = max((max(r, 1 / r) for r in ratios if r and not math.isinf(r)), default=1.0)
     return next((reach for reach in _REACHES if reach >= far), _REACHES[-1])
 

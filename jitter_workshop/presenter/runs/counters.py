@@ -1,5 +1,6 @@
-"""Show the counters of a run that has no trace, and commands for a look by hand that this process's user has the rights
-to run (Documentation/admin-guide/sysctl/kernel.rst on perf_event_paranoid, and perf-security.rst)."""
+"""Show the counters of a run that has no trace. Also show the shell commands with which its user can look further, but
+only those that this user has the rights to run (Documentation/admin-guide/sysctl/kernel.rst on perf_event_paranoid, and
+perf-security.rst)."""
 
 from __future__ import annotations
 

@@ -66,9 +66,10 @@ _PERCENTILE = re.compile(r"p[\d.]+")
 
 
 def told_first(found: Effects) -> Effect | None:
-    """Return the effect that is told first: mostly the largest one. But if the largest is on a percentile, the
-    percentile by which the runs are judged is told instead, if it moved in the same direction, by the factor MOVED and
-    not by chance. Reason: it was chosen before the runs, and the largest of many figures is partly luck."""
+    """Return the effect that is told first. This is the largest one, with one exception. If the largest effect is on a
+    percentile, and the percentile by which the runs are judged moved in the same direction, by at least the factor
+    MOVED and not by chance, return the effect on the latter: it was chosen before the runs, whereas the largest of many
+    figures is partly luck."""
     lead, tail = found.lead, found.tail
     if lead is None or tail is None or not _PERCENTILE.fullmatch(lead.name):
         return lead
@@ -181,8 +182,8 @@ def compared(
     or stalls, the largest effect in the other direction (bold if it is a loss that chance does not explain), the state
     of the proof, and the tasks that disturbed a run. ``proof``: a sentence on the proof of this change; "" if the
     change cannot be proven. A styled text is a verdict of many rounds: it comes first, and the result of the two runs
-    follows without emphasis. ``short``: leave out why fewer stalls come with a longer tail, and tasks that took less
-    than _MUCH_COMPANY of a CPU."""
+    follows without emphasis. ``short``: leave out two things: the explanation why fewer stalls can come with a longer
+    tail, and the tasks that took less than _MUCH_COMPANY of a CPU."""
     told, caveats = _compared(found, runs, relation, proof, short)
     return [line for part in (*told, *caveats) for line in wrap(part, width)]
 
@@ -408,9 +409,9 @@ def _of_a_second(ns: float) -> str:
 
 
 def _small(causes: Sequence[CauseTime]) -> tuple[str, str] | None:
-    """Return two times per second, in words, if the causes that the chapter's figure counts took less than LEAST_SHARE
-    of the stalled time: the time of these causes, and the time of all stalls. Both are from one run, the one in which
-    these causes took more time. Return None if they took more, or if there are no such causes."""
+    """Look at the causes whose events the chapter's figure counts, in the run in which they took more time. If they
+    took less than LEAST_SHARE of that run's stalled time, return in words their time a second and the time of all
+    stalls a second. Return None if they took more, or if there are no such causes."""
     counted = [one for one in causes if one.counted]
     ns = [sum(one.ns[run] for one in counted if not one.at_most[run]) for run in (0, 1)]
     whole = sum(one.ns[ns.index(max(ns))] for one in causes)
@@ -535,8 +536,8 @@ def _doubt(effect: Effect) -> str:
 def disturbed(seen: KnownRun, least: float = 0.0) -> str:
     """Return ``qemu (87 % of our CPU) and 2 more``: other tasks on a run's CPUs, the busiest first; "" if there was
     none. Tasks with the same name are added up. The trace of a run knows every task, and its time on the measured CPUs.
-    Without a trace, only tasks that lived before and after the run are known, and only their time on all CPUs together;
-    the text says so. ``least``: leave out tasks with fewer per cent."""
+    Without a trace, only tasks that existed both before and after the run are known, and only their time on all CPUs
+    together; the text says so. ``least``: leave out tasks that took less than this percentage."""
     together = _by_trace(seen)
     traced = together is not None
     if together is None:

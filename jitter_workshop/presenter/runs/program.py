@@ -277,7 +277,8 @@ def wait_words(wait: Wait) -> str:
 
 
 def wakers(wait: Wait) -> str:
-    """Return the wakers of a wait, the last one first; ``–`` if there was none."""
+    """Return in words the chain of wakers that ended a wait: first the waker of the thread, then the waker of this
+    waker, and so on; ``–`` if the wait did not end."""
     return " ← ".join(_cause(waker.kind, waker.name, 32) for waker in wait.wakers) or "–"
 
 

@@ -55,7 +55,8 @@ def effects(changes: Iterable[Change], online: CpuSet, *, waits: bool = True) ->
 
 
 def uncounted(changes: Iterable[Change]) -> Counter[int]:
-    """Return CPU → the number of writes to its own files that :func:`effects` leaves out."""
+    """Count the writes to files of single CPUs that :func:`effects` leaves out: CPU → number of these writes to its
+    files."""
     return Counter(
         int(found[1])
         for change in changes

@@ -1,5 +1,5 @@
-"""Explain the terms of a page, each in a sentence. The sentences come from assets/glossary.toml, as docs/glossary.md
-does."""
+"""Explain the terms of a page, each in a sentence. The sentences come from assets/glossary.toml; docs/glossary.md is
+made from the same file."""
 
 from __future__ import annotations
 

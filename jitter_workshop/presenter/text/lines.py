@@ -1,4 +1,4 @@
-"""Build lines of text for every surface: the screen, the plain walk, and the output of verbs.
+"""Build lines of text for all surfaces, which are the screen, the plain walk, and the output of the command line.
 
 A line is a ``Text`` (:mod:`~jitter_workshop.presenter.text.styled`) whose styles are words: a role of the palette
 (text, dim, faint, rule, accent, good, bad, cool, code, cause_task and the other causes), ``under`` for the row under

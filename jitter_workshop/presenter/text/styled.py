@@ -1,8 +1,8 @@
 """Hold text with styles, and measure text in cells of a terminal.
 
 A style is a few words, such as ``bold accent``: roles of the palette, and bold, dim, italic, underline and reverse.
-:class:`Text` has those methods of rich's ``Text`` that the presenter needs. It is not rich's own class, because a verb
-that prints lines must start fast, and rich takes longer to load than all checks of ``status`` take.
+:class:`Text` has those methods of rich's ``Text`` that the presenter needs. It is not rich's own class, because a
+command that prints lines must start fast, and rich takes longer to load than all checks of ``status`` take.
 """
 
 from __future__ import annotations

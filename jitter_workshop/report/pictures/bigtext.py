@@ -56,8 +56,8 @@ def _cells(text: str, rows: int) -> int:
 
 
 def _drawn(text: str, rows: int) -> tuple[str, ...]:
-    """Return the text drawn in ``rows`` lines of the terminal. The lines have room for the tallest and the lowest
-    letters of the font."""
+    """Return the text drawn in ``rows`` lines of the terminal. The lines have room for the letters that reach highest
+    above and deepest below the base line."""
     face = font(2 * rows * _FINE)
     ascent, descent = face.getmetrics()
     fine = Image.new("L", (_cells(text, rows) * _FINE, ascent + descent))

@@ -204,8 +204,8 @@ def picture(
 
 
 def heat_picture(heat: Heat, title: str = "") -> Picture:
-    """Return the heat map of a run: time to the right, latency up. A cell's shade says how many values of this latency
-    the block that was measured at this time has."""
+    """Return the heat map of a run: time to the right, latency up. Each column is a time, usually of one block; each
+    row is a range of latencies. A cell's shade says how many values in this range a block of this time has."""
     along = f"time since the run's start{' (blank: a pause between blocks)' if heat.pauses else ''}"
     plot = _Plot(View((), (), heat.ranges, "elapsed", "time", "", along, "latency"))
     bottom = _TOP + _PLOT_HEIGHT

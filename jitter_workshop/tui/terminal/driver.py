@@ -129,9 +129,9 @@ class QuietDriver(LinuxDriver):
         suspend_run()
 
     def _sigcont_application(self, *_: object) -> None:
-        """Set up the terminal again, except while the app is leaving. After SIGTSTP the screen was left already. After
-        SIGSTOP it was not, because no program can react to SIGSTOP; so leave the full screen first and enter it again,
-        as a shell has used the terminal meanwhile."""
+        """Set up the terminal again, except while the app is leaving. SIGTSTP's handler has left the full screen before
+        the stop, so it is enough to enter it again. No program can react to SIGSTOP: so leave the full screen first and
+        then enter it, because a shell has used the terminal meanwhile."""
         if getattr(self._app, "leaving", False):
             return
         if self._auto_restart and self._is_on:

@@ -1,8 +1,8 @@
 """Drive a page of ``serve`` like Textual's web driver, but with an input thread that sleeps until there is input.
 
-Textual's driver wakes up ten times a second, even while a block is measured. It also goes on when the reader of its
-output is gone. In that case this driver leaves as if a terminal had been closed: a run is stopped, and held changes are
-restored.
+Textual's driver wakes up ten times a second, even while a block is measured. It also goes on when the process that
+reads its output is gone. This driver then leaves as if a terminal had been closed: a run is stopped, and the changes
+that last only as long as the workshop are restored.
 """
 
 from __future__ import annotations

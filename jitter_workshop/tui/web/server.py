@@ -94,7 +94,8 @@ def listen(port: int) -> socket.socket:
 
 class WebServer:
     """Serve the pages. ``words``: the arguments for each page's workshop. ``token``: the secret in each request.
-    ``most``: the largest number of sessions at a time. ``told``: called with a sentence for the user who serves."""
+    ``most``: the largest number of sessions at a time. ``told``: a function that shows a sentence to the user who
+    started the server."""
 
     def __init__(self, words: Sequence[str], token: str, most: int, told: Callable[[str], None]) -> None:
         self._words = tuple(words)

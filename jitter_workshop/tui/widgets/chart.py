@@ -131,8 +131,8 @@ class ChartView(Widget):
 
 
 def _unread(drawn: Sequence[PercentileCurve], read: str, elsewhere: bool) -> list[str]:
-    """Return the origins of drawn curves that do not occur in ``read``, the legend's text. ``elsewhere``: True for
-    curves of other machines, False for those of this session's runs."""
+    """Return those origins of the drawn curves that the legend does not name. ``read``: the legend's text.
+    ``elsewhere``: True for curves of other machines, False for those of this session's runs."""
     origins = {clean(curve.origin, 30) for curve in drawn if curve.origin and curve.elsewhere == elsewhere}
     return sorted(origin for origin in origins if origin not in read)
 

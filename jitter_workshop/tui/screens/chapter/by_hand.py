@@ -126,8 +126,8 @@ class ChapterHands:
         self._page.tell_work("")
 
     def _stop(self) -> None:
-        """Stop watching. Writes that the learner has made already count as applied; show the plan of those that are
-        still to be made."""
+        """Stop watching. The writes that the learner has made so far count as applied. Show a plan of the writes that
+        are still to be made."""
         if self._walk.hands.restoring:
             done = self._page.hands is not None and self._page.hands.complete
             self._walk.hands.close()

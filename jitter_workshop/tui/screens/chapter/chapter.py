@@ -309,7 +309,7 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         return [*self.now.said(), *filter(None, (self._hunt.said(), self.walk.warning(self.step)))]
 
     def _said_of_recording(self) -> list[str]:
-        """Return a sentence for a step that would measure or change something on a host but does not on a recording.
+        """Return a sentence for a step that on a live host measures or changes something: on a recording, no step does.
         Return [] for other steps."""
         (shown, source), counted = self._page.recorded(), self.walk.counted_elsewhere(self.step)
         told = [curves.made_elsewhere(shown, source)] if shown else []
@@ -610,9 +610,9 @@ class ChapterScreen(HostChangeScreen, scope="chapter"):
         self._page.tell_work(f"{notice[:1].upper()}{notice[1:]}")
 
     def action_boots(self) -> None:
-        """Do what the key means here. In a hunt: go to the next step without a name for the noise. On a page that Enter
-        only leads on from: go to the next step, even if text is unread. At a plan of boot parameters: switch between
-        every boot and the next boot alone."""
+        """Do what the key means here. In a hunt: go to the next step without naming the noise. On a page where Enter
+        does nothing but go to the next step: go there, even if text is unread. At a plan of boot parameters: switch
+        between every boot and the next boot alone."""
         if self._page.to_name:
             self.action_without()
             return

@@ -1,4 +1,5 @@
-"""Lead through a chapter on the learner's own program: choose it, observe it, prove a change with it, make it last."""
+"""Lead through a chapter on the learner's own program: choose the program, observe it, prove a change with it, and make
+the change permanent."""
 
 from __future__ import annotations
 

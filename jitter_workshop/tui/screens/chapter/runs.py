@@ -109,7 +109,8 @@ class ChapterRuns:
             page.screen.call_later(self._done, running.slot, run)
 
     def _read(self, run: Run, running: Measuring) -> None:
-        """Read the trace of the finished run, and tell how far this is. Esc leaves the trace for a later step."""
+        """Read the trace of the finished run, and show the progress of the reading. Esc stops it; a later step then
+        reads the trace."""
         screen = self._page.screen
 
         def told(done: int, total: int) -> None:

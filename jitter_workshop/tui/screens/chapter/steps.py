@@ -139,7 +139,8 @@ class Step:
 
     def gap(self) -> tuple[tuple[int, int] | None, Gap | None]:
         """Return a pair: the indices of the curves before and after a change, and the distance of these curves at the
-        percentile of the guess. Each is None if there is none."""
+        percentile of the guess. The first is None if there are no two such curves, the second is None if there is no
+        distance to show."""
         return None, None
 
     def question(self, width: int) -> Lines:
@@ -189,8 +190,8 @@ class Step:
         return []
 
     def said_of_recording(self) -> list[str]:
-        """Return a sentence for a step that would measure or write on a host but does not on a recording. Return [] for
-        other steps."""
+        """Return a sentence for a step that on a live host measures or writes something: on a recording, no step does.
+        Return [] for other steps."""
         return []
 
     def judged_on_recording(self) -> list[str]:

@@ -209,8 +209,8 @@ class WorkshopScreen(KeyedScreen):
         self.redraw()
 
     def tell_busy(self) -> None:
-        """Do nothing when a key does nothing because something is measured; some screens override this method to say
-        why."""
+        """Receive the call that follows a key which has no effect because something is measured. Here this does
+        nothing; some screens override it to tell the reason."""
 
     def copy(self, lines: Iterable[str], what: str) -> None:
         """Copy lines, and tell the user. ``what``: the beginning of the message, such as "The commands are"."""

@@ -83,8 +83,8 @@ class Question(Page, scope="question"):
 
 
 class LeaveQuestion(Question):
-    """Ask a user who wants to leave what to do with held settings: restore, keep, or stay. If the user restores or
-    keeps, ``leave`` is called."""
+    """Ask a user who wants to leave what to do with the changes that last only as long as the workshop: restore them,
+    keep them, or stay in the workshop. If the user restores or keeps, ``leave`` is called."""
 
     def __init__(self, leave: Callable[[], None]) -> None:
         keys = "Enter restores and leaves · k keeps and leaves · Esc stays"
