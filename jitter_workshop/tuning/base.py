@@ -47,8 +47,8 @@ class Unavailable(Exception):
     """Signal that a tunable is not available on this host; the message is the reason.
 
     ``only_host``: True if only the owner of the hypervisor could make the tunable available. ``info``: True if the host
-    lacks nothing that the tunable needs: there is only nothing to change here. ``paths``: the files shown with the
-    reason; None means the tunable's own files.
+    has all that the tunable needs, but there is nothing to change on it. ``paths``: the files shown with the reason;
+    None means the tunable's own files.
     """
 
     def __init__(
@@ -211,8 +211,8 @@ class Tunable:
     ) -> Assessment:
         """Return an Assessment of this tunable. ``paths``: the files to show; None means the tunable's own files.
 
-        ``fix``: the command to show as the remedy. If none is given, ``state`` is ``improve`` and the tunable can be
-        changed, it is the command that applies the tunable.
+        ``fix``: the command to show as the remedy. If it is "", and ``state`` is ``improve`` and the tunable can be
+        changed, the command that applies the tunable is shown.
         """
         if state == "improve" and not fix and self.changes_host:
             fix = f"jitter-workshop apply {self.id}"

@@ -248,7 +248,7 @@ class _Way:
         """Return how many of the oldest entries to leave out of a chain, 0 for none.
 
         If somebody else changed the setting between two of our writes, the entries before that change are left out: a
-        restore gives back the other one's value.
+        restore then writes the value that the other program or person had set.
         """
         for position in range(len(entries) - 1, 0, -1):
             newer, ours = entries[position], _values(entries[:position])
@@ -272,7 +272,7 @@ class _Way:
         self.struck.append((entry, "handed"))
 
     def _open_masks(self) -> None:
-        """Widen affinities to restore that lack only the CPUs of a cpuset of ours.
+        """Widen those of the affinities to be restored that lack only the CPUs of a cpuset of ours.
 
         They were journalled while this cpuset existed, when the kernel had already taken its CPUs from the affinity of
         a task that could use all CPUs before. Once the cpuset is gone, the task may use all of them again.

@@ -52,9 +52,9 @@ class Switched:
 
     ``possible``: all CPUs that this kernel can have. ``online``: sets of CPUs that were online together, one set for
     each moment since our first write. ``lasting``: like ``online``, but without the moments in which we took a CPU
-    offline only to bring it back. ``taken``: each set of CPUs that one of our cpusets has had. ``rest``: the same for
-    our version 1 cpuset into which all other tasks are moved. ``isolated``: all CPUs that our cpusets kept from other
-    tasks. ``others``: the CPUs of other programs' partitions now; the kernel keeps tasks off these CPUs as well.
+    offline only to bring it back. ``taken``: each set of CPUs that one of our cpusets has had. ``rest``: each set of
+    CPUs that our version 1 cpuset for all remaining tasks has had. ``isolated``: all CPUs that our cpusets kept from
+    other tasks. ``others``: the CPUs of other programs' partitions now; the kernel keeps tasks off these CPUs as well.
     ``gone``: the CPUs of partitions that other programs had when we wrote, and no longer have. ``cpus``: True if we
     switched a CPU. ``sets``: True if we switched a cpuset.
     """
@@ -89,7 +89,8 @@ class Switched:
         return self._less_taken({*self.online, self.possible, *nodes}) | set(self.rest)
 
     def _less_taken(self, whole: Collection[CpuSet]) -> set[CpuSet]:
-        """Return each set in ``whole`` as it is and, for each of our cpusets, without the CPUs of this cpuset."""
+        """Return all sets in ``whole``. Also return, for each of them and each of our cpusets, the set without the CPUs
+        of this cpuset."""
         return {cpus - taken for cpus in whole for taken in (CpuSet(), *self.taken)}
 
     def masks(self, known: Collection[CpuSet], nodes: Collection[CpuSet] = ()) -> set[CpuSet]:

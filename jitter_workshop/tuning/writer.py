@@ -1,4 +1,4 @@
-"""Write to a host through one class, ``HostWriter``, as all reading goes through ``HostRoot``.
+"""Write to a host. All writes go through one class, ``HostWriter``, just as all reads go through ``HostRoot``.
 
 This module decides nothing: before a write comes here, the agent's policy has allowed it, and the journal has announced
 it. Some writes take effect only after a system program has run. ``Change.then`` names this program; it is run once

@@ -149,9 +149,9 @@ class CpuList(Kind):
         return CpuSet.parse_list(value)
 
     def by_kernel(self, root: HostRoot, path: str, found: str, known: Collection[str], switched: Switched) -> bool:
-        """Return True if ``found`` is one of the ``known`` lists without CPUs that went offline. Also return True if
-        ``found`` has every online CPU and is the affinity of an interrupt: the kernel opens an interrupt like this when
-        the last CPU of its affinity goes offline."""
+        """Return True if ``found`` is what remains of one of the ``known`` lists after the CPUs that went offline are
+        taken out. Also return True if ``found`` has every online CPU and is the affinity of an interrupt: the kernel
+        opens an interrupt like this when the last CPU of its affinity goes offline."""
         if "/cgroup/" in path and "/jitter-workshop" in path:
             return bool(switched)
         if not switched.cpus:

@@ -102,8 +102,8 @@ def _tasks(host: Host, leaving: CpuSet, stay: CpuSet) -> Iterator[Write]:
 def _cpusets(host: Host, leaving: CpuSet) -> Iterator[Write]:
     """Yield the writes for version 1 cpusets that have a CPU in ``leaving``, inner cpusets before outer ones.
 
-    The writes for a cpuset follow those for its tasks whose own affinity the kernel overwrites
-    (``setting_types.tasks.AffinityAcross``).
+    For each cpuset, first come the writes for those of its tasks whose affinity the kernel overwrites, and then the
+    write for the cpuset itself (``setting_types.tasks.AffinityAcross``).
     """
     sets = find_cpusets(host.root)
     if sets is None or sets.version != 1:
