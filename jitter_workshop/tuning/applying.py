@@ -252,8 +252,8 @@ def accounted(root: HostRoot, shown: Iterable[Change], result: ApplyResult) -> A
     """Return ``result`` with its counts ``ended`` and ``changed`` filled in, so that each write of ``shown`` is counted
     once.
 
-    Both count writes that were neither made nor refused. ``ended``: the task of the write has ended. ``changed``: the
-    write was missing when the plan was made again.
+    Some writes of ``shown`` were neither made nor refused; ``ended`` and ``changed`` count these. ``ended``: the task
+    of the write has ended. ``changed``: the write was missing when the plan was made again.
     """
     made = {(one.path, one.after) for one in result.applied}
     told = {one.path for one in result.refused}

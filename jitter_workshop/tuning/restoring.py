@@ -78,7 +78,7 @@ class _Chain:
     CPUs, the CPUs that it must have in the end. ``opens``: the CPUs that the affinity must have after our write.
     ``sure``: True once the old value is durable, and an interrupted write has left nothing behind. ``readable``: True
     if no error came while the chain was looked at, so that it can be restored. ``first``: the setting's value before
-    this restore. ``done``: the outcome, "" while there is none; ``why`` then gives the reason.
+    this restore. ``done``: the outcome, "" while there is none. ``why``: the reason why there is none yet.
     """
 
     kind: Kind

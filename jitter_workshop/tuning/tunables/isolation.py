@@ -157,8 +157,9 @@ class Isolation(Tunable):
         """Return the writes that make two cpusets, the first for the hot CPUs and their siblings, and the second for
         all others. The writes also move every movable task into the second cpuset.
 
-        Load balancing in the top cpuset is switched off by the last write of an apply, and on by the first of a restore
-        (``ordering``): without balancing, tasks outside both cpusets would stay on their current CPUs.
+        The last write of an apply switches off load balancing in the top cpuset, and the first write of a restore
+        switches it on again (``ordering``): without balancing, tasks outside both cpusets would stay on their current
+        CPUs.
         """
         root, where = host.root, sets.where
         hot, rest = f"{where}/{GROUP}-hot", f"{where}/{GROUP}-rest"
