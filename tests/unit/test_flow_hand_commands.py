@@ -40,6 +40,8 @@ def opened(tree: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> FakeWor
 
 
 def a_process(tree: Path, pid: int, cpus: str, *line: str) -> None:
+    """Write a process. ``pid``: above the largest that a kernel gives (4,194,304), so that it is never this test's own
+    process, at which the workshop does not look."""
     hosttrees.write(tree, hosttrees.task(pid, "some", allowed=cpus))
     (tree / f"proc/{pid}/cmdline").write_bytes(b"".join(word.encode() + b"\0" for word in line))
 
@@ -65,12 +67,12 @@ def test_a_new_affinity_shows_it_and_an_old_one_does_not(
     workshop = opened(tree, with_check(course, 'check = "affinity:{accumulator_cpu}"'), monkeypatch)
     walk = workshop.walk("pages")
     hot = str(walk.hot().cpus[-1])
-    a_process(tree, 4001, hot, "an", "old", "one")
+    a_process(tree, 5_000_001, hot, "an", "old", "one")
     commands = HandCommands(walk, lambda: 0.0, lambda: False)
     assert [one.state for one in commands.look()] == ["open"]
-    a_process(tree, 4002, "0-3", "a", "shell")
+    a_process(tree, 5_000_002, "0-3", "a", "shell")
     assert [one.state for one in commands.look()] == ["open"]
-    a_process(tree, 4002, hot, "a", "shell")
+    a_process(tree, 5_000_002, hot, "a", "shell")
     assert [one.state for one in commands.look()] == ["done"]
     workshop.close()
 
@@ -79,7 +81,7 @@ def test_a_running_program_shows_it(tree: Path, course: Path, monkeypatch: pytes
     workshop = opened(tree, with_check(course, 'check = "running:measure --label half"'), monkeypatch)
     commands = HandCommands(workshop.walk("pages"), lambda: 0.0, lambda: False)
     assert [one.state for one in commands.look()] == ["open"]
-    a_process(tree, 4003, "0-3", "/usr/bin/python3", "jitter-workshop", "measure", "--label", "half")
+    a_process(tree, 5_000_003, "0-3", "/usr/bin/python3", "jitter-workshop", "measure", "--label", "half")
     assert [one.state for one in commands.look()] == ["done"]
     workshop.close()
 
