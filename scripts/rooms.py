@@ -37,9 +37,12 @@ ORDER = [
 
 
 def purpose(folder: Path) -> str:
-    """Return the first line of a package's docstring."""
-    said = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
-    return said.splitlines()[0] if said else ""
+    """Return the first paragraph of a package's docstring. Raise SystemExit if that is not exactly one sentence."""
+    first = (ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or "").partition("\n\n")[0]
+    said = " ".join(first.split())
+    if not said.endswith(".") or ". " in said:
+        raise SystemExit(f"scripts/rooms.py: the purpose of {folder.name} is not one sentence: {said!r}")
+    return said
 
 
 def rooms() -> str:

@@ -1,1 +1,1 @@
-"""Draw percentile curves as text on log-log axes. No other package imports plotext."""
+"""Draw percentile curves as text on log-log axes, as the only package that imports plotext."""

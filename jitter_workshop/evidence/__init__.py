@@ -1,1 +1,1 @@
-"""Split each stall of a run by the kernel's trace into causes whose times sum to the stall. Every function is pure."""
+"""Split each stall of a run, by pure functions on the kernel's trace, into causes whose times sum to the stall."""

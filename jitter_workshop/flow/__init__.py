@@ -1,2 +1,1 @@
-"""Hold the packages that carry out the requests of commands, of screens and of the line-by-line workshop. No module
-here draws a screen."""
+"""Carry out the requests of commands, of screens and of the line-by-line workshop, without drawing a screen."""

@@ -1,1 +1,1 @@
-"""Hold one class for each form of setting. The class defines how such a setting is read, compared and written."""
+"""Define, for each form of setting, how such a setting is read, compared and written: one class for each form."""
