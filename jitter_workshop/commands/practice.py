@@ -2,7 +2,7 @@
 
   practice               open the workshop inside, in this terminal (--plain: line by line)
   practice -- CMD…       run a command inside as root; its output and its exit code are returned
-  practice list          the shapes of machines, and what this host has to run them (or --list)
+  practice list          show the shapes of machines, and if this host can run them (or --list)
   practice fetch         get the kernel once, then boot the machine once and save it. apt downloads Debian's package
                          of it and does not install it. --kernel FILE --modules DIR: a kernel of your own;
                          --shape rt: the real-time kernel

@@ -94,7 +94,8 @@ class StallRate:
 
 @dataclass(frozen=True, slots=True)
 class StallTotal:
-    """Hold the figures of all distinct stalls of at least ``threshold_ns`` in one block, listed or not."""
+    """Hold the sums over all distinct stalls of at least ``threshold_ns`` in one block. Stalls that the block does not
+    list are counted, too."""
 
     threshold_ns: int
     count: int

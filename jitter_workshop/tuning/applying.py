@@ -141,7 +141,7 @@ class _Way:
         kind = kind_of(change.kind)
         lost = cannot_without(change.path, change.kind, change.after) & self.missing
         if lost:
-            self.refuse(change, "not written: this write needs another write of the plan, which was refused")
+            self.refuse(change, "not written: this write needs another write of the plan, and that one was refused")
             return
         found = kind.read(self.root, change.path)
         if kind.of_task and not kind.exists(self.root, change.path):

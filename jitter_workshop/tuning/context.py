@@ -114,13 +114,13 @@ class Host:
 
     @cached_property
     def kept_clear(self) -> CpuSet:
-        """Return the CPUs that work is kept off: the hot CPUs and their siblings. On a crowded host, these are the hot
-        CPUs only."""
+        """Return the CPUs that should get no background work: the hot CPUs and their siblings or, on a crowded host,
+        only the hot CPUs."""
         return self.hot | self.clear_siblings
 
     @property
     def clear_siblings(self) -> CpuSet:
-        """Return the siblings that work is kept off: all siblings, or none if the host is crowded."""
+        """Return the siblings that should get no background work: all siblings, or none if the host is crowded."""
         return self.siblings - self.housekeeping
 
     @property

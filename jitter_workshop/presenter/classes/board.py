@@ -22,7 +22,7 @@ _GROUPS: dict[Group, tuple[str, str]] = {
     "at work": ("", "bold"),
     "waiting": ("for the turn, or for the class to go on", "bold"),
     "done": ("finished all they began; nothing new for ten minutes", "bold"),
-    "away": ("their program is closed, or their machine was left", "dim"),
+    "away": ("their program is closed, or they left their machine", "dim"),
 }
 _LONGEST_NAME, _LEAST_NAME = 24, 9
 _CELL = 3

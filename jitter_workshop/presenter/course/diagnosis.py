@@ -27,7 +27,7 @@ _EMULATED = (
     "recorded, not measured here: these counters grew in a first run on an emulated machine, whose times mean nothing"
 )
 _EMULATED_HERE = (
-    "This machine is emulated, so no time is shown: these causes were seen in your first run. Which of them came most "
+    "This machine is emulated, so no time is shown. These causes were seen in your first run. Which of them came most "
     "often?"
 )
 _COUNTED = "These counters grew during your first run. Which cause took most time?"

@@ -119,7 +119,7 @@ def still_made(titles: Sequence[str]) -> str:
     if not titles:
         return ""
     where = ", ".join(f"'{clean(title, 40)}'" for title in titles)
-    return f"Your changes by hand are still there, and only you can restore them: undo in {where} shows the lines."
+    return f"Your changes by hand are still there, and only you can undo them. Undo in {where} shows the commands."
 
 
 def changed(before: HandsView, now: HandsView, width: int) -> Lines:

@@ -198,7 +198,7 @@ def seen_so_far(ratios: Sequence[float | None]) -> str:
     """Return the number of rounds in which the value was lower with the change, as a sentence. That is no verdict."""
     known = [ratio for ratio in ratios if ratio is not None]
     fewer = sum(ratio < 1 for ratio in known)
-    return f"less with the change in {fewer} of {many(len(known), 'round')}" if known else "none seen so far"
+    return f"lower with the change in {fewer} of {many(len(known), 'round')}" if known else "none seen so far"
 
 
 def _picture(ratios: Sequence[float | None], shown: int, each: int, height: int) -> Lines:

@@ -136,7 +136,8 @@ def _knees(knees: Knees, width: int) -> Lines:
 
 
 def _in_rows(words: str, room: int, rows: int) -> list[str]:
-    """Return words in at most this number of rows of ``room`` cells, cut if they are longer; [] without room."""
+    """Break words into at most ``rows`` rows of ``room`` cells. If they need more, return one row in which they are
+    cut. Return [] if ``room`` or ``rows`` is 0."""
     if room < 1 or rows < 1:
         return []
     told = [line.plain for line in wrap(words, room)]

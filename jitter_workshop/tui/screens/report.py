@@ -278,6 +278,6 @@ class ReportScreen(WorkshopScreen, scope="report"):
 
     def action_copy(self) -> None:
         if self._written is not None:
-            self.copy(self._lines(self._written), "The lines that open it are")
+            self.copy(self._lines(self._written), "The commands that open the report are")
         elif self._draft is not None:
             self.tell("Nothing is written yet: Enter writes it.")

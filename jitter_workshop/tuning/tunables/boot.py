@@ -239,8 +239,8 @@ class TscReliable(BootParameter):
         if host.command_line.value("tsc") in ("reliable", "nowatchdog"):
             return True, "the counter is not compared with another clock"
         return False, (
-            "newer kernels trust the counter by themselves on machines with few packages; dmesg shows if this kernel "
-            "does"
+            "newer kernels trust the counter by themselves on machines with few sockets; dmesg shows if this kernel "
+            "trusts it"
         )
 
 

@@ -99,7 +99,7 @@ def read_value(root: HostRoot, path: str, kind: str = "number", absent: str = "t
     if kind == "number" and parse_integer(reading.text) is None:
         raise Unavailable("the setting cannot be read: the file does not hold a whole number")
     if printable(reading.text, 400) != reading.text:
-        raise Unavailable("the setting cannot be read: the file does not hold one line of text")
+        raise Unavailable("the setting cannot be read: the file must have exactly one line of text, and does not")
     return reading.text
 
 

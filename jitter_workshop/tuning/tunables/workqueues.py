@@ -54,7 +54,7 @@ class WorkqueueMask(Settings):
 
 
 def _setting(host: Host, path: str, cpus: CpuSet, text: str, kind: str) -> Setting:
-    """Return the setting of a workqueue mask. Its wanted mask is the current one without the CPUs that work is kept
-    off."""
+    """Return the setting of a workqueue mask. Its wanted mask is the current mask without the CPUs that should get no
+    background work."""
     wanted = mask_like(host.instead_of(cpus), text) if cpus & host.kept_clear else text
     return Setting(path, text, wanted, kind)

@@ -115,7 +115,8 @@ class ObserveProgram(Step):
 
 
 class ProveProgram(Step):
-    """Choose a change, and prove it with the program. A narrow screen shows the page first, until there is a proof."""
+    """Choose a change, and prove its effect on the program. On a narrow screen the lesson's page is on top until there
+    is a proof, and then the proof is."""
 
     work_label = "changes"
 

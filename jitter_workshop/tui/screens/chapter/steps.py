@@ -979,8 +979,8 @@ def steps_of(page: ChapterPage) -> dict[StepName, Step]:
 
 
 def _said_of_boots(way: BootWay, how: str) -> str:
-    """Return a sentence that names the boots for which Enter would set the boot parameters. The next boot alone is
-    offered first: if that boot hangs, the boot after it is normal again."""
+    """Return a sentence that names the boots for which Enter would set the boot parameters. If the
+    learner has not chosen, it is the next boot alone: if that boot hangs, the boot after it is normal again."""
     other = "" if way.why_not else f" n plans it for {'every boot' if way.once else 'the next boot alone'}."
     if way.this_boot and way.once:
         return f"The parameters are in effect for this boot only; u removes the boot entry.{other}"
