@@ -283,6 +283,12 @@ def refuse_recorded(context: SessionContext) -> None:
         raise HostError("nothing was applied to a recorded host, so there is nothing to restore", "leave out --root")
 
 
+def read_back(settled: bool) -> str:
+    """Return a sentence on the settings after the writes, without a full stop. ``settled``: True if all settings have
+    the wanted values."""
+    return "The host now has the wanted values" if settled else "Some settings can still be better: see 'look'"
+
+
 def _fact(check: Assessment) -> Fact:
     value = (
         f"{check.value or 'nothing'} → {check.wanted}"
@@ -310,5 +316,4 @@ def _told(result: ApplyResult, settled: bool, waits: bool, once: bool) -> str:
         return f"{said}. {AT_NEXT_BOOT}: {REBOOT}."
     if result.needs_reboot:
         return f"{said}. The new values are in effect now and after every boot."
-    verified = "The host now has the wanted values" if settled else "Some settings can still be better: see 'look'"
-    return f"{said}. {verified}. {RESTORED_AT_THE_END}"
+    return f"{said}. {read_back(settled)}. {RESTORED_AT_THE_END}"

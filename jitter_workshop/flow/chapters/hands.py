@@ -12,7 +12,7 @@ import dataclasses
 import itertools
 
 from jitter_workshop.errors import HostError
-from jitter_workshop.flow.chapters.chapter_host import AT_NEXT_BOOT, REBOOT, RESTORED_AT_THE_END, ChapterHost
+from jitter_workshop.flow.chapters.chapter_host import AT_NEXT_BOOT, REBOOT, RESTORED_AT_THE_END, ChapterHost, read_back
 from jitter_workshop.flow.chapters.session_context import SessionContext
 from jitter_workshop.flow.host_ops.agent_session import NoAgent
 from jitter_workshop.flow.host_ops.settings import look_at_settings, planned
@@ -219,8 +219,7 @@ class Hands:
         said += f", {other} not as planned" if other else ""
         if self._host.chapter.reboot:
             return f"{said}. {AT_NEXT_BOOT}: {REBOOT}. {ONLY_YOU}"
-        verified = "The host now has the wanted values" if settled else "Some settings can still be better: see 'look'"
-        return f"{said}. {verified}. {RESTORED_AT_THE_END if self.journalled else ONLY_YOU}"
+        return f"{said}. {read_back(settled)}. {RESTORED_AT_THE_END if self.journalled else ONLY_YOU}"
 
     def _changed_since(self, shown: PlanView) -> dict[str, str]:
         """Return path → reason, for each setting whose value has changed since the plan was made."""
