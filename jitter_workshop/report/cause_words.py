@@ -23,6 +23,7 @@ NONE_LATE, SAME = "made none late", "as now"
 """The words that a table of causes shows in place of a share of messages. NONE_LATE: the cause made no message late.
 SAME: without the cause the share would be the same."""
 
+_NO_STALL = "There is no stall to explain."
 _KINDS = {
     "task": "task {}",
     "irq": "interrupt {}",
@@ -236,6 +237,11 @@ def explanations(report: EvidenceReport) -> Iterator[str]:
                 yield from (f"{ITEM}{clean(candidate, 200)}" for candidate in report.candidates)
 
 
+def no_cause(report: EvidenceReport) -> str:
+    """Return the sentence in place of the table of causes, for a report that has none."""
+    return "No stall has a known cause." if report.stalls else _NO_STALL
+
+
 def without(cause: Cause, report: EvidenceReport) -> str:
     """Return the share of messages that would be below the threshold if this cause were removed, in words.
 
@@ -290,7 +296,7 @@ def verdict(report: CounterReport) -> Iterator[str]:
     """Yield sentences that compare the total time of stalls with the time in which threads waited for a CPU. Counters
     without a trace allow no other claim."""
     if not report.stalls:
-        yield "There is no stall to explain."
+        yield _NO_STALL
     elif report.waited_ns is None:
         reason = clean(report.notes.get("waited_ns", ""), 200)
         yield (

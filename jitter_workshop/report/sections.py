@@ -525,7 +525,7 @@ def _culprits(one: Culprits, links: Mapping[str, Inline]) -> Part:
 
 def _causes(report: EvidenceReport) -> Block:
     if not report.causes:
-        return Paragraph("There is no stall to explain." if not report.stalls else "No stall has a known cause.")
+        return Paragraph(cause_words.no_cause(report))
     shares = report.below_now is not None
     columns = [
         Column("cause", brief=True),

@@ -27,6 +27,7 @@ from jitter_workshop.report.cause_words import (
     limits,
     misfits,
     named,
+    no_cause,
     without,
     without_head,
 )
@@ -97,7 +98,7 @@ def causes(report: EvidenceReport, width: int) -> Iterator[Text]:
     bar shows the share, too."""
     yield heading("WHO TOOK THE TIME")
     if not report.causes:
-        yield Text("There is no stall to explain." if not report.stalls else "It is not known what took the time.")
+        yield Text(no_cause(report))
         return
     shares = report.below_now is not None
     shown, hidden = report.causes[:MOST_CAUSES], report.causes[MOST_CAUSES:]
