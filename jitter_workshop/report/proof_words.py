@@ -14,6 +14,7 @@ from jitter_workshop.stats.comparison import measure_name
 from jitter_workshop.stats.scale import times
 
 NO_ROUND = "Not proven: no round was finished"
+RESTORED, NOT_RESTORED = "Everything was restored", "Not everything was restored"
 _NAME = 19
 _WIDE_PICTURE = 45
 _TEXT = 500
@@ -73,9 +74,13 @@ def interval_named(rows: Sequence[Verdict]) -> str:
 def given_back(proof: Proof) -> str:
     """Return a sentence that tells if a proof's changes were restored, without a full stop."""
     if not proof.restored:
-        return "Not everything was restored"
+        return NOT_RESTORED
     if proof.subject == PLACEMENT or not proof.changes:
         return "No setting of the host was changed"
-    if proof.left_alone:
-        return "Everything was restored, but some values have changed since"
-    return "Everything was restored at the end"
+    return at_the_end(bool(proof.left_alone))
+
+
+def at_the_end(changed_since: bool) -> str:
+    """Return the sentence that everything was restored, without a full stop. ``changed_since``: True if somebody else
+    has changed some of the values."""
+    return f"{RESTORED}, but some values have changed since" if changed_since else f"{RESTORED} at the end"

@@ -70,7 +70,7 @@ from jitter_workshop.report.blocks import (
 )
 from jitter_workshop.report.check_words import MARKS
 from jitter_workshop.report.diagnosis_words import came_most, label, took_most, undecided
-from jitter_workshop.report.proof_words import WORDS, company, given_back
+from jitter_workshop.report.proof_words import NOT_RESTORED, RESTORED, WORDS, company, given_back
 from jitter_workshop.report.screening_words import axis_for, result_word
 from jitter_workshop.stats.comparison import amount, measure_name
 from jitter_workshop.stats.curve import value_at
@@ -496,7 +496,7 @@ def _screening(one: ReportedScreening) -> Iterator[Block]:
         )
         what = clean(measure_name(one.measure), 60)
         yield Table("screened", f"The effect of each setting on {what}, the largest first", columns, rows)
-    yield Paragraph("Everything was restored." if one.restored else "Not everything was restored.")
+    yield Paragraph(f"{RESTORED if one.restored else NOT_RESTORED}.")
     out = [f"Left out: {clean(skipped.tunable, 60)}: {clean(skipped.reason, 300)}" for skipped in one.left_out]
     if out or one.notes:
         yield Bullets((*out, *(clean(note, 600) for note in one.notes)))

@@ -13,6 +13,7 @@ from jitter_workshop.presenter.host import plan as plan_view
 from jitter_workshop.presenter.text.lines import Lines, heading, items, labelled, sentence, wrap
 from jitter_workshop.presenter.text.prose import styled
 from jitter_workshop.presenter.text.styled import Text
+from jitter_workshop.report.proof_words import at_the_end
 from jitter_workshop.report.screening_words import axis_for, result_word, said
 from jitter_workshop.stats.comparison import measure_name
 from jitter_workshop.stats.interval_plot import Axis, drawn, scale, strip
@@ -127,10 +128,8 @@ def _colour(row: Ranked) -> str:
 
 def restored(screening: Screening) -> str:
     """Return a sentence that tells whether all settings of the host are restored."""
-    if screening.restored and not screening.left_alone:
-        return "Everything was restored at the end."
     if screening.restored:
-        return "Everything was restored, but some values have changed since:"
+        return f"{at_the_end(bool(screening.left_alone))}{':' if screening.left_alone else '.'}"
     if not screening.ended_at:
         return "This screening is running, or it was killed."
     return "NOT EVERYTHING IS RESTORED: 'jitter-workshop restore' tries again, and gives the reason."
